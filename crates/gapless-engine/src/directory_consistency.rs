@@ -8,8 +8,8 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::{Verdict, VerifyReport};
 use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore, inspect};
 use gapless_log::StreamIdentity;
-use gapless_stream::state_keeper;
-use gapless_stream::taken_directory::check_kinds;
+use gapless_stream::locked_directory::check_kinds;
+use gapless_stream::sequencer_state_writer;
 use std::path::{Path, PathBuf};
 
 /// What looking at a whole directory has found.
@@ -47,7 +47,8 @@ impl DirectoryReport {
 /// There is no journal, nothing can be read of it, or as [`check_kinds`].
 pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     check_kinds(layout)?;
-    let (states, snapshots) = (state_keeper::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
+    let (states, snapshots) =
+        (sequencer_state_writer::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
     let mut files = Vec::new();
     for (point, check) in beside(&states, &snapshots) {
         let damage = damage_of(point, check);
@@ -133,7 +134,8 @@ fn set_foreign_files_aside(
     (stream_id, is_ours): (u128, &dyn Fn(u64) -> bool),
 ) -> Result<Vec<PathBuf>, EngineError> {
     let mut set_aside = Vec::new();
-    let (states, snapshots) = (state_keeper::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
+    let (states, snapshots) =
+        (sequencer_state_writer::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
     for (point, check) in beside(&states, &snapshots) {
         let is_ours = point.identity.is_some_and(|(stream, incarnation)| stream == stream_id && is_ours(incarnation));
         let belongs = is_ours && point.sequence <= last_sequence && damage_of(point, check).is_none() && {
@@ -149,7 +151,7 @@ fn set_foreign_files_aside(
 }
 
 fn give_identity(layout: &StreamLayout, identity: StreamIdentity) -> Result<(), EngineError> {
-    state_keeper::adopt(&layout.state(), identity)?;
+    sequencer_state_writer::adopt(&layout.state(), identity)?;
     snapshot::adopt(&layout.snapshots(), identity)
 }
 
@@ -163,7 +165,8 @@ type Check = fn(&Path, StreamIdentity, u64) -> Option<String>;
 
 /// States and snapshots, each with its check.
 fn beside<'a>(states: &'a [FilePoint], snapshots: &'a [FilePoint]) -> impl Iterator<Item = (&'a FilePoint, Check)> {
-    let of_state: Check = |path, identity, at| state_keeper::check(path, identity, at).err().map(|it| it.to_string());
+    let of_state: Check =
+        |path, identity, at| sequencer_state_writer::check(path, identity, at).err().map(|it| it.to_string());
     let of_snapshot: Check = |path, identity, at| snapshot::check(path, identity, at).err().map(|it| it.to_string());
     let (states, snapshots) = (states.iter().map(move |point| (point, of_state)), snapshots.iter());
     states.chain(snapshots.map(move |point| (point, of_snapshot)))

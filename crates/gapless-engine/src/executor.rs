@@ -14,7 +14,7 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
 use gapless_log::{GatingCursor, Window};
 use gapless_stream::egress::{Delivered, Egress, Payload};
-use gapless_stream::messages::{ForSequencer, ForService};
+use gapless_stream::messages::{ResponderMessage, SequencerRequest};
 use gapless_stream::responder::{NOT_LEADER_LENGTH_MAX, not_leader};
 use gapless_transport::ConnectionId;
 use gapless_transport::mailbox::Mailbox;
@@ -56,9 +56,9 @@ struct Outbox {
     attached_early: FxHashMap<u64, ConnectionId>,
     /// Sessions that were opened again and are not answered yet.
     reopened: BTreeMap<u64, Reopened>,
-    sequencer: Mailbox<ForSequencer>,
+    sequencer: Mailbox<SequencerRequest>,
     /// Requests that the sequencer's mailbox has no room for yet.
-    requests: VecDeque<ForSequencer>,
+    requests: VecDeque<SequencerRequest>,
     dead_letters: DeadLetters,
     record: Option<OutputRecord>,
     /// The sequencer is to be told of all timers as they stand behind this sequence, and of none before.
@@ -72,7 +72,7 @@ pub struct Executor {
     window: Window,
     stop_at: StopAt,
     outbox: Outbox,
-    from_sequencer: Mailbox<ForService>,
+    from_sequencer: Mailbox<ResponderMessage>,
     snapshots: Option<SnapshotSchedule>,
     state_hasher: Option<StateHasher>,
     frames_per_poll_max: usize,
@@ -102,8 +102,8 @@ pub struct ExecutorLinks {
     pub window: Window,
     pub stop_at: StopAt,
     pub delivery: Delivery,
-    pub sequencer: Mailbox<ForSequencer>,
-    pub from_sequencer: Mailbox<ForService>,
+    pub sequencer: Mailbox<SequencerRequest>,
+    pub from_sequencer: Mailbox<ResponderMessage>,
     pub dead_letters: DeadLetters,
     pub snapshots: Option<SnapshotSchedule>,
     pub state_hasher: Option<StateHasher>,
@@ -422,21 +422,21 @@ impl Outbox {
     /// Asks the sequencer for every timer that is set.
     #[cold]
     fn set_timers(&mut self, fold: &Fold) {
-        let requests = fold.timers.iter().map(|(timer, deadline_ns)| ForSequencer::SetTimer { timer, deadline_ns });
+        let requests = fold.timers.iter().map(|(timer, deadline_ns)| SequencerRequest::SetTimer { timer, deadline_ns });
         self.requests.extend(requests);
     }
 
     /// Something from the sequencer.
     #[cold]
-    fn handle_request(&mut self, fold: &mut Fold, message: ForService) {
+    fn handle_request(&mut self, fold: &mut Fold, message: ResponderMessage) {
         match message {
-            ForService::Attach { session, connection, .. } => match fold.sessions.get_mut(session) {
+            ResponderMessage::Attach { session, connection, .. } => match fold.sessions.get_mut(session) {
                 Some(entry) => entry.connection = Some(connection),
                 None => {
                     self.attached_early.insert(session, connection);
                 }
             },
-            ForService::Repeat { session, session_seq, connection, .. } => {
+            ResponderMessage::Repeat { session, session_seq, connection, .. } => {
                 // A session or command that is not known here yet is on its way; its reply will go out then.
                 let Some(entry) = fold.sessions.get(session) else { return };
                 if let Some(reply) = entry.find(session_seq) {
@@ -452,11 +452,11 @@ impl Outbox {
                     self.send_refusal(connection, session, session_seq, &Refusal { code, detail, text });
                 }
             }
-            ForService::Reopen { session, next_session_seq, notices_seen, last_sequence, connection, .. } => {
+            ResponderMessage::Reopen { session, next_session_seq, notices_seen, last_sequence, connection, .. } => {
                 self.attached_early.remove(&session);
                 self.reopened.insert(session, Reopened { connection, next_session_seq, notices_seen, last_sequence });
             }
-            ForService::Refuse { connection, session, session_seq, code, detail } => {
+            ResponderMessage::Refuse { connection, session, session_seq, code, detail } => {
                 let text = match code {
                     RefusalCode::Gap => "earlier commands of the session are missing",
                     RefusalCode::SessionUnknown => "the stream has no such session; open it again",
@@ -466,17 +466,17 @@ impl Outbox {
                 };
                 self.send_refusal(connection, session, session_seq, &Refusal { code, detail, text });
             }
-            ForService::NotLeader { connection, leader } => {
+            ResponderMessage::NotLeader { connection, leader } => {
                 let mut payload = [0; NOT_LEADER_LENGTH_MAX];
                 let (header, length) = not_leader(&leader, &mut payload);
                 // If there is no room it is said again.
                 let _ = self.deliver(connection, &header, Payload::new(&payload[..length]));
             }
-            ForService::LeadsNoMore => {
+            ResponderMessage::LeadsNoMore => {
                 self.attached_early.clear();
                 self.reopened.clear();
             }
-            ForService::Leads { last_sequence } => self.timers_from = Some(last_sequence),
+            ResponderMessage::Leads { last_sequence } => self.timers_from = Some(last_sequence),
         }
     }
 
@@ -587,7 +587,7 @@ impl Sink for Outbox {
             record.hash.timer(timer, deadline_ns);
         }
         if self.timers_from.is_none() {
-            self.requests.push_back(ForSequencer::SetTimer { timer, deadline_ns });
+            self.requests.push_back(SequencerRequest::SetTimer { timer, deadline_ns });
         }
     }
 
@@ -596,7 +596,7 @@ impl Sink for Outbox {
             record.hash.timer(timer, !deadline_ns);
         }
         if self.timers_from.is_none() {
-            self.requests.push_back(ForSequencer::CancelTimer { timer, deadline_ns });
+            self.requests.push_back(SequencerRequest::CancelTimer { timer, deadline_ns });
         }
     }
 

@@ -23,9 +23,9 @@ use gapless_log::{Releaser, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, Journaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
+use gapless_stream::locked_directory::{LockedDirectory, Owner};
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::taken_directory::{Owner, TakenDirectory};
 use gapless_stream::{Ingress, IngressOptions, Sequencer, StreamError};
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
@@ -116,7 +116,7 @@ impl ServiceHost {
         let stream_options = options.stream_options();
         let found = RecoveredDirectory::recover(&mut fold, &options)?;
         let RecoveredDirectory { directory, opened, sequencer, recovered, record, dead_letters, identity } = found;
-        let layout = directory.as_ref().map(TakenDirectory::layout).cloned();
+        let layout = directory.as_ref().map(LockedDirectory::layout).cloned();
         let mut builder = StreamBuilder::with_seats(
             &stream_options,
             directory,
@@ -324,7 +324,7 @@ fn stopped(error: StreamError) -> EngineError {
 
 /// What a start finds in the host's directory, and the service's state by that.
 struct RecoveredDirectory {
-    directory: Option<TakenDirectory>,
+    directory: Option<LockedDirectory>,
     opened: Option<OpenedJournal>,
     sequencer: Sequencer,
     recovered: Recovered,
@@ -337,7 +337,7 @@ impl RecoveredDirectory {
     /// Opens what there is and replays it into `fold`.
     fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
         let directory =
-            options.directory.as_deref().map(|root| TakenDirectory::take(StreamLayout::new(root))).transpose()?;
+            options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
         directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
         let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
         let mut found = Self {
@@ -349,7 +349,7 @@ impl RecoveredDirectory {
             dead_letters: DeadLetters::counting(),
             identity: StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 },
         };
-        let Some(layout) = found.directory.as_ref().map(TakenDirectory::layout).cloned() else { return Ok(found) };
+        let Some(layout) = found.directory.as_ref().map(LockedDirectory::layout).cloned() else { return Ok(found) };
         if options.tier == Tier::Memory {
             return Ok(found);
         }
@@ -401,7 +401,8 @@ fn ingress(
     );
     let mut state = None;
     if let Some(applier) = TransactionApplier::in_fold(fold) {
-        ingress = ingress.running_ahead(Box::new(applier.speculative_executor(builder.seats.waker("sequencer"))));
+        ingress = ingress
+            .with_speculative_execution(Box::new(applier.speculative_executor(builder.seats.waker("sequencer"))));
         // There is no other: it asks for the state now, and takes nothing before that is there.
         ingress.lead(NO_TERM)?;
         state = Some(applier.attach(builder.seats.waker("service"), &builder.counters)?);

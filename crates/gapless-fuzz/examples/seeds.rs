@@ -30,7 +30,7 @@ use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
 use gapless_stream::sequencer_state::SequencerState;
 use gapless_transport::handshake::{Hello, Status, Welcome};
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::seen::Seen;
 use gapless_transport::transport::Transport;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
@@ -154,7 +154,7 @@ fn wire() {
         "handshake",
         "hello",
         &Hello {
-            link: LinkOptions::default(),
+            link: RingSizes::default(),
             identity,
             reads: false,
             seen: Seen { identity, sequence: 7, timestamp_ns: 9 },

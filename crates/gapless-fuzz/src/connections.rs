@@ -7,11 +7,11 @@ use gapless_client::client::{ClientOptions, MessageType};
 use gapless_log::{Scope, StreamIdentity, WindowOptions};
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::messages::{ForDelivery, ForIngress};
+use gapless_stream::messages::{EgressMessage, PublisherEvent};
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Acceptor, ForService, Ingress, IngressOptions, Sequencer};
+use gapless_stream::{Acceptor, Ingress, IngressOptions, ResponderMessage, Sequencer};
 use gapless_transport::Tier;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::{Encoding, Frame, HEADER_LENGTH, aligned_length};
 
@@ -56,7 +56,7 @@ pub fn ingress(bytes: &[u8]) {
         links,
         IngressOptions::default(),
     );
-    let link = LinkOptions { command_ring_bytes: RING_LENGTH, reply_ring_bytes: RING_LENGTH };
+    let link = RingSizes { command_ring_bytes: RING_LENGTH, reply_ring_bytes: RING_LENGTH };
     let mut publisher = acceptor.connect(link).expect("rings can be made");
     let _ = delivery_messages.pop();
 
@@ -77,7 +77,7 @@ pub fn ingress(bytes: &[u8]) {
         let length = appended.len();
         cursor.advance(length);
         while let Some(message) = service.pop() {
-            let _: ForService = message;
+            let _: ResponderMessage = message;
         }
     }
 }
@@ -103,16 +103,16 @@ fn at_least_a_header(part: &[u8]) -> Vec<u8> {
     part
 }
 
-type Outbox = Mailbox<ForDelivery>;
+type Outbox = Mailbox<EgressMessage>;
 
-fn acceptor(ingress: Mailbox<ForIngress>) -> (Mailbox<ForIngress>, Outbox, Acceptor) {
+fn acceptor(ingress: Mailbox<PublisherEvent>) -> (Mailbox<PublisherEvent>, Outbox, Acceptor) {
     let delivery = Mailbox::new(4);
     let waker = || Waker::new().expect("a waker can be made");
     let links = AcceptorLinks {
         ingress: ingress.clone(),
-        delivery: delivery.clone(),
+        egress: delivery.clone(),
         ingress_waker: waker(),
-        delivery_waker: waker(),
+        egress_waker: waker(),
     };
     let description = StreamDescription {
         identity: StreamIdentity { stream_id: 1, incarnation: 1 },
@@ -139,10 +139,12 @@ pub fn client(bytes: &[u8]) {
         heal_frames(&mut frames);
     }
     let (_ingress, delivery, acceptor) = acceptor(Mailbox::new(4));
-    let link = LinkOptions { command_ring_bytes: 1 << 16, reply_ring_bytes: RING_LENGTH };
+    let link = RingSizes { command_ring_bytes: 1 << 16, reply_ring_bytes: RING_LENGTH };
     let options = ClientOptions { link, ..ClientOptions::default() };
     let mut client = acceptor.client(options).expect("rings can be made");
-    let Some(ForDelivery::Opened { mut writer, .. }) = delivery.pop() else { panic!("the acceptor tells of a client") };
+    let Some(EgressMessage::Opened { mut writer, .. }) = delivery.pop() else {
+        panic!("the acceptor tells of a client")
+    };
     let key = client.begin_session(TOKEN, 4).expect("there is room for one frame");
     let message = MessageType { schema: 1, encoding: Encoding::Opaque };
 

@@ -13,12 +13,12 @@ use gapless_client::client::ClientOptions;
 use gapless_client::{Client, ClientError, Incoming, Reply, SessionKey};
 use gapless_log::LogError;
 use gapless_stream::event_stream::EventStream;
-use gapless_transport::LinkOptions;
+use gapless_transport::RingSizes;
 use gapless_wire::control::RefusalCode;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A window of commands fits, also of long ones; of their replies not always.
-const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 512 << 10, reply_ring_bytes: 128 << 10 };
+const RINGS: RingSizes = RingSizes { command_ring_bytes: 512 << 10, reply_ring_bytes: 128 << 10 };
 const WINDOWS: [u32; 3] = [1, 4, 8];
 /// A member that owes an answer for so long is left for another, ns.
 const SILENCE_NS_MAX: u64 = 400 * MS;

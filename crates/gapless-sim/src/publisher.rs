@@ -17,13 +17,13 @@ use gapless_client::node::{
 use gapless_client::ring_notes::Progress;
 use gapless_log::StreamIdentity;
 use gapless_stream::event_stream::EventStream;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::seen::Seen;
 use gapless_wire::Frame;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 128 << 10, reply_ring_bytes: 32 << 10 };
+const RINGS: RingSizes = RingSizes { command_ring_bytes: 128 << 10, reply_ring_bytes: 32 << 10 };
 
 /// Between the simulator and a node's link.
 #[derive(Default)]

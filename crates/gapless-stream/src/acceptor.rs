@@ -4,16 +4,16 @@
 //! for, whether it may read it, whether what it has seen is in it, and who asks to control the stream.
 
 use crate::StreamError;
-use crate::control_desk::{Asked, ControlDesk, answer};
-use crate::messages::{ForDelivery, ForIngress};
-use crate::past::Past;
+use crate::control_server::{Asked, ControlServer, answer};
+use crate::history_check::HistoryCheck;
+use crate::messages::{EgressMessage, PublisherEvent};
 use gapless_agent::Waker;
 use gapless_client::control_messages::{ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX};
 use gapless_client::{Client, ClientError, ClientOptions};
 use gapless_log::{MemoryKind, StreamIdentity, Window};
 use gapless_transport::TransportError;
 use gapless_transport::handshake::{HELLO_LENGTH, Hello, Status, Welcome};
-use gapless_transport::link::{ConnectionId, LinkOptions, ring_size_reason};
+use gapless_transport::link::{ConnectionId, RingSizes, ring_size_reason};
 use gapless_transport::listener::{Listener, ListenerEvent, ListenerWaker, PendingConnection};
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::publisher_link::PublisherLink;
@@ -44,13 +44,13 @@ pub struct StreamDescription {
 #[derive(Clone)]
 pub struct AcceptorLinks {
     /// The sequencer's agent.
-    pub ingress: Mailbox<ForIngress>,
+    pub ingress: Mailbox<PublisherEvent>,
     /// The agent that sends replies.
-    pub delivery: Mailbox<ForDelivery>,
+    pub egress: Mailbox<EgressMessage>,
     /// Wakes the sequencer's thread.
     pub ingress_waker: Waker,
     /// Wakes the thread that sends replies.
-    pub delivery_waker: Waker,
+    pub egress_waker: Waker,
 }
 
 /// Lets publishers in.
@@ -62,8 +62,8 @@ pub struct Acceptor {
 
 impl Acceptor {
     /// Starts listening on `socket_path` (mode 0600); without a path only [`Acceptor::connect`] lets in. Every publisher
-    /// may read `window`; without one there are publishers only. Requests to control the stream are passed to `desk`;
-    /// without one they are answered that the stream is a service's. A publisher that has seen what `past` contradicts is
+    /// may read `window`; without one there are publishers only. Requests to control the stream are passed to `control`;
+    /// without one they are answered that the stream is a service's. A publisher that has seen what `history` contradicts is
     /// refused.
     ///
     /// # Errors
@@ -73,8 +73,8 @@ impl Acceptor {
         description: StreamDescription,
         links: AcceptorLinks,
         window: Option<Window>,
-        desk: Option<ControlDesk>,
-        past: Option<Past>,
+        control: Option<ControlServer>,
+        history: Option<HistoryCheck>,
     ) -> Result<Self, StreamError> {
         let window = match window {
             Some(window) => {
@@ -84,12 +84,12 @@ impl Acceptor {
             None => None,
         };
         let (next_connection, stopping) = (AtomicU32::new(1), AtomicBool::new(false));
-        let admission = Arc::new(Admission { description, links, next_connection, stopping, window, past });
+        let admission = Arc::new(Admission { description, links, next_connection, stopping, window, history });
         let mut thread = None;
         if let Some(path) = socket_path {
             let listener = Listener::bind(path, FIRST_MESSAGE_BYTES_MAX)?;
             let waker = listener.waker();
-            let serving = Serving { admission: Arc::clone(&admission), listener, desk };
+            let serving = Serving { admission: Arc::clone(&admission), listener, control };
             let started = gapless_agent::thread::spawn_helper("gapless-acceptor", move || serving.run());
             let started = started.map_err(|error| StreamError::System {
                 action: "starting the acceptor's thread".to_owned(),
@@ -104,7 +104,7 @@ impl Acceptor {
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
-    pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, TransportError> {
+    pub fn connect(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {
         self.connect_here(link, false)
     }
 
@@ -120,11 +120,11 @@ impl Acceptor {
     ///
     /// # Errors
     /// As for [`Acceptor::connect`].
-    pub(crate) fn connect_checked(&self, link: LinkOptions) -> Result<PublisherLink, TransportError> {
+    pub(crate) fn connect_checked(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {
         self.connect_here(link, true)
     }
 
-    fn connect_here(&self, link: LinkOptions, is_checked: bool) -> Result<PublisherLink, TransportError> {
+    fn connect_here(&self, link: RingSizes, is_checked: bool) -> Result<PublisherLink, TransportError> {
         let admission = &self.admission;
         if !link.is_valid() {
             let peer = "this process".to_owned();
@@ -164,11 +164,11 @@ struct Admission {
     stopping: AtomicBool,
     /// What readers of an event stream get: the window, and a descriptor of it that cannot write.
     window: Option<(Window, OwnedFd)>,
-    past: Option<Past>,
+    history: Option<HistoryCheck>,
 }
 
 impl Admission {
-    fn make_rings(&self, link: LinkOptions, memory: &MemoryKind) -> Result<PublisherRings, TransportError> {
+    fn make_rings(&self, link: RingSizes, memory: &MemoryKind) -> Result<PublisherRings, TransportError> {
         // Relaxed: only uniqueness matters.
         let connection = ConnectionId(self.next_connection.fetch_add(1, Ordering::Relaxed));
         PublisherRings::create(connection, link, memory, self.description.identity)
@@ -184,7 +184,7 @@ impl Admission {
             tier: description.tier as u32,
             process_id: u64::from(std::process::id()),
             message_length_max: description.message_length_max as u64,
-            released_sequence: self.past.as_ref().map_or(0, Past::released_sequence),
+            released_sequence: self.history.as_ref().map_or(0, HistoryCheck::released_sequence),
         }
     }
 
@@ -211,7 +211,7 @@ impl Admission {
     }
 
     fn contradicts(&self, seen: Seen) -> bool {
-        let contradiction = self.past.as_ref().and_then(|past| past.contradiction(seen));
+        let contradiction = self.history.as_ref().and_then(|history| history.contradiction(seen));
         if let Some(contradiction) = contradiction {
             let Seen { sequence, timestamp_ns, .. } = seen;
             tracing::error!(sequence, timestamp_ns, %contradiction, "a client has seen what this stream does not contain");
@@ -222,20 +222,20 @@ impl Admission {
     /// The agent that sends replies hears of a publisher before the sequencer does, so no reply finds nobody.
     fn announce(&self, ends: ServiceEnds, is_checked: bool) {
         let ServiceEnds { connection, commands: reader, replies: writer, wake } = ends;
-        self.tell_delivery(ForDelivery::Opened { connection, writer, wake });
-        self.tell_ingress(ForIngress::Opened { connection, reader, is_checked });
+        self.tell_egress(EgressMessage::Opened { connection, writer, wake });
+        self.tell_ingress(PublisherEvent::Opened { connection, reader, is_checked });
     }
 
     fn farewell(&self, connection: ConnectionId) {
-        self.tell_ingress(ForIngress::Closed { connection });
-        self.tell_delivery(ForDelivery::Closed { connection });
+        self.tell_ingress(PublisherEvent::Closed { connection });
+        self.tell_egress(EgressMessage::Closed { connection });
     }
 
-    fn tell_delivery(&self, message: ForDelivery) {
-        self.push(&self.links.delivery, message, &self.links.delivery_waker);
+    fn tell_egress(&self, message: EgressMessage) {
+        self.push(&self.links.egress, message, &self.links.egress_waker);
     }
 
-    fn tell_ingress(&self, message: ForIngress) {
+    fn tell_ingress(&self, message: PublisherEvent) {
         self.push(&self.links.ingress, message, &self.links.ingress_waker);
     }
 
@@ -275,7 +275,7 @@ enum Accepted {
 struct Serving {
     admission: Arc<Admission>,
     listener: Listener<Accepted>,
-    desk: Option<ControlDesk>,
+    control: Option<ControlServer>,
 }
 
 impl Serving {
@@ -289,26 +289,26 @@ impl Serving {
                     return;
                 }
             };
-            if let Some(desk) = &mut self.desk {
-                desk.refresh();
+            if let Some(control) = &mut self.control {
+                control.refresh();
             }
             for event in events {
                 match event {
                     ListenerEvent::Message(peer, message) => self.take_first_message(peer, &message),
                     ListenerEvent::Closed(Accepted::Publisher(connection)) => {
                         self.admission.farewell(connection);
-                        if let Some(desk) = &mut self.desk {
-                            desk.left(connection);
+                        if let Some(control) = &mut self.control {
+                            control.left(connection);
                         }
                     }
                     // Nobody waits for its outcome any more.
                     ListenerEvent::Closed(Accepted::Request(_)) => {}
                 }
             }
-            if let Some(desk) = &mut self.desk {
+            if let Some(control) = &mut self.control {
                 self.listener.close_with(|accepted| match accepted {
                     Accepted::Publisher(_) => None,
-                    Accepted::Request(number) => desk.outcome(*number).map(|answer| answer.to_bytes().to_vec()),
+                    Accepted::Request(number) => control.outcome(*number).map(|answer| answer.to_bytes().to_vec()),
                 });
             }
         }
@@ -316,17 +316,17 @@ impl Serving {
 
     fn take_first_message(&mut self, peer: PendingConnection, message: &[u8]) {
         if ControlRequest::is_meant(message) {
-            self.control(peer, ControlRequest::from_bytes(message));
+            self.take_request(peer, ControlRequest::from_bytes(message));
         } else if let Some(hello) = Hello::from_bytes(message) {
             self.greet(peer, &hello);
-        } else if let Some(desk) = &mut self.desk {
+        } else if let Some(control) = &mut self.control {
             if let Some(request) = NodesRequest::from_bytes(message) {
-                if peer.send(&desk.nodes(request).to_bytes()) {
+                if peer.send(&control.nodes(request).to_bytes()) {
                     // The next page is asked for by the same connection.
                     self.listener.keep_pending(peer);
                 }
             } else {
-                desk.count_refused();
+                control.count_refused();
                 let length = message.len();
                 self.listener.warn(|| format!("a first message of {length} bytes is no hello and no request"));
             }
@@ -334,8 +334,8 @@ impl Serving {
     }
 
     /// Passes a request on. Its connection stays open while it waits for the outcome.
-    fn control(&mut self, peer: PendingConnection, request: Result<ControlRequest, NoRequest>) {
-        let Some(desk) = &mut self.desk else {
+    fn take_request(&mut self, peer: PendingConnection, request: Result<ControlRequest, NoRequest>) {
+        let Some(control) = &mut self.control else {
             let identity = self.admission.description.identity;
             peer.send(&answer(ControlStatus::Service, identity, 0).to_bytes());
             return;
@@ -343,14 +343,14 @@ impl Serving {
         let answer = match request {
             Ok(request) => {
                 tracing::info!(command = request.command.name(), "the stream is to be controlled");
-                match desk.ask(request) {
+                match control.ask(request) {
                     Asked::Waits(number) => return self.listener.accept(peer, Accepted::Request(number)),
                     Asked::Answered(answer) => answer,
                 }
             }
-            Err(NoRequest::OtherVersion) => desk.refuse(ControlStatus::OtherVersion),
+            Err(NoRequest::OtherVersion) => control.refuse(ControlStatus::OtherVersion),
             Err(NoRequest::Malformed) => {
-                desk.count_refused();
+                control.count_refused();
                 return self.listener.warn(|| "a request is malformed".to_owned());
             }
         };
@@ -374,8 +374,8 @@ impl Serving {
         let window = admission.window.as_ref().filter(|_| hello.reads).map(|(_, read_only)| read_only.as_fd());
         let wake_service = admission.links.ingress_waker.wake_fd();
         let Some(ends) = peer.hand_over(rings, &welcome, wake_service, window) else { return };
-        if let Some(desk) = &mut self.desk {
-            desk.came(ends.connection, peer.process_id(), ends.replies.notes());
+        if let Some(control) = &mut self.control {
+            control.came(ends.connection, peer.process_id(), ends.replies.notes());
         }
         self.listener.accept(peer, Accepted::Publisher(ends.connection));
         admission.announce(ends, false);

@@ -3,7 +3,7 @@
 //! A publisher that does not read must not hold up the others: what does not fit its ring stays with the
 //! sender, who is told to try again. What never fits it as a whole goes there in parts, as the publisher reads.
 
-use crate::messages::ForDelivery;
+use crate::messages::EgressMessage;
 use gapless_log::{LogError, RingWriter};
 use gapless_transport::link::{ANSWER_LENGTH_MAX, ConnectionId};
 use gapless_transport::mailbox::Mailbox;
@@ -79,14 +79,14 @@ pub struct Egress {
     last: usize,
     any_dirty: bool,
     any_begun: bool,
-    publishers: Mailbox<ForDelivery>,
+    publishers: Mailbox<EgressMessage>,
     frame_length_max: usize,
 }
 
 impl Egress {
     /// No publishers yet; they come through `publishers`.
     #[must_use]
-    pub fn new(publishers: Mailbox<ForDelivery>, frame_length_max: usize) -> Self {
+    pub fn new(publishers: Mailbox<EgressMessage>, frame_length_max: usize) -> Self {
         Self { rings: Vec::new(), last: 0, any_dirty: false, any_begun: false, publishers, frame_length_max }
     }
 
@@ -96,10 +96,10 @@ impl Egress {
     pub fn refresh(&mut self) -> usize {
         while let Some(event) = self.publishers.pop() {
             match event {
-                ForDelivery::Opened { connection, writer, wake } => {
+                EgressMessage::Opened { connection, writer, wake } => {
                     self.rings.push(EgressRing { connection, writer, wake, dirty: false, begun: None });
                 }
-                ForDelivery::Closed { connection } => {
+                EgressMessage::Closed { connection } => {
                     self.rings.retain(|ring| ring.connection != connection);
                 }
             }

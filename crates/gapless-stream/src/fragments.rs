@@ -91,7 +91,7 @@ pub(crate) struct Fragments {
     /// The longest message, with headers and padding.
     message_bytes_max: usize,
     /// How many unfinished messages each connection has.
-    held: FxHashMap<ConnectionId, usize>,
+    unfinished: FxHashMap<ConnectionId, usize>,
     waiting: Option<Waiting>,
     put_off: FxHashMap<u64, PutOff>,
     next_recall_ns: u64,
@@ -105,7 +105,7 @@ impl Fragments {
             reserved_bytes: 0,
             bytes_max,
             message_bytes_max,
-            held: FxHashMap::default(),
+            unfinished: FxHashMap::default(),
             waiting: None,
             put_off: FxHashMap::default(),
             next_recall_ns: 0,
@@ -162,7 +162,7 @@ impl Fragments {
             if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
                 // What makes room may stand behind this part in the same ring: then it cannot wait there, and is to be
                 // sent again.
-                if !self.held.contains_key(&connection) {
+                if !self.unfinished.contains_key(&connection) {
                     return Collected::Later;
                 }
                 return match self.put_off(connection, &header, reserved_bytes, now_ns) {
@@ -172,7 +172,7 @@ impl Fragments {
             }
             self.put_off.remove(&header.session);
             self.reserved_bytes += reserved_bytes;
-            *self.held.entry(connection).or_default() += 1;
+            *self.unfinished.entry(connection).or_default() += 1;
             let (bytes, frames) = (Vec::with_capacity(length_max), Vec::with_capacity(count));
             let (begun_ns, progress_ns) = (now_ns, now_ns);
             let mut partial =
@@ -292,10 +292,10 @@ impl Fragments {
         self.put_off.remove(&session);
         if let Some(partial) = self.partial.remove(&session) {
             self.reserved_bytes -= partial.reserved_bytes;
-            let held = self.held.get_mut(&partial.connection).expect("each unfinished message is counted");
-            *held -= 1;
-            if *held == 0 {
-                self.held.remove(&partial.connection);
+            let unfinished = self.unfinished.get_mut(&partial.connection).expect("each unfinished message is counted");
+            *unfinished -= 1;
+            if *unfinished == 0 {
+                self.unfinished.remove(&partial.connection);
             }
         }
     }
@@ -310,7 +310,7 @@ impl Fragments {
     pub fn forget_from(&mut self, connection: ConnectionId) {
         self.waiting.take_if(|waiting| waiting.connection == connection);
         self.put_off.retain(|_, put_off| put_off.connection != connection);
-        if self.held.remove(&connection).is_none() {
+        if self.unfinished.remove(&connection).is_none() {
             return;
         }
         let reserved_bytes = &mut self.reserved_bytes;
@@ -485,7 +485,7 @@ mod tests {
         assert_eq!(add(&mut fragments, &part(1, 1, 0, 2, 100), 1), Collected::Kept);
         assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Later);
         fragments.forget_from(ConnectionId(1));
-        assert_eq!((fragments.reserved_bytes, fragments.held.len()), (0, 0));
+        assert_eq!((fragments.reserved_bytes, fragments.unfinished.len()), (0, 0));
         assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Kept);
     }
 

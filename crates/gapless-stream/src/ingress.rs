@@ -8,28 +8,28 @@
 //! | `answering` | what the service is told to answer |
 //! | `housekeeping` | frames of the sequencer's own: timers, expired sessions, marks |
 //! | `controlling` | what its operator commands |
-//! | `transacting` | a service that runs ahead: transactions in the place of commands |
+//! | `speculative_execution` | a service that runs ahead: transactions in the place of commands |
 //! | `following` | as a member of a cluster: taking over what a leader stamped, and leading |
-//! | `held` | what the window still holds of what was appended |
+//! | `window_frames` | what the window still holds of what was appended |
 
 pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, IngressShared};
 
 mod answering;
 mod controlling;
 mod following;
-mod held;
 mod housekeeping;
 mod publishers;
-mod transacting;
+mod speculative_execution;
+mod window_frames;
 
 use crate::StreamError;
 use crate::fragments::{Collected, Fragments};
-use crate::messages::{ForSequencer, ForService};
+use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::sequencer::{Decision, Sequencer, compare};
 use crate::sequencer_state::SequencerState;
-use crate::state_keeper::StateKeeper;
+use crate::sequencer_state_writer::SequencerStateWriter;
 use crate::stream_time::StreamTime;
-use following::{Role, Untold};
+use following::{Role, UnsentRoleChanges};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_client::feeds::SharedFeeds;
@@ -38,11 +38,11 @@ use gapless_transport::link::ConnectionId;
 use gapless_wire::control::SessionOpen;
 use gapless_wire::writer::{set_refused, set_session, stamp};
 use gapless_wire::{Fragment, Frame, FrameError, Kind};
-use publishers::{Publisher, Turn};
+use publishers::{ConnectedPublisher, Turn};
+use speculative_execution::SpeculativeExecution;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use transacting::Ahead;
 
 /// The agent between publishers' rings and the window.
 pub struct Ingress {
@@ -50,23 +50,23 @@ pub struct Ingress {
     window: WindowWriter,
     /// At tier `memory` a frame is released as soon as it is appended.
     releaser: Option<Releaser>,
-    publishers: Vec<Publisher>,
+    publishers: Vec<ConnectedPublisher>,
     links: IngressLinks,
     options: IngressOptions,
     shared: Arc<IngressShared>,
     fragments: Fragments,
-    keeper: Option<StateKeeper>,
+    state_writer: Option<SequencerStateWriter>,
     /// What was asked of the sequencer and did not fit the window yet.
-    asked: VecDeque<ForSequencer>,
+    asked: VecDeque<SequencerRequest>,
     /// A halt or its end that was asked for between two feed sessions, where nothing belongs: it follows the beginning
     /// of the next.
-    asked_between: Option<ForSequencer>,
+    asked_between: Option<SequencerRequest>,
     /// Sessions that have expired and whose close is not appended yet.
     expired: Vec<u64>,
     /// Whether the service was told anything in this poll.
     told: bool,
     /// What the service has to hear of a change of role, or of a cut, and what its mailbox had no room for yet.
-    untold: Untold,
+    unsent: UnsentRoleChanges,
     /// Whose turn is first, so that a full window starves nobody.
     first: usize,
     /// Where it leads, the time of the stream.
@@ -76,7 +76,7 @@ pub struct Ingress {
     /// Whether it takes anything of publishers, where it leads.
     serves: bool,
     /// A service that runs its handlers before commands enter the stream.
-    ahead: Option<Ahead>,
+    speculation: Option<SpeculativeExecution>,
 }
 
 impl Ingress {
@@ -101,51 +101,51 @@ impl Ingress {
             options,
             shared: Arc::new(IngressShared { feeds, ..IngressShared::default() }),
             fragments: Fragments::new(options.fragments_bytes_max, options.message_bytes_max),
-            keeper: None,
+            state_writer: None,
             asked: VecDeque::new(),
             asked_between: None,
             expired: Vec::new(),
             told: false,
-            untold: Untold::default(),
+            unsent: UnsentRoleChanges::default(),
             first: 0,
             now: Now { monotonic_ns: 0, epoch_ns: 0 },
             time,
             role: Role::Leading,
             serves: true,
-            ahead: None,
+            speculation: None,
         }
     }
 
-    /// Gives the sequencer's state to `keeper` when that is due, and at a clean stop.
+    /// Gives the sequencer's state to `state_writer` when that is due, and at a clean stop.
     #[must_use]
-    pub fn keeping_state(mut self, keeper: StateKeeper) -> Self {
-        self.keeper = Some(keeper);
+    pub fn writing_state(mut self, state_writer: SequencerStateWriter) -> Self {
+        self.state_writer = Some(state_writer);
         self
     }
 
-    /// Lets a keeper without a thread write the state that waits; once what it speaks of may be released.
+    /// Lets a state writer without a thread write the state that waits; once what it speaks of may be released.
     #[inline]
-    pub fn turn_keeper(&mut self) {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.turn();
+    pub fn turn_state_writer(&mut self) {
+        if let Some(state_writer) = &mut self.state_writer {
+            state_writer.turn();
         }
     }
 
-    /// Gives the sequencer's state to its keeper, whether or not that is due: now, or when it stands behind a whole message.
-    pub fn keep_state_soon(&mut self) {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.hasten();
+    /// Gives the sequencer's state to its writer, whether or not that is due: now, or when it stands behind a whole message.
+    pub fn write_state_soon(&mut self) {
+        if let Some(state_writer) = &mut self.state_writer {
+            state_writer.hasten();
         }
         if self.is_state_whole(false) {
-            self.keep_state();
+            self.write_state();
         }
     }
 
     #[cold]
-    fn keep_state(&mut self) {
-        if let Some(keeper) = &mut self.keeper {
-            let state = SequencerState::of(&self.sequencer, keeper.identity());
-            keeper.keep(state, self.now.monotonic_ns);
+    fn write_state(&mut self) {
+        if let Some(state_writer) = &mut self.state_writer {
+            let state = SequencerState::of(&self.sequencer, state_writer.identity());
+            state_writer.submit(state, self.now.monotonic_ns);
         }
     }
 
@@ -159,7 +159,7 @@ impl Ingress {
     fn take_from(&mut self, number: usize) -> Result<Turn, StreamError> {
         // A frame causes at most two messages to the service, so none of this turn's can be refused. What it has to hear of
         // a change of role comes before them.
-        if self.is_untold() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
+        if self.has_unsent() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(Turn::WindowFull(0));
         }
         let Some(frames_max) = self.allowance(number) else { return Ok(Turn::Waits(0)) };
@@ -186,7 +186,7 @@ impl Ingress {
     /// appended or answered.
     #[inline(always)]
     fn take_frame(&mut self, number: usize) -> Result<Step, StreamError> {
-        if !self.has_room_ahead()? {
+        if !self.has_room_for_transaction()? {
             return Ok(Step::WindowFull);
         }
         let publisher = &mut self.publishers[number];
@@ -238,7 +238,7 @@ impl Ingress {
                 None => self.sequencer.decide(&frame, connection),
             };
             match decision {
-                Decision::Append if kind == Kind::Command && self.ahead.is_some() => {
+                Decision::Append if kind == Kind::Command && self.speculation.is_some() => {
                     self.append_transaction(length)?;
                     Step::Taken
                 }
@@ -253,9 +253,9 @@ impl Ingress {
                         self.links.counters.frames_refused.add(1);
                     }
                     if let Some(open) = open {
-                        self.tell(ForService::Attach { session: sequence, token: open.token, connection });
+                        self.tell(ResponderMessage::Attach { session: sequence, token: open.token, connection });
                     }
-                    if self.ahead.is_some() {
+                    if self.speculation.is_some() {
                         self.note_passed(kind, session, timer);
                     }
                     Step::Taken
@@ -348,7 +348,14 @@ impl Ingress {
         self.fragments.forget(session);
         // What was appended in this turn is not published yet.
         let (notices_seen, last_sequence) = (open.notices_seen, self.window.last_sequence());
-        self.tell(ForService::Reopen { session, token, next_session_seq, notices_seen, last_sequence, connection });
+        self.tell(ResponderMessage::Reopen {
+            session,
+            token,
+            next_session_seq,
+            notices_seen,
+            last_sequence,
+            connection,
+        });
     }
 
     /// Appends the message that a publisher has sent in fragments. `false` while the window has no room for all of it.
@@ -365,8 +372,8 @@ impl Ingress {
         if !self.window.has_room(message.len())? {
             return Ok(false);
         }
-        if let Some(ahead) = &self.ahead {
-            if !self.window.has_room(ahead.room_bytes)? {
+        if let Some(speculation) = &self.speculation {
+            if !self.window.has_room(speculation.room_bytes)? {
                 return Ok(false);
             }
             self.append_long_transaction(session)?;
@@ -509,10 +516,10 @@ impl Agent for Ingress {
         if self.shared.stopped.load(Ordering::Acquire) {
             if !self.shared.halted.load(Ordering::Relaxed) {
                 if self.is_state_whole(true) {
-                    self.keep_state();
+                    self.write_state();
                 }
-                if let Some(ahead) = &mut self.ahead {
-                    ahead.transactions.follow(self.window.last_sequence());
+                if let Some(speculation) = &mut self.speculation {
+                    speculation.transactions.follow(self.window.last_sequence());
                 }
             }
             // Release: pairs with whoever waits for the last append.
@@ -521,7 +528,7 @@ impl Agent for Ingress {
         }
         let before = self.window.last_sequence();
         self.told = false;
-        self.tell_untold();
+        self.send_unsent();
         let may_append = self.is_following() || self.may_append();
         let mut work = match (self.is_following(), may_append) {
             (true, _) => self.obey_as_follower(),
@@ -536,12 +543,16 @@ impl Agent for Ingress {
         }
         if self.window.last_sequence() != before {
             self.publish();
-            if self.keeper.as_ref().is_some_and(|keeper| keeper.is_due(self.window.last_sequence(), now.monotonic_ns)) {
-                self.keep_state();
+            if self
+                .state_writer
+                .as_ref()
+                .is_some_and(|state_writer| state_writer.is_due(self.window.last_sequence(), now.monotonic_ns))
+            {
+                self.write_state();
             }
         }
         if self.is_following() {
-            self.keep_state_if_due();
+            self.write_state_if_due();
         }
         if self.window.last_sequence() != before || self.told {
             self.links.downstream.iter().for_each(Waker::wake);

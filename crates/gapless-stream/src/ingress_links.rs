@@ -1,8 +1,8 @@
 //! What an [`Ingress`](crate::Ingress) is connected to: its options, its mailboxes, what it counts, and what the outside
 //! may know and say while it runs.
 
-use crate::control_desk::WAITING_MAX;
-use crate::messages::{ForIngress, ForSequencer, ForService};
+use crate::control_server::WAITING_MAX;
+use crate::messages::{PublisherEvent, ResponderMessage, SequencerRequest};
 use gapless_agent::{Counter, Counters, Waker};
 use gapless_client::control_messages::ControlOutcome;
 use gapless_client::feeds::SharedFeeds;
@@ -38,7 +38,7 @@ pub struct IngressShared {
     pub halted: AtomicBool,
     /// The feed sessions, as far as they are appended.
     pub feeds: SharedFeeds,
-    /// What became of each [`ForSequencer::Control`], for the desk that asked.
+    /// What became of each [`SequencerRequest::Control`], for the control server that asked.
     pub outcomes: Mailbox<ControlOutcome>,
 }
 
@@ -89,11 +89,11 @@ impl IngressCounters {
 /// Everything the agent is connected to.
 pub struct IngressLinks {
     /// From the acceptor.
-    pub publishers: Mailbox<ForIngress>,
+    pub publishers: Mailbox<PublisherEvent>,
     /// To the service.
-    pub service: Mailbox<ForService>,
+    pub service: Mailbox<ResponderMessage>,
     /// From the service.
-    pub requests: Mailbox<ForSequencer>,
+    pub requests: Mailbox<SequencerRequest>,
     /// Threads to wake when frames were appended.
     pub downstream: Vec<Waker>,
     /// What it counts.

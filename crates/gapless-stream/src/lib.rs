@@ -10,26 +10,26 @@
 //! | [`journaler`] | [`Journaler`]: the agent that moves them from the window into the journal |
 //! | [`syncer`] | the helper thread that puts the journal on the device |
 //! | [`transactions`] | a service that runs its handlers before commands enter the stream |
-//! | [`preparing`] | the thread that works ahead of the journal's writer |
+//! | [`preparer_thread`] | the thread that works ahead of the journal's writer |
 //! | [`relay`] | the agent that stands where the sequencer would, where a stream is passed on |
 //! | `fragments` | messages of which not every part is there yet |
 //! | `ingress_links` | what an [`Ingress`] is connected to |
 //! | [`options`] | [`EventStreamOptions`](options::EventStreamOptions): how an event stream is run |
 //! | [`network`] | where nodes and clients of other machines are served |
 //! | [`acceptor`] | [`Acceptor`]: the thread that lets publishers in and notices when they are gone |
-//! | [`control_desk`] | what the acceptor does with a request to halt, resume, roll over or end the stream |
+//! | [`control_server`] | what the acceptor does with a request to halt, resume, roll over or end the stream |
 //! | [`node_status`] | who is connected over networks, and how they are |
-//! | [`past`] | whether a stream contains what somebody has seen of it |
+//! | [`history_check`] | whether a stream contains what somebody has seen of it |
 //! | [`persistence`] | [`Persistence`]: how the journal is kept, and opening it |
 //! | [`responder`] | the agent that tells publishers what became of what is not simply appended |
 //! | [`egress`] | [`Egress`](egress::Egress): answers on their way into publishers' rings |
 //! | [`messages`] | what sequencer, acceptor and service pass to each other inside the process |
 //! | [`sequencer_recovery`] | what a sequencer knew when its stream stood at a sequence |
-//! | [`state_keeper`] | the thread that writes that file now and then |
+//! | [`sequencer_state_writer`] | the thread that writes that file now and then |
 //! | [`retention_watermark`] | what may go from a journal that several need |
 //! | [`sequencer_state`] | the file with what a sequencer knows |
 //! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
-//! | [`taken_directory`] | a directory that nobody else starts on |
+//! | [`locked_directory`] | a directory that nobody else starts on |
 //! | [`error`] | [`StreamError`] |
 //!
 //! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
@@ -37,39 +37,39 @@
 #![forbid(unsafe_code)]
 
 pub mod acceptor;
-pub mod control_desk;
+pub mod control_server;
 pub mod egress;
 pub mod error;
 pub mod event_stream;
 mod fragments;
+pub mod history_check;
 pub mod ingress;
 mod ingress_links;
 pub mod journaler;
+pub mod locked_directory;
 pub mod logger;
 pub mod member_service;
 pub mod messages;
 pub mod network;
 pub mod node_status;
 pub mod options;
-pub mod past;
 pub mod persistence;
-pub mod preparing;
+pub mod preparer_thread;
 pub mod relay;
 pub mod responder;
 pub mod retention_watermark;
 pub mod sequencer;
 pub mod sequencer_recovery;
 pub mod sequencer_state;
-pub mod state_keeper;
+pub mod sequencer_state_writer;
 pub mod stream_time;
 pub mod syncer;
-pub mod taken_directory;
 pub mod transactions;
 
 pub use acceptor::Acceptor;
 pub use error::StreamError;
 pub use ingress::{Ingress, IngressOptions};
 pub use journaler::Journaler;
-pub use messages::ForService;
+pub use messages::ResponderMessage;
 pub use persistence::Persistence;
 pub use sequencer::{Decision, Sequencer};

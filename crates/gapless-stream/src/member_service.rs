@@ -1,8 +1,8 @@
 //! [`MemberService`]: a service on a member's stream, as whoever runs services puts it there, and what the two say to
-//! each other. It stands in the place of the desk that only answers: it reads what is released, and nothing before.
+//! each other. It stands in the place of the responder: it reads what is released, and nothing before.
 
 use crate::egress::Egress;
-use crate::messages::{ForSequencer, ForService};
+use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::retention_watermark::RetentionWatermark;
 use crate::transactions::Transactions;
 use gapless_agent::{Agent, Counters, Waker};
@@ -61,9 +61,9 @@ pub struct ServiceParts<'a> {
     /// To the publishers of this member.
     pub egress: Egress,
     /// From the sequencer.
-    pub from_sequencer: Mailbox<ForService>,
+    pub from_sequencer: Mailbox<ResponderMessage>,
     /// To the sequencer.
-    pub sequencer: Mailbox<ForSequencer>,
+    pub sequencer: Mailbox<SequencerRequest>,
     /// The member's counters.
     pub counters: &'a Counters,
     /// Where it lives.

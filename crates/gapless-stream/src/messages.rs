@@ -10,7 +10,7 @@ use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
 /// From the acceptor to the sequencer's agent.
-pub enum ForIngress {
+pub enum PublisherEvent {
     /// A publisher has come.
     Opened {
         /// Which.
@@ -28,7 +28,7 @@ pub enum ForIngress {
 }
 
 /// From the acceptor to whoever sends replies.
-pub enum ForDelivery {
+pub enum EgressMessage {
     /// A publisher has come.
     Opened {
         /// Which.
@@ -47,7 +47,7 @@ pub enum ForDelivery {
 
 /// From the sequencer to the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ForService {
+pub enum ResponderMessage {
     /// A session's replies go to this connection from now on.
     Attach {
         /// The session.
@@ -117,7 +117,7 @@ pub enum ForService {
 
 /// To the sequencer, from the service or from whoever runs the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ForSequencer {
+pub enum SequencerRequest {
     /// A timer is to fire.
     SetTimer {
         /// The service's identifier.

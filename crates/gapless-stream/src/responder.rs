@@ -2,7 +2,7 @@
 //! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
 
 use crate::egress::{Egress, Payload};
-use crate::messages::ForService;
+use crate::messages::ResponderMessage;
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_log::Window;
 use gapless_transport::link::ConnectionId;
@@ -13,7 +13,7 @@ use gapless_wire::{FrameHeader, Kind};
 
 /// The agent that answers publishers of an event stream.
 pub struct Responder {
-    from_sequencer: Mailbox<ForService>,
+    from_sequencer: Mailbox<ResponderMessage>,
     egress: Egress,
     window: Window,
     /// Sessions that were opened by frames that are not released yet.
@@ -78,7 +78,7 @@ impl Pending {
 impl Responder {
     /// An agent that answers what comes through `from_sequencer`, into the rings of `egress`.
     #[must_use]
-    pub fn new(from_sequencer: Mailbox<ForService>, egress: Egress, window: Window) -> Self {
+    pub fn new(from_sequencer: Mailbox<ResponderMessage>, egress: Egress, window: Window) -> Self {
         let released_sequence = window.released_sequence();
         Self {
             from_sequencer,
@@ -93,13 +93,13 @@ impl Responder {
     }
 
     #[cold]
-    fn hear(&mut self, message: ForService) {
+    fn hear(&mut self, message: ResponderMessage) {
         let next = match message {
-            ForService::Attach { session, token, connection } => {
+            ResponderMessage::Attach { session, token, connection } => {
                 self.opening.push(Opening { connection, session, token });
                 return;
             }
-            ForService::Reopen { session, token, next_session_seq, connection, last_sequence, .. } => {
+            ResponderMessage::Reopen { session, token, next_session_seq, connection, last_sequence, .. } => {
                 self.send_pending();
                 let appended_sequence = last_sequence;
                 if appended_sequence > self.released_sequence {
@@ -111,20 +111,20 @@ impl Responder {
                 }
                 return;
             }
-            ForService::Repeat { session, session_seq, connection, last_sequence } => {
+            ResponderMessage::Repeat { session, session_seq, connection, last_sequence } => {
                 Pending::Repeat { connection, session, session_seq, last_sequence }
             }
-            ForService::Refuse { connection, session, session_seq, code, detail } => {
+            ResponderMessage::Refuse { connection, session, session_seq, code, detail } => {
                 Pending::Refuse { connection, session, session_seq, code, detail }
             }
-            ForService::NotLeader { connection, leader } => {
+            ResponderMessage::NotLeader { connection, leader } => {
                 self.send_pending();
                 let mut payload = [0; NOT_LEADER_LENGTH_MAX];
                 let (header, length) = not_leader(&leader, &mut payload);
                 self.send(connection, &header, &payload[..length]);
                 return;
             }
-            ForService::LeadsNoMore => {
+            ResponderMessage::LeadsNoMore => {
                 self.opening.clear();
                 self.repeats.clear();
                 // It would wait for a sequence that becomes another's.
@@ -132,7 +132,7 @@ impl Responder {
                 return;
             }
             // A stream without a service has no timers of its own.
-            ForService::Leads { .. } => return,
+            ResponderMessage::Leads { .. } => return,
         };
         if self.pending.is_some_and(|pending| !pending.is_like(&next)) {
             self.send_pending();
@@ -252,7 +252,7 @@ mod tests {
     use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
     use gapless_agent::Waker;
     use gapless_log::{StreamIdentity, WindowOptions};
-    use gapless_transport::link::LinkOptions;
+    use gapless_transport::link::RingSizes;
     use gapless_transport::tier::Tier;
 
     #[test]
@@ -262,22 +262,23 @@ mod tests {
         let (delivery, answers) = (Mailbox::new(64), Mailbox::new(64));
         let acceptor_links = AcceptorLinks {
             ingress: Mailbox::new(64),
-            delivery: delivery.clone(),
+            egress: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
-            delivery_waker: Waker::new().unwrap(),
+            egress_waker: Waker::new().unwrap(),
         };
         let description =
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
         let acceptor = Acceptor::start(None, description, acceptor_links, None, None, None).unwrap();
-        let mut publisher = acceptor.connect(LinkOptions::default()).unwrap();
-        let mut desk = Responder::new(answers.clone(), Egress::new(delivery, 1024), writer.window());
-        let mut poll = |told: &[ForService]| {
+        let mut publisher = acceptor.connect(RingSizes::default()).unwrap();
+        let mut responder = Responder::new(answers.clone(), Egress::new(delivery, 1024), writer.window());
+        let mut poll = |told: &[ResponderMessage]| {
             told.iter().for_each(|each| answers.push(each.clone()).unwrap());
-            desk.poll(Now { monotonic_ns: 1, epoch_ns: 1 }).unwrap();
+            responder.poll(Now { monotonic_ns: 1, epoch_ns: 1 }).unwrap();
             publisher.reader.next_length().unwrap().is_some()
         };
-        let repeat = ForService::Repeat { session: 1, session_seq: 1, connection: ConnectionId(1), last_sequence: 5 };
-        assert!(!poll(&[repeat.clone(), ForService::LeadsNoMore]));
+        let repeat =
+            ResponderMessage::Repeat { session: 1, session_seq: 1, connection: ConnectionId(1), last_sequence: 5 };
+        assert!(!poll(&[repeat.clone(), ResponderMessage::LeadsNoMore]));
         releaser.release(0, 5);
         assert!(!poll(&[]), "sequence 5 is of the next leader");
         assert!(poll(&[repeat]), "it is there by now");

@@ -2,7 +2,7 @@
 //! behind it. At a start, and where a cluster's member cuts what a new leader does not have.
 
 use crate::sequencer::{Sequencer, SequencerRules};
-use crate::{StreamError, state_keeper};
+use crate::{StreamError, sequencer_state_writer};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
@@ -50,7 +50,7 @@ pub(crate) fn fold(
     first: u64,
     last: u64,
 ) -> Result<Rebuilt, StreamError> {
-    let state = state_keeper::newest(&layout.state(), identity, last)?;
+    let state = sequencer_state_writer::newest(&layout.state(), identity, last)?;
     let mut sequencer = match &state {
         Some(state) => state.restore(rules),
         None => Sequencer::new(rules),

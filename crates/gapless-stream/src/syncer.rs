@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 #[derive(Default)]
-struct State {
+struct SyncProgress {
     journaled_position: u64,
     journaled_sequence: u64,
     released_position: u64,
@@ -20,13 +20,13 @@ struct State {
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedProgress {
+    state: Mutex<SyncProgress>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedProgress {
+    fn lock(&self) -> MutexGuard<'_, SyncProgress> {
         // No holder leaves the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -35,12 +35,12 @@ impl Shared {
 /// The journaler's end.
 #[derive(Clone)]
 pub struct SyncRequests {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProgress>,
 }
 
 /// The thread; dropping it stops it after what was asked for is on the device.
 pub struct SyncThread {
-    shared: Arc<Shared>,
+    shared: Arc<SharedProgress>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -55,7 +55,7 @@ impl SyncThread {
         downstream: Vec<Waker>,
         last_sequence: Counter,
     ) -> Result<(Self, SyncRequests), StreamError> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedProgress>::default();
         let thread_shared = Arc::clone(&shared);
         let run = move || {
             let mut watch = Watch { shared: &thread_shared, ended: false };
@@ -101,7 +101,7 @@ impl SyncThread {
 
 /// Makes a panic of the thread a failure that the journaler sees.
 struct Watch<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedProgress,
     ended: bool,
 }
 

@@ -21,7 +21,7 @@
 //!  one that reads the stream the window, read-only
 //! ```
 
-use crate::link::LinkOptions;
+use crate::link::RingSizes;
 use crate::seen::Seen;
 use gapless_log::StreamIdentity;
 
@@ -79,7 +79,7 @@ impl Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The rings it wants.
-    pub link: LinkOptions,
+    pub link: RingSizes,
     /// The stream it wants; zeros for any.
     pub identity: StreamIdentity,
     /// Whether it wants to read the stream.
@@ -146,7 +146,7 @@ impl Hello {
         let is_hello =
             bytes.len() == HELLO_LENGTH && u64_at(bytes, 0) == HELLO_MAGIC && u64_at(bytes, 40) & !READS_FLAG == 0;
         is_hello.then(|| Self {
-            link: LinkOptions {
+            link: RingSizes {
                 command_ring_bytes: u32_at(bytes, 8) as usize,
                 reply_ring_bytes: u32_at(bytes, 12) as usize,
             },

@@ -41,7 +41,7 @@ pub mod transport;
 pub mod warnings;
 
 pub use error::TransportError;
-pub use link::{ConnectionId, LinkOptions};
+pub use link::{ConnectionId, RingSizes};
 pub use publisher_link::PublisherLink;
 pub use tier::Tier;
 pub use transport::Transport;

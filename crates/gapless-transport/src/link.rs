@@ -9,20 +9,20 @@ pub struct ConnectionId(pub u32);
 
 /// Sizes of a publisher's rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkOptions {
+pub struct RingSizes {
     /// Bytes of the ring from publisher to sequencer; a power of two.
     pub command_ring_bytes: usize,
     /// Bytes of the ring from service to publisher; a power of two.
     pub reply_ring_bytes: usize,
 }
 
-impl Default for LinkOptions {
+impl Default for RingSizes {
     fn default() -> Self {
         Self { command_ring_bytes: 1 << 20, reply_ring_bytes: 1 << 20 }
     }
 }
 
-impl LinkOptions {
+impl RingSizes {
     /// The least and greatest size of a ring in bytes.
     pub const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 30;
 
@@ -38,14 +38,14 @@ impl LinkOptions {
 /// The longest payload of one answer, bytes, in any stream, for ever: with its header it is the longest frame.
 pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
-/// What is to be said where [`LinkOptions::is_valid`] is not so.
+/// What is to be said where [`RingSizes::is_valid`] is not so.
 #[must_use]
-pub fn ring_size_reason(link: LinkOptions) -> String {
+pub fn ring_size_reason(link: RingSizes) -> String {
     format!(
         "ring sizes {} and {} must be powers of two from {} to {} bytes",
         link.command_ring_bytes,
         link.reply_ring_bytes,
-        LinkOptions::RING_BYTES.start(),
-        LinkOptions::RING_BYTES.end()
+        RingSizes::RING_BYTES.start(),
+        RingSizes::RING_BYTES.end()
     )
 }

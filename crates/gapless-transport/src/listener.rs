@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use crate::connect::{ConnectOptions, shared_memory};
     use crate::handshake::{HELLO_LENGTH, Hello, Status};
-    use crate::link::{ConnectionId, LinkOptions};
+    use crate::link::{ConnectionId, RingSizes};
     use crate::seen::Seen;
     use gapless_log::{MemoryKind, StreamIdentity};
     use rustix::fd::AsFd;
@@ -318,7 +318,7 @@ mod tests {
         let mut listener = Listener::bind(&path, HELLO_LENGTH + 1).unwrap();
         assert!(Listener::<u32>::bind(&path, HELLO_LENGTH).is_err(), "another one listens there");
         let options = ConnectOptions {
-            link: LinkOptions { command_ring_bytes: 4096, reply_ring_bytes: 4096 },
+            link: RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 },
             identity: IDENTITY,
             reads: false,
             seen: Seen::nothing_of(IDENTITY),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-struct Shared<T> {
+struct Queue<T> {
     pending: AtomicBool,
     messages: Mutex<VecDeque<T>>,
     capacity: usize,
@@ -13,12 +13,12 @@ struct Shared<T> {
 
 /// A bounded queue between agents; both ends are clones of one value.
 pub struct Mailbox<T> {
-    shared: Arc<Shared<T>>,
+    queue: Arc<Queue<T>>,
 }
 
 impl<T> Clone for Mailbox<T> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self { queue: Arc::clone(&self.queue) }
     }
 }
 
@@ -27,12 +27,12 @@ impl<T> Mailbox<T> {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let messages = Mutex::new(VecDeque::with_capacity(capacity));
-        Self { shared: Arc::new(Shared { pending: AtomicBool::new(false), messages, capacity }) }
+        Self { queue: Arc::new(Queue { pending: AtomicBool::new(false), messages, capacity }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
         // A holder that panicked left the queue whole: it is never changed in two steps.
-        self.shared.messages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a message.
@@ -41,12 +41,12 @@ impl<T> Mailbox<T> {
     /// The message itself, if the mailbox is full.
     pub fn push(&self, message: T) -> Result<(), T> {
         let mut messages = self.lock();
-        if messages.len() == self.shared.capacity {
+        if messages.len() == self.queue.capacity {
             return Err(message);
         }
         messages.push_back(message);
         // Release: pairs with the Acquire in pop.
-        self.shared.pending.store(true, Ordering::Release);
+        self.queue.pending.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -54,8 +54,8 @@ impl<T> Mailbox<T> {
     #[must_use]
     pub fn has_room(&self, count: usize) -> bool {
         // Relaxed: an empty mailbox can only have been emptied further; the lock orders the rest.
-        let waiting = if self.shared.pending.load(Ordering::Relaxed) { self.lock().len() } else { 0 };
-        waiting + count <= self.shared.capacity
+        let waiting = if self.queue.pending.load(Ordering::Relaxed) { self.lock().len() } else { 0 };
+        waiting + count <= self.queue.capacity
     }
 
     /// Takes the oldest message.
@@ -63,7 +63,7 @@ impl<T> Mailbox<T> {
     #[must_use]
     pub fn pop(&self) -> Option<T> {
         // Acquire: whatever the sender did before its push is seen by who takes the message.
-        if !self.shared.pending.load(Ordering::Acquire) {
+        if !self.queue.pending.load(Ordering::Acquire) {
             return None;
         }
         self.pop_pending()
@@ -75,7 +75,7 @@ impl<T> Mailbox<T> {
         let message = messages.pop_front();
         if messages.is_empty() {
             // Release: under the lock, so it cannot hide a later push.
-            self.shared.pending.store(false, Ordering::Release);
+            self.queue.pending.store(false, Ordering::Release);
         }
         message
     }

@@ -5,7 +5,7 @@
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS, Welcome};
-use crate::link::{ConnectionId, LinkOptions};
+use crate::link::{ConnectionId, RingSizes};
 use crate::publisher_link::{PublisherLink, new_eventfd};
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -37,7 +37,7 @@ impl PublisherRings {
     /// No memory, or no descriptors for them.
     pub fn create(
         connection: ConnectionId,
-        link: LinkOptions,
+        link: RingSizes,
         memory: &MemoryKind,
         identity: StreamIdentity,
     ) -> Result<Self, TransportError> {

@@ -55,5 +55,5 @@ pub use gapless_client::{Client, ClientError, ClientOptions, CommandNumber, Inco
 pub use gapless_log::LogError;
 pub use gapless_transport::credentials::Credentials;
 pub use gapless_transport::token::random_token;
-pub use gapless_transport::{LinkOptions, TransportError};
+pub use gapless_transport::{RingSizes, TransportError};
 pub use gapless_wire::control::RefusalCode;

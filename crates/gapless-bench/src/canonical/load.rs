@@ -3,7 +3,7 @@
 use super::driver::Load;
 use crate::options::{RunSettings, Tier};
 use gapless::prelude::*;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 
 /// Messages without a reply at one time, in a run without a rate.
 const IN_FLIGHT_MAX: u64 = 4096;
@@ -32,6 +32,6 @@ pub(super) fn load_of(settings: &RunSettings) -> Load {
 }
 
 pub(super) fn client_options() -> ClientOptions {
-    let link = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 4 << 20 };
+    let link = RingSizes { command_ring_bytes: 4 << 20, reply_ring_bytes: 4 << 20 };
     ClientOptions { link, ..ClientOptions::default() }
 }

@@ -10,7 +10,7 @@ use gapless_agent::CpuMask;
 use gapless_client::ClientError;
 use gapless_report::Report;
 use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -64,7 +64,7 @@ pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String
     report
         .notes
         .extend(plan.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| format!("plan: {line}")));
-    let link = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 4 << 20 };
+    let link = RingSizes { command_ring_bytes: 4 << 20, reply_ring_bytes: 4 << 20 };
     let mut client =
         host.connect(ClientOptions { link, ..ClientOptions::default() }).map_err(|error| failed("messaging", error))?;
     let measured = std::thread::scope(|scope| {

@@ -60,7 +60,7 @@ pub(super) struct Started {
 /// What a running sequencer is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ForSequencer {
+pub(super) enum SequencerRequest {
     /// Say what it has cost so far.
     Cost,
     /// Stop, and say what it has cost.

@@ -2,7 +2,7 @@
 
 use super::arguments::Transport;
 use super::order::{
-    Account, Cost, ForSequencer, NodeOrder, Order, PacketOrder, Participant, SequencerOrder, Started, Way,
+    Account, Cost, NodeOrder, Order, PacketOrder, Participant, SequencerOrder, SequencerRequest, Started, Way,
 };
 use super::plan::Plan;
 use super::{accounting, failed};
@@ -105,7 +105,7 @@ impl<'a> Scene<'a> {
     /// What it has cost so far, if it is this program's.
     pub(super) fn cost(&mut self) -> Result<Option<Cost>> {
         let Some(sequencer) = &mut self.sequencer else { return Ok(None) };
-        sequencer.ask(&ForSequencer::Cost).map(Some)
+        sequencer.ask(&SequencerRequest::Cost).map(Some)
     }
 
     /// An error if the sequencer has ended.
@@ -123,7 +123,7 @@ impl<'a> Scene<'a> {
     /// Stops the sequencer, and accounts for its journal: what every node must have seen, checked in full.
     pub(super) fn stop(&mut self, participants: &[Participant]) -> Result<Option<Account>> {
         let (Some(mut sequencer), Some(place)) = (self.sequencer.take(), &self.place) else { return Ok(None) };
-        sequencer.ask::<Cost>(&ForSequencer::Stop)?;
+        sequencer.ask::<Cost>(&SequencerRequest::Stop)?;
         let stream = place.stream();
         self.finish(sequencer)?;
         accounting::of_journal(&stream, participants).map(Some)

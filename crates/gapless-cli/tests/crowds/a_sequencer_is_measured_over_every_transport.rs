@@ -211,7 +211,7 @@ fn a_protected_stream_is_measured_by_who_knows_its_password() {
     let directory = tempfile::tempdir().unwrap();
     let mut network = network(None);
     let (username, password) = (Field::new("anna").unwrap(), Field::new("swordfish").unwrap());
-    network.guests.users = vec![Credentials { username, password }];
+    network.sessions.users = vec![Credentials { username, password }];
     let running = stream(directory.path(), Some(&network));
     let place = format!("--command {} --request {} --payload 64", network.command, network.request);
     let place: Vec<&str> = place.split(' ').collect();

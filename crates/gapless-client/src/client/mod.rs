@@ -37,7 +37,7 @@ use gapless_transport::addresses::Addresses;
 use gapless_transport::connect::ConnectOptions;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::handshake::Welcome;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
@@ -55,7 +55,7 @@ use waiting::{SILENCE_MAX, Silence};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     /// Sizes of the rings.
-    pub link: LinkOptions,
+    pub link: RingSizes,
     /// How long who is reached may take to let the client in, and opening a session may take. Where nobody listens, connecting
     /// fails at once.
     pub timeout: Duration,
@@ -68,7 +68,7 @@ pub struct ClientOptions {
 impl Default for ClientOptions {
     fn default() -> Self {
         Self {
-            link: LinkOptions::default(),
+            link: RingSizes::default(),
             timeout: Duration::from_secs(5),
             identity: StreamIdentity::default(),
             credentials: Credentials::BLANK,

@@ -12,7 +12,7 @@ use gapless_transport::addresses::Addresses;
 use gapless_transport::connect::ConnectOptions;
 use gapless_transport::connect::shared_memory::connect;
 use gapless_transport::handshake::Status;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
@@ -26,14 +26,14 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedMemoryOptions {
     /// Sizes of the rings.
-    pub rings: LinkOptions,
+    pub rings: RingSizes,
     /// How long the sequencer may take to answer; a second at most where there are others, and then it is their turn.
     pub timeout: Duration,
 }
 
 impl Default for SharedMemoryOptions {
     fn default() -> Self {
-        let rings = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 64 << 10 };
+        let rings = RingSizes { command_ring_bytes: 4 << 20, reply_ring_bytes: 64 << 10 };
         Self { rings, timeout: Duration::from_secs(5) }
     }
 }

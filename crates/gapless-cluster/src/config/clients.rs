@@ -21,9 +21,9 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, ClientErr
         return Err(address.expected(expected));
     }
     let mut port = ClientPort::new(found);
-    let guests = &mut port.guests;
+    let sessions = &mut port.sessions;
     if let Some(most) = most {
-        guests.guests_max = most.whole(1..=4096)? as usize;
+        sessions.clients_max = most.whole(1..=4096)? as usize;
     }
     match (username, password) {
         (None, None) => {}
@@ -32,7 +32,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, ClientErr
             if user.username.is_blank() {
                 return Err(username.expected("1 to 6 printable ASCII characters are allowed"));
             }
-            guests.users.push(user);
+            sessions.users.push(user);
         }
         (Some(_), None) => return Err(table.missing("password", "a text of up to 10 characters beside the username")),
         (None, Some(_)) => return Err(table.missing("username", "a text of up to 6 characters beside the password")),

@@ -81,7 +81,7 @@ fn the_guide_shows_every_key_and_its_default() {
     assert_ne!(uncommented, EXAMPLE);
     let config = ClusterConfig::parse(&uncommented, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
     assert!(config.discovery.is_some() && config.tls.is_some());
-    assert_eq!(config.clients.as_ref().map(|port| port.guests.users.len()), Some(1));
+    assert_eq!(config.clients.as_ref().map(|port| port.sessions.users.len()), Some(1));
     assert_eq!(config.event_stream_options().clients, config.clients);
     assert!(config.service.on_panic.is_some() && config.service.on_unhandled.is_some());
     assert!(config.service.snapshot_interval_frames.is_some());

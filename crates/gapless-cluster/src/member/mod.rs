@@ -341,7 +341,7 @@ impl Member {
         self.core.release();
         self.compare_copies()?;
         self.tell_history()?;
-        self.core.ingress.turn_keeper();
+        self.core.ingress.turn_state_writer();
         self.tell_held();
         self.core.tell(&self.shared, &self.links);
         Ok(work)

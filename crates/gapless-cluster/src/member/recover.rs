@@ -20,10 +20,10 @@ use crate::consensus::{MemberId, Recovered};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::StreamIdentity;
+use gapless_stream::locked_directory::{LockedDirectory, Owner};
 use gapless_stream::member_service::ServiceError;
 use gapless_stream::persistence::{Opening, Persistence};
-use gapless_stream::state_keeper;
-use gapless_stream::taken_directory::{Owner, TakenDirectory};
+use gapless_stream::sequencer_state_writer;
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
@@ -39,7 +39,7 @@ pub struct ForcedRecovery {
     stream_id: u128,
     tier: Tier,
     persistence: Persistence,
-    directory: TakenDirectory,
+    directory: LockedDirectory,
     found: Found,
 }
 
@@ -80,7 +80,7 @@ impl ForcedRecovery {
         if !root.is_dir() {
             return Err(nothing(root));
         }
-        let directory = TakenDirectory::take(StreamLayout::new(root))?;
+        let directory = LockedDirectory::lock(StreamLayout::new(root))?;
         let layout = directory.layout();
         directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;
@@ -99,7 +99,7 @@ impl ForcedRecovery {
         let found = found.ok_or_else(|| nothing(layout.root()))?;
         let newest = |points: &[FilePoint]| start::newest_readable(points).min(found.last_sequence);
         let snapshots = snapshots(layout).map_err(ClusterError::Service)?;
-        let state_sequence = newest(&state_keeper::points(&layout.state())?);
+        let state_sequence = newest(&sequencer_state_writer::points(&layout.state())?);
         let covered = if snapshots.is_empty() { state_sequence } else { state_sequence.min(newest(&snapshots)) };
         let mut replay = journal.replay_until((covered + 1).max(journal.first_sequence()), found.last_sequence)?;
         while replay.next_batch()?.is_some() {}
@@ -160,7 +160,7 @@ impl ForcedRecovery {
         let journal = JournalReader::open(layout.journal())?;
         let last_sequence = self.found.last_sequence;
         adopt(&Kept { journal: &journal, last_sequence, identity, root }).map_err(ClusterError::Service)?;
-        let points = state_keeper::points(&layout.state())?;
+        let points = sequencer_state_writer::points(&layout.state())?;
         let points = points.into_iter().map(|point| FilePoint { identity: None, ..point }).collect();
         let opening = Opening { points, ..Opening::new(self.tier, FRAME_LENGTH_MAX) };
         let mut opened = self.persistence.open(&layout.journal(), opening)?;

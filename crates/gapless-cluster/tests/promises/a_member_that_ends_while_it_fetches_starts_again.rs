@@ -11,7 +11,7 @@ use gapless_cluster::ClusterMember;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::{GatingCursor, StreamIdentity};
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
-use gapless_stream::messages::ForService;
+use gapless_stream::messages::ResponderMessage;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::Encoding;
 use std::ops::Range;
@@ -26,7 +26,7 @@ struct Reads {
 
 struct Reader {
     cursor: GatingCursor,
-    from_sequencer: Mailbox<ForService>,
+    from_sequencer: Mailbox<ResponderMessage>,
 }
 
 impl MemberService for Reads {

@@ -9,7 +9,7 @@ use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::Role;
 use gapless_cluster::member::recover::{ForcedRecovery, Kept};
 use gapless_cluster::member::requests::{NewMember, Outcome, Wish};
-use gapless_stream::state_keeper;
+use gapless_stream::sequencer_state_writer;
 use std::time::Duration;
 
 #[test]
@@ -32,7 +32,8 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
 
     let recovery = ForcedRecovery::open(&old, |_| Ok(Vec::new())).unwrap();
     assert!(recovery.last_sequence() >= sent && recovery.committed_sequence() <= recovery.last_sequence());
-    let states = |kept: &Kept<'_>| Ok(state_keeper::adopt(&StreamLayout::new(kept.root).state(), kept.identity)?);
+    let states =
+        |kept: &Kept<'_>| Ok(sequencer_state_writer::adopt(&StreamLayout::new(kept.root).state(), kept.identity)?);
     recovery.apply(7, states).unwrap();
     // The old file and the new directory do not go together, nor the new file and the old directory.
     let refused = cluster.try_start(1).err().unwrap().to_string();

@@ -6,7 +6,7 @@
 
 use crate::attacked::*;
 use gapless_log::RingWriter;
-use gapless_transport::LinkOptions;
+use gapless_transport::RingSizes;
 use gapless_transport::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS, WELCOME_LENGTH, Welcome};
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
@@ -51,7 +51,7 @@ fn answer(socket: &OwnedFd, hello: &[u8]) -> Option<(Welcome, Vec<OwnedFd>)> {
 }
 
 fn hello(ring_bytes: usize) -> Hello {
-    let link = LinkOptions { command_ring_bytes: ring_bytes, reply_ring_bytes: ring_bytes };
+    let link = RingSizes { command_ring_bytes: ring_bytes, reply_ring_bytes: ring_bytes };
     Hello { link, identity: Default::default(), reads: false, seen: Default::default() }
 }
 

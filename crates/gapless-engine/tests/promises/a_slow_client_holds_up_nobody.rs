@@ -6,7 +6,7 @@
 use crate::attacked::*;
 use gapless_client::client::ClientOptions;
 use gapless_client::{Client, Incoming};
-use gapless_transport::LinkOptions;
+use gapless_transport::RingSizes;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -14,7 +14,7 @@ fn its_replies_wait_for_it() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let node = start(options(place));
-    let link = LinkOptions { command_ring_bytes: 1 << 16, reply_ring_bytes: 1 << 14 };
+    let link = RingSizes { command_ring_bytes: 1 << 16, reply_ring_bytes: 1 << 14 };
     let slow_options = ClientOptions { link, timeout: PATIENCE, ..ClientOptions::default() };
     let mut slow = Client::connect(place.join("node.socket"), slow_options).unwrap();
     let slow_key = slow.open_session(5, 64).unwrap();

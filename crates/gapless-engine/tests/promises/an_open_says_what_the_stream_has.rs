@@ -64,9 +64,9 @@ impl Member {
         let delivery = Mailbox::new(64);
         let acceptor_links = AcceptorLinks {
             ingress: publishers.clone(),
-            delivery: delivery.clone(),
+            egress: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
-            delivery_waker: Waker::new().unwrap(),
+            egress_waker: Waker::new().unwrap(),
         };
         let description =
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };

@@ -11,7 +11,7 @@ use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOpti
 use gapless_schema::{EncodeError, Encoding};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -274,11 +274,11 @@ fn a_halt_holds_what_it_publishes_and_no_more() {
     for amount in 0..70 {
         world.order(amount % 20);
     }
-    stream.ask(ForSequencer::Halt { reason: "a look".to_owned() }).unwrap();
+    stream.ask(SequencerRequest::Halt { reason: "a look".to_owned() }).unwrap();
     for _ in 0..200 {
         world.run(&mut [&mut service], |_, _| true);
     }
-    stream.ask(ForSequencer::Resume).unwrap();
+    stream.ask(SequencerRequest::Resume).unwrap();
     world.settle(&mut [&mut service]);
     stream.stop().unwrap();
 }

@@ -14,7 +14,7 @@ use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::{JournalReader, descriptor as d};
 use gapless_schema::Encoding;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;
 use gapless_transport::Tier;
 use gapless_wire::feed_session::FeedSession;
@@ -119,7 +119,7 @@ fn publish(publisher: &mut StreamNode<SharedMemoryLink>, count: u64) {
 }
 
 fn begin_feed(stream: &EventStream, publisher: &mut StreamNode<SharedMemoryLink>, name: &str) {
-    stream.ask(ForSequencer::BeginFeed { name: FeedSession::new(name).unwrap() }).unwrap();
+    stream.ask(SequencerRequest::BeginFeed { name: FeedSession::new(name).unwrap() }).unwrap();
     let mut began = false;
     await_that("a feed session", || {
         publisher.poll(64, |event| began |= matches!(event, NodeEvent::FeedBegan { .. })).unwrap();

@@ -8,7 +8,7 @@ use gapless_engine::fold::{NoSink, Policy};
 use gapless_engine::recovery::replay_copy;
 use gapless_engine::{Context, Handlers, OUTPUT_LENGTH_MAX, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ impl Service for Verbose {
 }
 
 fn connect(host: &ServiceHost, reply_ring_bytes: usize) -> Client {
-    let link = LinkOptions { reply_ring_bytes, ..LinkOptions::default() };
+    let link = RingSizes { reply_ring_bytes, ..RingSizes::default() };
     Client::connect(host.socket_path().unwrap(), ClientOptions { link, ..ClientOptions::default() }).unwrap()
 }
 
@@ -71,7 +71,7 @@ fn of_every_length_into_every_ring() {
         let directory = tempfile::tempdir().unwrap();
         let host = host(directory.path(), detach_sender);
         let mut calls = 0u8;
-        for reply_ring_bytes in [*LinkOptions::RING_BYTES.start(), 64 << 10, 1 << 20, 4 << 20] {
+        for reply_ring_bytes in [*RingSizes::RING_BYTES.start(), 64 << 10, 1 << 20, 4 << 20] {
             let mut client = connect(&host, reply_ring_bytes);
             let session = client.open_session(u128::from(reply_ring_bytes as u64), 4).unwrap();
             for length in [0, 1, 2_000, 65_472, 65_473, 300_000, 523_712, 523_713, 1 << 20 >> 1, OUTPUT_LENGTH_MAX] {
@@ -88,7 +88,7 @@ fn of_every_length_into_every_ring() {
 fn a_client_that_does_not_read_holds_up_nobody() {
     let directory = tempfile::tempdir().unwrap();
     let host = host(directory.path(), false);
-    let mut slow = connect(&host, *LinkOptions::RING_BYTES.start());
+    let mut slow = connect(&host, *RingSizes::RING_BYTES.start());
     let session = slow.open_session(1, 4).unwrap();
     let length = 400_000;
     for _ in 0..4 {
@@ -126,7 +126,7 @@ fn a_client_that_does_not_read_holds_up_nobody() {
 fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
     let directory = tempfile::tempdir().unwrap();
     let host = host(directory.path(), false);
-    let mut client = connect(&host, *LinkOptions::RING_BYTES.start());
+    let mut client = connect(&host, *RingSizes::RING_BYTES.start());
     let session = client.open_session(1, 4).unwrap();
     client
         .send(session, ASK, 4, |buffer| {

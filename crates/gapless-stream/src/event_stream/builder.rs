@@ -5,20 +5,20 @@
 use super::{Driver, EventStream, StreamRecovery};
 use crate::StreamError;
 use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
-use crate::control_desk::{ControlCounters, ControlDesk, Master};
+use crate::control_server::{ControlCounters, ControlServer, ControlTarget};
 use crate::egress::Egress;
+use crate::history_check::HistoryCheck;
 use crate::ingress::IngressShared;
 use crate::journaler::{Journaler, JournalerCounters, Release};
-use crate::messages::{ForSequencer, ForService};
+use crate::locked_directory::LockedDirectory;
+use crate::messages::{ResponderMessage, SequencerRequest};
+use crate::network::client_sessions::SharedStatus;
 use crate::network::endpoints::{Served, build};
-use crate::network::guests::SharedStatus;
 use crate::network::{client_port, tcp_endpoints};
 use crate::options::EventStreamOptions;
-use crate::past::Past;
 use crate::persistence::OpenedJournal;
-use crate::preparing::PreparerThread;
+use crate::preparer_thread::PreparerThread;
 use crate::syncer::SyncThread;
-use crate::taken_directory::TakenDirectory;
 use gapless_agent::plan::cores_available;
 use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, Seats, ThreadGroup};
 use gapless_client::stream_layout::StreamLayout;
@@ -115,9 +115,9 @@ pub struct StreamBuilder<'a> {
     /// What the acceptor says to the agents.
     pub acceptor_links: AcceptorLinks,
     /// From the sequencer to who answers.
-    pub answers: Mailbox<ForService>,
+    pub answers: Mailbox<ResponderMessage>,
     /// From outside to the sequencer.
-    pub requests: Mailbox<ForSequencer>,
+    pub requests: Mailbox<SequencerRequest>,
     journaler: Option<Journaler>,
     sync_thread: Option<SyncThread>,
     preparer: Option<PreparerThread>,
@@ -152,7 +152,7 @@ impl<'a> StreamBuilder<'a> {
     /// Options out of range, no memory, no files.
     pub fn new(
         options: &'a EventStreamOptions,
-        directory: Option<TakenDirectory>,
+        directory: Option<LockedDirectory>,
         identity: StreamIdentity,
         next_sequence: u64,
         opened: Option<OpenedJournal>,
@@ -168,14 +168,14 @@ impl<'a> StreamBuilder<'a> {
     /// As for [`StreamBuilder::new`].
     pub fn with_seats(
         options: &'a EventStreamOptions,
-        directory: Option<TakenDirectory>,
+        directory: Option<LockedDirectory>,
         identity: StreamIdentity,
         next_sequence: u64,
         opened: Option<OpenedJournal>,
         head: Head,
         seats: Seats,
     ) -> Result<Self, StreamError> {
-        let (layout, lock) = directory.map(TakenDirectory::split).unzip();
+        let (layout, lock) = directory.map(LockedDirectory::split).unzip();
         let counters = match &layout {
             Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
             None => Counters::in_memory(COUNTERS_MAX)?,
@@ -195,9 +195,9 @@ impl<'a> StreamBuilder<'a> {
         let feed_cursor = options.packets.is_some().then(|| writer.gating_cursor(Scope::Released));
         let acceptor_links = AcceptorLinks {
             ingress: Mailbox::new(MAILBOX_MESSAGES),
-            delivery: Mailbox::new(MAILBOX_MESSAGES),
+            egress: Mailbox::new(MAILBOX_MESSAGES),
             ingress_waker: seats.waker(head.name()),
-            delivery_waker: seats.waker(if seats.seat("sender").is_some() { "sender" } else { head.answering() }),
+            egress_waker: seats.waker(if seats.seat("sender").is_some() { "sender" } else { head.answering() }),
         };
         let socket_path = layout.as_ref().map(StreamLayout::socket);
         Ok(Self {
@@ -249,7 +249,7 @@ impl<'a> StreamBuilder<'a> {
     /// The way of answers to the nodes here.
     #[must_use]
     pub fn egress(&self) -> Egress {
-        Egress::new(self.acceptor_links.delivery.clone(), self.options.frame_length_max)
+        Egress::new(self.acceptor_links.egress.clone(), self.options.frame_length_max)
     }
 
     /// The journal, for a head that journals by itself; what prepares segments is started.
@@ -323,27 +323,27 @@ impl<'a> StreamBuilder<'a> {
             tier: options.tier,
         };
         let socket = self.socket_path.as_deref().filter(|_| clock.is_some());
-        let master = if self.head == Head::Relay {
-            Master::Elsewhere
+        let target = if self.head == Head::Relay {
+            ControlTarget::Elsewhere
         } else {
             let (requests, outcomes) = (self.requests.clone(), ingress.outcomes.clone());
-            Master::Sequencer { requests, outcomes, waker: self.seats.waker(self.head.name()) }
+            ControlTarget::Sequencer { requests, outcomes, waker: self.seats.waker(self.head.name()) }
         };
         let (status, counted) = (SharedStatus::default(), ControlCounters::add_to(&self.counters)?);
-        let control = ControlDesk::new(master, self.window.clone(), status.clone(), counted);
+        let control = ControlServer::new(target, self.window.clone(), status.clone(), counted);
         let has_nodes = self.head != Head::Service;
         let (window, control) = (has_nodes.then(|| self.window.clone()), has_nodes.then_some(control));
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
         let is_first = matches!(self.head, Head::Sequencer | Head::Service);
-        let past = Past::new(self.window.clone(), journal.clone(), !is_first);
-        let (acceptor_links, past_of_clients) = (self.acceptor_links, Some(past.clone()));
-        let acceptor = Acceptor::start(socket, description, acceptor_links, window, control, past_of_clients)?;
+        let history = HistoryCheck::new(self.window.clone(), journal.clone(), !is_first);
+        let (acceptor_links, history_of_clients) = (self.acceptor_links, Some(history.clone()));
+        let acceptor = Acceptor::start(socket, description, acceptor_links, window, control, history_of_clients)?;
         let acceptor = Arc::new(acceptor);
         let served = Served {
             acceptor: Arc::clone(&acceptor),
             window: self.window.clone(),
             feeds: ingress.feeds.clone(),
-            past,
+            history,
             journal,
             next_sequence: self.next_sequence,
             // A relay of such a stream may come back, and reads on.

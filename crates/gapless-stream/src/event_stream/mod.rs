@@ -14,11 +14,11 @@ mod sequencing;
 use crate::StreamError;
 use crate::acceptor::Acceptor;
 use crate::ingress::IngressShared;
-use crate::messages::ForSequencer;
+use crate::messages::SequencerRequest;
 use crate::network::TcpAddresses;
-use crate::network::guests::SharedStatus;
+use crate::network::client_sessions::SharedStatus;
 use crate::options::EventStreamOptions;
-use crate::preparing::PreparerThread;
+use crate::preparer_thread::PreparerThread;
 use crate::syncer::SyncThread;
 use gapless_agent::{AgentGroup, Clock, Counters, Now, Pauses, ThreadGroup, ThreadPlan, Waker};
 use gapless_client::ClientError;
@@ -28,7 +28,7 @@ use gapless_client::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Star
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DirectoryLock, RecoveryReport};
 use gapless_log::{StreamIdentity, Window};
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::{Tier, TransportError};
@@ -66,7 +66,7 @@ pub struct EventStream {
     sync_thread: Option<SyncThread>,
     preparer: Option<PreparerThread>,
     ingress: Arc<IngressShared>,
-    requests: Mailbox<ForSequencer>,
+    requests: Mailbox<SequencerRequest>,
     waker: Waker,
     window: Window,
     layout: Option<StreamLayout>,
@@ -147,7 +147,7 @@ impl EventStream {
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
-    pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, TransportError> {
+    pub fn connect(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {
         self.acceptor.as_ref().expect("a stream has its acceptor until it stops").connect(link)
     }
 
@@ -275,7 +275,7 @@ impl EventStream {
     ///
     /// # Errors
     /// So many requests wait already that the sequencer must have stopped.
-    pub fn ask(&self, request: ForSequencer) -> Result<(), StreamError> {
+    pub fn ask(&self, request: SequencerRequest) -> Result<(), StreamError> {
         let full = |_| ClientError::Disconnected { peer: "this process".to_owned() };
         self.requests.push(request).map_err(full)?;
         self.waker.wake();

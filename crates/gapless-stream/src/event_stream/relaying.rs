@@ -4,12 +4,12 @@
 use super::builder::{Head, Journaling, StreamBuilder};
 use super::{EventStream, StreamRecovery};
 use crate::StreamError;
+use crate::locked_directory::{LockedDirectory, Owner};
 use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::feeds::KeptFeeds;
 use crate::relay::limits::RelayLimits;
 use crate::relay::{Relay, RelayCounters, RelayLinks};
-use crate::taken_directory::{Owner, TakenDirectory};
 use gapless_agent::Clock;
 use gapless_client::ClientError;
 use gapless_client::feeds::{Feeds, SharedFeeds};
@@ -38,9 +38,10 @@ pub(super) fn start(
 ) -> Result<EventStream, StreamError> {
     options.check()?;
     let (clock, _) = Clock::fastest();
-    let directory = options.directory.as_ref().map(|root| TakenDirectory::take(StreamLayout::new(root))).transpose()?;
+    let directory =
+        options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
     directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Relay))?;
-    let layout = directory.as_ref().map(TakenDirectory::layout);
+    let layout = directory.as_ref().map(LockedDirectory::layout);
     let origin = match layout {
         Some(layout) => Origin::read(layout)?,
         None => None,

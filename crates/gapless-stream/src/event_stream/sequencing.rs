@@ -3,16 +3,16 @@
 use super::builder::{Head, Journaling, StreamBuilder};
 use super::{EventStream, StreamRecovery};
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
-use crate::messages::ForSequencer;
+use crate::locked_directory::{LockedDirectory, Owner};
+use crate::messages::SequencerRequest;
 use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::responder::Responder;
 use crate::retention_watermark::RetentionWatermark;
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::sequencer_recovery::Rebuilt;
-use crate::state_keeper::{StateInterval, StateKeeper};
-use crate::taken_directory::{Owner, TakenDirectory};
-use crate::{StreamError, sequencer_recovery, state_keeper};
+use crate::sequencer_state_writer::{SequencerStateWriter, StateInterval};
+use crate::{StreamError, sequencer_recovery, sequencer_state_writer};
 use gapless_agent::Clock;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::StreamIdentity;
@@ -23,15 +23,16 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     options.check()?;
     let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
     let rules = SequencerRules::of_stream(expiry_ns);
-    let directory = options.directory.as_ref().map(|root| TakenDirectory::take(StreamLayout::new(root))).transpose()?;
+    let directory =
+        options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
     directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
-    let layout = directory.as_ref().map(TakenDirectory::layout);
+    let layout = directory.as_ref().map(LockedDirectory::layout);
     let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
     let mut recovery = StreamRecovery::default();
     let mut sequencer = Sequencer::new(rules);
     let mut opened = None;
     if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
-        let points = state_keeper::points(&layout.state())?;
+        let points = sequencer_state_writer::points(&layout.state())?;
         let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
         let mut found = options.persistence.open(&layout.journal(), opening)?;
         identity = found.identity;
@@ -42,7 +43,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, Head::Sequencer)?;
     if sequencer.feeds().newest().is_none() {
         // Room there is: nobody else knows the mailbox yet.
-        let _ = builder.requests.push(ForSequencer::BeginFeed { name: options.feed_session });
+        let _ = builder.requests.push(SequencerRequest::BeginFeed { name: options.feed_session });
     }
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
@@ -72,7 +73,8 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         let time_min_ns = options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
         let interval = StateInterval { frames: options.state_interval_frames, time_min_ns };
         let window = builder.window.clone();
-        ingress = ingress.keeping_state(StateKeeper::start(layout.state(), identity, at, interval, window, below)?);
+        ingress =
+            ingress.writing_state(SequencerStateWriter::start(layout.state(), identity, at, interval, window, below)?);
     }
     let shared = ingress.shared();
     let responder = Responder::new(builder.answers.clone(), builder.egress(), builder.window.clone());

@@ -1,7 +1,7 @@
 //! What the service is told to answer to frames that are not appended.
 
 use super::Ingress;
-use crate::messages::ForService;
+use crate::messages::ResponderMessage;
 use crate::sequencer::Decision;
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
@@ -16,7 +16,7 @@ impl Ingress {
         session_seq: u64,
         connection: ConnectionId,
     ) -> Option<&'static str> {
-        let refuse = |code, detail| ForService::Refuse { connection, session, session_seq, code, detail };
+        let refuse = |code, detail| ResponderMessage::Refuse { connection, session, session_seq, code, detail };
         let counter = match decision {
             Decision::Repeat => &self.links.counters.frames_repeated,
             _ => &self.links.counters.frames_refused,
@@ -28,7 +28,7 @@ impl Ingress {
             }
             Decision::Repeat => {
                 let last_sequence = self.window.last_sequence();
-                ForService::Repeat { session, session_seq, connection, last_sequence }
+                ResponderMessage::Repeat { session, session_seq, connection, last_sequence }
             }
             Decision::Gap { next_session_seq } => refuse(RefusalCode::Gap, next_session_seq),
             Decision::SessionUnknown => refuse(RefusalCode::SessionUnknown, 0),
@@ -49,11 +49,11 @@ impl Ingress {
             && let Ok(next) = self.sequencer.expected(session, connection)
         {
             let (session_seq, code, detail) = (next, RefusalCode::Gap, next);
-            self.tell(ForService::Refuse { connection, session, session_seq, code, detail });
+            self.tell(ResponderMessage::Refuse { connection, session, session_seq, code, detail });
         }
     }
 
-    pub(super) fn tell(&mut self, message: ForService) {
+    pub(super) fn tell(&mut self, message: ResponderMessage) {
         self.told = true;
         let refused = self.links.service.push(message);
         assert!(refused.is_ok(), "take_from makes sure of room");

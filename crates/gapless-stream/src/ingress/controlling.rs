@@ -13,7 +13,7 @@ impl Ingress {
         let Some(status) = self.control(command)? else { return Ok(false) };
         // The mark of a command that took effect is the last frame that was appended.
         let outcome = ControlOutcome { number, status, sequence: self.sequencer.last_sequence() };
-        // Fuller than the desk lets it become, it would be a desk that has gone.
+        // The control server limits what waits: a full mailbox is that of one that is gone.
         let _ = self.shared.outcomes.push(outcome);
         Ok(true)
     }

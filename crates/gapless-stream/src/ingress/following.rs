@@ -6,7 +6,7 @@
 use super::Ingress;
 use super::publishers::Turn;
 use crate::StreamError;
-use crate::messages::{ForSequencer, ForService};
+use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::sequencer::{Decision, Sequencer};
 use crate::stream_time::StreamTime;
 use gapless_agent::Now;
@@ -34,7 +34,7 @@ pub(super) enum Role {
 
 /// What the service has not been told yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Untold {
+pub(super) struct UnsentRoleChanges {
     leads_no_more: bool,
     /// Behind which sequence this member leads.
     leads_behind: Option<u64>,
@@ -96,10 +96,10 @@ impl Ingress {
         self.sequencer.begin_term(term);
         // Those that were fired since the service set them are not known to be.
         self.sequencer.forget_own_timers();
-        self.untold.leads_behind = Some(self.window.last_sequence());
+        self.unsent.leads_behind = Some(self.window.last_sequence());
         self.time.begin_to_lead_behind(self.sequencer.last_timestamp_ns());
-        if let Some(ahead) = &mut self.ahead {
-            ahead.transactions.lead(term, self.window.last_sequence());
+        if let Some(speculation) = &mut self.speculation {
+            speculation.transactions.lead(term, self.window.last_sequence());
         }
         self.role = Role::Leading;
         // Who waited for a leader has to open its sessions here, or has done so by now.
@@ -126,13 +126,13 @@ impl Ingress {
             Role::Leading => {
                 let leader = leader.map(Into::into);
                 self.role = Role::Following { leader, awaited_until_ns: until_ns, is_mid_message: false };
-                if let Some(ahead) = &mut self.ahead {
-                    ahead.transactions.follow(self.window.last_sequence());
+                if let Some(speculation) = &mut self.speculation {
+                    speculation.transactions.follow(self.window.last_sequence());
                 }
                 self.fragments.forget_all();
                 self.sequencer.detach_all();
                 self.sequencer.end_term();
-                self.untold = Untold { leads_no_more: true, leads_behind: None };
+                self.unsent = UnsentRoleChanges { leads_no_more: true, leads_behind: None };
                 self.expired.clear();
                 for publisher in &mut self.publishers {
                     publisher.complete = None;
@@ -207,7 +207,7 @@ impl Ingress {
 
     /// Cuts everything behind `sequence`, which was not released, and goes on with `sequencer`, as it stood there
     /// ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the stream: it is
-    /// asked for them when this member leads ([`ForService::Leads`]).
+    /// asked for them when this member leads ([`ResponderMessage::Leads`]).
     ///
     /// Where what is cut was published there is no room until every cursor of what is appended has polled, and has
     /// rewound if it was told to.
@@ -222,8 +222,8 @@ impl Ingress {
             return Err(self.no_fit(reason));
         }
         self.window.truncate_after(sequence)?;
-        if let Some(keeper) = &mut self.keeper {
-            keeper.stream_was_cut(sequence);
+        if let Some(state_writer) = &mut self.state_writer {
+            state_writer.stream_was_cut(sequence);
         }
         self.sequencer = sequencer;
         if let Role::Following { is_mid_message, .. } = &mut self.role {
@@ -238,21 +238,21 @@ impl Ingress {
 
     /// Whether the service's mailbox had no room for what it has to hear.
     #[inline]
-    pub(super) const fn is_untold(&self) -> bool {
-        self.untold.leads_no_more || self.untold.leads_behind.is_some()
+    pub(super) const fn has_unsent(&self) -> bool {
+        self.unsent.leads_no_more || self.unsent.leads_behind.is_some()
     }
 
     /// Tells the service of changes since, as far as there is room.
     #[inline]
-    pub(super) fn tell_untold(&mut self) {
-        let Untold { leads_no_more, leads_behind } = self.untold;
-        if self.is_untold() && self.links.service.has_room(2) {
-            self.untold = Untold::default();
+    pub(super) fn send_unsent(&mut self) {
+        let UnsentRoleChanges { leads_no_more, leads_behind } = self.unsent;
+        if self.has_unsent() && self.links.service.has_room(2) {
+            self.unsent = UnsentRoleChanges::default();
             if leads_no_more {
-                self.tell(ForService::LeadsNoMore);
+                self.tell(ResponderMessage::LeadsNoMore);
             }
             if let Some(last_sequence) = leads_behind {
-                self.tell(ForService::Leads { last_sequence });
+                self.tell(ResponderMessage::Leads { last_sequence });
             }
         }
     }
@@ -275,10 +275,12 @@ impl Ingress {
 
     /// What a follower has taken since is not of its own poll.
     #[inline]
-    pub(super) fn keep_state_if_due(&mut self) {
+    pub(super) fn write_state_if_due(&mut self) {
         let (sequence, now_ns) = (self.window.last_sequence(), self.now.monotonic_ns);
-        if self.keeper.as_ref().is_some_and(|keeper| keeper.is_due(sequence, now_ns)) && self.is_state_whole(false) {
-            self.keep_state();
+        if self.state_writer.as_ref().is_some_and(|state_writer| state_writer.is_due(sequence, now_ns))
+            && self.is_state_whole(false)
+        {
+            self.write_state();
         }
     }
 
@@ -291,18 +293,18 @@ impl Ingress {
         while let Some(request) = self.asked.pop_front().or_else(|| self.links.requests.pop()) {
             work += 1;
             match request {
-                ForSequencer::SetTimer { .. } | ForSequencer::CancelTimer { .. } => {}
-                ForSequencer::Throttle(throttle) => self.throttle(throttle),
-                ForSequencer::Control { number, .. } => {
+                SequencerRequest::SetTimer { .. } | SequencerRequest::CancelTimer { .. } => {}
+                SequencerRequest::Throttle(throttle) => self.throttle(throttle),
+                SequencerRequest::Control { number, .. } => {
                     let (status, sequence) = (ControlStatus::Follower, self.sequencer.last_sequence());
-                    // Fuller than the desk lets it become, it would be a desk that has gone.
+                    // The control server limits what waits: a full mailbox is that of one that is gone.
                     let _ = self.shared.outcomes.push(ControlOutcome { number, status, sequence });
                 }
-                ForSequencer::Halt { .. }
-                | ForSequencer::Resume
-                | ForSequencer::BeginFeed { .. }
-                | ForSequencer::ServiceVersion { .. }
-                | ForSequencer::EndFeed => {
+                SequencerRequest::Halt { .. }
+                | SequencerRequest::Resume
+                | SequencerRequest::BeginFeed { .. }
+                | SequencerRequest::ServiceVersion { .. }
+                | SequencerRequest::EndFeed => {
                     tracing::warn!(?request, "only a leader does this; it is not done");
                 }
             }
@@ -359,7 +361,7 @@ impl Ingress {
                 Role::Following { leader: Some(leader), .. } => Arc::clone(leader),
                 Role::Following { .. } | Role::Leading => "".into(),
             };
-            self.tell(ForService::NotLeader { connection, leader });
+            self.tell(ResponderMessage::NotLeader { connection, leader });
         }
         Ok(Turn::Taken(dropped))
     }

@@ -3,7 +3,7 @@
 
 use super::Ingress;
 use crate::StreamError;
-use crate::messages::ForSequencer;
+use crate::messages::SequencerRequest;
 use gapless_client::throttle::{Throttle, TokenBucket};
 use gapless_log::LogError;
 use gapless_wire::control::TimerFired;
@@ -47,7 +47,7 @@ impl Ingress {
             return Ok(work);
         }
         while let Some(timer) = self.sequencer.due_timer(self.now.epoch_ns) {
-            if self.ahead.is_some() && timer.owner == 0 {
+            if self.speculation.is_some() && timer.owner == 0 {
                 if !self.append_timer_transaction(timer)? {
                     break;
                 }
@@ -84,29 +84,29 @@ impl Ingress {
     }
 
     /// Does what the service or the stream's owner asks. `false` while the window is full.
-    pub(super) fn obey(&mut self, request: &ForSequencer) -> Result<bool, StreamError> {
+    pub(super) fn obey(&mut self, request: &SequencerRequest) -> Result<bool, StreamError> {
         match request {
-            ForSequencer::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
-            ForSequencer::CancelTimer { timer, deadline_ns } => self.sequencer.cancel_timer(*timer, *deadline_ns),
-            ForSequencer::Throttle(throttle) => self.throttle(*throttle),
-            ForSequencer::Halt { .. } | ForSequencer::Resume if self.sequencer.is_between_feeds() => {
+            SequencerRequest::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
+            SequencerRequest::CancelTimer { timer, deadline_ns } => self.sequencer.cancel_timer(*timer, *deadline_ns),
+            SequencerRequest::Throttle(throttle) => self.throttle(*throttle),
+            SequencerRequest::Halt { .. } | SequencerRequest::Resume if self.sequencer.is_between_feeds() => {
                 self.asked_between = Some(request.clone());
             }
-            ForSequencer::Halt { reason } if !self.sequencer.is_halted() => {
+            SequencerRequest::Halt { reason } if !self.sequencer.is_halted() => {
                 return self.append_mark(Mark::Halted { reason });
             }
-            ForSequencer::Resume if self.sequencer.is_halted() => return self.append_mark(Mark::Resumed),
-            ForSequencer::EndFeed => {
+            SequencerRequest::Resume if self.sequencer.is_halted() => return self.append_mark(Mark::Resumed),
+            SequencerRequest::EndFeed => {
                 if let Some(feed_session) = self.sequencer.feed_session() {
                     return self.append_mark(Mark::FeedEnded { feed_session });
                 }
             }
-            ForSequencer::ServiceVersion { version } => {
+            SequencerRequest::ServiceVersion { version } => {
                 return self.append_mark(Mark::ServiceVersion { version: *version });
             }
-            ForSequencer::BeginFeed { name } => return self.begin_feed(*name),
-            ForSequencer::Control { number, command } => return self.obey_control(*number, command),
-            ForSequencer::Halt { .. } | ForSequencer::Resume => {}
+            SequencerRequest::BeginFeed { name } => return self.begin_feed(*name),
+            SequencerRequest::Control { number, command } => return self.obey_control(*number, command),
+            SequencerRequest::Halt { .. } | SequencerRequest::Resume => {}
         }
         Ok(true)
     }

@@ -2,13 +2,13 @@
 //! more use.
 
 use super::Ingress;
-use crate::messages::{ForIngress, ForService};
+use crate::messages::{PublisherEvent, ResponderMessage};
 use gapless_client::throttle::TokenBucket;
 use gapless_log::RingReader;
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 
-pub(super) struct Publisher {
+pub(super) struct ConnectedPublisher {
     pub connection: ConnectionId,
     pub reader: RingReader,
     /// Whether this process has checked both checksums of what is in the ring.
@@ -31,7 +31,7 @@ pub(super) struct Publisher {
     pub done: bool,
 }
 
-impl Publisher {
+impl ConnectedPublisher {
     /// Whether nothing comes any more but what is in its ring.
     pub(super) fn has_gone(&self) -> bool {
         self.closed || self.reader.is_writer_closed()
@@ -54,10 +54,10 @@ pub(super) enum Turn {
 
 impl Ingress {
     #[cold]
-    pub(super) fn take_publisher_events(&mut self, event: ForIngress) {
+    pub(super) fn take_publisher_events(&mut self, event: PublisherEvent) {
         match event {
-            ForIngress::Opened { connection, reader, is_checked } => {
-                self.publishers.push(Publisher {
+            PublisherEvent::Opened { connection, reader, is_checked } => {
+                self.publishers.push(ConnectedPublisher {
                     connection,
                     reader,
                     is_checked,
@@ -72,7 +72,7 @@ impl Ingress {
                 });
                 self.count_publishers();
             }
-            ForIngress::Closed { connection } => {
+            PublisherEvent::Closed { connection } => {
                 if let Some(publisher) = self.publishers.iter_mut().find(|each| each.connection == connection) {
                     publisher.closed = true;
                 }
@@ -99,7 +99,7 @@ impl Ingress {
             let detail = self.now.epoch_ns + bucket.next_ns().saturating_sub(self.now.monotonic_ns);
             let (connection, code) = (publisher.connection, RefusalCode::Throttled);
             self.links.counters.throttled.add(1);
-            self.tell(ForService::Refuse { connection, session: 0, session_seq: 0, code, detail });
+            self.tell(ResponderMessage::Refuse { connection, session: 0, session_seq: 0, code, detail });
         }
         None
     }
@@ -113,6 +113,6 @@ impl Ingress {
         self.links.counters.frames_refused.add(1);
         tracing::warn!(connection = connection.0, reason, "a publisher's ring is corrupt; it is dropped");
         let code = RefusalCode::Malformed;
-        self.tell(ForService::Refuse { connection, session, session_seq: 0, code, detail: 0 });
+        self.tell(ResponderMessage::Refuse { connection, session, session_seq: 0, code, detail: 0 });
     }
 }

@@ -2,12 +2,12 @@
 //! the command port of a stream (`docs/upstream-protocol.md`), with a position of
 //! [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE): they read nothing but their replies.
 
+use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, StreamFacts};
 use super::endpoints::Served;
-use super::guests::{GuestCounters, GuestOptions, Guests, StreamFacts};
 use super::tcp_gateway::{TcpGateway, TcpGatewayCounters};
 use crate::StreamError;
 use gapless_agent::Agent;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::transport::Transport;
 use gapless_wire::aligned_length;
 use gapless_wire::upstream::{HEADER_LENGTH, PACKET_LENGTH_MAX};
@@ -20,7 +20,7 @@ pub struct ClientPort {
     /// An address of this machine; port 0 is any free one.
     pub address: SocketAddr,
     /// Who is let in, and how many.
-    pub guests: GuestOptions,
+    pub sessions: ClientSessionOptions,
 }
 
 /// A client says that it is there this often, if it says nothing else, ns.
@@ -30,13 +30,13 @@ impl ClientPort {
     /// The defaults, for clients that connect to `address`.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
-        let guests = GuestOptions {
+        let sessions = ClientSessionOptions {
             heartbeat_interval_ns: HEARTBEAT_INTERVAL_NS,
             // A reply comes through its ring whole.
-            rings: LinkOptions::default(),
-            ..GuestOptions::default()
+            rings: RingSizes::default(),
+            ..ClientSessionOptions::default()
         };
-        Self { address, guests }
+        Self { address, sessions }
     }
 
     /// Whether frames of `frame_length_max` bytes fit its packets and rings.
@@ -45,7 +45,7 @@ impl ClientPort {
     /// [`StreamError::Option`] says what is allowed.
     pub fn check(&self, frame_length_max: usize) -> Result<(), StreamError> {
         let padded = aligned_length(frame_length_max);
-        let ring_bytes = self.guests.rings.command_ring_bytes.min(self.guests.rings.reply_ring_bytes);
+        let ring_bytes = self.sessions.rings.command_ring_bytes.min(self.sessions.rings.reply_ring_bytes);
         let most = (PACKET_LENGTH_MAX - HEADER_LENGTH).min(ring_bytes / 2);
         if padded <= most {
             return Ok(());
@@ -59,17 +59,17 @@ impl ClientPort {
 
 /// The agent of `port`, and where it listens.
 pub(crate) fn build(port: &ClientPort, served: &Served<'_>) -> Result<(Box<dyn Agent>, SocketAddr), StreamError> {
-    let guests = Guests::new(
+    let sessions = ClientSessions::new(
         Transport::Tcp,
-        port.guests.clone(),
+        port.sessions.clone(),
         Arc::clone(&served.acceptor),
         StreamFacts { feeds: None, ..served.facts() },
         served.status.clone(),
-        GuestCounters::add_to(served.counters, "tcp-gateway")?,
+        ClientSessionCounters::add_to(served.counters, "tcp-gateway")?,
     );
     let counters = TcpGatewayCounters::add_to(served.counters)?;
-    let limits = (port.guests.guests_max, port.guests.rings.reply_ring_bytes);
-    let gateway = TcpGateway::bind(port.address, guests, limits, counters)?;
+    let limits = (port.sessions.clients_max, port.sessions.rings.reply_ring_bytes);
+    let gateway = TcpGateway::bind(port.address, sessions, limits, counters)?;
     let address = gateway.local_address();
     Ok((Box::new(gateway), address))
 }

@@ -1,12 +1,12 @@
 //! [`PacketNetwork`]: where the sequencer's agents meet nodes by packets, and making these agents.
 
+use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, SharedStatus, StreamFacts};
 use super::feed_sender::{FeedCounters, FeedSender, FeedSenderOptions};
 use super::gateway::Gateway;
-use super::guests::{GuestCounters, GuestOptions, Guests, SharedStatus, StreamFacts};
 use super::replayer::{Replayer, ReplayerCounters};
 use crate::StreamError;
 use crate::acceptor::Acceptor;
-use crate::past::Past;
+use crate::history_check::HistoryCheck;
 use gapless_agent::{Agent, Counters};
 use gapless_client::feeds::SharedFeeds;
 use gapless_client::late_reader::LateReader;
@@ -51,7 +51,7 @@ pub struct PacketNetwork {
     /// The groups that the feed is sent to: A, and B if there are two. None: to each node by itself.
     pub groups: Vec<Peer>,
     /// Who is let in.
-    pub guests: GuestOptions,
+    pub sessions: ClientSessionOptions,
     /// Whether a packet of the feed may hold several frames.
     pub batch: bool,
     /// The longest packet, bytes of UDP payload.
@@ -70,7 +70,7 @@ impl PacketNetwork {
             command,
             request,
             groups: Vec::new(),
-            guests: GuestOptions::default(),
+            sessions: ClientSessionOptions::default(),
             batch: true,
             packet_length_max: mold::PACKET_LENGTH_UDP,
             heartbeat_interval_ns: mold::HEARTBEAT_INTERVAL_NS,
@@ -114,7 +114,7 @@ pub(crate) struct Served<'a> {
     pub acceptor: Arc<Acceptor>,
     pub window: Window,
     pub feeds: SharedFeeds,
-    pub past: Past,
+    pub history: HistoryCheck,
     /// The journal's directory, where there is one.
     pub journal: Option<PathBuf>,
     pub next_sequence: u64,
@@ -128,12 +128,12 @@ impl Served<'_> {
     pub fn facts(&self) -> StreamFacts {
         let journal = self.journal.clone();
         let next_sequence = self.next_sequence;
-        let first_held = move || match &journal {
+        let first_retained = move || match &journal {
             Some(journal) => JournalReader::open(journal).map_or(next_sequence, |reader| reader.first_sequence()),
             None => next_sequence,
         };
-        let (window, past, feeds) = (self.window.clone(), self.past.clone(), Some(self.feeds.clone()));
-        StreamFacts { window, past, feeds, first_held: Box::new(first_held) }
+        let (window, history, feeds) = (self.window.clone(), self.history.clone(), Some(self.feeds.clone()));
+        StreamFacts { window, history, feeds, first_retained: Box::new(first_retained) }
     }
 
     pub fn reader(&self) -> Box<dyn Fn(u64) -> LateReader + Send> {
@@ -186,18 +186,18 @@ fn agents<S: Datagrams + 'static>(
 ) -> Result<[Box<dyn Agent>; 3], StreamError> {
     let share = |source| StreamError::System { action: "sharing a socket".to_owned(), source };
     let command = SharedDatagrams::new(command).map_err(share)?;
-    let changes = Mailbox::new(network.guests.guests_max * 4);
-    let counters = GuestCounters::add_to(served.counters, "gateway")?;
-    let guests = Guests::new(
+    let changes = Mailbox::new(network.sessions.clients_max * 4);
+    let counters = ClientSessionCounters::add_to(served.counters, "gateway")?;
+    let sessions = ClientSessions::new(
         if network.groups.is_empty() { Transport::Udp } else { Transport::Multicast },
-        network.guests.clone(),
+        network.sessions.clone(),
         Arc::clone(&served.acceptor),
         served.facts(),
         served.status.clone(),
         counters,
     );
     let to_nodes = network.groups.is_empty().then(|| changes.clone());
-    let gateway = Gateway::new(command.clone(), guests, to_nodes, network.packet_length_max);
+    let gateway = Gateway::new(command.clone(), sessions, to_nodes, network.packet_length_max);
     let options = FeedSenderOptions {
         groups: network.groups.clone(),
         batch: network.batch,

@@ -43,7 +43,7 @@ impl Default for FeedSenderOptions {
 
 /// Nodes that come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForFeed {
+pub enum FeedChange {
     /// Sends every packet to this address, too.
     Join(Peer),
     /// No longer.
@@ -106,7 +106,7 @@ pub struct FeedSender<S> {
     /// Feed sessions that have ended, of which that is still said, newest first.
     ended: VecDeque<Ended>,
     targets: Vec<Peer>,
-    changes: Mailbox<ForFeed>,
+    changes: Mailbox<FeedChange>,
     counters: FeedCounters,
     /// Packets back to back, and their lengths.
     packets: Vec<u8>,
@@ -141,7 +141,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         feeds: &Feeds,
         next_sequence: u64,
         options: FeedSenderOptions,
-        changes: Mailbox<ForFeed>,
+        changes: Mailbox<FeedChange>,
         counters: FeedCounters,
     ) -> Self {
         let targets = options.groups.clone();
@@ -196,7 +196,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             && let Some(change) = self.changes.pop()
         {
             match change {
-                ForFeed::Join(peer) => {
+                FeedChange::Join(peer) => {
                     if !self.targets.contains(&peer) {
                         self.targets.push(peer);
                     }
@@ -204,7 +204,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                     self.heartbeats = 0;
                     self.next_heartbeat_ns = 0;
                 }
-                ForFeed::Leave(peer) => {
+                FeedChange::Leave(peer) => {
                     let groups = self.options.groups.len();
                     let mut index = 0;
                     self.targets.retain(|each| {

@@ -1,8 +1,8 @@
 //! [`Gateway`]: the agent behind the command port: what nodes say over datagrams goes into rings, what the sequencer
 //! answers goes back. It trusts no packet: who is not known is told so and counted.
 
-use super::feed_sender::ForFeed;
-use super::guests::Guests;
+use super::client_sessions::ClientSessions;
+use super::feed_sender::FeedChange;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_transport::mailbox::Mailbox;
@@ -13,21 +13,26 @@ use rustix::fd::BorrowedFd;
 /// The agent behind the command port.
 pub struct Gateway<S> {
     socket: S,
-    guests: Guests,
+    sessions: ClientSessions,
     /// Told of who comes and goes, if the feed is sent to single nodes.
-    feed: Option<Mailbox<ForFeed>>,
+    feed: Option<Mailbox<FeedChange>>,
     packet_length_max: usize,
     replies: Vec<(Peer, Vec<u8>)>,
 }
 
 impl<S: Datagrams> Gateway<S> {
-    /// An agent that serves `guests` at `socket`.
+    /// An agent that serves `sessions` at `socket`.
     #[must_use]
-    pub fn new(socket: S, guests: Guests, feed: Option<Mailbox<ForFeed>>, packet_length_max: usize) -> Self {
-        Self { socket, guests, feed, packet_length_max, replies: Vec::new() }
+    pub fn new(
+        socket: S,
+        sessions: ClientSessions,
+        feed: Option<Mailbox<FeedChange>>,
+        packet_length_max: usize,
+    ) -> Self {
+        Self { socket, sessions, feed, packet_length_max, replies: Vec::new() }
     }
 
-    fn tell_feed(&self, change: ForFeed) {
+    fn tell_feed(&self, change: FeedChange) {
         if let Some(feed) = &self.feed
             && feed.push(change).is_err()
         {
@@ -37,24 +42,24 @@ impl<S: Datagrams> Gateway<S> {
 
     #[inline]
     fn receive(&mut self, now_ns: u64) -> Result<usize, AgentError> {
-        let Self { guests, replies, .. } = self;
+        let Self { sessions, replies, .. } = self;
         let mut count = 0;
         let mut changes = Vec::new();
         self.socket.receive(&mut |peer, bytes| {
             count += 1;
             let packet = match UpstreamPacket::parse(bytes) {
                 Ok(packet) => packet,
-                Err(_) => return guests.counters().malformed.add(1),
+                Err(_) => return sessions.counters().malformed.add(1),
             };
             if let Body::Hello(hello) = packet.body {
                 let mut answer = vec![0; 512];
-                let (_, length) = guests.greet(peer, &hello, now_ns, &mut answer);
+                let (_, length) = sessions.greet(peer, &hello, now_ns, &mut answer);
                 answer.truncate(length);
                 replies.push((peer, answer));
                 return;
             }
-            let Some(guest) = guests.heard(packet.key, peer, now_ns) else {
-                guests.counters().unknown.add(1);
+            let Some(client) = sessions.heard(packet.key, peer, now_ns) else {
+                sessions.counters().unknown.add(1);
                 // Only to what a node says: two sequencers would tell each other so without end.
                 if matches!(packet.body, Body::Frames(_) | Body::Report(_)) {
                     let mut answer = vec![0; gapless_wire::upstream::HEADER_LENGTH];
@@ -67,20 +72,20 @@ impl<S: Datagrams> Gateway<S> {
                 return;
             };
             // Not before it has shown that the welcome reached it: a hello's sender may be forged.
-            if guest.is_heard_first() {
-                changes.push(ForFeed::Join(peer));
+            if client.is_heard_first() {
+                changes.push(FeedChange::Join(peer));
             }
             match packet.body {
                 Body::Frames(frames) => {
-                    guests.publish(packet.key, frames);
+                    sessions.publish(packet.key, frames);
                 }
-                Body::Report(report) => guests.reported(packet.key, report),
+                Body::Report(report) => sessions.reported(packet.key, report),
                 Body::Farewell => {
-                    guests.leave(packet.key);
-                    changes.push(ForFeed::Leave(peer));
+                    sessions.leave(packet.key);
+                    changes.push(FeedChange::Leave(peer));
                 }
                 Body::Hello(_) | Body::Welcome(_) | Body::Refusal { .. } | Body::Answers(_) | Body::Unknown => {
-                    guests.counters().malformed.add(1);
+                    sessions.counters().malformed.add(1);
                 }
             }
         })?;
@@ -90,8 +95,8 @@ impl<S: Datagrams> Gateway<S> {
 
     fn sweep(&mut self, now_ns: u64) {
         let mut gone = Vec::new();
-        self.guests.sweep(now_ns, |_, peer| gone.push(peer));
-        gone.into_iter().for_each(|peer| self.tell_feed(ForFeed::Leave(peer)));
+        self.sessions.sweep(now_ns, |_, peer| gone.push(peer));
+        gone.into_iter().for_each(|peer| self.tell_feed(FeedChange::Leave(peer)));
     }
 }
 
@@ -104,14 +109,14 @@ impl<S: Datagrams> Agent for Gateway<S> {
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         let mut work = self.receive(now.monotonic_ns)?;
         if work > 0 {
-            self.guests.flush();
+            self.sessions.flush();
         }
         let (socket, packet_length_max) = (&mut self.socket, self.packet_length_max);
         for (peer, packet) in self.replies.drain(..) {
             // What is lost is asked for again.
             let _ = socket.send(peer, &packet, packet.len());
         }
-        work += self.guests.answer(packet_length_max, |_, peer, packet| {
+        work += self.sessions.answer(packet_length_max, |_, peer, packet| {
             crash_point("before_answer");
             let _ = socket.send(peer, packet, packet.len());
         });
@@ -121,14 +126,14 @@ impl<S: Datagrams> Agent for Gateway<S> {
 
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.socket.fd());
-        self.guests.watch(descriptors);
+        self.sessions.watch(descriptors);
     }
 
     fn arm(&mut self) {
-        self.guests.arm();
+        self.sessions.arm();
     }
 
     fn disarm(&mut self) {
-        self.guests.disarm();
+        self.sessions.disarm();
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`endpoints`] | where the sequencer meets nodes by packets, and its agents for it |
 //! | [`gateway`] | the command port: what nodes publish over datagrams |
-//! | [`guests`] | the nodes that were let in, whatever carries their packets |
+//! | [`client_sessions`] | the nodes that were let in, whatever carries their packets |
 //! | [`feed_sender`] | what is released, to all nodes, as MoldUDP64 |
 //! | [`replayer`] | what a node has missed, to it alone |
 //! | [`tcp_endpoints`] | where the sequencer meets nodes by TCP, and its agents for it |
@@ -13,10 +13,10 @@
 //! | [`soup_server`] | the stream from any frame on, over TCP, as SoupBinTCP |
 
 pub mod client_port;
+pub mod client_sessions;
 pub mod endpoints;
 pub mod feed_sender;
 pub mod gateway;
-pub mod guests;
 pub mod replayer;
 pub mod soup_server;
 pub mod tcp_endpoints;

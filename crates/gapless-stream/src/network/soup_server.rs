@@ -3,7 +3,7 @@
 
 mod client;
 
-use super::guests::GuestOptions;
+use super::client_sessions::ClientSessionOptions;
 use crate::StreamError;
 use client::{Ending, SoupClient, Told};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoupServerOptions {
     /// Who is let in, and how many at one time.
-    pub guests: GuestOptions,
+    pub sessions: ClientSessionOptions,
     /// A client that has not logged in after this time is dropped, ns.
     pub login_timeout_ns: u64,
     /// What is made ready for a client at once, bytes. Its buffer holds a frame more, and what is said beside frames.
@@ -30,10 +30,10 @@ pub struct SoupServerOptions {
 }
 
 impl SoupServerOptions {
-    /// The defaults, for `guests`.
+    /// The defaults, for `sessions`.
     #[must_use]
-    pub const fn new(guests: GuestOptions) -> Self {
-        Self { guests, login_timeout_ns: 5_000_000_000, batch_bytes: 128 << 10 }
+    pub const fn new(sessions: ClientSessionOptions) -> Self {
+        Self { sessions, login_timeout_ns: 5_000_000_000, batch_bytes: 128 << 10 }
     }
 }
 
@@ -121,7 +121,7 @@ impl SoupServer {
         options: SoupServerOptions,
         counters: SoupServerCounters,
     ) -> Result<Self, StreamError> {
-        let server = TcpServer::bind(local, options.guests.guests_max)?;
+        let server = TcpServer::bind(local, options.sessions.clients_max)?;
         let (now_ns, next_deadline_ns) = (0, 0);
         let warnings = Warnings::default();
         Ok(Self { server, source, options, counters, now_ns, next_deadline_ns, close_by_ns: None, warnings })

@@ -1,12 +1,12 @@
 //! [`TcpNetwork`]: where the sequencer's agents meet nodes by TCP, and making these agents.
 
+use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions};
 use super::endpoints::Served;
-use super::guests::{GuestCounters, GuestOptions, Guests};
 use super::soup_server::{SoupServer, SoupServerCounters, SoupServerOptions, SoupSource};
 use super::tcp_gateway::{TcpGateway, TcpGatewayCounters};
 use crate::StreamError;
 use gapless_agent::Agent;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::transport::Transport;
 use gapless_wire::aligned_length;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub struct TcpNetwork {
     /// Where the stream is read by SoupBinTCP, from any frame on; port 0 is any free one.
     pub rewind: SocketAddr,
     /// Who is let in, at both ports, and how many at each.
-    pub guests: GuestOptions,
+    pub sessions: ClientSessionOptions,
 }
 
 /// Where a stream listens.
@@ -39,7 +39,7 @@ impl TcpNetwork {
     /// The defaults, for nodes that publish at `command` and read at `rewind`.
     #[must_use]
     pub fn new(command: SocketAddr, rewind: SocketAddr) -> Self {
-        Self { command, rewind, guests: GuestOptions::default() }
+        Self { command, rewind, sessions: ClientSessionOptions::default() }
     }
 
     /// Whether frames of `frame_length_max` bytes fit its packets and rings.
@@ -54,7 +54,7 @@ impl TcpNetwork {
             );
             return refuse("frame_length_max", reason);
         }
-        let ring_bytes = self.guests.rings.command_ring_bytes;
+        let ring_bytes = self.sessions.rings.command_ring_bytes;
         if ring_bytes / 2 < aligned_length(frame_length_max) {
             let reason = format!(
                 "a ring of {ring_bytes} bytes takes frames of {} at most, not of {frame_length_max}",
@@ -70,25 +70,25 @@ impl TcpNetwork {
 }
 
 /// The rings of the rewind agent's own connection, by which it is woken: nothing passes through them.
-const NEWS_RINGS: LinkOptions = LinkOptions { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
+const NEWS_RINGS: RingSizes = RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
 
 /// The agents of `network`: gateway and rewind. Where they listen.
 pub(crate) fn build(
     network: &TcpNetwork,
     served: &Served<'_>,
 ) -> Result<([Box<dyn Agent>; 2], TcpAddresses), StreamError> {
-    let counters = GuestCounters::add_to(served.counters, "tcp-gateway")?;
-    let guests = Guests::new(
+    let counters = ClientSessionCounters::add_to(served.counters, "tcp-gateway")?;
+    let sessions = ClientSessions::new(
         Transport::Tcp,
-        network.guests.clone(),
+        network.sessions.clone(),
         Arc::clone(&served.acceptor),
         served.facts(),
         served.status.clone(),
         counters,
     );
     let counters = TcpGatewayCounters::add_to(served.counters)?;
-    let limits = (network.guests.guests_max, network.guests.rings.reply_ring_bytes);
-    let gateway = TcpGateway::bind(network.command, guests, limits, counters)?;
+    let limits = (network.sessions.clients_max, network.sessions.rings.reply_ring_bytes);
+    let gateway = TcpGateway::bind(network.command, sessions, limits, counters)?;
     let source = SoupSource {
         window: served.window.clone(),
         feeds: served.feeds.clone(),
@@ -97,7 +97,7 @@ pub(crate) fn build(
         ends_here: served.ends_here,
     };
     let counters = SoupServerCounters::add_to(served.counters)?;
-    let rewind = SoupServer::bind(network.rewind, source, SoupServerOptions::new(network.guests.clone()), counters)?;
+    let rewind = SoupServer::bind(network.rewind, source, SoupServerOptions::new(network.sessions.clone()), counters)?;
     let addresses = TcpAddresses { command: gateway.local_address(), rewind: rewind.local_address() };
     Ok(([Box::new(gateway), Box::new(rewind)], addresses))
 }

@@ -2,7 +2,7 @@
 //! one behind the other; what it publishes goes into a ring of its own. Nothing is lost while it is connected: a ring
 //! without room lets its connection wait, and so the node.
 
-use super::guests::{Greeting, Guests, Offered};
+use super::client_sessions::{ClientSessions, Greeting, Offered};
 use crate::StreamError;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_transport::network::tcp::{Received, TcpConnection};
@@ -13,7 +13,7 @@ use gapless_wire::upstream::{Body, HELLO_LENGTH, PACKET_LENGTH_MAX, UpstreamPack
 use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
-/// What the agent counts beside its guests.
+/// What the agent counts beside its sessions.
 pub struct TcpGatewayCounters {
     /// Connections, those without a welcome included.
     pub connections: Counter,
@@ -45,7 +45,7 @@ enum Caller {
     /// It has said nothing yet, since this time.
     Anonymous { since_ns: u64 },
     /// A node.
-    Guest {
+    Admitted {
         key: u64,
         /// So many bytes of the frames of the packet that is first are in the ring already.
         taken: usize,
@@ -66,7 +66,7 @@ enum Ending {
 /// The agent behind the command port over TCP.
 pub struct TcpGateway {
     server: TcpServer<Caller>,
-    guests: Guests,
+    sessions: ClientSessions,
     counters: TcpGatewayCounters,
     /// Room for the answers to a node, bytes.
     outgoing_bytes: usize,
@@ -91,19 +91,19 @@ const STUCK_INTERVAL_NS: u64 = 50_000;
 const LEAVING_NS: u64 = 1_000_000_000;
 
 impl TcpGateway {
-    /// Listens at `local` for `guests`, each with a ring of `reply_ring_bytes` for answers; port 0 is any free one.
+    /// Listens at `local` for `sessions`, each with a ring of `reply_ring_bytes` for answers; port 0 is any free one.
     ///
     /// # Errors
     /// The operating system's.
     pub fn bind(
         local: SocketAddr,
-        guests: Guests,
+        sessions: ClientSessions,
         (connections_max, reply_ring_bytes): (usize, usize),
         counters: TcpGatewayCounters,
     ) -> Result<Self, StreamError> {
         Ok(Self {
             server: TcpServer::bind(local, connections_max)?,
-            guests,
+            sessions,
             counters,
             // A ring's worth of frames with the headers of their packets.
             outgoing_bytes: 2 * reply_ring_bytes + WELCOME_ROOM,
@@ -123,19 +123,19 @@ impl TcpGateway {
 
     /// Visits every connection. Returns the work done.
     fn serve(&mut self) -> usize {
-        let Self { server, guests, counters, outgoing_bytes, hello_timeout_ns, now_ns, warnings, .. } = self;
+        let Self { server, sessions, counters, outgoing_bytes, hello_timeout_ns, now_ns, warnings, .. } = self;
         let now_ns = *now_ns;
         let is_timer_due = now_ns >= self.next_timer_ns;
         let (mut work, mut any_stuck) = (0, false);
         server.retain(|slot| {
-            let served = serve(slot, guests, *outgoing_bytes, now_ns);
+            let served = serve(slot, sessions, *outgoing_bytes, now_ns);
             let ending = match served {
                 Ok(count) => {
                     work += count;
-                    if let Caller::Guest { key, is_stuck: true, .. } = slot.state {
+                    if let Caller::Admitted { key, is_stuck: true, .. } = slot.state {
                         any_stuck = true;
                         // What it says of itself waits behind its frames.
-                        guests.heard(key, slot.connection.peer(), now_ns);
+                        sessions.heard(key, slot.connection.peer(), now_ns);
                     }
                     if is_timer_due { overdue(&slot.state, *hello_timeout_ns, now_ns) } else { None }
                 }
@@ -147,17 +147,17 @@ impl TcpGateway {
                 Ending::Left => tracing::debug!(%peer, "a node has hung up"),
                 Ending::Malformed(error) => {
                     counters.dropped.add(1);
-                    guests.counters().malformed.add(1);
+                    sessions.counters().malformed.add(1);
                     warnings.warn(now_ns, || format!("the node at {peer} is dropped: {error}"));
                 }
                 Ending::Silent => counters.silent.add(1),
             }
-            if let Caller::Guest { key, .. } = slot.state {
-                guests.leave(key);
+            if let Caller::Admitted { key, .. } = slot.state {
+                sessions.leave(key);
             }
             false
         });
-        guests.flush();
+        sessions.flush();
         self.any_stuck = any_stuck;
         if is_timer_due {
             self.next_timer_ns = now_ns + TIMER_INTERVAL_NS;
@@ -169,33 +169,38 @@ impl TcpGateway {
 
     fn sweep(&mut self) {
         let mut gone = Vec::new();
-        self.guests.sweep(self.now_ns, |key, _| gone.push(key));
+        self.sessions.sweep(self.now_ns, |key, _| gone.push(key));
         if !gone.is_empty() {
-            self.server.retain(|slot| !matches!(slot.state, Caller::Guest { key, .. } if gone.contains(&key)));
+            self.server.retain(|slot| !matches!(slot.state, Caller::Admitted { key, .. } if gone.contains(&key)));
         }
     }
 }
 
 /// Takes what a connection says, and sends it what there is for it. Returns the work done.
 #[inline]
-fn serve(slot: &mut Slot<Caller>, guests: &mut Guests, outgoing_bytes: usize, now_ns: u64) -> Result<usize, Ending> {
+fn serve(
+    slot: &mut Slot<Caller>,
+    sessions: &mut ClientSessions,
+    outgoing_bytes: usize,
+    now_ns: u64,
+) -> Result<usize, Ending> {
     let mut work = 0;
     match slot.receive() {
         Ok(Received::Nothing) => {}
         Ok(Received::Bytes(bytes)) => work += bytes,
-        Ok(Received::Full) if matches!(slot.state, Caller::Guest { .. }) => {}
+        Ok(Received::Full) if matches!(slot.state, Caller::Admitted { .. }) => {}
         Ok(Received::Full) => slot.connection.discard_incoming(),
         Ok(Received::End) | Err(_) => return Err(Ending::Left),
     }
-    let is_stuck = matches!(slot.state, Caller::Guest { is_stuck: true, .. });
+    let is_stuck = matches!(slot.state, Caller::Admitted { is_stuck: true, .. });
     if work > 0 || is_stuck {
-        work += hear(slot, guests, outgoing_bytes, now_ns)?;
+        work += hear(slot, sessions, outgoing_bytes, now_ns)?;
     }
-    if let Caller::Guest { key, .. } = slot.state
+    if let Caller::Admitted { key, .. } = slot.state
         && slot.connection.unsent() == 0
     {
         let connection = &mut slot.connection;
-        work += guests.answer_one(key, ANSWER_PACKET_LENGTH_MAX, |_, _, packet| {
+        work += sessions.answer_one(key, ANSWER_PACKET_LENGTH_MAX, |_, _, packet| {
             assert!(connection.queue(packet), "an empty buffer has room for a ring of answers");
         });
     }
@@ -211,7 +216,12 @@ fn serve(slot: &mut Slot<Caller>, guests: &mut Guests, outgoing_bytes: usize, no
 
 /// Takes the packets that have come whole, as far as there is room for what is in them. Returns how many frames'
 /// packets were taken.
-fn hear(slot: &mut Slot<Caller>, guests: &mut Guests, outgoing_bytes: usize, now_ns: u64) -> Result<usize, Ending> {
+fn hear(
+    slot: &mut Slot<Caller>,
+    sessions: &mut ClientSessions,
+    outgoing_bytes: usize,
+    now_ns: u64,
+) -> Result<usize, Ending> {
     let Slot { connection, state, .. } = slot;
     let mut work = 0;
     loop {
@@ -224,9 +234,9 @@ fn hear(slot: &mut Slot<Caller>, guests: &mut Guests, outgoing_bytes: usize, now
         let UpstreamPacket { key, body } = UpstreamPacket::parse(packet).map_err(malformed)?;
         match (&mut *state, body) {
             (Caller::Leaving { .. }, _) => {}
-            (Caller::Anonymous { .. } | Caller::Guest { .. }, Body::Hello(hello)) => {
+            (Caller::Anonymous { .. } | Caller::Admitted { .. }, Body::Hello(hello)) => {
                 let mut answer = [0; 512];
-                let (greeting, answer_length) = guests.greet(connection.peer(), &hello, now_ns, &mut answer);
+                let (greeting, answer_length) = sessions.greet(connection.peer(), &hello, now_ns, &mut answer);
                 if matches!(state, Caller::Anonymous { .. }) {
                     connection.resize_incoming(PACKET_LENGTH_MAX);
                     connection.resize_outgoing(outgoing_bytes);
@@ -235,20 +245,20 @@ fn hear(slot: &mut Slot<Caller>, guests: &mut Guests, outgoing_bytes: usize, now
                     return Err(Ending::Malformed("more hellos than it reads answers to".to_owned()));
                 }
                 *state = match greeting {
-                    Greeting::In(key) => Caller::Guest { key, taken: 0, is_stuck: false },
+                    Greeting::In(key) => Caller::Admitted { key, taken: 0, is_stuck: false },
                     Greeting::Refused => Caller::Leaving { until_ns: None },
                 };
             }
             (Caller::Anonymous { .. }, _) => {
                 return Err(Ending::Malformed("a first packet that is no hello".to_owned()));
             }
-            (Caller::Guest { key: own, .. }, _) if *own != key => {
-                guests.counters().unknown.add(1);
+            (Caller::Admitted { key: own, .. }, _) if *own != key => {
+                sessions.counters().unknown.add(1);
                 return Err(Ending::Malformed("a packet with the key of another connection".to_owned()));
             }
-            (Caller::Guest { taken, is_stuck, .. }, Body::Frames(frames)) => {
-                guests.heard(key, connection.peer(), now_ns);
-                match guests.offer(key, &frames[*taken..]) {
+            (Caller::Admitted { taken, is_stuck, .. }, Body::Frames(frames)) => {
+                sessions.heard(key, connection.peer(), now_ns);
+                match sessions.offer(key, &frames[*taken..]) {
                     Offered::All => (*taken, *is_stuck) = (0, false),
                     Offered::Part(bytes) => {
                         *taken += bytes;
@@ -258,12 +268,12 @@ fn hear(slot: &mut Slot<Caller>, guests: &mut Guests, outgoing_bytes: usize, now
                     Offered::Refused => return Err(Ending::Malformed("what is no frame among frames".to_owned())),
                 }
             }
-            (Caller::Guest { .. }, Body::Report(report)) => {
-                guests.heard(key, connection.peer(), now_ns);
-                guests.reported(key, report);
+            (Caller::Admitted { .. }, Body::Report(report)) => {
+                sessions.heard(key, connection.peer(), now_ns);
+                sessions.reported(key, report);
             }
-            (Caller::Guest { .. }, Body::Farewell) => return Err(Ending::Left),
-            (Caller::Guest { .. }, Body::Welcome(_) | Body::Refusal { .. } | Body::Answers(_) | Body::Unknown) => {
+            (Caller::Admitted { .. }, Body::Farewell) => return Err(Ending::Left),
+            (Caller::Admitted { .. }, Body::Welcome(_) | Body::Refusal { .. } | Body::Answers(_) | Body::Unknown) => {
                 return Err(Ending::Malformed("a packet that only a sequencer sends".to_owned()));
             }
         }
@@ -304,7 +314,7 @@ impl Agent for TcpGateway {
 
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.push(self.server.as_fd());
-        self.guests.watch(descriptors);
+        self.sessions.watch(descriptors);
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
@@ -316,10 +326,10 @@ impl Agent for TcpGateway {
     }
 
     fn arm(&mut self) {
-        self.guests.arm();
+        self.sessions.arm();
     }
 
     fn disarm(&mut self) {
-        self.guests.disarm();
+        self.sessions.disarm();
     }
 }

@@ -4,8 +4,8 @@
 use super::EventStreamOptions;
 use crate::StreamError;
 use crate::network::TcpNetwork;
+use crate::network::client_sessions::ClientSessionOptions;
 use crate::network::endpoints::{Carrier, PacketNetwork};
-use crate::network::guests::GuestOptions;
 use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
 use crate::persistence::Persistence;
 use gapless_client::StreamConfig;
@@ -112,13 +112,13 @@ fn persistence(journal: &JournalSettings) -> Persistence {
 fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>) {
     let NetworkSettings { command, request, rewind, .. } = config.network;
     let by_packets = matches!(config.transport, Transport::Udp | Transport::Multicast);
-    let guests = guests(config);
+    let sessions = sessions(config);
     let packets = command.zip(request).filter(|_| by_packets).map(|(command, request)| {
         let defaults = PacketNetwork::udp(command, request);
         PacketNetwork {
             carrier: carrier(&config.network, defaults.carrier),
             groups: config.network.groups.clone(),
-            guests: guests.clone(),
+            sessions: sessions.clone(),
             batch: config.sequencer.batch.unwrap_or(defaults.batch),
             packet_length_max: config.network.packet_length_max.unwrap_or(defaults.packet_length_max),
             heartbeat_interval_ns: config.network.heartbeat_interval_ns.unwrap_or(defaults.heartbeat_interval_ns),
@@ -127,7 +127,7 @@ fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>
     });
     // Nodes by packets read over TCP what they are far behind with; the command port has one number for both.
     let tcp = command.zip(rewind).filter(|_| config.transport != Transport::SharedMemory);
-    (packets, tcp.map(|(command, rewind)| TcpNetwork { guests, ..TcpNetwork::new(command, rewind) }))
+    (packets, tcp.map(|(command, rewind)| TcpNetwork { sessions, ..TcpNetwork::new(command, rewind) }))
 }
 
 fn carrier(network: &NetworkSettings, defaults: Carrier) -> Carrier {
@@ -141,11 +141,11 @@ fn carrier(network: &NetworkSettings, defaults: Carrier) -> Carrier {
     }
 }
 
-fn guests(config: &StreamConfig) -> GuestOptions {
-    let defaults = GuestOptions::default();
-    GuestOptions {
+fn sessions(config: &StreamConfig) -> ClientSessionOptions {
+    let defaults = ClientSessionOptions::default();
+    ClientSessionOptions {
         users: config.users.clone(),
-        guests_max: config.network.nodes_max.unwrap_or(defaults.guests_max),
+        clients_max: config.network.nodes_max.unwrap_or(defaults.clients_max),
         heartbeat_interval_ns: config.network.report_interval_ns.unwrap_or(defaults.heartbeat_interval_ns),
         ..defaults
     }

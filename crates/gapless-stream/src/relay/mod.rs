@@ -18,7 +18,7 @@ use limits::RelayLimits;
 use crate::StreamError;
 use crate::egress::{Delivered, Egress, Payload};
 use crate::ingress::IngressShared;
-use crate::messages::ForIngress;
+use crate::messages::PublisherEvent;
 use feeds::KeptFeeds;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_client::ClientError;
@@ -69,7 +69,7 @@ impl RelayCounters {
     }
 }
 
-struct Publisher {
+struct RelayedPublisher {
     connection: ConnectionId,
     reader: RingReader,
     bucket: Option<TokenBucket>,
@@ -90,7 +90,7 @@ struct Session {
 /// Everything the agent is connected to.
 pub struct RelayLinks {
     /// From the acceptor.
-    pub publishers: Mailbox<ForIngress>,
+    pub publishers: Mailbox<PublisherEvent>,
     /// Answers to the nodes here.
     pub egress: Egress,
     /// Threads to wake when frames were appended.
@@ -129,7 +129,7 @@ pub struct Relay {
     window: WindowWriter,
     /// At tier `memory` a frame is released as soon as it is appended.
     releaser: Option<Releaser>,
-    publishers: Vec<Publisher>,
+    publishers: Vec<RelayedPublisher>,
     links: RelayLinks,
     shared: Arc<IngressShared>,
     opening: Openings,
@@ -504,12 +504,12 @@ impl Relay {
     fn look_at_the_door(&mut self) {
         while let Some(event) = self.links.publishers.pop() {
             match event {
-                ForIngress::Opened { connection, reader, .. } => {
+                PublisherEvent::Opened { connection, reader, .. } => {
                     let bucket = self.links.throttle.map(TokenBucket::new);
                     let (told_throttled, closed, done) = (false, false, false);
-                    self.publishers.push(Publisher { connection, reader, bucket, told_throttled, closed, done });
+                    self.publishers.push(RelayedPublisher { connection, reader, bucket, told_throttled, closed, done });
                 }
-                ForIngress::Closed { connection } => {
+                PublisherEvent::Closed { connection } => {
                     let gone = self.publishers.iter_mut().find(|each| each.connection == connection);
                     gone.into_iter().for_each(|publisher| publisher.closed = true);
                 }

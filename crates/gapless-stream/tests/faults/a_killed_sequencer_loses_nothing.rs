@@ -123,10 +123,10 @@ struct Sequencer {
 }
 
 impl Sequencer {
-    fn start(place: &Place, environment: &[(&str, String)]) -> Self {
+    fn start(deployment: &Deployment, environment: &[(&str, String)]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([SEQUENCER, place.directory.path().to_str().unwrap(), place.tier])
-            .args([place.command.to_string(), place.request.to_string()])
+            .args([SEQUENCER, deployment.directory.path().to_str().unwrap(), deployment.tier])
+            .args([deployment.command.to_string(), deployment.request.to_string()])
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .spawn()
@@ -159,14 +159,14 @@ impl Drop for Sequencer {
     }
 }
 
-struct Place {
+struct Deployment {
     directory: tempfile::TempDir,
     tier: &'static str,
     command: SocketAddr,
     request: SocketAddr,
 }
 
-impl Place {
+impl Deployment {
     fn new(tier: &'static str) -> Self {
         let free = || UdpSocket::open(&UdpOptions::at("127.0.0.1:0".parse().unwrap())).unwrap().local_address();
         Self { directory: tempfile::tempdir().unwrap(), tier, command: free(), request: free() }
@@ -240,7 +240,7 @@ fn poll(nodes: &mut [Node], publish: bool) {
 }
 
 /// Everything that was published has come back to everybody, and all have met the same.
-fn settle(nodes: &mut [Node], place: &Place) {
+fn settle(nodes: &mut [Node], deployment: &Deployment) {
     let deadline = Instant::now() + PATIENCE;
     let all = |nodes: &[Node]| nodes.iter().map(|node| node.sent).sum::<u64>();
     while nodes.iter().any(|node| node.own < node.sent || (node.met.len() as u64) < all(nodes)) {
@@ -254,7 +254,7 @@ fn settle(nodes: &mut [Node], place: &Place) {
     }
     assert_eq!(first.met.len() as u64, all(nodes));
     // The journal says the same, without a gap.
-    let mut replay = JournalReader::open(place.directory.path().join("journal")).unwrap().replay(1).unwrap();
+    let mut replay = JournalReader::open(deployment.directory.path().join("journal")).unwrap().replay(1).unwrap();
     let (mut sequence, mut last_ns, mut numbers) = (0, 0, HashMap::<u64, u64>::new());
     while let Some(frame) = replay.next_frame().unwrap() {
         sequence += 1;
@@ -271,18 +271,18 @@ fn settle(nodes: &mut [Node], place: &Place) {
 
 fn kills_from_outside(random: &mut Random) {
     for tier in ["journal", "sync"] {
-        let place = Place::new(tier);
-        let mut nodes = place.nodes();
+        let deployment = Deployment::new(tier);
+        let mut nodes = deployment.nodes();
         for _ in 0..KILLS_FROM_OUTSIDE {
-            let sequencer = Sequencer::start(&place, &[]);
+            let sequencer = Sequencer::start(&deployment, &[]);
             let until = Instant::now() + Duration::from_millis(20 + random.below(150));
             while Instant::now() < until {
                 poll(&mut nodes, true);
             }
             sequencer.kill();
         }
-        let sequencer = Sequencer::start(&place, &[]);
-        settle(&mut nodes, &place);
+        let sequencer = Sequencer::start(&deployment, &[]);
+        settle(&mut nodes, &deployment);
         let sent: Vec<_> = nodes.iter().map(|node| node.sent).collect();
         println!("{KILLS_FROM_OUTSIDE} kills at tier {tier} while {sent:?} messages were published");
         sequencer.kill();
@@ -294,41 +294,41 @@ fn kills_from_outside(random: &mut Random) {
 fn kills_at(tier: &'static str, point: &str, random: &mut Random) {
     let is_rare = point.contains("segment") || point.contains("state") || point == "before_answer";
     let passes: [u64; KILLS_PER_POINT] = std::array::from_fn(|_| random.below(if is_rare { 2 } else { 400 }) + 1);
-    let place = Place::new(tier);
-    let mut nodes = place.nodes();
+    let deployment = Deployment::new(tier);
+    let mut nodes = deployment.nodes();
     let mut hits = 0;
     let mut visitor = None;
     for pass in passes {
-        let mut sequencer = Sequencer::start(&place, &[("GAPLESS_CRASH_POINT", format!("{point}:{pass}"))]);
+        let mut sequencer = Sequencer::start(&deployment, &[("GAPLESS_CRASH_POINT", format!("{point}:{pass}"))]);
         let until = Instant::now() + Duration::from_secs(20);
         while !sequencer.has_died() && Instant::now() < until {
             poll(&mut nodes, true);
             if point == "before_answer" {
                 // Who comes anew is answered.
-                let visitor = visitor.get_or_insert_with(|| place.visitor());
+                let visitor = visitor.get_or_insert_with(|| deployment.visitor());
                 if visitor.poll(64, |_| {}).is_err() || visitor.session().is_some() {
-                    *visitor = place.visitor();
+                    *visitor = deployment.visitor();
                 }
             }
         }
         hits += u32::from(sequencer.has_died());
     }
-    let sequencer = Sequencer::start(&place, &[]);
-    settle(&mut nodes, &place);
+    let sequencer = Sequencer::start(&deployment, &[]);
+    settle(&mut nodes, &deployment);
     println!("{point}: {hits} of {KILLS_PER_POINT} kills at tier {tier}");
     assert!(hits > 0, "{point} was never hit");
     sequencer.kill();
 }
 
 fn nodes_are_killed(random: &mut Random) {
-    let place = Place::new("journal");
-    let sequencer = Sequencer::start(&place, &[]);
-    let mut nodes = place.nodes();
+    let deployment = Deployment::new("journal");
+    let sequencer = Sequencer::start(&deployment, &[]);
+    let mut nodes = deployment.nodes();
     for round in 0..NODE_KILLS {
         // Two processes in turn, so that each goes on with its session after a death.
         let token = 100 + u64::from(round) % 2;
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([NODE, place.directory.path().to_str().unwrap(), &token.to_string()])
+            .args([NODE, deployment.directory.path().to_str().unwrap(), &token.to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

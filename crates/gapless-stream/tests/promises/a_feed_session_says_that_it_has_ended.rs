@@ -7,7 +7,7 @@ use gapless_client::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
@@ -142,7 +142,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
     let mut publisher = node(&stream);
     publish(&mut publisher, &payloads(1, 20));
     for (day, marker) in [("TUESDAY", 2), ("WEDNESDAY", 3)] {
-        stream.ask(ForSequencer::BeginFeed { name: name(day) }).unwrap();
+        stream.ask(SequencerRequest::BeginFeed { name: name(day) }).unwrap();
         publish(&mut publisher, &payloads(marker, 6));
     }
     let all = [payloads(1, 20), payloads(2, 6), payloads(3, 6)].concat();
@@ -201,7 +201,7 @@ fn a_stream_in_memory_ends_with_its_process() {
     let any_port = SocketAddr::new(LOOPBACK, 0);
     let mut tcp = TcpNetwork::new(any_port, any_port);
     let (username, password) = (Field::new("reader").unwrap(), Field::new("swordfish").unwrap());
-    tcp.guests.users = vec![Credentials { username, password }];
+    tcp.sessions.users = vec![Credentials { username, password }];
     options.tcp = Some(tcp);
     let mut simple = Simple::join(network.groups[0]);
     let stream = EventStream::start(&options).unwrap();

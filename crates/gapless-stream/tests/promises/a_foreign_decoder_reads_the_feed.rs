@@ -16,7 +16,7 @@ use gapless_client::node::{
 use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
@@ -124,10 +124,10 @@ fn tshark_reads_what_the_journal_holds() {
         caught.extend(read_all(&mut late, &mut tap));
         assert!(Instant::now() < deadline, "the late node is at {} of {released}", late.position());
     }
-    stream.ask(ForSequencer::BeginFeed { name: FeedSession::new("TUESDAY").unwrap() }).unwrap();
+    stream.ask(SequencerRequest::BeginFeed { name: FeedSession::new("TUESDAY").unwrap() }).unwrap();
     publisher.poll_until(PATIENCE, "the next feed", |node| node.position() > released + 2, |_| {}).unwrap();
     publish(&mut publisher, 40);
-    stream.ask(ForSequencer::EndFeed).unwrap();
+    stream.ask(SequencerRequest::EndFeed).unwrap();
     let has_ended = |caught: &[Caught]| caught.iter().any(|each| count_of(each) == u16::MAX && each.is_of(b"TUESDAY"));
     catch(&mut caught, "no end of the session came", || capture::take(&mut member, group), has_ended);
     drop(late);

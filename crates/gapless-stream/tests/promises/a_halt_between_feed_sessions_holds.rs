@@ -6,7 +6,7 @@ use gapless_client::client::MessageType;
 use gapless_client::control_messages::ControlCommand;
 use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
 use gapless_wire::feed_session::FeedSession;
@@ -41,12 +41,12 @@ impl Party {
     }
 }
 
-fn begin(name: &str) -> ForSequencer {
-    ForSequencer::BeginFeed { name: FeedSession::new(name).unwrap() }
+fn begin(name: &str) -> SequencerRequest {
+    SequencerRequest::BeginFeed { name: FeedSession::new(name).unwrap() }
 }
 
-fn halt(reason: &str) -> ForSequencer {
-    ForSequencer::Halt { reason: reason.to_owned() }
+fn halt(reason: &str) -> SequencerRequest {
+    SequencerRequest::Halt { reason: reason.to_owned() }
 }
 
 #[test]
@@ -59,17 +59,17 @@ fn a_halt_between_feed_sessions_holds() {
     party.until("began MONDAY");
     party.node.wait_open(PATIENCE).unwrap();
 
-    stream.ask(ForSequencer::EndFeed).unwrap();
+    stream.ask(SequencerRequest::EndFeed).unwrap();
     party.until("ended MONDAY");
     party.node.publish(TYPE, b"early").unwrap();
     party.node.flush().unwrap();
-    for request in [halt("never seen"), ForSequencer::Resume, halt("not yet"), begin("TUESDAY")] {
+    for request in [halt("never seen"), SequencerRequest::Resume, halt("not yet"), begin("TUESDAY")] {
         stream.ask(request).unwrap();
     }
     party.until("halted not yet");
-    stream.ask(ForSequencer::EndFeed).unwrap();
+    stream.ask(SequencerRequest::EndFeed).unwrap();
     party.until("ended TUESDAY");
-    stream.ask(ForSequencer::Resume).unwrap();
+    stream.ask(SequencerRequest::Resume).unwrap();
     stream.ask(begin("WEDNESDAY")).unwrap();
     party.until("early");
     stream.ask(halt("once more")).unwrap();
@@ -99,15 +99,15 @@ fn so_does_one_before_an_operator_rolls_over() {
     let mut party = Party { node: StreamNode::new(link, NodeOptions::default()), met: Vec::new() };
     party.until("began MONDAY");
     party.node.wait_open(PATIENCE).unwrap();
-    stream.ask(ForSequencer::EndFeed).unwrap();
+    stream.ask(SequencerRequest::EndFeed).unwrap();
     party.until("ended MONDAY");
     party.node.publish(TYPE, b"early").unwrap();
     party.node.flush().unwrap();
     stream.ask(halt("not yet")).unwrap();
     let command = ControlCommand::RollOver { name: FeedSession::new("TUESDAY").unwrap() };
-    stream.ask(ForSequencer::Control { number: 1, command }).unwrap();
+    stream.ask(SequencerRequest::Control { number: 1, command }).unwrap();
     party.until("halted not yet");
-    stream.ask(ForSequencer::Resume).unwrap();
+    stream.ask(SequencerRequest::Resume).unwrap();
     party.until("early");
     assert_eq!(party.met, ["began MONDAY", "ended MONDAY", "began TUESDAY", "halted not yet", "resumed", "early"]);
     drop(party);

@@ -8,12 +8,12 @@ use gapless_agent::{Agent, Now};
 use gapless_client::control_messages::{ControlCommand, ControlStatus};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::LogError;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::persistence::Opening;
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer_recovery::rebuild;
-use gapless_stream::state_keeper::{StateInterval, StateKeeper};
-use gapless_stream::{ForService, Persistence, Sequencer, StreamError};
+use gapless_stream::sequencer_state_writer::{SequencerStateWriter, StateInterval};
+use gapless_stream::{Persistence, ResponderMessage, Sequencer, StreamError};
 use gapless_transport::Tier;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::token::random_token;
@@ -40,7 +40,7 @@ fn leader(now_ns: u64) -> (Member, PublisherLink, u64) {
     let mut member = Member::new();
     member.ingress.lead(1).unwrap();
     let name = FeedSession::new("MONDAY").unwrap();
-    member.requests.push(ForSequencer::BeginFeed { name }).unwrap();
+    member.requests.push(SequencerRequest::BeginFeed { name }).unwrap();
     let mut publisher = member.connect();
     send(&mut publisher, &open(7));
     member.poll(now_ns);
@@ -50,7 +50,7 @@ fn leader(now_ns: u64) -> (Member, PublisherLink, u64) {
 
 fn opened(member: &Member) -> u64 {
     match &member.told()[..] {
-        [ForService::Attach { session, .. }] => *session,
+        [ResponderMessage::Attach { session, .. }] => *session,
         told => panic!("{told:?}"),
     }
 }
@@ -111,12 +111,12 @@ fn who_followed_knows_what_who_led_knows() {
             }
             3 if below(10) == 0 => {
                 let request = if below(2) == 0 {
-                    ForSequencer::Halt { reason: "a pause".to_owned() }
+                    SequencerRequest::Halt { reason: "a pause".to_owned() }
                 } else {
-                    ForSequencer::BeginFeed { name: FeedSession::new(&format!("F{round}")).unwrap() }
+                    SequencerRequest::BeginFeed { name: FeedSession::new(&format!("F{round}")).unwrap() }
                 };
                 leader.requests.push(request).unwrap();
-                leader.requests.push(ForSequencer::Resume).unwrap();
+                leader.requests.push(SequencerRequest::Resume).unwrap();
             }
             choice if !actors.is_empty() => {
                 let index = below(actors.len() as u64) as usize;
@@ -210,7 +210,7 @@ fn time_goes_on_behind_the_leaders_where_the_clock_is_behind() {
     let _ = follower.appended();
     assert_eq!(follower.ingress.sequencer().last_timestamp_ns(), before_ns + 1);
     // It does not stand still until the clock is as far: what is due in a second is due in a second and a twentieth.
-    follower.requests.push(ForSequencer::SetTimer { timer: 5, deadline_ns: before_ns + S }).unwrap();
+    follower.requests.push(SequencerRequest::SetTimer { timer: 5, deadline_ns: before_ns + S }).unwrap();
     follower.poll(11 * S + 40 * MS);
     assert!(follower.appended().is_empty());
     follower.poll(11 * S + 60 * MS);
@@ -326,8 +326,8 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     assert_eq!(old.turned_away(), ["/run/b"]);
 
     // No timer fires, no session expires, no mark is made; its operator is told.
-    old.requests.push(ForSequencer::Halt { reason: "no".to_owned() }).unwrap();
-    old.requests.push(ForSequencer::Control { number: 4, command: ControlCommand::Resume }).unwrap();
+    old.requests.push(SequencerRequest::Halt { reason: "no".to_owned() }).unwrap();
+    old.requests.push(SequencerRequest::Control { number: 4, command: ControlCommand::Resume }).unwrap();
     old.poll(from_ns + 2 * EXPIRY_NS);
     assert_eq!((old.ingress.last_sequence(), old.state()), (appended, state), "nothing changes");
     let outcome = old.ingress.shared().outcomes.pop().unwrap();
@@ -344,9 +344,9 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     send(&mut publisher, &event(session, 2, b"again"));
     old.poll(from_ns + 200 * MS);
     let mut told = old.told();
-    told.retain(|each| !matches!(each, ForService::NotLeader { .. }));
+    told.retain(|each| !matches!(each, ResponderMessage::NotLeader { .. }));
     match &told[..] {
-        [ForService::Reopen { session: found, next_session_seq: 2, .. }] => assert_eq!(*found, session),
+        [ResponderMessage::Reopen { session: found, next_session_seq: 2, .. }] => assert_eq!(*found, session),
         told => panic!("{told:?}"),
     }
     assert_eq!(old.ingress.last_sequence(), appended + 1);
@@ -380,8 +380,8 @@ fn between_two_leaders_publishers_wait_for_the_next_one() {
     let _ = old.appended();
     assert_eq!(old.ingress.last_sequence(), appended + 1, "the session of the one that came late");
     let told = old.told();
-    let away = told.iter().filter(|each| matches!(each, ForService::NotLeader { .. })).count();
-    let attached = told.iter().filter(|each| matches!(each, ForService::Attach { token: 70, .. })).count();
+    let away = told.iter().filter(|each| matches!(each, ResponderMessage::NotLeader { .. })).count();
+    let attached = told.iter().filter(|each| matches!(each, ResponderMessage::Attach { token: 70, .. })).count();
     assert_eq!((away, attached), (1, 1), "the other one has to open its own again: {told:?}");
 
     // Another one leads: who waits is told where.
@@ -410,7 +410,7 @@ fn who_opens_another_session_is_told_to_open_the_first_again() {
     member.poll(1_000 * S + 3 * MS);
     let told = member.told();
     assert!(
-        matches!(&told[..], [ForService::Attach { token: 8, .. }, ForService::NotLeader { .. }]),
+        matches!(&told[..], [ResponderMessage::Attach { token: 8, .. }, ResponderMessage::NotLeader { .. }]),
         "its session is not lost: {told:?}"
     );
     send(&mut publisher, &open(7));
@@ -418,7 +418,7 @@ fn who_opens_another_session_is_told_to_open_the_first_again() {
     send(&mut publisher, &part(session, 2, 1, 2, 10));
     member.poll(1_000 * S + 4 * MS);
     let told = member.told();
-    assert!(matches!(&told[..], [ForService::Reopen { next_session_seq: 1, .. }]), "{told:?}");
+    assert!(matches!(&told[..], [ResponderMessage::Reopen { next_session_seq: 1, .. }]), "{told:?}");
     assert_eq!(member.ingress.last_sequence(), appended + 3);
 }
 
@@ -440,7 +440,7 @@ fn what_somebody_left_who_came_anew_takes_no_session_from_where_he_is() {
         let appended = member.ingress.last_sequence();
         (5..8).for_each(|ms| member.poll(1_000 * S + ms * MS));
         let told = member.told();
-        assert!(!told.iter().any(|told| matches!(told, ForService::Refuse { .. })), "behind {polls}: {told:?}");
+        assert!(!told.iter().any(|told| matches!(told, ResponderMessage::Refuse { .. })), "behind {polls}: {told:?}");
         assert!(member.ingress.last_sequence() > appended, "behind {polls}");
     }
 }
@@ -471,11 +471,11 @@ fn a_spoiled_ring_waits_for_a_service_that_takes_no_messages() {
     publisher.writer.claim(HEADER_LENGTH).unwrap().fill(0);
     publisher.writer.commit(HEADER_LENGTH);
     let _ = publisher.writer.publish();
-    while member.service.push(ForService::LeadsNoMore).is_ok() {}
+    while member.service.push(ResponderMessage::LeadsNoMore).is_ok() {}
     member.poll(1_000 * S);
-    assert!(!member.told().iter().any(|told| matches!(told, ForService::Refuse { .. })));
+    assert!(!member.told().iter().any(|told| matches!(told, ResponderMessage::Refuse { .. })));
     member.poll(1_000 * S + 1);
-    assert!(matches!(&member.told()[..], [ForService::Refuse { code: RefusalCode::Malformed, .. }]));
+    assert!(matches!(&member.told()[..], [ResponderMessage::Refuse { code: RefusalCode::Malformed, .. }]));
 }
 
 #[test]
@@ -507,9 +507,9 @@ fn a_cut_and_a_rebuilt_sequencer_are_as_if_what_was_cut_had_never_been() {
     send(&mut publisher, &part(session, 4, 1, 2, 10));
     let mut other = leader.connect();
     send(&mut other, &open(8));
-    leader.requests.push(ForSequencer::Halt { reason: "no".to_owned() }).unwrap();
+    leader.requests.push(SequencerRequest::Halt { reason: "no".to_owned() }).unwrap();
     leader.poll(1_001 * S);
-    leader.requests.push(ForSequencer::Resume).unwrap();
+    leader.requests.push(SequencerRequest::Resume).unwrap();
     leader.poll(1_001 * S);
     leader.poll(1_001 * S);
     let cut = leader.appended();
@@ -648,8 +648,9 @@ fn a_state_of_frames_that_were_cut_is_never_written() {
     let interval = StateInterval { frames: 1, time_min_ns: 0 };
     let [watermark] = RetentionWatermark::shared(&opened.journal.preparer(), [0]);
     let below = (opened.journal.syncer(), watermark);
-    let keeper = StateKeeper::start(layout.state(), IDENTITY, 0, interval, member.window.clone(), below).unwrap();
-    member.ingress = member.ingress.keeping_state(keeper);
+    let writer =
+        SequencerStateWriter::start(layout.state(), IDENTITY, 0, interval, member.window.clone(), below).unwrap();
+    member.ingress = member.ingress.writing_state(writer);
     member.ingress.follow(None);
     member.take_over(&leader.appended());
     let kept = member.ingress.last_sequence();
@@ -664,7 +665,7 @@ fn a_state_of_frames_that_were_cut_is_never_written() {
     member.poll(1_001 * S);
     let _ = member.appended();
     let cut = member.ingress.last_sequence();
-    // The keeper waits for these frames; others come in their place.
+    // The state writer waits for these frames; others come in their place.
     member.ingress.truncate_after(kept, reference).unwrap();
     member.cursor.available().unwrap_err();
     member.cursor.rewind();
@@ -705,7 +706,7 @@ fn a_state_of_frames_that_were_cut_is_never_written() {
 fn the_services_timers_are_asked_for_by_who_begins_to_lead() {
     let (mut leader, _publisher, _) = leader(1_000 * S);
     let mut member = follower_of(&mut leader);
-    leader.requests.push(ForSequencer::SetTimer { timer: 5, deadline_ns: 1_001 * S }).unwrap();
+    leader.requests.push(SequencerRequest::SetTimer { timer: 5, deadline_ns: 1_001 * S }).unwrap();
     leader.poll(1_000 * S + 1);
     member.poll(1_000 * S + 2);
     member.everything_told();
@@ -714,20 +715,20 @@ fn the_services_timers_are_asked_for_by_who_begins_to_lead() {
     let fired = leader.appended();
     assert_eq!(frames(&fired).iter().filter(|frame| frame.kind() == Kind::Timer).count(), 1);
     member.take_over(&fired);
-    member.requests.push(ForSequencer::SetTimer { timer: 5, deadline_ns: 1_001 * S }).unwrap();
+    member.requests.push(SequencerRequest::SetTimer { timer: 5, deadline_ns: 1_001 * S }).unwrap();
     member.poll(1_002 * S);
     member.release();
     let last_sequence = member.ingress.last_sequence();
     member.appended();
     member.ingress.lead(2).unwrap();
     member.poll(1_003 * S);
-    assert_eq!(member.everything_told(), [ForService::Leads { last_sequence }]);
+    assert_eq!(member.everything_told(), [ResponderMessage::Leads { last_sequence }]);
     assert!(member.appended().is_empty(), "it has fired before");
-    member.requests.push(ForSequencer::SetTimer { timer: 6, deadline_ns: 1_002 * S }).unwrap();
+    member.requests.push(SequencerRequest::SetTimer { timer: 6, deadline_ns: 1_002 * S }).unwrap();
     member.poll(1_003 * S + 1);
     let fired = member.appended();
     assert_eq!(frames(&fired).iter().map(|frame| frame.kind()).collect::<Vec<_>>(), [Kind::Timer], "this one has not");
     member.ingress.follow(Some("elsewhere"));
     member.poll(1_003 * S + 2);
-    assert_eq!(member.everything_told(), [ForService::LeadsNoMore]);
+    assert_eq!(member.everything_told(), [ResponderMessage::LeadsNoMore]);
 }

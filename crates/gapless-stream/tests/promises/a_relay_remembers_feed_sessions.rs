@@ -7,7 +7,7 @@ use gapless_client::node::{
     NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
 };
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
@@ -77,7 +77,7 @@ fn late_nodes_read_all_that_is_held_after_a_restart() {
     // Alone, then with the next feed session behind it.
     for rolls in [false, true] {
         if rolls {
-            stream.ask(ForSequencer::BeginFeed { name }).unwrap();
+            stream.ask(SequencerRequest::BeginFeed { name }).unwrap();
             let mut began = false;
             let begun = Instant::now();
             while !began {

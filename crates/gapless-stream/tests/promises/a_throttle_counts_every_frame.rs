@@ -6,7 +6,7 @@ use gapless_agent::Now;
 use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
-use gapless_transport::LinkOptions;
+use gapless_transport::RingSizes;
 
 #[test]
 fn a_full_window_gives_nothing_away() {
@@ -22,7 +22,7 @@ fn a_full_window_gives_nothing_away() {
     let mut stream = EventStream::start_by_hand(&options).unwrap();
     // Time stands still.
     let now = Now { monotonic_ns: 5_000_000_000, epoch_ns: 1_000_000_000_000_000_000 };
-    let rings = LinkOptions { command_ring_bytes: 8 << 20, ..LinkOptions::default() };
+    let rings = RingSizes { command_ring_bytes: 8 << 20, ..RingSizes::default() };
     let mut publisher = RawPublisher::connect_with(&stream, rings);
     let session = publisher.open_while(1, || {
         stream.turn(now).unwrap();

@@ -117,12 +117,12 @@ fn what_is_no_packet_is_dropped_and_counted() {
         until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == number as u64 + 1);
     }
     // And of one that was let in.
-    let of_guests: [fn(u64) -> Vec<u8>; 3] = [
+    let of_clients: [fn(u64) -> Vec<u8>; 3] = [
         |key| packet(key ^ 2, Body::Report(Report::default())),
         |key| packet(key, Body::Frames(&[7; 64])),
         |key| packet(key, Body::Answers(&[])),
     ];
-    for (number, wrong) in of_guests.iter().enumerate() {
+    for (number, wrong) in of_clients.iter().enumerate() {
         let mut socket = connect(&stream);
         socket.write_all(&hello("")).unwrap();
         let mut welcome = [0; 136];
@@ -141,7 +141,7 @@ fn what_is_no_packet_is_dropped_and_counted() {
 fn who_is_not_known_is_told_so() {
     let mut options = options();
     let (username, password) = (Field::new("node").unwrap(), Field::new("swordfish").unwrap());
-    options.tcp.as_mut().unwrap().guests.users = vec![Credentials { username, password }];
+    options.tcp.as_mut().unwrap().sessions.users = vec![Credentials { username, password }];
     let stream = EventStream::start(&options).unwrap();
     let mut socket = connect(&stream);
     socket.write_all(&hello("trout")).unwrap();
@@ -161,7 +161,7 @@ fn who_is_not_known_is_told_so() {
 fn a_ring_without_room_holds_up_its_node_and_loses_nothing() {
     let mut options = options();
     // Three messages fill it, and the sequencer takes its time.
-    options.tcp.as_mut().unwrap().guests.rings.command_ring_bytes = 4096;
+    options.tcp.as_mut().unwrap().sessions.rings.command_ring_bytes = 4096;
     options.throttle = Some(Throttle { frames_per_s: 8_000, burst_frames: 10 });
     let stream = EventStream::start(&options).unwrap();
     let mut node = node(&stream, NodeOptions::default());

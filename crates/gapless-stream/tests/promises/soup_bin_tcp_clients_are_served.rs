@@ -9,7 +9,7 @@ use gapless_client::client::MessageType;
 use gapless_client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
 use gapless_transport::credentials::Credentials;
@@ -33,8 +33,8 @@ fn options(directory: &TempDir) -> EventStreamOptions {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut network = TcpNetwork::new(any_port, any_port);
     let (username, password) = (Field::new("reader").unwrap(), Field::new("swordfish").unwrap());
-    network.guests.users = vec![Credentials { username, password }];
-    network.guests.guests_max = 8;
+    network.sessions.users = vec![Credentials { username, password }];
+    network.sessions.clients_max = 8;
     options.tcp = Some(network);
     options
 }
@@ -69,7 +69,7 @@ impl World {
 
     fn begin_feed(&self, name: &str) {
         let before = self.stream.released_sequence();
-        self.stream.ask(ForSequencer::BeginFeed { name: FeedSession::new(name).unwrap() }).unwrap();
+        self.stream.ask(SequencerRequest::BeginFeed { name: FeedSession::new(name).unwrap() }).unwrap();
         let begun = Instant::now();
         while self.stream.released_sequence() < before + 2 {
             assert!(begun.elapsed() < PATIENCE, "{name} does not begin");

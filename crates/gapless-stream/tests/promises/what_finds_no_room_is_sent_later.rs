@@ -9,9 +9,9 @@ use gapless_client::{Client, Incoming, SessionKey};
 use gapless_log::{RingReader, RingWriter, StreamIdentity};
 use gapless_stream::Acceptor;
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
-use gapless_stream::messages::{ForDelivery, ForIngress};
+use gapless_stream::messages::{EgressMessage, PublisherEvent};
 use gapless_transport::Tier;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
@@ -22,7 +22,7 @@ const TOKEN: u128 = 7;
 const SESSION: u64 = 1;
 /// Of each command: four of them fill the ring.
 const PAYLOAD_LENGTH: usize = 900;
-const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
+const RINGS: RingSizes = RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
 
 /// The other side of the rings.
 struct Service {
@@ -75,9 +75,9 @@ fn connected() -> (Client, SessionKey, Service) {
     let (ingress, delivery) = (Mailbox::new(8), Mailbox::new(8));
     let links = AcceptorLinks {
         ingress: ingress.clone(),
-        delivery: delivery.clone(),
+        egress: delivery.clone(),
         ingress_waker: Waker::new().unwrap(),
-        delivery_waker: Waker::new().unwrap(),
+        egress_waker: Waker::new().unwrap(),
     };
     let description = StreamDescription {
         identity: StreamIdentity { stream_id: 5, incarnation: 1 },
@@ -87,8 +87,8 @@ fn connected() -> (Client, SessionKey, Service) {
     };
     let acceptor = Acceptor::start(None, description, links, None, None, None).unwrap();
     let mut client = acceptor.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();
-    let Some(ForIngress::Opened { reader, .. }) = ingress.pop() else { panic!("nobody has come") };
-    let Some(ForDelivery::Opened { writer, .. }) = delivery.pop() else { panic!("nobody has come") };
+    let Some(PublisherEvent::Opened { reader, .. }) = ingress.pop() else { panic!("nobody has come") };
+    let Some(EgressMessage::Opened { writer, .. }) = delivery.pop() else { panic!("nobody has come") };
     let mut service = Service { reader, writer, _acceptor: acceptor };
     let key = client.begin_session(TOKEN, 8).unwrap();
     assert_eq!(service.take(9), [0]);

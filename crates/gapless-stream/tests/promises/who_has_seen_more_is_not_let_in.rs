@@ -32,13 +32,13 @@ enum Way {
 
 type Node = StreamNode<Box<dyn NodeLink>>;
 
-struct Place {
+struct Deployment {
     way: Way,
     directory: tempfile::TempDir,
     ports: [SocketAddr; 2],
 }
 
-impl Place {
+impl Deployment {
     fn new(way: Way) -> Self {
         // Held until both are known, so that they differ.
         let held = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
@@ -113,24 +113,24 @@ fn ends(node: &mut Node) -> ClientError {
 }
 
 fn refuses_another_history(way: Way, published_again: usize) {
-    let place = Place::new(way);
-    let stream = place.stream();
-    let mut node = place.node(1);
+    let deployment = Deployment::new(way);
+    let stream = deployment.stream();
+    let mut node = deployment.node(1);
     publish(&mut node, 100);
     drop(node);
     stream.stop().unwrap();
-    place.copy("stream", "copy");
+    deployment.copy("stream", "copy");
 
-    let stream = place.stream();
-    let mut node = place.node(2);
+    let stream = deployment.stream();
+    let mut node = deployment.node(2);
     publish(&mut node, 50);
     let position = node.position();
     stream.stop().unwrap();
 
-    place.copy("copy", "stream");
-    let stream = place.stream();
+    deployment.copy("copy", "stream");
+    let stream = deployment.stream();
     if published_again > 0 {
-        let mut other = place.node(3);
+        let mut other = deployment.node(3);
         publish(&mut other, published_again);
         assert!(other.position() > position);
     }

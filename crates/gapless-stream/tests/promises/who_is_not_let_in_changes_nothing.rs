@@ -11,8 +11,8 @@ use gapless_client::node::{
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
+use gapless_stream::network::client_sessions::ClientSessionOptions;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::network::guests::GuestOptions;
 use gapless_stream::options::EventStreamOptions;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
@@ -57,7 +57,8 @@ impl World {
         let (username, password) = (Field::new("honest").unwrap(), Field::new("swordfish").unwrap());
         let users = vec![Credentials { username, password }];
         // Nobody is forgotten for his silence.
-        let guests = GuestOptions { users, heartbeat_interval_ns: 60_000_000_000, ..GuestOptions::default() };
+        let sessions =
+            ClientSessionOptions { users, heartbeat_interval_ns: 60_000_000_000, ..ClientSessionOptions::default() };
         let (command, request) = (free_address(), free_address());
         let mut network = PacketNetwork::udp(command, request);
         let interface = Interface::Address(LOOPBACK);
@@ -65,10 +66,10 @@ impl World {
         let (process, port) = (std::process::id(), command.port());
         let group = |number| SocketAddr::from(([239, 253, process as u8, (process >> 8) as u8 ^ number], port));
         network.groups = (0..groups).map(group).collect();
-        network.guests = guests.clone();
+        network.sessions = sessions.clone();
         options.packets = Some(network.clone());
         let any_port = SocketAddr::new(LOOPBACK, 0);
-        options.tcp = Some(TcpNetwork { guests, ..TcpNetwork::new(any_port, any_port) });
+        options.tcp = Some(TcpNetwork { sessions, ..TcpNetwork::new(any_port, any_port) });
         let stream = EventStream::start(&options).unwrap();
         let main = UdpSocket::open(&UdpOptions::to(command)).unwrap();
         let node_address = main.local_address();
@@ -271,10 +272,10 @@ fn strangers_at_the_command_port() {
 }
 
 #[test]
-fn a_guest_that_misbehaves() {
+fn a_client_that_misbehaves() {
     let mut world = World::start(2);
-    let guest = world.raw();
-    let key = guest.come_in();
+    let client = world.raw();
+    let key = client.come_in();
     let (session, next) = (world.nodes[0].session().unwrap(), world.nodes[0].next_session_seq().unwrap());
     let forged = event(session, next);
     let mut said = from_a_sequencer(key);
@@ -283,14 +284,14 @@ fn a_guest_that_misbehaves() {
     said.push(("a damaged payload", packet(key, Body::Frames(&changed(forged.clone(), 64, b"F")))));
     said.push(("a damaged header", packet(key, Body::Frames(&changed(forged.clone(), 32, &[1])))));
     for (number, (what, bytes)) in said.into_iter().enumerate() {
-        guest.send(&bytes);
+        client.send(&bytes);
         reaches(&world.stream, "gateway.packets_malformed", number as u64 + 1);
         assert_eq!(counter(&world.stream, "gateway.packets_unknown"), 0, "{what}");
         world.go_on();
     }
     // A whole event under a session that another node has opened: it is told so, and nothing comes of it.
-    guest.send(&packet(key, Body::Frames(&event(session, world.nodes[0].next_session_seq().unwrap()))));
-    match UpstreamPacket::parse(&guest.next()).unwrap().body {
+    client.send(&packet(key, Body::Frames(&event(session, world.nodes[0].next_session_seq().unwrap()))));
+    match UpstreamPacket::parse(&client.next()).unwrap().body {
         Body::Answers(answers) => assert!(!answers.is_empty()),
         other => panic!("{other:?}"),
     }
@@ -301,20 +302,20 @@ fn a_guest_that_misbehaves() {
 fn the_feed_goes_to_who_has_shown_its_key_and_no_longer_than_it_stays() {
     let mut world = World::start(0);
     reaches(&world.stream, "feed.targets", 1);
-    let guest = world.raw();
-    let key = guest.come_in();
+    let client = world.raw();
+    let key = client.come_in();
     world.go_on();
-    guest.socket.set_nonblocking(true).unwrap();
-    assert_eq!(guest.socket.recv(&mut [0; 2048]).unwrap_err().kind(), ErrorKind::WouldBlock, "no feed for a hello");
-    guest.socket.set_nonblocking(false).unwrap();
+    client.socket.set_nonblocking(true).unwrap();
+    assert_eq!(client.socket.recv(&mut [0; 2048]).unwrap_err().kind(), ErrorKind::WouldBlock, "no feed for a hello");
+    client.socket.set_nonblocking(false).unwrap();
     assert_eq!((counter(&world.stream, "feed.targets"), counter(&world.stream, "gateway.nodes")), (1, 2));
-    guest.send(&packet(key, Body::Report(Report::default())));
+    client.send(&packet(key, Body::Report(Report::default())));
     reaches(&world.stream, "feed.targets", 2);
     world.go_on();
-    assert_eq!(guest.next()[..10], FeedSession::new(FEED).unwrap().bytes());
+    assert_eq!(client.next()[..10], FeedSession::new(FEED).unwrap().bytes());
     // It begins anew, with a position that is not there: it is out, and so is who it was before.
     let far = world.stream.released_sequence() + 1_000;
-    guest.send(&hello(|hello| (hello.nonce, hello.position) = (8, far)));
+    client.send(&hello(|hello| (hello.nonce, hello.position) = (8, far)));
     reaches(&world.stream, "gateway.nodes", 1);
     reaches(&world.stream, "feed.targets", 1);
     world.go_on();

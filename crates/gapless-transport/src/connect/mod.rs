@@ -3,7 +3,7 @@
 pub mod shared_memory;
 pub mod tcp;
 
-use crate::link::LinkOptions;
+use crate::link::RingSizes;
 use crate::seen::Seen;
 use gapless_log::StreamIdentity;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectOptions {
     /// Sizes of the rings.
-    pub link: LinkOptions,
+    pub link: RingSizes,
     /// The stream that must be there; zeros for any.
     pub identity: StreamIdentity,
     /// Whether the stream itself is to be read.

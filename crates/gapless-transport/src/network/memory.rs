@@ -80,7 +80,7 @@ pub struct MemoryCounters {
 /// A network in memory. Clones are the same network.
 #[derive(Clone)]
 pub struct MemoryNetwork {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<NetworkState>>,
 }
 
 impl MemoryNetwork {
@@ -91,7 +91,7 @@ impl MemoryNetwork {
     #[must_use]
     pub fn new(seed: u64, faults: Faults) -> Self {
         faults.check();
-        let state = State {
+        let state = NetworkState {
             random: Random::new(seed),
             faults,
             now_ns: 0,
@@ -203,7 +203,7 @@ impl MemoryNetwork {
         self.lock().counters
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, NetworkState> {
         // Whoever panicked here failed its test; the next one's message should not be about a lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -276,7 +276,7 @@ impl Drop for MemorySocket {
     }
 }
 
-struct State {
+struct NetworkState {
     random: Random,
     faults: Faults,
     now_ns: u64,
@@ -293,14 +293,14 @@ struct State {
 /// What belongs to one socket.
 #[derive(Default)]
 struct End {
-    queue: BTreeMap<Place, Packet>,
+    queue: BTreeMap<Arrival, Packet>,
     queue_bytes: usize,
     send_room: Option<usize>,
 }
 
 /// In which order packets are received.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Arrival {
     arrival_ns: u64,
     /// Which packet of the network it is.
     number: u64,
@@ -325,7 +325,7 @@ struct Link {
     delivered: u64,
 }
 
-impl State {
+impl NetworkState {
     /// Takes a packet if the sender has room for it, and sends it to all whom it is for.
     fn take(&mut self, from: Peer, to: Peer, packet: &[u8]) -> bool {
         if let Some(room) = self.ends.get_mut(&from).and_then(|end| end.send_room.as_mut()) {
@@ -374,7 +374,7 @@ impl State {
         }
         let arrival_ns = self.arrival_ns(packet.from, to);
         self.packets_ever += 1;
-        let place = Place { arrival_ns, number: self.packets_ever };
+        let arrival = Arrival { arrival_ns, number: self.packets_ever };
         let Some(end) = self.ends.get_mut(&to) else {
             self.counters.unreachable += 1;
             return;
@@ -385,7 +385,7 @@ impl State {
             return;
         }
         end.queue_bytes = queue_bytes;
-        end.queue.insert(place, packet);
+        end.queue.insert(arrival, packet);
     }
 
     fn arrival_ns(&mut self, from: Peer, to: Peer) -> u64 {

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::child_process::Parent;
 use crate::sequencer::failed;
-use crate::sequencer::order::{Cost, ForSequencer, PacketOrder, SequencerOrder, Started, Way, stream_failed};
+use crate::sequencer::order::{Cost, PacketOrder, SequencerOrder, SequencerRequest, Started, Way, stream_failed};
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
@@ -31,8 +31,8 @@ pub(super) fn run(order: &SequencerOrder, parent: &Parent) -> Result<()> {
             return Err(stream_failed(&failure));
         }
         match order {
-            ForSequencer::Cost => parent.send(&Cost::of_this_process())?,
-            ForSequencer::Stop => {
+            SequencerRequest::Cost => parent.send(&Cost::of_this_process())?,
+            SequencerRequest::Stop => {
                 stream.stop().map_err(|error| stream_failed(&error))?;
                 return parent.send(&Cost::of_this_process());
             }

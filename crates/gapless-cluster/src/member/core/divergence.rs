@@ -20,7 +20,7 @@ use crate::consensus::{MemberId, Members};
 use crate::link::Content;
 use crate::member::Member;
 use gapless_stream::member_service::StateHash;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_transport::mailbox::Mailbox;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -268,7 +268,7 @@ impl Core {
         if let Some(reason) = self.divergence.lacking(version, self.consensus.members()) {
             return Err(reason);
         }
-        let asked = self.requests.push(ForSequencer::ServiceVersion { version });
+        let asked = self.requests.push(SequencerRequest::ServiceVersion { version });
         asked.map_err(|_| "too much is asked for already; ask again".to_owned())
     }
 }

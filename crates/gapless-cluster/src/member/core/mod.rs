@@ -35,7 +35,7 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Now, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::{Releaser, StreamIdentity};
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Ingress, StreamError, sequencer_recovery};
@@ -81,7 +81,7 @@ pub(super) struct Core {
     pub feed_session: FeedSession,
     /// Whether it begins that when it leads. A service's stream has none, and a witness does not know which it is.
     pub begins_feeds: bool,
-    pub requests: Mailbox<ForSequencer>,
+    pub requests: Mailbox<SequencerRequest>,
     pub downstream: Vec<Waker>,
     /// Behind the last frame that was proposed.
     pub chain: Chain,
@@ -127,7 +127,7 @@ pub(in crate::member) struct CoreParts {
     pub rules: SequencerRules,
     pub feed_session: FeedSession,
     pub begins_feeds: bool,
-    pub requests: Mailbox<ForSequencer>,
+    pub requests: Mailbox<SequencerRequest>,
     pub downstream: Vec<Waker>,
     /// What is known to be committed.
     pub committed: u64,
@@ -571,11 +571,11 @@ impl Core {
             self.told_time.begins_to_lead(role.term, last_term);
             if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
                 // A full mailbox would be one that nobody reads.
-                let _ = self.requests.push(ForSequencer::ServiceVersion { version });
+                let _ = self.requests.push(SequencerRequest::ServiceVersion { version });
             }
             if self.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
                 // A full mailbox would be one that nobody reads.
-                let _ = self.requests.push(ForSequencer::BeginFeed { name: self.feed_session });
+                let _ = self.requests.push(SequencerRequest::BeginFeed { name: self.feed_session });
             }
         }
         Ok(())
@@ -610,7 +610,7 @@ impl Core {
         let taken = self.snapshot_transfers.turn(links, &self.consensus, self.now)?;
         self.transfer_taken(self.member, taken);
         if self.snapshot_transfers.needs_newer() {
-            self.ingress.keep_state_soon();
+            self.ingress.write_state_soon();
         }
         self.readers.forget_idle(self.now.monotonic_ns);
         self.catch_up.serve(links, (&mut self.readers, &mut self.late_budget), self.now.monotonic_ns)?;
@@ -721,7 +721,7 @@ impl Core {
             Wish::Upgrade(version) => self.upgrade(version).map_or_else(Outcome::NotUpgraded, |()| Outcome::Begun),
             Wish::Remove(member) => changed(self.remove_member(member)),
             Wish::KeepState => {
-                self.ingress.keep_state_soon();
+                self.ingress.write_state_soon();
                 Outcome::Begun
             }
         };

@@ -14,7 +14,7 @@ use crate::member::catch_up::header;
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
 use gapless_journal::Journal;
-use gapless_stream::state_keeper;
+use gapless_stream::sequencer_state_writer;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::{Frame, aligned_length};
 use std::fs::{File, OpenOptions};
@@ -90,7 +90,7 @@ fn path_of(tools: &Tools, offer: &Offer, part: Part) -> PathBuf {
         (Part::Snapshot, Some(snapshot), Some(snapshots)) => {
             incoming.join("snapshots").join(snapshots.file_name(snapshot.sequence))
         }
-        _ => incoming.join("sequencer").join(state_keeper::file_name(offer.state.sequence)),
+        _ => incoming.join("sequencer").join(sequencer_state_writer::file_name(offer.state.sequence)),
     }
 }
 
@@ -209,7 +209,7 @@ impl Receiver {
                 synced.map_err(|error| format!("syncing {}: {error}", path.display()))?;
                 sync_directory(path.parent().expect("it stands in a directory"))
             };
-            state_keeper::check(&state.0, identity, state.1).map_err(|error| error.to_string())?;
+            sequencer_state_writer::check(&state.0, identity, state.1).map_err(|error| error.to_string())?;
             sync(&state.0)?;
             if let (Some((path, sequence)), Some(snapshots)) = (snapshot, snapshots) {
                 snapshots.check(&path, sequence)?;

@@ -9,7 +9,7 @@ use crate::consensus::types::MEMBERS_MAX;
 use crate::consensus::{Consensus, LogPosition, MemberId};
 use crate::link::{Content, Links};
 use gapless_journal::JournalReader;
-use gapless_stream::state_keeper;
+use gapless_stream::sequencer_state_writer;
 use gapless_wire::checksum::crc32c;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -91,7 +91,8 @@ impl Sender {
         let Some((position, members)) = consensus.applied_position() else {
             return Ok(Answer::no("nothing is applied here"));
         };
-        let Some((state_at, state)) = state_keeper::newest_file(&tools.layout.state(), position.sequence)? else {
+        let Some((state_at, state)) = sequencer_state_writer::newest_file(&tools.layout.state(), position.sequence)?
+        else {
             return Ok(Answer::no("no state of the sequencer is written here yet"));
         };
         let snapshot = match (with_snapshot, tools.shared.snapshots()) {

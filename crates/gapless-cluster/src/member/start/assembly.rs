@@ -30,7 +30,7 @@ use gapless_stream::persistence::Opening;
 use gapless_stream::responder::Responder;
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::state_keeper::{StateInterval, StateKeeper};
+use gapless_stream::sequencer_state_writer::{SequencerStateWriter, StateInterval};
 use gapless_stream::{Sequencer, sequencer_recovery};
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::aligned_length;
@@ -104,10 +104,11 @@ impl Assembly<'_> {
         let mut writer = builder.take_writer();
         let service_cursor = service.as_ref().map(|_| writer.gating_cursor(Scope::Released));
         let journal = self.journal(opened.journal, cursor, &waker, (aside, ballot))?;
-        let keeper = self.keeper(&layout, &builder, identity, state_sequence, (syncer.clone(), watermarks.of_state))?;
-        let mut ingress = self.ingress(&builder, head, sequencer, writer)?.keeping_state(keeper);
+        let state_writer =
+            self.state_writer(&layout, &builder, identity, state_sequence, (syncer.clone(), watermarks.of_state))?;
+        let mut ingress = self.ingress(&builder, head, sequencer, writer)?.writing_state(state_writer);
         if let Some(transactions) = service.as_mut().and_then(|service| service.transactions(&waker)) {
-            ingress = ingress.running_ahead(transactions);
+            ingress = ingress.with_speculative_execution(transactions);
         }
         if self.is_witness() {
             ingress.serve_nobody();
@@ -232,18 +233,19 @@ impl Assembly<'_> {
     }
 
     /// What writes the sequencer's state aside.
-    fn keeper(
+    fn state_writer(
         &self,
         layout: &StreamLayout,
         builder: &StreamBuilder<'_>,
         identity: StreamIdentity,
         state_sequence: u64,
         below: (Syncer, RetentionWatermark),
-    ) -> Result<StateKeeper, ClusterError> {
+    ) -> Result<SequencerStateWriter, ClusterError> {
         let time_min_ns = self.options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
         let interval = StateInterval { frames: self.options.state_interval_frames, time_min_ns };
         let window = builder.window.clone();
-        let start = if self.surroundings.without_helpers { StateKeeper::by_hand } else { StateKeeper::start };
+        let start =
+            if self.surroundings.without_helpers { SequencerStateWriter::by_hand } else { SequencerStateWriter::start };
         Ok(start(layout.state(), identity, state_sequence, interval, window, below)?)
     }
 

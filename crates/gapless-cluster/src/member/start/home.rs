@@ -10,13 +10,13 @@ use crate::member::surroundings::Surroundings;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Environment, JournalReader};
 use gapless_log::StreamIdentity;
+use gapless_stream::locked_directory::{LockedDirectory, Owner};
 use gapless_stream::options::EventStreamOptions;
-use gapless_stream::taken_directory::{Owner, TakenDirectory};
 use std::path::Path;
 
 /// What a member's directory is, before its journal is opened.
 pub(super) struct Home {
-    pub directory: TakenDirectory,
+    pub directory: LockedDirectory,
     pub layout: StreamLayout,
     pub files: StandingFiles,
     /// Which directories the other members have.
@@ -34,7 +34,7 @@ impl Home {
     ) -> Result<Self, ClusterError> {
         let stream_id = stream_id(&config.name);
         let root = options.directory.as_ref().expect("a replicated tier has a directory");
-        let directory = TakenDirectory::take(StreamLayout::new(root))?;
+        let directory = LockedDirectory::lock(StreamLayout::new(root))?;
         let layout = directory.layout().clone();
         directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;

@@ -16,7 +16,7 @@ use gapless_log::StreamIdentity;
 use gapless_stream::member_service::MemberService;
 use gapless_stream::options::EventStreamOptions;
 use gapless_stream::persistence::{OpenedJournal, Opening};
-use gapless_stream::state_keeper;
+use gapless_stream::sequencer_state_writer;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
 /// A member's log: nothing in it that nobody was told of.
@@ -54,7 +54,7 @@ impl RecoveredLog {
         let is_synced = options.tier.is_synced();
         let found = ballot::Found::read(root, files.instance())?;
         let mut voting = Voting::begin(files, &directory, environment(), &found, is_synced, awaited)?;
-        let of_state = points_of(*identity, state_keeper::points(&layout.state())?)?;
+        let of_state = points_of(*identity, sequencer_state_writer::points(&layout.state())?)?;
         let of_service = match service {
             Some(service) => points_of(*identity, service.points(layout).map_err(ClusterError::Service)?)?,
             None => Vec::new(),

@@ -39,9 +39,9 @@ impl Follower {
         let (publishers, service, delivery) = (Mailbox::new(64), Mailbox::new(4096), Mailbox::new(64));
         let acceptor_links = AcceptorLinks {
             ingress: publishers.clone(),
-            delivery: delivery.clone(),
+            egress: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
-            delivery_waker: Waker::new().unwrap(),
+            egress_waker: Waker::new().unwrap(),
         };
         let description = StreamDescription {
             identity,
@@ -61,7 +61,7 @@ impl Follower {
         let sequencer = Sequencer::new(SequencerRules::of_stream(u64::MAX));
         let mut ingress = Ingress::new(sequencer, writer, None, links, IngressOptions::default());
         ingress.follow(leader);
-        let mut desk = Responder::new(service, Egress::new(delivery, FRAME_LENGTH_MAX), window.clone());
+        let mut responder = Responder::new(service, Egress::new(delivery, FRAME_LENGTH_MAX), window.clone());
         let leads = Arc::<AtomicBool>::default();
         let thread_leads = Arc::clone(&leads);
         let (thread_stopped, count) = (Arc::clone(&stopped), Arc::clone(&turned_away));
@@ -74,7 +74,7 @@ impl Follower {
                 }
                 ingress.poll(clock.now()).unwrap();
                 releaser.release(window.appended(), window.appended_sequence());
-                let answered = desk.poll(clock.now()).unwrap() as u64;
+                let answered = responder.poll(clock.now()).unwrap() as u64;
                 count.fetch_add(answered * u64::from(ingress.is_following()), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_micros(200));
             }

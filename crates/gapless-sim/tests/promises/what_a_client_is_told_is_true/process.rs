@@ -8,7 +8,7 @@ use gapless_client::session_key::CommandNumber;
 use gapless_client::{Client, ClientError, Incoming, Reply, SessionKey};
 use gapless_log::LogError;
 use gapless_sim::Random;
-use gapless_transport::LinkOptions;
+use gapless_transport::RingSizes;
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -110,7 +110,7 @@ impl Process {
         if self.client.is_some() {
             return true;
         }
-        let link = LinkOptions { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
+        let link = RingSizes { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
         let options = ClientOptions { timeout: TIMEOUT, link, ..ClientOptions::default() };
         let Ok(mut client) = Client::connect_in(Box::new(self.place.clone()), options) else { return false };
         let saved = self.saved;

@@ -12,7 +12,7 @@ use gapless_engine::{Replica, ReplicaOptions};
 use gapless_journal::Environment;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, ring};
 use gapless_sim::Random;
-use gapless_transport::LinkOptions;
+use gapless_transport::RingSizes;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_wire::{Frame, aligned_length};
 use std::net::TcpListener;
@@ -25,7 +25,7 @@ pub const STEP: Duration = Duration::from_millis(1);
 /// A session that is silent for so long is closed.
 pub const EXPIRY: Duration = Duration::from_secs(3);
 const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
-const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
+const RINGS: RingSizes = RingSizes { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
 
 /// How often what goes wrong, times in a hundred thousand; of messages, or of steps.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,7 +1,7 @@
 //! [`SoupClient`]: what the rewind agent knows of one client: its login, where it reads, and when it is given up.
 
 use super::{SoupServerOptions, SoupSource};
-use crate::network::guests::GuestOptions;
+use crate::network::client_sessions::ClientSessionOptions;
 use gapless_client::ClientError;
 use gapless_client::feeds::{Feed, Feeds};
 use gapless_client::late_reader::{LateRead, LateReader};
@@ -17,12 +17,12 @@ use gapless_wire::{Frame, Kind};
 
 /// A client of the rewind port.
 pub(super) struct SoupClient {
-    stage: Stage,
+    login_state: LoginState,
     heard_ns: u64,
     sent_ns: u64,
 }
 
-enum Stage {
+enum LoginState {
     /// Connected at this time.
     Anonymous {
         since_ns: u64,
@@ -71,18 +71,18 @@ const LEAVING_NS: u64 = 1_000_000_000;
 
 impl SoupClient {
     pub const fn new(now_ns: u64) -> Self {
-        let stage = Stage::Anonymous { since_ns: now_ns };
-        Self { stage, heard_ns: now_ns, sent_ns: now_ns }
+        let login_state = LoginState::Anonymous { since_ns: now_ns };
+        Self { login_state, heard_ns: now_ns, sent_ns: now_ns }
     }
 
     pub const fn is_reading(&self) -> bool {
-        matches!(self.stage, Stage::Reading(_))
+        matches!(self.login_state, LoginState::Reading(_))
     }
 
     /// Whether it was sent everything up to `released_sequence`.
     pub fn has_all(&self, released_sequence: u64) -> bool {
-        match &self.stage {
-            Stage::Reading(reading) => reading.reader.sequence() > released_sequence,
+        match &self.login_state {
+            LoginState::Reading(reading) => reading.reader.sequence() > released_sequence,
             _ => true,
         }
     }
@@ -104,10 +104,10 @@ impl SoupClient {
         }
         slot.state.heard_ns = now_ns;
         loop {
-            let limit = match slot.state.stage {
-                Stage::Anonymous { .. } => LOGIN_LENGTH,
-                Stage::Reading(_) => CLIENT_PACKET_MAX,
-                Stage::Leaving { .. } => {
+            let limit = match slot.state.login_state {
+                LoginState::Anonymous { .. } => LOGIN_LENGTH,
+                LoginState::Reading(_) => CLIENT_PACKET_MAX,
+                LoginState::Leaving { .. } => {
                     slot.connection.discard_incoming();
                     return Ok(told);
                 }
@@ -116,8 +116,8 @@ impl SoupClient {
             let Some((packet, length)) = parsed.map_err(|error| Ending::Malformed(error.to_string()))? else {
                 return Ok(told);
             };
-            match (packet, &slot.state.stage) {
-                (ClientPacket::Login(login), Stage::Anonymous { .. }) => {
+            match (packet, &slot.state.login_state) {
+                (ClientPacket::Login(login), LoginState::Anonymous { .. }) => {
                     slot.connection.consume(length);
                     match Self::log_in(slot, &login, source, options)? {
                         None => told.logged_in = true,
@@ -125,7 +125,7 @@ impl SoupClient {
                     }
                     continue;
                 }
-                (ClientPacket::Debug(_), _) | (ClientPacket::Heartbeat, Stage::Reading(_)) => {}
+                (ClientPacket::Debug(_), _) | (ClientPacket::Heartbeat, LoginState::Reading(_)) => {}
                 (ClientPacket::Logout, _) => return Err(Ending::Left),
                 (ClientPacket::Login(_), _) => return Err(Ending::Malformed("a second login".to_owned())),
                 (ClientPacket::Unsequenced(_), _) => {
@@ -147,7 +147,7 @@ impl SoupClient {
         options: &SoupServerOptions,
     ) -> Result<Option<String>, Ending> {
         let released_sequence = source.window.released_sequence();
-        let found = find(login, &options.guests, &source.feeds.lock(), released_sequence);
+        let found = find(login, &options.sessions, &source.feeds.lock(), released_sequence);
         let begun = match found {
             Ok((feed, sequence)) => begin(feed, (source.make_reader)(sequence), released_sequence)?,
             Err(reason) => Err(reason),
@@ -164,14 +164,14 @@ impl SoupClient {
                     peer = %slot.connection.peer(), username = login.username.as_str(), feed = %reading.feed.name,
                     number, "a rewind client has logged in"
                 );
-                slot.state.stage = Stage::Reading(Box::new(reading));
+                slot.state.login_state = LoginState::Reading(Box::new(reading));
                 Ok(None)
             }
             Err(reason) => {
                 let mut packet = [0; LOGIN_REJECTED_LENGTH];
                 let length = write_login_rejected(&mut packet, reason).expect("the packet is as long as it is");
                 slot.connection.queue(&packet[..length]);
-                slot.state.stage = Stage::Leaving { until_ns: None };
+                slot.state.login_state = LoginState::Leaving { until_ns: None };
                 Ok(Some(format!(
                     "the rewind client at {}, user {:?}, was not let in ({reason:?}): feed session {:?}, message {}",
                     slot.connection.peer(),
@@ -197,14 +197,14 @@ impl SoupClient {
         if !slot.send().map_err(|_| Ending::Left)? {
             return Ok(0);
         }
-        if let Stage::Leaving { until_ns } = &mut slot.state.stage {
+        if let LoginState::Leaving { until_ns } = &mut slot.state.login_state {
             if until_ns.is_none() {
                 *until_ns = Some(now_ns + LEAVING_NS);
                 slot.connection.finish();
             }
             return Ok(0);
         }
-        let Stage::Reading(reading) = &mut slot.state.stage else { return Ok(0) };
+        let LoginState::Reading(reading) = &mut slot.state.login_state else { return Ok(0) };
         if reading.reader.sequence() > released_sequence && !reading.is_over {
             if !is_ending {
                 return Ok(0);
@@ -219,7 +219,7 @@ impl SoupClient {
         if reading.is_over {
             let length = write_end_of_session(slot.connection.room()).expect("a batch leaves room for a packet");
             slot.connection.commit(length);
-            slot.state.stage = Stage::Leaving { until_ns: None };
+            slot.state.login_state = LoginState::Leaving { until_ns: None };
         }
         slot.send().map_err(|_| Ending::Left)?;
         Ok(count)
@@ -228,16 +228,18 @@ impl SoupClient {
     /// What the clock makes due.
     pub fn tick(slot: &mut Slot<Self>, login_timeout_ns: u64, now_ns: u64) -> Option<Ending> {
         let client = &mut slot.state;
-        match client.stage {
-            Stage::Anonymous { since_ns } => {
+        match client.login_state {
+            LoginState::Anonymous { since_ns } => {
                 (now_ns.saturating_sub(since_ns) > login_timeout_ns).then_some(Ending::Silent)
             }
-            Stage::Leaving { until_ns: Some(until_ns) } => (now_ns > until_ns).then_some(Ending::Left),
-            Stage::Reading(_) | Stage::Leaving { .. } if now_ns.saturating_sub(client.heard_ns) > SILENCE_NS_MAX => {
+            LoginState::Leaving { until_ns: Some(until_ns) } => (now_ns > until_ns).then_some(Ending::Left),
+            LoginState::Reading(_) | LoginState::Leaving { .. }
+                if now_ns.saturating_sub(client.heard_ns) > SILENCE_NS_MAX =>
+            {
                 Some(Ending::Silent)
             }
-            Stage::Leaving { .. } => None,
-            Stage::Reading(_) => {
+            LoginState::Leaving { .. } => None,
+            LoginState::Reading(_) => {
                 // Whoever has something to read needs no sign of life.
                 let is_due = now_ns.saturating_sub(client.sent_ns) >= HEARTBEAT_INTERVAL_NS;
                 if is_due && slot.connection.unsent() == 0 {
@@ -255,11 +257,11 @@ impl SoupClient {
 /// Which feed session a login is for, and the sequence that it begins with.
 fn find(
     login: &Login,
-    guests: &GuestOptions,
+    sessions: &ClientSessionOptions,
     feeds: &Feeds,
     released_sequence: u64,
 ) -> Result<(Feed, u64), RejectReason> {
-    if !guests.lets_in(&login.username, &login.password) {
+    if !sessions.lets_in(&login.username, &login.password) {
         return Err(RejectReason::NotAuthorized);
     }
     let feed = if login.feed_session.is_blank() { feeds.newest() } else { feeds.named(login.feed_session) };

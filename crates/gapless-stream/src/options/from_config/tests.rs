@@ -76,7 +76,7 @@ fn everything((config, stream): &(StreamConfig, EventStreamOptions)) -> String {
             network.command,
             network.request,
             network.groups.clone(),
-            network.guests.clone(),
+            network.sessions.clone(),
             network.batch,
             network.packet_length_max,
             network.heartbeat_interval_ns
@@ -115,7 +115,7 @@ fn the_example_shows_every_key_with_its_default() {
     let (config, options) = parse(&uncommented.join("\n"));
     assert!(options.throttle.is_some() && config.node.publisher.throttle.is_some());
     let network = options.packets.unwrap();
-    assert_eq!((network.groups.len(), network.guests.users.len()), (2, 1));
+    assert_eq!((network.groups.len(), network.sessions.users.len()), (2, 1));
 }
 
 #[test]
@@ -208,8 +208,8 @@ password = "secret"
     let Carrier::Udp { interface, hops, segmentation } = network.carrier else { panic!("it is UDP") };
     assert_eq!((interface, hops, segmentation), (Interface::Name("eth0".into()), 3, Segmentation::Off));
     assert_eq!((network.batch, network.packet_length_max, network.heartbeat_interval_ns), (false, 1200, 500_000_000));
-    assert_eq!((network.guests.guests_max, network.guests.heartbeat_interval_ns), (7, 100_000_000));
-    let names: Vec<_> = network.guests.users.iter().map(|user| user.username.as_str().to_owned()).collect();
+    assert_eq!((network.sessions.clients_max, network.sessions.heartbeat_interval_ns), (7, 100_000_000));
+    let names: Vec<_> = network.sessions.users.iter().map(|user| user.username.as_str().to_owned()).collect();
     assert_eq!(names, ["anna", "bert"]);
     let node = &config.node;
     assert_eq!((node.start, node.batch, node.silence_ns_max), (Start::Sequence(17), false, 5_000_000_000));

@@ -4,7 +4,7 @@ use super::world::{Met, Party, World, open, payload, run, settle};
 use gapless_client::ClientError;
 use gapless_client::node::{NodeOptions, NodeState, PublisherOptions, Start};
 use gapless_client::throttle::Throttle;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_wire::feed_session::FeedSession;
 
 fn same_everywhere<L>(parties: &[&Party<L>]) {
@@ -209,7 +209,7 @@ pub fn a_halt_overtakes_what_is_queued<W: World>() {
     let (mut a, mut b) = (open(&mut world, NodeOptions::default()), open(&mut world, NodeOptions::default()));
     a.publish(b"before");
     settle(&mut world, &mut [&mut a, &mut b]);
-    world.stream().ask(ForSequencer::Halt { reason: "prices are wrong".to_owned() }).unwrap();
+    world.stream().ask(SequencerRequest::Halt { reason: "prices are wrong".to_owned() }).unwrap();
     run(&mut world, &mut [&mut a, &mut b], "both hear of it", |parties| {
         parties.iter().all(|party| party.has_noted("halted prices are wrong"))
     });
@@ -219,7 +219,7 @@ pub fn a_halt_overtakes_what_is_queued<W: World>() {
     run(&mut world, &mut [&mut a, &mut b, &mut late], "it is halted still", |parties| {
         parties[2].has_noted("halted prices are wrong") && parties[2].node.state() == NodeState::Live
     });
-    world.stream().ask(ForSequencer::Resume).unwrap();
+    world.stream().ask(SequencerRequest::Resume).unwrap();
     run(&mut world, &mut [&mut a, &mut b, &mut late], "it goes on", |parties| {
         parties.iter().all(|party| party.has_noted("resumed"))
     });
@@ -233,11 +233,11 @@ pub fn feed_sessions_roll_over_and_end<W: World>() {
     let mut a = open(&mut world, NodeOptions::default());
     a.publish(b"on monday");
     settle(&mut world, &mut [&mut a]);
-    world.stream().ask(ForSequencer::BeginFeed { name: FeedSession::new("TUESDAY").unwrap() }).unwrap();
+    world.stream().ask(SequencerRequest::BeginFeed { name: FeedSession::new("TUESDAY").unwrap() }).unwrap();
     run(&mut world, &mut [&mut a], "it rolls", |parties| parties[0].has_noted("feed began TUESDAY"));
     a.publish(b"on tuesday");
     settle(&mut world, &mut [&mut a]);
-    world.stream().ask(ForSequencer::EndFeed).unwrap();
+    world.stream().ask(SequencerRequest::EndFeed).unwrap();
     run(&mut world, &mut [&mut a], "it ends", |parties| parties[0].has_noted("feed ended TUESDAY"));
     a.publish(b"waits for wednesday");
     world.restart();
@@ -245,7 +245,7 @@ pub fn feed_sessions_roll_over_and_end<W: World>() {
     run(&mut world, &mut [&mut a, &mut late], "the late one reads all", |parties| {
         parties[1].has_noted("feed ended TUESDAY")
     });
-    world.stream().ask(ForSequencer::BeginFeed { name: FeedSession::new("WEDNESDAY").unwrap() }).unwrap();
+    world.stream().ask(SequencerRequest::BeginFeed { name: FeedSession::new("WEDNESDAY").unwrap() }).unwrap();
     settle(&mut world, &mut [&mut a, &mut late]);
     let expected = ["MONDAY", "TUESDAY", "WEDNESDAY"];
     let began: Vec<_> = late.notes.iter().filter_map(|note| note.strip_prefix("feed began ")).collect();

@@ -5,7 +5,7 @@ use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, NodeLink, NodeOptions, NodeState, StreamNode};
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::messages::ForSequencer;
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ pub trait World {
 
     /// From now on everybody may publish as much as it likes.
     fn lift_throttle(&mut self) {
-        self.stream().ask(ForSequencer::Throttle(None)).unwrap();
+        self.stream().ask(SequencerRequest::Throttle(None)).unwrap();
     }
 
     /// Lets the stream do some work, where nobody else does.

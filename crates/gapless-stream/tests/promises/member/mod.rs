@@ -5,12 +5,12 @@ use gapless_agent::{Agent, Counters, Now, Waker};
 use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::messages::{ForDelivery, ForSequencer};
+use gapless_stream::messages::{EgressMessage, SequencerRequest};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state::SequencerState;
-use gapless_stream::{Acceptor, ForService, Ingress, IngressOptions, Sequencer};
+use gapless_stream::{Acceptor, Ingress, IngressOptions, ResponderMessage, Sequencer};
 use gapless_transport::Tier;
-use gapless_transport::link::LinkOptions;
+use gapless_transport::link::RingSizes;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_wire::{Frame, aligned_length};
@@ -30,9 +30,9 @@ pub struct Member {
     pub releaser: Releaser,
     /// Reads what is appended, as whoever journals and sends it does.
     pub cursor: GatingCursor,
-    pub service: Mailbox<ForService>,
-    pub requests: Mailbox<ForSequencer>,
-    delivery: Mailbox<ForDelivery>,
+    pub service: Mailbox<ResponderMessage>,
+    pub requests: Mailbox<SequencerRequest>,
+    delivery: Mailbox<EgressMessage>,
     acceptor: Acceptor,
 }
 
@@ -57,9 +57,9 @@ impl Member {
         let delivery = Mailbox::new(64);
         let acceptor_links = AcceptorLinks {
             ingress: publishers.clone(),
-            delivery: delivery.clone(),
+            egress: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
-            delivery_waker: Waker::new().unwrap(),
+            egress_waker: Waker::new().unwrap(),
         };
         let description = StreamDescription {
             identity: IDENTITY,
@@ -81,7 +81,7 @@ impl Member {
     }
 
     pub fn connect(&self) -> PublisherLink {
-        let rings = LinkOptions { command_ring_bytes: 1 << 17, reply_ring_bytes: 1 << 12 };
+        let rings = RingSizes { command_ring_bytes: 1 << 17, reply_ring_bytes: 1 << 12 };
         let publisher = self.acceptor.connect(rings).unwrap();
         // Nobody answers here: what a test wants to know it hears from the ingress.
         let _ = self.delivery.pop();
@@ -116,20 +116,21 @@ impl Member {
     }
 
     /// What it told its service since the last call, but for its role.
-    pub fn told(&self) -> Vec<ForService> {
-        let is_of_role = |told: &ForService| matches!(told, ForService::Leads { .. } | ForService::LeadsNoMore);
+    pub fn told(&self) -> Vec<ResponderMessage> {
+        let is_of_role =
+            |told: &ResponderMessage| matches!(told, ResponderMessage::Leads { .. } | ResponderMessage::LeadsNoMore);
         self.everything_told().into_iter().filter(|told| !is_of_role(told)).collect()
     }
 
     /// All that it told its service since the last call.
-    pub fn everything_told(&self) -> Vec<ForService> {
+    pub fn everything_told(&self) -> Vec<ResponderMessage> {
         std::iter::from_fn(|| self.service.pop()).collect()
     }
 
     /// Where those were sent that it turned away since the last call.
     pub fn turned_away(&self) -> Vec<String> {
         let leader = |message| match message {
-            ForService::NotLeader { leader, .. } => leader.to_string(),
+            ResponderMessage::NotLeader { leader, .. } => leader.to_string(),
             other => panic!("{other:?}"),
         };
         self.told().into_iter().map(leader).collect()

@@ -3,7 +3,7 @@
 
 use gapless_log::LogError;
 use gapless_stream::event_stream::EventStream;
-use gapless_transport::LinkOptions;
+use gapless_transport::RingSizes;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
@@ -50,10 +50,10 @@ pub fn open(token: u128) -> Vec<u8> {
 
 impl RawPublisher {
     pub fn connect(stream: &EventStream) -> Self {
-        Self::connect_with(stream, LinkOptions::default())
+        Self::connect_with(stream, RingSizes::default())
     }
 
-    pub fn connect_with(stream: &EventStream, rings: LinkOptions) -> Self {
+    pub fn connect_with(stream: &EventStream, rings: RingSizes) -> Self {
         Self { link: stream.connect(rings).unwrap() }
     }
 

@@ -1,14 +1,14 @@
-//! [`Guests`]: the nodes that are connected over a network, whatever carries their packets. Lets them in, puts what
+//! [`ClientSessions`]: the nodes that are connected over a network, whatever carries their packets. Lets them in, puts what
 //! they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
 
 use crate::acceptor::Acceptor;
+use crate::history_check::HistoryCheck;
 pub use crate::node_status::{NodeStatus, Reported, SharedStatus};
-use crate::past::Past;
 use gapless_agent::{Counter, Counters};
 use gapless_client::feeds::{Feed, SharedFeeds};
 use gapless_log::{LogError, StreamIdentity, Window};
 use gapless_transport::credentials::Credentials;
-use gapless_transport::link::{ConnectionId, LinkOptions};
+use gapless_transport::link::{ConnectionId, RingSizes};
 use gapless_transport::network::datagrams::Peer;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;
@@ -28,29 +28,29 @@ use std::sync::Arc;
 
 /// How nodes are let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GuestOptions {
+pub struct ClientSessionOptions {
     /// Who may come in; nobody named: everybody.
     pub users: Vec<Credentials>,
     /// Nodes at one time.
-    pub guests_max: usize,
+    pub clients_max: usize,
     /// A node says something this often, ns; after ten of them without a word it is forgotten.
     pub heartbeat_interval_ns: u64,
     /// Sizes of the rings between a node's connection and the sequencer.
-    pub rings: LinkOptions,
+    pub rings: RingSizes,
 }
 
-impl Default for GuestOptions {
+impl Default for ClientSessionOptions {
     fn default() -> Self {
         Self {
             users: Vec::new(),
-            guests_max: 1024,
+            clients_max: 1024,
             heartbeat_interval_ns: 200_000_000,
-            rings: LinkOptions { command_ring_bytes: 1 << 20, reply_ring_bytes: 64 << 10 },
+            rings: RingSizes { command_ring_bytes: 1 << 20, reply_ring_bytes: 64 << 10 },
         }
     }
 }
 
-impl GuestOptions {
+impl ClientSessionOptions {
     /// Whether `username` may come in with `password`.
     #[must_use]
     pub fn lets_in(&self, username: &Field<6>, password: &Field<10>) -> bool {
@@ -61,7 +61,7 @@ impl GuestOptions {
 }
 
 /// What is counted.
-pub struct GuestCounters {
+pub struct ClientSessionCounters {
     /// Nodes connected.
     pub nodes: Counter,
     /// Packets that are none of ours, or damaged.
@@ -74,7 +74,7 @@ pub struct GuestCounters {
     pub frames_dropped: Counter,
 }
 
-impl GuestCounters {
+impl ClientSessionCounters {
     /// Adds them to `counters`, under `prefix`.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl GuestCounters {
 }
 
 /// A node that was let in.
-pub struct Guest {
+pub struct ClientSession {
     /// Where its packets come from.
     pub peer: Peer,
     nonce: u64,
@@ -113,25 +113,25 @@ pub struct StreamFacts {
     /// The window.
     pub window: Window,
     /// What contradicts who has seen another history.
-    pub past: Past,
+    pub history: HistoryCheck,
     /// The feed sessions; `None`: the stream belongs to a service, whose clients read their replies alone.
     pub feeds: Option<SharedFeeds>,
     /// The first sequence that is still held.
-    pub first_held: Box<dyn Fn() -> u64 + Send>,
+    pub first_retained: Box<dyn Fn() -> u64 + Send>,
 }
 
 /// The nodes of one network.
-pub struct Guests {
+pub struct ClientSessions {
     /// Its name, which tells these nodes from those of other networks.
     network: Transport,
-    options: GuestOptions,
+    options: ClientSessionOptions,
     acceptor: Arc<Acceptor>,
     facts: StreamFacts,
-    guests: FxHashMap<u64, Guest>,
+    sessions: FxHashMap<u64, ClientSession>,
     /// Those that were let go since the last sweep, which tells of them.
     let_go: Vec<(u64, Peer)>,
     status: SharedStatus,
-    counters: GuestCounters,
+    counters: ClientSessionCounters,
     next_sweep_ns: u64,
     warnings: Warnings,
 }
@@ -151,32 +151,32 @@ pub enum Offered {
     All,
     /// So many bytes of them are; for the rest there is no room now.
     Part(usize),
-    /// What follows these is no frame, or the sequencer takes nothing more from this guest.
+    /// What follows these is no frame, or the sequencer takes nothing more from this client.
     Refused,
 }
 
 /// A node is forgotten after so many of its intervals without a word.
 const SILENT_INTERVALS: u64 = 10;
 
-impl Guests {
+impl ClientSessions {
     /// Nobody yet, in the network of this name.
     #[must_use]
     pub fn new(
         network: Transport,
-        options: GuestOptions,
+        options: ClientSessionOptions,
         acceptor: Arc<Acceptor>,
         facts: StreamFacts,
         status: SharedStatus,
-        counters: GuestCounters,
+        counters: ClientSessionCounters,
     ) -> Self {
-        let (guests, let_go, next_sweep_ns) = (FxHashMap::default(), Vec::new(), 0);
+        let (sessions, let_go, next_sweep_ns) = (FxHashMap::default(), Vec::new(), 0);
         let warnings = Warnings::default();
-        Self { network, options, acceptor, facts, guests, let_go, status, counters, next_sweep_ns, warnings }
+        Self { network, options, acceptor, facts, sessions, let_go, status, counters, next_sweep_ns, warnings }
     }
 
     /// What is counted.
     #[must_use]
-    pub const fn counters(&self) -> &GuestCounters {
+    pub const fn counters(&self) -> &ClientSessionCounters {
         &self.counters
     }
 
@@ -186,7 +186,7 @@ impl Guests {
             let packet = UpstreamPacket { key: 0, body: Body::Refusal { nonce: hello.nonce, reason, text } };
             (Greeting::Refused, packet.write_to(answer).unwrap_or(0))
         };
-        let known = self.guests.iter().find(|(_, guest)| guest.peer == peer && guest.nonce == hello.nonce);
+        let known = self.sessions.iter().find(|(_, client)| client.peer == peer && client.nonce == hello.nonce);
         let key = match known {
             // The welcome was lost, or the node wants to know where the feed goes on.
             Some((key, _)) => *key,
@@ -231,21 +231,21 @@ impl Guests {
             sequence: hello.seen_sequence,
             timestamp_ns: hello.seen_timestamp_ns,
         };
-        if let Some(contradiction) = self.facts.past.contradiction(seen) {
+        if let Some(contradiction) = self.facts.history.contradiction(seen) {
             let text = format!("sequence {} was seen with another history: {contradiction}", seen.sequence);
             return Err((RefusalReason::OtherHistory, text));
         }
         // Whoever comes from the same place again has forgotten what it was.
-        let replaced = self.guests.iter().find(|(_, guest)| guest.peer == peer).map(|(key, _)| *key);
+        let replaced = self.sessions.iter().find(|(_, client)| client.peer == peer).map(|(key, _)| *key);
         replaced.into_iter().for_each(|key| self.let_go(key));
-        if self.guests.len() >= self.options.guests_max {
-            return Err((RefusalReason::Unavailable, format!("there are {} nodes already", self.guests.len())));
+        if self.sessions.len() >= self.options.clients_max {
+            return Err((RefusalReason::Unavailable, format!("there are {} nodes already", self.sessions.len())));
         }
         // Both checksums are looked at in `publish` and `offer`.
         let link = self.acceptor.connect_checked(self.options.rings);
         let link = link.map_err(|error| (RefusalReason::Unavailable, error.to_string()))?;
         let key = random_token() as u64 | 1;
-        let guest = Guest {
+        let client = ClientSession {
             peer,
             nonce: hello.nonce,
             link,
@@ -257,13 +257,13 @@ impl Guests {
             is_dirty: false,
             is_new: true,
         };
-        self.guests.insert(key, guest);
-        self.counters.nodes.set(self.guests.len() as u64);
+        self.sessions.insert(key, client);
+        self.counters.nodes.set(self.sessions.len() as u64);
         Ok(key)
     }
 
     fn welcome(&self, hello: &Hello, key: u64) -> Result<Welcome, (RefusalReason, String)> {
-        let guest = &self.guests[&key];
+        let client = &self.sessions[&key];
         let released_sequence = self.facts.window.released_sequence();
         let identity = self.facts.window.identity();
         let (position, feed) = match &self.facts.feeds {
@@ -282,9 +282,9 @@ impl Guests {
             incarnation: identity.incarnation,
             position,
             released_sequence,
-            frame_length_max: guest.link.welcome.frame_length_max,
-            tier: guest.link.welcome.tier,
-            message_bytes_max: guest.link.welcome.message_length_max,
+            frame_length_max: client.link.welcome.frame_length_max,
+            tier: client.link.welcome.tier,
+            message_bytes_max: client.link.welcome.message_length_max,
             feed_session: feed.name,
             feed_first_sequence: feed.first_sequence,
             feed_last_sequence: feed.last_sequence,
@@ -299,17 +299,17 @@ impl Guests {
         position: u64,
         released_sequence: u64,
     ) -> Result<(u64, Feed), (RefusalReason, String)> {
-        let first_held = (self.facts.first_held)();
+        let first_retained = (self.facts.first_retained)();
         let position = match position {
             POSITION_NONE => {
                 let text =
                     "this is an event stream, which nodes read; there is no service that would answer".to_owned();
                 return Err((RefusalReason::OtherStream, text));
             }
-            POSITION_FIRST => first_held,
+            POSITION_FIRST => first_retained,
             POSITION_LIVE => released_sequence + 1,
-            position if position < first_held => {
-                let text = format!("sequence {position} is no longer held; {first_held} is the first");
+            position if position < first_retained => {
+                let text = format!("sequence {position} is no longer held; {first_retained} is the first");
                 return Err((RefusalReason::NotHeld, text));
             }
             position if position > released_sequence + 1 => {
@@ -325,24 +325,24 @@ impl Guests {
         }
     }
 
-    /// The guest with `key`, if it sends from `peer`; it was heard at `now_ns`.
+    /// The client with `key`, if it sends from `peer`; it was heard at `now_ns`.
     #[inline]
-    pub fn heard(&mut self, key: u64, peer: Peer, now_ns: u64) -> Option<&mut Guest> {
-        let guest = self.guests.get_mut(&key).filter(|guest| guest.peer == peer)?;
-        guest.heard_ns = now_ns;
-        Some(guest)
+    pub fn heard(&mut self, key: u64, peer: Peer, now_ns: u64) -> Option<&mut ClientSession> {
+        let client = self.sessions.get_mut(&key).filter(|client| client.peer == peer)?;
+        client.heard_ns = now_ns;
+        Some(client)
     }
 
-    /// Puts published frames into the ring of the guest with `key`, as many as there is room for.
+    /// Puts published frames into the ring of the client with `key`, as many as there is room for.
     #[inline]
     pub fn publish(&mut self, key: u64, frames: &[u8]) -> usize {
-        let Some(guest) = self.guests.get_mut(&key) else { return 0 };
-        if guest.link.writer.is_reader_closed() {
+        let Some(client) = self.sessions.get_mut(&key) else { return 0 };
+        if client.link.writer.is_reader_closed() {
             // The sequencer has dropped its ring: its next packet is answered as a stranger's.
             self.let_go(key);
             return 0;
         }
-        let Published { taken, dropped, is_whole } = guest.publish(frames);
+        let Published { taken, dropped, is_whole } = client.publish(frames);
         if dropped > 0 {
             self.counters.frames_dropped.add(dropped);
         }
@@ -352,46 +352,46 @@ impl Guests {
         taken
     }
 
-    /// As [`Guests::publish`], for a network that keeps what finds no room: it is offered again.
+    /// As [`ClientSessions::publish`], for a network that keeps what finds no room: it is offered again.
     #[inline]
     pub fn offer(&mut self, key: u64, frames: &[u8]) -> Offered {
-        self.guests.get_mut(&key).map_or(Offered::Refused, |guest| guest.offer(frames))
+        self.sessions.get_mut(&key).map_or(Offered::Refused, |client| client.offer(frames))
     }
 
-    /// A guest has said something of itself.
+    /// A client has said something of itself.
     pub fn reported(&mut self, key: u64, report: Report) {
         let released_sequence = self.facts.window.released_sequence();
-        if let Some(guest) = self.guests.get_mut(&key) {
-            let (frames_published, at_ns) = (guest.frames_published, guest.heard_ns);
-            guest.report = Some(Reported { report, released_sequence, frames_published, at_ns });
+        if let Some(client) = self.sessions.get_mut(&key) {
+            let (frames_published, at_ns) = (client.frames_published, client.heard_ns);
+            client.report = Some(Reported { report, released_sequence, frames_published, at_ns });
         }
     }
 
     #[cold]
     fn let_go(&mut self, key: u64) {
-        if let Some(guest) = self.guests.remove(&key) {
-            self.let_go.push((key, guest.peer));
-            self.counters.nodes.set(self.guests.len() as u64);
+        if let Some(client) = self.sessions.remove(&key) {
+            self.let_go.push((key, client.peer));
+            self.counters.nodes.set(self.sessions.len() as u64);
         }
     }
 
-    /// A guest leaves. Where it was.
+    /// A client leaves. Where it was.
     pub fn leave(&mut self, key: u64) -> Option<Peer> {
-        let guest = self.guests.remove(&key)?;
-        self.counters.nodes.set(self.guests.len() as u64);
+        let client = self.sessions.remove(&key)?;
+        self.counters.nodes.set(self.sessions.len() as u64);
         // Nobody sweeps a network of which everybody has left.
-        let connection = ConnectionId(guest.link.welcome.connection);
+        let connection = ConnectionId(client.link.welcome.connection);
         self.status.lock().retain(|node| node.connection != connection);
-        Some(guest.peer)
+        Some(client.peer)
     }
 
     /// Lets the sequencer see what was published since the last call.
     #[inline]
     pub fn flush(&mut self) {
-        for guest in self.guests.values_mut() {
-            if std::mem::take(&mut guest.is_dirty) && guest.link.writer.publish() {
+        for client in self.sessions.values_mut() {
+            if std::mem::take(&mut client.is_dirty) && client.link.writer.publish() {
                 // Fails only when the counter is full, and then the sequencer is being woken already.
-                let _ = rustix::io::write(&guest.link.wake_service, &1u64.to_ne_bytes());
+                let _ = rustix::io::write(&client.link.wake_service, &1u64.to_ne_bytes());
             }
         }
     }
@@ -400,17 +400,17 @@ impl Guests {
     #[inline]
     pub fn answer(&mut self, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
         let mut count = 0;
-        for (key, guest) in &mut self.guests {
-            count += guest.answer(*key, packet_length_max, &mut send);
+        for (key, client) in &mut self.sessions {
+            count += client.answer(*key, packet_length_max, &mut send);
         }
         count
     }
 
-    /// As [`Guests::answer`], for the guest with `key` alone: packets that are together not longer than its ring and
+    /// As [`ClientSessions::answer`], for the client with `key` alone: packets that are together not longer than its ring and
     /// their headers.
     #[inline]
     pub fn answer_one(&mut self, key: u64, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
-        self.guests.get_mut(&key).map_or(0, |guest| guest.answer(key, packet_length_max, &mut send))
+        self.sessions.get_mut(&key).map_or(0, |client| client.answer(key, packet_length_max, &mut send))
     }
 
     /// Once in an interval, and when somebody was let go: forgets who is silent, handing `gone` where they and those
@@ -421,58 +421,58 @@ impl Guests {
         }
         self.next_sweep_ns = now_ns + self.options.heartbeat_interval_ns;
         let silence_ns_max = self.options.heartbeat_interval_ns * SILENT_INTERVALS;
-        self.guests.retain(|key, guest| {
-            let is_silent = now_ns.saturating_sub(guest.heard_ns) > silence_ns_max;
+        self.sessions.retain(|key, client| {
+            let is_silent = now_ns.saturating_sub(client.heard_ns) > silence_ns_max;
             if is_silent {
-                tracing::info!(peer = %guest.peer, "a node has fallen silent and is forgotten");
-                gone(*key, guest.peer);
+                tracing::info!(peer = %client.peer, "a node has fallen silent and is forgotten");
+                gone(*key, client.peer);
             }
             !is_silent
         });
         for (key, peer) in std::mem::take(&mut self.let_go) {
             // It may have come again.
-            if !self.guests.values().any(|guest| guest.peer == peer) {
+            if !self.sessions.values().any(|client| client.peer == peer) {
                 gone(key, peer);
             }
         }
-        self.counters.nodes.set(self.guests.len() as u64);
+        self.counters.nodes.set(self.sessions.len() as u64);
         let network = self.network;
-        let status = |guest: &Guest| NodeStatus {
+        let status = |client: &ClientSession| NodeStatus {
             network,
-            username: guest.username.clone(),
-            peer: guest.peer,
-            connection: ConnectionId(guest.link.welcome.connection),
-            report: guest.report,
-            frames_dropped: guest.frames_dropped,
-            heard_ns: guest.heard_ns,
+            username: client.username.clone(),
+            peer: client.peer,
+            connection: ConnectionId(client.link.welcome.connection),
+            report: client.report,
+            frames_dropped: client.frames_dropped,
+            heard_ns: client.heard_ns,
         };
         let mut nodes = self.status.lock();
         nodes.retain(|node| node.network != network);
-        nodes.extend(self.guests.values().map(status));
+        nodes.extend(self.sessions.values().map(status));
     }
 
     /// Whoever serves this is about to sleep; answers wake it.
     pub fn arm(&self) {
-        self.guests.values().for_each(|guest| guest.link.reader.arm());
+        self.sessions.values().for_each(|client| client.link.reader.arm());
     }
 
     /// It is awake.
     pub fn disarm(&self) {
-        for guest in self.guests.values() {
-            guest.link.reader.disarm();
+        for client in self.sessions.values() {
+            client.link.reader.disarm();
             // Empties the counter; an empty one says so, which is as good.
-            let _ = rustix::io::read(&guest.link.wake_publisher, &mut [0u8; 8]);
+            let _ = rustix::io::read(&client.link.wake_publisher, &mut [0u8; 8]);
         }
     }
 
     /// What becomes readable when there is an answer and this side sleeps.
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
-        descriptors.extend(self.guests.values().map(|guest| guest.link.wake_publisher.as_fd()));
+        descriptors.extend(self.sessions.values().map(|client| client.link.wake_publisher.as_fd()));
     }
 
     /// Everybody who is here.
     pub fn keys(&self) -> impl Iterator<Item = (u64, Peer)> {
-        self.guests.iter().map(|(key, guest)| (*key, guest.peer))
+        self.sessions.iter().map(|(key, client)| (*key, client.peer))
     }
 }
 
@@ -486,7 +486,7 @@ struct Published {
     is_whole: bool,
 }
 
-impl Guest {
+impl ClientSession {
     /// Whether nothing came from it before, but its hello; asked once.
     #[inline]
     pub fn is_heard_first(&mut self) -> bool {

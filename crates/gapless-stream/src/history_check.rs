@@ -1,4 +1,4 @@
-//! [`Past`]: whether a stream contains what somebody has seen of it. A stream whose directory was put back to an older copy
+//! [`HistoryCheck`]: whether a stream contains what somebody has seen of it. A stream whose directory was put back to an older copy
 //! cannot know by itself that it has forgotten something; who has seen more can.
 
 use gapless_client::late_reader::{LateRead, LateReader};
@@ -32,14 +32,14 @@ impl std::fmt::Display for Contradiction {
 
 /// What a stream has released, from its first frame that is still held.
 #[derive(Clone)]
-pub struct Past {
+pub struct HistoryCheck {
     window: Window,
     journal: Option<PathBuf>,
     /// Whether others may have released more: a member that follows, a relay.
     may_lag: bool,
 }
 
-impl Past {
+impl HistoryCheck {
     /// That of the stream in `window` and, as far as it has one, in the directory `journal`. With `may_lag` it contradicts
     /// nobody who has seen more than is there.
     #[must_use]

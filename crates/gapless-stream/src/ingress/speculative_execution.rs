@@ -11,7 +11,7 @@ use gapless_wire::descriptor::{ENCODING_FLAGS, REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 
 /// The service that runs ahead, and what it needs.
-pub(super) struct Ahead {
+pub(super) struct SpeculativeExecution {
     pub transactions: Box<dyn Transactions>,
     /// The transaction that is being appended, and a command that came in fragments.
     bytes: Vec<u8>,
@@ -22,7 +22,7 @@ pub(super) struct Ahead {
     pub room_bytes: usize,
 }
 
-impl Ahead {
+impl SpeculativeExecution {
     fn new(transactions: Box<dyn Transactions>, message_bytes_max: usize, frame_length_max: usize) -> Self {
         // Each frame takes its header, and padding.
         let (part, overhead) = (frame_length_max - HEADER_LENGTH, HEADER_LENGTH + 8);
@@ -80,9 +80,10 @@ impl Appending<'_> {
 impl Ingress {
     /// Hands commands and timers to `transactions` before they are appended, wherever this member leads.
     #[must_use]
-    pub fn running_ahead(mut self, transactions: Box<dyn Transactions>) -> Self {
+    pub fn with_speculative_execution(mut self, transactions: Box<dyn Transactions>) -> Self {
         let message_bytes_max = self.options.message_bytes_max;
-        self.ahead = Some(Ahead::new(transactions, message_bytes_max, self.window.frame_length_max()));
+        self.speculation =
+            Some(SpeculativeExecution::new(transactions, message_bytes_max, self.window.frame_length_max()));
         self
     }
 
@@ -90,14 +91,14 @@ impl Ingress {
     #[inline]
     pub(super) fn may_append(&mut self) -> bool {
         let last_sequence = self.window.last_sequence();
-        self.ahead.as_mut().is_none_or(|ahead| ahead.transactions.poll(last_sequence))
+        self.speculation.as_mut().is_none_or(|speculation| speculation.transactions.poll(last_sequence))
     }
 
     /// Whether the window has room for whatever comes of the next command.
     #[inline]
-    pub(super) fn has_room_ahead(&mut self) -> Result<bool, StreamError> {
-        match &self.ahead {
-            Some(ahead) => Ok(self.window.has_room(ahead.room_bytes)?),
+    pub(super) fn has_room_for_transaction(&mut self) -> Result<bool, StreamError> {
+        match &self.speculation {
+            Some(speculation) => Ok(self.window.has_room(speculation.room_bytes)?),
             None => Ok(true),
         }
     }
@@ -105,23 +106,23 @@ impl Ingress {
     /// Appends the transaction of the command in the claim of `length` bytes, whose session has counted it.
     #[inline]
     pub(super) fn append_transaction(&mut self, length: usize) -> Result<(), StreamError> {
-        let Self { sequencer, window, ahead, now, .. } = self;
-        let ahead = ahead.as_mut().expect("only who runs ahead appends transactions");
+        let Self { sequencer, window, speculation, now, .. } = self;
+        let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         // The same place again: the frame is still there.
         let claim = window.claim(length)?;
         let frame = Frame::parse(claim).expect("it was checked");
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..frame.header() };
-        ahead.append(header, frame.payload(), sequencer, now.epoch_ns).append(window, sequencer)
+        speculation.append(header, frame.payload(), sequencer, now.epoch_ns).append(window, sequencer)
     }
 
     /// As [`Ingress::append_transaction`], of the complete message of `session`.
     #[cold]
     pub(super) fn append_long_transaction(&mut self, session: u64) -> Result<(), StreamError> {
-        let Self { sequencer, window, ahead, now, fragments, .. } = self;
-        let ahead = ahead.as_mut().expect("only who runs ahead appends transactions");
+        let Self { sequencer, window, speculation, now, fragments, .. } = self;
+        let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         let (message, frames) = fragments.complete(session);
-        let mut command = std::mem::take(&mut ahead.command);
+        let mut command = std::mem::take(&mut speculation.command);
         command.clear();
         let mut last = FrameHeader::default();
         for range in frames {
@@ -132,40 +133,40 @@ impl Ingress {
         sequencer.count_message(session, frames.len() as u64);
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..last };
-        ahead.append(header, &command, sequencer, now.epoch_ns).append(window, sequencer)?;
-        ahead.command = command;
+        speculation.append(header, &command, sequencer, now.epoch_ns).append(window, sequencer)?;
+        speculation.command = command;
         Ok(())
     }
 
     /// Appends the transaction of the service's timer that is due. `false` while the window is full.
     pub(super) fn append_timer_transaction(&mut self, timer: Timer) -> Result<bool, StreamError> {
-        if !self.has_room_ahead()? {
+        if !self.has_room_for_transaction()? {
             return Ok(false);
         }
-        let Self { sequencer, window, ahead, now, .. } = self;
-        let ahead = ahead.as_mut().expect("only who runs ahead appends transactions");
+        let Self { sequencer, window, speculation, now, .. } = self;
+        let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         sequencer.take_timer(timer);
         let fired = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns };
         // The service has taken it back, or set it anew, and the sequencer has not been told yet.
-        if !ahead.transactions.is_set(fired) {
+        if !speculation.transactions.is_set(fired) {
             return Ok(true);
         }
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let term = sequencer.term();
         let header = FrameHeader { kind: Kind::Timer, sequence, timestamp_ns, term, ..FrameHeader::default() };
-        ahead.bytes.clear();
-        ahead.transactions.timer(&header, fired, sequencer, ahead.length_max, &mut ahead.bytes);
-        Appending { header, bytes: &ahead.bytes, epoch_ns: now.epoch_ns }.append(window, sequencer)?;
+        speculation.bytes.clear();
+        speculation.transactions.timer(&header, fired, sequencer, speculation.length_max, &mut speculation.bytes);
+        Appending { header, bytes: &speculation.bytes, epoch_ns: now.epoch_ns }.append(window, sequencer)?;
         Ok(true)
     }
 
     /// What enters the stream as it was sent.
     #[cold]
     pub(super) fn note_passed(&mut self, kind: Kind, session: u64, acknowledged: u64) {
-        let Some(ahead) = &mut self.ahead else { return };
+        let Some(speculation) = &mut self.speculation else { return };
         match kind {
-            Kind::Acknowledge => ahead.transactions.acknowledged(session, acknowledged),
-            Kind::SessionClose => ahead.transactions.closed(session),
+            Kind::Acknowledge => speculation.transactions.acknowledged(session, acknowledged),
+            Kind::SessionClose => speculation.transactions.closed(session),
             _ => {}
         }
     }

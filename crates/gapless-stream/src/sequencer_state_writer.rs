@@ -1,4 +1,4 @@
-//! [`StateKeeper`]: writes the sequencer's state aside now and then, on a thread of its own, and finds it again.
+//! [`SequencerStateWriter`]: writes the sequencer's state aside now and then, on a thread of its own, and finds it again.
 //! What the newest state covers, retention may delete from the journal.
 
 use crate::StreamError;
@@ -22,8 +22,8 @@ const STATES_KEPT: usize = 2;
 const PREFIX: &str = "state-";
 
 /// Takes states from the sequencer and writes them.
-pub struct StateKeeper {
-    writer: Writer,
+pub struct SequencerStateWriter {
+    execution: Execution,
     /// How often the stream was cut: what a state says that was taken before may be of frames that are gone.
     cuts: Arc<AtomicU64>,
     identity: StreamIdentity,
@@ -34,7 +34,7 @@ pub struct StateKeeper {
 }
 
 /// Who writes.
-enum Writer {
+enum Execution {
     /// A thread of its own.
     Thread {
         sender: Option<SyncSender<(u64, SequencerState)>>,
@@ -42,12 +42,12 @@ enum Writer {
         /// The stream ends: what is not released soon is not waited for.
         is_closing: Arc<AtomicBool>,
     },
-    /// The caller, by [`StateKeeper::turn`]; the state that waits for its frames to be released.
-    Caller { writing: Box<Writing>, waiting: Option<(u64, SequencerState)> },
+    /// The caller, by [`SequencerStateWriter::turn`]; the state that waits for its frames to be released.
+    Caller { files: Box<StateFiles>, waiting: Option<(u64, SequencerState)> },
 }
 
-/// What writing needs.
-struct Writing {
+/// Where states are written, and what that waits for.
+struct StateFiles {
     directory: PathBuf,
     window: Window,
     syncer: Syncer,
@@ -63,8 +63,8 @@ pub struct StateInterval {
     pub time_min_ns: u64,
 }
 
-impl StateKeeper {
-    /// A keeper that writes into `directory`, after each `interval` from `sequence` on, what the journal of `syncer` has,
+impl SequencerStateWriter {
+    /// A writer that writes into `directory`, after each `interval` from `sequence` on, what the journal of `syncer` has,
     /// and says so to `watermark`.
     ///
     /// # Errors
@@ -77,19 +77,19 @@ impl StateKeeper {
         window: Window,
         (syncer, watermark): (Syncer, RetentionWatermark),
     ) -> Result<Self, StreamError> {
-        let mut keeper = Self::by_hand(directory, identity, sequence, interval, window, (syncer, watermark))?;
+        let mut writer = Self::by_hand(directory, identity, sequence, interval, window, (syncer, watermark))?;
         let is_closing = Arc::<AtomicBool>::default();
-        let nobody = Writer::Thread { sender: None, thread: None, is_closing: Arc::clone(&is_closing) };
-        if let Writer::Caller { writing, .. } = std::mem::replace(&mut keeper.writer, nobody) {
+        let nobody = Execution::Thread { sender: None, thread: None, is_closing: Arc::clone(&is_closing) };
+        if let Execution::Caller { files, .. } = std::mem::replace(&mut writer.execution, nobody) {
             let (sender, receiver) = sync_channel(1);
-            let (cuts_seen, closes) = (Arc::clone(&keeper.cuts), Arc::clone(&is_closing));
-            let thread = spawn_helper("gapless-state", move || write_states(&writing, &receiver, &cuts_seen, &closes))?;
-            keeper.writer = Writer::Thread { sender: Some(sender), thread: Some(thread), is_closing };
+            let (cuts_seen, closes) = (Arc::clone(&writer.cuts), Arc::clone(&is_closing));
+            let thread = spawn_helper("gapless-state", move || write_states(&files, &receiver, &cuts_seen, &closes))?;
+            writer.execution = Execution::Thread { sender: Some(sender), thread: Some(thread), is_closing };
         }
-        Ok(keeper)
+        Ok(writer)
     }
 
-    /// As [`StateKeeper::start`], without a thread: states are written by [`StateKeeper::turn`].
+    /// As [`SequencerStateWriter::start`], without a thread: states are written by [`SequencerStateWriter::turn`].
     ///
     /// # Errors
     /// The directory cannot be made.
@@ -103,19 +103,19 @@ impl StateKeeper {
     ) -> Result<Self, StreamError> {
         std::fs::create_dir_all(&directory).map_err(system("making", &directory))?;
         let next_sequence = sequence.saturating_add(interval.frames);
-        let writing = Box::new(Writing { directory, window, syncer, watermark });
-        let writer = Writer::Caller { writing, waiting: None };
-        Ok(Self { writer, cuts: Arc::default(), identity, interval, next_sequence, next_ns: 0 })
+        let files = Box::new(StateFiles { directory, window, syncer, watermark });
+        let execution = Execution::Caller { files, waiting: None };
+        Ok(Self { execution, cuts: Arc::default(), identity, interval, next_sequence, next_ns: 0 })
     }
 
     /// Writes the state that waits, once its frames are released, where there is no thread for it.
     #[inline]
     pub fn turn(&mut self) {
-        if let Writer::Caller { writing, waiting } = &mut self.writer
+        if let Execution::Caller { files, waiting } = &mut self.execution
             && let Some((cuts_before, state)) =
-                waiting.take_if(|(_, state)| writing.window.released_sequence() >= state.sequence)
+                waiting.take_if(|(_, state)| files.window.released_sequence() >= state.sequence)
         {
-            writing.write(&state, cuts_before, &self.cuts);
+            files.write(&state, cuts_before, &self.cuts);
         }
     }
 
@@ -138,18 +138,18 @@ impl StateKeeper {
     }
 
     /// Takes a state to be written at `now_ns`; one that comes while another is written waits, a third is left out.
-    pub fn keep(&mut self, state: SequencerState, now_ns: u64) {
+    pub fn submit(&mut self, state: SequencerState, now_ns: u64) {
         self.next_sequence = state.sequence.saturating_add(self.interval.frames);
         self.next_ns = now_ns.saturating_add(self.interval.time_min_ns);
         // Relaxed: only this thread changes it.
         let cuts = self.cuts.load(Ordering::Relaxed);
-        match &mut self.writer {
-            Writer::Thread { sender: Some(sender), .. } => {
+        match &mut self.execution {
+            Execution::Thread { sender: Some(sender), .. } => {
                 // Full: the next one will say more. Gone: the thread has said why in the log.
                 let _ = sender.try_send((cuts, state));
             }
-            Writer::Thread { sender: None, .. } => {}
-            Writer::Caller { waiting, .. } => *waiting = Some((cuts, state)),
+            Execution::Thread { sender: None, .. } => {}
+            Execution::Caller { waiting, .. } => *waiting = Some((cuts, state)),
         }
     }
 
@@ -162,9 +162,9 @@ impl StateKeeper {
     }
 }
 
-impl Drop for StateKeeper {
+impl Drop for SequencerStateWriter {
     fn drop(&mut self) {
-        let Writer::Thread { sender, thread, is_closing } = &mut self.writer else { return };
+        let Execution::Thread { sender, thread, is_closing } = &mut self.execution else { return };
         *sender = None;
         // Relaxed: the flag guards no data.
         is_closing.store(true, Ordering::Relaxed);
@@ -181,21 +181,21 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 const RELEASE_TIMEOUT_CLOSING: Duration = Duration::from_secs(1);
 
 fn write_states(
-    writing: &Writing,
+    files: &StateFiles,
     receiver: &Receiver<(u64, SequencerState)>,
     cuts: &AtomicU64,
     is_closing: &AtomicBool,
 ) {
     while let Ok((cuts_before, state)) = receiver.recv() {
-        if !is_released(&writing.window, state.sequence, is_closing) {
+        if !is_released(&files.window, state.sequence, is_closing) {
             tracing::warn!(sequence = state.sequence, "a state is not written: its frames were not released");
             continue;
         }
-        writing.write(&state, cuts_before, cuts);
+        files.write(&state, cuts_before, cuts);
     }
 }
 
-impl Writing {
+impl StateFiles {
     /// Writes a state whose frames are released, unless the stream was cut since it was taken.
     fn write(&self, state: &SequencerState, cuts_before: u64, cuts: &AtomicU64) {
         // Acquire: who sees frames released that were appended behind a cut sees the cut. What is released is never cut.

@@ -1,4 +1,4 @@
-//! [`TakenDirectory`]: a stream's directory that nobody else starts on.
+//! [`LockedDirectory`]: a stream's directory that nobody else starts on.
 
 use crate::StreamError;
 use gapless_client::stream_layout::StreamLayout;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// The directory of a stream, on which nobody else starts meanwhile. Its file `lock` says who has it.
 #[derive(Debug)]
-pub struct TakenDirectory {
+pub struct LockedDirectory {
     layout: StreamLayout,
     lock: DirectoryLock,
 }
@@ -25,12 +25,12 @@ pub enum Owner {
     Member,
 }
 
-impl TakenDirectory {
+impl LockedDirectory {
     /// Takes the directory, which is made if it is missing: to be done before anything in it is read or written.
     ///
     /// # Errors
     /// It cannot be made, another process has it, or as [`check_kinds`].
-    pub fn take(layout: StreamLayout) -> Result<Self, StreamError> {
+    pub fn lock(layout: StreamLayout) -> Result<Self, StreamError> {
         check_kinds(&layout)?;
         std::fs::create_dir_all(layout.root())
             .map_err(|source| StreamError::System { action: format!("making {}", layout.root().display()), source })?;

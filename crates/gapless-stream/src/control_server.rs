@@ -1,7 +1,7 @@
-//! [`ControlDesk`]: what the acceptor does with a request. It passes commands to the sequencer and answers once their
+//! [`ControlServer`]: what the acceptor does with a request. It passes commands to the sequencer and answers once their
 //! effect is released, and knows who is connected; it never blocks.
 
-use crate::messages::ForSequencer;
+use crate::messages::SequencerRequest;
 use crate::node_status::{NodeStatus, SharedStatus};
 use gapless_agent::{Counter, Counters, Waker};
 use gapless_client::control_messages::nodes::ROWS_MAX;
@@ -19,11 +19,11 @@ use std::time::Instant;
 pub const WAITING_MAX: usize = 64;
 
 /// Who decides here.
-pub enum Master {
+pub enum ControlTarget {
     /// A sequencer in this process.
     Sequencer {
         /// To it; what comes this way overtakes everything that publishers have sent.
-        requests: Mailbox<ForSequencer>,
+        requests: Mailbox<SequencerRequest>,
         /// From it.
         outcomes: Mailbox<ControlOutcome>,
         /// Wakes its thread.
@@ -33,7 +33,7 @@ pub enum Master {
     Elsewhere,
 }
 
-/// What the desk counts.
+/// What the control server counts.
 pub struct ControlCounters {
     /// Requests that took effect.
     pub done: Counter,
@@ -56,12 +56,12 @@ impl ControlCounters {
 pub enum Asked {
     /// It is answered at once.
     Answered(ControlAnswer),
-    /// The sequencer was asked; [`ControlDesk::outcome`] says what it said.
+    /// The sequencer was asked; [`ControlServer::outcome`] says what it said.
     Waits(u64),
 }
 
 /// A node of another process of this machine.
-struct Local {
+struct LocalNode {
     connection: ConnectionId,
     process_id: Option<u32>,
     /// Its program's name.
@@ -69,9 +69,9 @@ struct Local {
     notes: RingNotes,
 }
 
-/// The acceptor's desk for control.
-pub struct ControlDesk {
-    master: Master,
+/// What the acceptor asks for control.
+pub struct ControlServer {
+    target: ControlTarget,
     window: Window,
     next_number: u64,
     /// What the sequencer has said and what is not told yet.
@@ -80,29 +80,29 @@ pub struct ControlDesk {
     unheard: usize,
     counters: ControlCounters,
     /// Who is connected here, by rising connections.
-    locals: Vec<Local>,
+    local_nodes: Vec<LocalNode>,
     /// Who is connected over networks.
     status: SharedStatus,
     since: Instant,
 }
 
-impl ControlDesk {
-    /// A desk for the stream in `window`, whose nodes over networks `status` knows.
+impl ControlServer {
+    /// A server for the stream in `window`, whose nodes over networks `status` knows.
     #[must_use]
-    pub fn new(master: Master, window: Window, status: SharedStatus, counters: ControlCounters) -> Self {
-        let (outcomes, locals, since) = (Vec::new(), Vec::new(), Instant::now());
-        Self { master, window, next_number: 1, outcomes, unheard: 0, counters, locals, status, since }
+    pub fn new(target: ControlTarget, window: Window, status: SharedStatus, counters: ControlCounters) -> Self {
+        let (outcomes, local_nodes, since) = (Vec::new(), Vec::new(), Instant::now());
+        Self { target, window, next_number: 1, outcomes, unheard: 0, counters, local_nodes, status, since }
     }
 
     /// A node of another process has come, which notes how it is in `notes`.
     pub fn came(&mut self, connection: ConnectionId, process_id: Option<u32>, notes: RingNotes) {
         let name = process_id.map(program_of).unwrap_or_default();
-        self.locals.push(Local { connection, process_id, name, notes });
+        self.local_nodes.push(LocalNode { connection, process_id, name, notes });
     }
 
     /// It is gone.
     pub fn left(&mut self, connection: ConnectionId) {
-        self.locals.retain(|local| local.connection != connection);
+        self.local_nodes.retain(|node| node.connection != connection);
     }
 
     /// A page of who is connected.
@@ -110,8 +110,8 @@ impl ControlDesk {
     pub fn nodes(&self, request: NodesRequest) -> NodesAnswer {
         let released_sequence = self.window.released_sequence();
         let noted_ns = self.since.elapsed().as_nanos() as u64;
-        let here = self.locals.iter().filter(|local| local.connection.0 > request.behind);
-        let mut rows: Vec<NodeRow> = here.map(|local| local.row(released_sequence, noted_ns)).collect();
+        let here = self.local_nodes.iter().filter(|node| node.connection.0 > request.behind);
+        let mut rows: Vec<NodeRow> = here.map(|node| node.row(released_sequence, noted_ns)).collect();
         let nodes = self.status.lock();
         rows.extend(nodes.iter().filter(|node| node.connection.0 > request.behind).map(NodeStatus::row));
         drop(nodes);
@@ -138,11 +138,11 @@ impl ControlDesk {
         if theirs.incarnation != 0 && theirs.incarnation != ours.incarnation {
             return Asked::Answered(self.refuse(ControlStatus::OtherIncarnation));
         }
-        let Master::Sequencer { requests, waker, .. } = &self.master else {
+        let ControlTarget::Sequencer { requests, waker, .. } = &self.target else {
             return Asked::Answered(self.refuse(ControlStatus::Relay));
         };
         let number = self.next_number;
-        let command = ForSequencer::Control { number, command: request.command };
+        let command = SequencerRequest::Control { number, command: request.command };
         if self.unheard >= WAITING_MAX || requests.push(command).is_err() {
             return Asked::Answered(self.refuse(ControlStatus::Busy));
         }
@@ -160,7 +160,7 @@ impl ControlDesk {
 
     /// Looks for what the sequencer has said.
     pub fn refresh(&mut self) {
-        let Master::Sequencer { outcomes, .. } = &self.master else { return };
+        let ControlTarget::Sequencer { outcomes, .. } = &self.target else { return };
         while let Some(outcome) = outcomes.pop() {
             self.unheard = self.unheard.saturating_sub(1);
             self.outcomes.push(outcome);
@@ -188,7 +188,7 @@ impl ControlDesk {
     }
 }
 
-impl Local {
+impl LocalNode {
     fn row(&self, released_sequence: u64, noted_ns: u64) -> NodeRow {
         let notes = NodeNotes::read(&self.notes);
         let lag_frames = if notes.position == 0 { 0 } else { (released_sequence + 1).saturating_sub(notes.position) };
