@@ -1,6 +1,8 @@
 //! Payloads of the frames that the engine itself understands: opening a session, refusing a command,
 //! a timer. Little-endian, fixed layouts, checked lengths.
 
+use crate::fields::{u32_at, u64_at, u128_at};
+
 /// Payload of a [`crate::Kind::SessionOpen`] frame. On its way to the sequencer the header carries session 0, or the only
 /// session that is wanted: where the token has another one or none, that is unknown, and none is made.
 ///
@@ -47,10 +49,8 @@ impl SessionOpen {
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
-        let token = u128::from_le_bytes(*bytes.first_chunk()?);
-        let window_messages = u32::from_le_bytes(*bytes[16..].first_chunk()?);
-        let flags = u32::from_le_bytes(*bytes[20..].first_chunk()?);
-        let notices_seen = u64::from_le_bytes(*bytes[24..].first_chunk()?);
+        let (token, window_messages, flags) = (u128_at(bytes, 0), u32_at(bytes, 16), u32_at(bytes, 20));
+        let notices_seen = u64_at(bytes, 24);
         let is_sound = (1..=WINDOW_MESSAGES_MAX).contains(&window_messages) && flags & !SHARED_FLAG == 0 && token != 0;
         is_sound.then_some(Self { token, window_messages, shared: flags & SHARED_FLAG != 0, notices_seen })
     }
@@ -92,9 +92,9 @@ impl SessionOpened {
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
         Some(Self {
-            token: u128::from_le_bytes(*bytes.first_chunk()?),
-            next_session_seq: u64::from_le_bytes(*bytes[16..].first_chunk()?),
-            notices_acknowledged: u64::from_le_bytes(*bytes[24..].first_chunk()?),
+            token: u128_at(bytes, 0),
+            next_session_seq: u64_at(bytes, 16),
+            notices_acknowledged: u64_at(bytes, 24),
         })
     }
 }
@@ -202,8 +202,8 @@ impl<'a> Refusal<'a> {
     pub fn from_bytes(payload: &'a [u8]) -> Option<Self> {
         let (fixed, text) = payload.split_first_chunk::<{ Refusal::FIXED_LENGTH }>()?;
         Some(Self {
-            code: RefusalCode::from_value(u32::from_le_bytes(*fixed.first_chunk()?))?,
-            detail: u64::from_le_bytes(*fixed[8..].first_chunk()?),
+            code: RefusalCode::from_value(u32_at(fixed, 0))?,
+            detail: u64_at(fixed, 8),
             text: std::str::from_utf8(text).ok()?,
         })
     }
@@ -241,9 +241,6 @@ impl TimerFired {
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
-        Some(Self {
-            timer: u64::from_le_bytes(*bytes.first_chunk()?),
-            deadline_ns: u64::from_le_bytes(*bytes[8..].first_chunk()?),
-        })
+        Some(Self { timer: u64_at(bytes, 0), deadline_ns: u64_at(bytes, 8) })
     }
 }

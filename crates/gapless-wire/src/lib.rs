@@ -10,6 +10,7 @@
 //! | [`upstream`] | what nodes and the sequencer's command port say to each other |
 //! | [`soup`] | SoupBinTCP 3.00: messages over TCP, and logins |
 //! | [`feed_session`] | [`FeedSession`], the name under which other networks know a stream |
+//! | [`fields`] | the one reader and writer of fields |
 //! | [`checksum`] | CRC-32C |
 //! | [`descriptor`] | the layout: offsets, limits, kinds and flags |
 //! | [`prefetch`] | asking for memory before it is needed |
@@ -24,6 +25,7 @@ pub mod checksum;
 pub mod control;
 pub mod descriptor;
 pub mod feed_session;
+pub mod fields;
 pub mod frame;
 pub mod mark;
 pub mod mold;

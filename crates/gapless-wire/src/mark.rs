@@ -10,6 +10,7 @@
 //! ```
 
 use crate::feed_session::FeedSession;
+use crate::fields::u32_at;
 
 /// What the sequencer notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +85,7 @@ impl<'a> Mark<'a> {
             return None;
         }
         let name = || FeedSession::from_bytes(content.try_into().ok()?).filter(|name| !name.is_blank());
-        Some(match u32::from_le_bytes(*fixed.first_chunk()?) {
+        Some(match u32_at(fixed, 0) {
             FEED_BEGAN => Self::FeedBegan { feed_session: name()? },
             FEED_ENDED => Self::FeedEnded { feed_session: name()? },
             HALTED if content.len() <= REASON_LENGTH_MAX => Self::Halted { reason: std::str::from_utf8(content).ok()? },

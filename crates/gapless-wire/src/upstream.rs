@@ -46,6 +46,7 @@
 
 use crate::checksum::crc32c;
 use crate::feed_session::FeedSession;
+use crate::fields::{put_at, u32_at, u64_at, u128_at};
 use crate::soup::Field;
 
 /// The first word of every packet. No MoldUDP64 packet begins with it, because it is no printable text.
@@ -308,48 +309,48 @@ impl<'a> UpstreamPacket<'a> {
         packet[HEADER_LENGTH..].fill(0);
         match self.body {
             Body::Hello(hello) => {
-                put(packet, 24, &hello.nonce.to_le_bytes());
-                put(packet, 32, &hello.stream_id.to_le_bytes());
-                put(packet, 48, &hello.incarnation.to_le_bytes());
-                put(packet, 56, &hello.position.to_le_bytes());
-                put(packet, 64, &hello.username.bytes());
-                put(packet, 70, &hello.password.bytes());
-                put(packet, 80, &hello.seen_sequence.to_le_bytes());
-                put(packet, 88, &hello.seen_timestamp_ns.to_le_bytes());
-                put(packet, 96, &hello.seen_stream_id.to_le_bytes());
-                put(packet, 112, &hello.seen_incarnation.to_le_bytes());
+                put_at(packet, 24, &hello.nonce.to_le_bytes());
+                put_at(packet, 32, &hello.stream_id.to_le_bytes());
+                put_at(packet, 48, &hello.incarnation.to_le_bytes());
+                put_at(packet, 56, &hello.position.to_le_bytes());
+                put_at(packet, 64, &hello.username.bytes());
+                put_at(packet, 70, &hello.password.bytes());
+                put_at(packet, 80, &hello.seen_sequence.to_le_bytes());
+                put_at(packet, 88, &hello.seen_timestamp_ns.to_le_bytes());
+                put_at(packet, 96, &hello.seen_stream_id.to_le_bytes());
+                put_at(packet, 112, &hello.seen_incarnation.to_le_bytes());
             }
             Body::Welcome(welcome) => {
-                put(packet, 24, &welcome.nonce.to_le_bytes());
-                put(packet, 32, &welcome.stream_id.to_le_bytes());
-                put(packet, 48, &welcome.incarnation.to_le_bytes());
-                put(packet, 56, &welcome.position.to_le_bytes());
-                put(packet, 64, &welcome.released_sequence.to_le_bytes());
-                put(packet, 72, &welcome.frame_length_max.to_le_bytes());
-                put(packet, 76, &welcome.tier.to_le_bytes());
-                put(packet, 80, &welcome.message_bytes_max.to_le_bytes());
-                put(packet, 88, &welcome.feed_session.bytes());
-                put(packet, 104, &welcome.feed_first_sequence.to_le_bytes());
-                put(packet, 112, &welcome.feed_last_sequence.unwrap_or(0).to_le_bytes());
-                put(packet, 120, &welcome.heartbeat_interval_ns.to_le_bytes());
+                put_at(packet, 24, &welcome.nonce.to_le_bytes());
+                put_at(packet, 32, &welcome.stream_id.to_le_bytes());
+                put_at(packet, 48, &welcome.incarnation.to_le_bytes());
+                put_at(packet, 56, &welcome.position.to_le_bytes());
+                put_at(packet, 64, &welcome.released_sequence.to_le_bytes());
+                put_at(packet, 72, &welcome.frame_length_max.to_le_bytes());
+                put_at(packet, 76, &welcome.tier.to_le_bytes());
+                put_at(packet, 80, &welcome.message_bytes_max.to_le_bytes());
+                put_at(packet, 88, &welcome.feed_session.bytes());
+                put_at(packet, 104, &welcome.feed_first_sequence.to_le_bytes());
+                put_at(packet, 112, &welcome.feed_last_sequence.unwrap_or(0).to_le_bytes());
+                put_at(packet, 120, &welcome.heartbeat_interval_ns.to_le_bytes());
             }
             Body::Refusal { nonce, reason, text } => {
-                put(packet, 24, &nonce.to_le_bytes());
-                put(packet, 32, &(reason as u32).to_le_bytes());
+                put_at(packet, 24, &nonce.to_le_bytes());
+                put_at(packet, 32, &(reason as u32).to_le_bytes());
                 let mut end = text_length(text);
                 while !text.is_char_boundary(end) {
                     end -= 1;
                 }
-                put(packet, REFUSAL_LENGTH, &text.as_bytes()[..end]);
+                put_at(packet, REFUSAL_LENGTH, &text.as_bytes()[..end]);
             }
-            Body::Frames(frames) | Body::Answers(frames) => put(packet, HEADER_LENGTH, frames),
+            Body::Frames(frames) | Body::Answers(frames) => put_at(packet, HEADER_LENGTH, frames),
             Body::Report(report) => {
-                put(packet, 24, &report.position.to_le_bytes());
-                put(packet, 32, &report.frames_requested.to_le_bytes());
-                put(packet, 40, &report.packets_refused.to_le_bytes());
-                put(packet, 48, &report.frames_resent.to_le_bytes());
-                put(packet, 56, &u32::from(report.is_live).to_le_bytes());
-                put(packet, 60, &report.in_flight.to_le_bytes());
+                put_at(packet, 24, &report.position.to_le_bytes());
+                put_at(packet, 32, &report.frames_requested.to_le_bytes());
+                put_at(packet, 40, &report.packets_refused.to_le_bytes());
+                put_at(packet, 48, &report.frames_resent.to_le_bytes());
+                put_at(packet, 56, &u32::from(report.is_live).to_le_bytes());
+                put_at(packet, 60, &report.in_flight.to_le_bytes());
             }
             Body::Unknown | Body::Farewell => {}
         }
@@ -376,12 +377,12 @@ pub fn finish_answers(packet: &mut [u8], key: u64) {
 
 fn finish(packet: &mut [u8], kind: u8, key: u64) {
     let length = packet.len() as u32;
-    put(packet, 0, &MAGIC.to_le_bytes());
-    put(packet, TYPE_OFFSET, &[kind, 0, 0, 0]);
-    put(packet, LENGTH_OFFSET, &length.to_le_bytes());
-    put(packet, KEY_OFFSET, &key.to_le_bytes());
+    put_at(packet, 0, &MAGIC.to_le_bytes());
+    put_at(packet, TYPE_OFFSET, &[kind, 0, 0, 0]);
+    put_at(packet, LENGTH_OFFSET, &length.to_le_bytes());
+    put_at(packet, KEY_OFFSET, &key.to_le_bytes());
     let crc = checksum(packet);
-    put(packet, CRC_OFFSET, &crc.to_le_bytes());
+    put_at(packet, CRC_OFFSET, &crc.to_le_bytes());
 }
 
 const HELLO: u8 = 1;
@@ -460,22 +461,6 @@ fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
         FAREWELL if bytes.len() == HEADER_LENGTH => Body::Farewell,
         _ => return None,
     })
-}
-
-fn put(packet: &mut [u8], offset: usize, value: &[u8]) {
-    packet[offset..offset + value.len()].copy_from_slice(value);
-}
-
-fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn u128_at(bytes: &[u8], offset: usize) -> u128 {
-    u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
 }
 
 #[cfg(test)]
