@@ -26,6 +26,7 @@ use crate::{EngineError, snapshot};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::u64_at;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -117,8 +118,7 @@ impl Record {
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the record"));
-        let [first, last, hash, timestamp_ns, program] = [0, 8, 16, 24, 32].map(word);
+        let [first, last, hash, timestamp_ns, program] = [0, 8, 16, 24, 32].map(|at| u64_at(bytes, at));
         let record = Self { first, last, hash, timestamp_ns, program };
         (record.first > 0 && record.first <= record.last && record.to_bytes() == bytes).then_some(record)
     }
@@ -146,7 +146,6 @@ impl RecordedOutputs {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(recorded),
             Err(error) => return Err(EngineError::system(format!("reading {}", recorded.path.display()))(error)),
         }
-        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the header"));
         let is_whole = bytes.len() >= HEADER_LENGTH
             && bytes[..8] == MAGIC
             && bytes[60..HEADER_LENGTH] == crc32c(&bytes[..60]).to_le_bytes();
@@ -154,13 +153,13 @@ impl RecordedOutputs {
             tracing::warn!(path = %recorded.path.display(), "the record of outputs is damaged, or of another version, and is begun anew");
             return Ok(recorded);
         }
-        let of = StreamIdentity { stream_id: u128::from(word(8)) | u128::from(word(16)) << 64, incarnation: word(24) };
+        let of = StreamIdentity::at(&bytes, 8);
         if of != identity {
             // Nothing of it is of use here.
             tracing::warn!(path = %recorded.path.display(), "the record of outputs is of another history, and is begun anew");
             return Ok(recorded);
         }
-        recorded.program = Some(word(32));
+        recorded.program = Some(u64_at(&bytes, 32));
         let records = bytes[HEADER_LENGTH..].chunks_exact(RECORD_LENGTH).map(Record::from_bytes);
         let mut last = 0;
         for record in records.map_while(|record| record) {

@@ -29,6 +29,7 @@ use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_wire::checksum::{crc32c, crc32c_append};
+use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -45,26 +46,21 @@ const SNAPSHOTS_RETAINED: usize = 2;
 /// The bytes of a snapshot of `fold`.
 pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     let mut out = Vec::with_capacity(1 << 16);
-    let put64 = |out: &mut Vec<u8>, value: u64| out.extend_from_slice(&value.to_le_bytes());
-    put64(&mut out, MAGIC);
-    out.extend_from_slice(&identity.stream_id.to_le_bytes());
-    for value in [identity.incarnation, fold.last_sequence, fold.last_timestamp_ns] {
-        put64(&mut out, value);
-    }
+    let mut fields = FieldWriter::new(&mut out);
+    fields.u64(MAGIC).u128(identity.stream_id).u64(identity.incarnation);
+    fields.u64(fold.last_sequence).u64(fold.last_timestamp_ns);
     let sessions = if mutant("drop_session_table") { Vec::new() } else { fold.sessions.sorted() };
-    out.extend_from_slice(&(sessions.len() as u32).to_le_bytes());
+    fields.u32(sessions.len() as u32);
     for entry in sessions {
-        encode_session(&mut out, entry);
+        encode_session(&mut fields, entry);
     }
-    out.extend_from_slice(&(fold.timers.iter().len() as u32).to_le_bytes());
+    fields.u32(fold.timers.iter().len() as u32);
     for (timer, deadline_ns) in fold.timers.iter() {
-        put64(&mut out, timer);
-        put64(&mut out, deadline_ns);
+        fields.u64(timer).u64(deadline_ns);
     }
-    put64(&mut out, fold.next_published);
-    out.extend_from_slice(&fold.version.to_le_bytes());
+    fields.u64(fold.next_published).u32(fold.version);
     let length_at = out.len();
-    put64(&mut out, 0);
+    out.extend_from_slice(&[0; 8]);
     fold.service.snapshot(&mut out);
     let length = (out.len() - length_at - 8) as u64;
     out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
@@ -73,110 +69,73 @@ pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     out
 }
 
-fn encode_session(out: &mut Vec<u8>, entry: &SessionEntry) {
-    out.extend_from_slice(&entry.session.to_le_bytes());
-    out.extend_from_slice(&entry.token.to_le_bytes());
-    for value in [entry.last_session_seq, entry.messages, entry.last_active_ns] {
-        out.extend_from_slice(&value.to_le_bytes());
-    }
-    out.extend_from_slice(&(entry.replies.len() as u32).to_le_bytes());
+fn encode_session(out: &mut FieldWriter, entry: &SessionEntry) {
+    out.u64(entry.session).u128(entry.token).u64(entry.last_session_seq).u64(entry.messages).u64(entry.last_active_ns);
+    out.u32(entry.replies.len() as u32);
     for reply in &entry.replies {
-        for value in [reply.session_seq, reply.sequence, reply.timestamp_ns] {
-            out.extend_from_slice(&value.to_le_bytes());
-        }
-        out.extend_from_slice(&reply.schema.to_le_bytes());
-        out.extend_from_slice(&reply.flags.to_le_bytes());
-        out.extend_from_slice(&(reply.payload.len() as u32).to_le_bytes());
-        out.extend_from_slice(&reply.payload);
+        out.u64(reply.session_seq).u64(reply.sequence).u64(reply.timestamp_ns).u32(reply.schema).u16(reply.flags);
+        out.u32(reply.payload.len() as u32).bytes(&reply.payload);
     }
-    out.extend_from_slice(&entry.last_notice.to_le_bytes());
-    out.extend_from_slice(&(entry.notices.len() as u32).to_le_bytes());
+    out.u64(entry.last_notice).u32(entry.notices.len() as u32);
     for notice in &entry.notices {
-        for value in [notice.number, notice.sequence, notice.timestamp_ns] {
-            out.extend_from_slice(&value.to_le_bytes());
-        }
-        out.extend_from_slice(&notice.schema.to_le_bytes());
-        out.extend_from_slice(&notice.encoding.flags().to_le_bytes());
-        out.extend_from_slice(&(notice.payload.len() as u32).to_le_bytes());
-        out.extend_from_slice(&notice.payload);
+        out.u64(notice.number).u64(notice.sequence).u64(notice.timestamp_ns).u32(notice.schema);
+        out.u16(notice.encoding.flags()).u32(notice.payload.len() as u32).bytes(&notice.payload);
     }
 }
 
 /// No stream gets this far; above it sums of sequences and counts could overflow.
 const COUNT_MAX: u64 = u64::MAX / 2;
 
-/// Reads fields off the front; `None` beyond the end.
-struct Fields<'a>(&'a [u8]);
+/// A sequence or a count, to which something will be added.
+fn count(fields: &mut FieldReader, what: &'static str) -> Result<u64, FieldError> {
+    fields.u64(what).and_then(|count| if count <= COUNT_MAX { Ok(count) } else { Err(FieldError::Value { what }) })
+}
 
-impl<'a> Fields<'a> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (field, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*field)
-    }
+/// The magic word that a snapshot begins with, if the bytes are one.
+fn magic(fields: &mut FieldReader) -> Option<u64> {
+    fields.u64("the magic").ok().filter(|magic| [MAGIC, MAGIC_UNVERSIONED].contains(magic))
+}
 
-    fn u16(&mut self) -> Option<u16> {
-        self.take().map(u16::from_le_bytes)
-    }
+fn identity(fields: &mut FieldReader) -> Result<StreamIdentity, FieldError> {
+    Ok(StreamIdentity { stream_id: fields.u128("the stream")?, incarnation: fields.u64("the incarnation")? })
+}
 
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
+fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
+    let (session, token) = (fields.u64("a session")?, fields.u128("a token")?);
+    let (last_session_seq, messages) = (count(fields, "a session's last number")?, count(fields, "its messages")?);
+    let (last_active_ns, window) = (fields.u64("a session's time")?, fields.u32("a window")?);
+    if !(1..=WINDOW_COMMANDS_MAX).contains(&window) {
+        return Err(FieldError::Value { what: "a window" });
     }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
+    let mut replies = Vec::new();
+    for _ in 0..window {
+        let (session_seq, sequence) = (fields.u64("a reply's number")?, fields.u64("a reply's sequence")?);
+        let (timestamp_ns, schema) = (fields.u64("a reply's time stamp")?, fields.u32("a reply's schema")?);
+        let (flags, length) = (fields.u16("a reply's flags")?, fields.u32("a reply's length")?);
+        let payload = fields.bytes(length as usize, "a reply")?.to_vec();
+        replies.push(StoredReply { session_seq, sequence, timestamp_ns, schema, flags, payload });
     }
-
-    /// A sequence or a count, to which something will be added.
-    fn count(&mut self) -> Option<u64> {
-        self.u64().filter(|count| *count <= COUNT_MAX)
+    let last_notice = count(fields, "the last notice")?;
+    let mut notices = VecDeque::new();
+    for _ in 0..fields.u32("the notices")? {
+        let (number, sequence) = (fields.u64("a notice's number")?, fields.u64("a notice's sequence")?);
+        let (timestamp_ns, schema) = (fields.u64("a notice's time stamp")?, fields.u32("a notice's schema")?);
+        let (flags, length) = (fields.u16("a notice's encoding")?, fields.u32("a notice's length")?);
+        let encoding = Encoding::from_flags(flags).ok_or(FieldError::Value { what: "a notice's encoding" })?;
+        let payload = fields.bytes(length as usize, "a notice")?.to_vec();
+        notices.push_back(Notice { number, sequence, timestamp_ns, schema, encoding, payload });
     }
-
-    fn u128(&mut self) -> Option<u128> {
-        self.take().map(u128::from_le_bytes)
-    }
-
-    fn bytes(&mut self, length: u64) -> Option<&'a [u8]> {
-        let (bytes, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
-        self.0 = rest;
-        Some(bytes)
-    }
-
-    fn session(&mut self) -> Option<SessionEntry> {
-        let (session, token) = (self.u64()?, self.u128()?);
-        let (last_session_seq, messages, last_active_ns) = (self.count()?, self.count()?, self.u64()?);
-        let window = self.u32()?;
-        if !(1..=WINDOW_COMMANDS_MAX).contains(&window) {
-            return None;
-        }
-        let mut replies = Vec::new();
-        for _ in 0..window {
-            let (session_seq, sequence, timestamp_ns) = (self.u64()?, self.u64()?, self.u64()?);
-            let (schema, flags, length) = (self.u32()?, self.u16()?, self.u32()?);
-            let payload = self.bytes(u64::from(length))?.to_vec();
-            replies.push(StoredReply { session_seq, sequence, timestamp_ns, schema, flags, payload });
-        }
-        let last_notice = self.count()?;
-        let mut notices = VecDeque::new();
-        for _ in 0..self.u32()? {
-            let (number, sequence, timestamp_ns) = (self.u64()?, self.u64()?, self.u64()?);
-            let (schema, flags, length) = (self.u32()?, self.u16()?, self.u32()?);
-            let encoding = Encoding::from_flags(flags)?;
-            let payload = self.bytes(u64::from(length))?.to_vec();
-            notices.push_back(Notice { number, sequence, timestamp_ns, schema, encoding, payload });
-        }
-        Some(SessionEntry {
-            session,
-            token,
-            last_session_seq,
-            messages,
-            last_active_ns,
-            replies,
-            notices,
-            last_notice,
-            connection: None,
-        })
-    }
+    Ok(SessionEntry {
+        session,
+        token,
+        last_session_seq,
+        messages,
+        last_active_ns,
+        replies,
+        notices,
+        last_notice,
+        connection: None,
+    })
 }
 
 /// Whose snapshot it is that lies at `path`, as far as its first bytes tell.
@@ -185,15 +144,10 @@ impl<'a> Fields<'a> {
 /// It cannot be read, or does not begin as a snapshot does.
 pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
     let bytes = std::fs::read(path).map_err(EngineError::system(format!("reading {}", path.display())))?;
-    let mut fields = Fields(&bytes);
-    let identity = fields
-        .u64()
-        .filter(|magic| [MAGIC, MAGIC_UNVERSIONED].contains(magic))
-        .and_then(|_| Some((fields.u128()?, fields.u64()?)));
+    let mut fields = FieldReader::new(&bytes);
+    let found = magic(&mut fields).and_then(|_| identity(&mut fields).ok());
     let reason = || "it does not begin as a snapshot of this version does".to_owned();
-    let (stream_id, incarnation) =
-        identity.ok_or_else(|| EngineError::Snapshot { path: path.to_owned(), reason: reason() })?;
-    Ok(StreamIdentity { stream_id, incarnation })
+    found.ok_or_else(|| EngineError::Snapshot { path: path.to_owned(), reason: reason() })
 }
 
 /// Makes `fold`, which is empty, what the snapshot at `path` says.
@@ -211,40 +165,46 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
         )
     };
     let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
-    let mut fields = Fields(body);
-    let magic = fields.u64().ok_or_else(damaged)?;
-    if ![MAGIC, MAGIC_UNVERSIONED].contains(&magic) || crc32c(body) != u32::from_le_bytes(*sum) {
-        return Err(damaged());
-    }
-    let (stream_id, incarnation) = (fields.u128().ok_or_else(damaged)?, fields.u64().ok_or_else(damaged)?);
-    if (StreamIdentity { stream_id, incarnation }) != identity {
+    let mut fields = FieldReader::new(body);
+    let magic = magic(&mut fields).filter(|_| crc32c(body) == u32::from_le_bytes(*sum)).ok_or_else(damaged)?;
+    let found = self::identity(&mut fields).map_err(|_| damaged())?;
+    if found != identity {
         return Err(unusable(format!(
-            "it belongs to stream {stream_id:032x} incarnation {incarnation:016x}, the journal to {:032x} {:016x}",
-            identity.stream_id, identity.incarnation
+            "it belongs to stream {:032x} incarnation {:016x}, the journal to {:032x} {:016x}",
+            found.stream_id, found.incarnation, identity.stream_id, identity.incarnation
         )));
     }
-    let state = restore_fields(fold, &mut fields, magic == MAGIC).ok_or_else(damaged)?;
+    let state = restore_fields(fold, &mut fields, magic == MAGIC).map_err(|_| damaged())?;
     fold.become_version(fold.version, fold.last_sequence)?;
     fold.service.restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
 }
 
 /// Everything but the service's state, which is returned.
-fn restore_fields<'a>(fold: &mut Fold, fields: &mut Fields<'a>, is_versioned: bool) -> Option<&'a [u8]> {
-    fold.last_sequence = fields.count()?;
-    fold.last_timestamp_ns = fields.count()?;
-    for _ in 0..fields.u32()? {
-        fold.sessions.insert(fields.session()?);
+fn restore_fields<'a>(
+    fold: &mut Fold,
+    fields: &mut FieldReader<'a>,
+    is_versioned: bool,
+) -> Result<&'a [u8], FieldError> {
+    fold.last_sequence = count(fields, "the last sequence")?;
+    fold.last_timestamp_ns = count(fields, "the last time stamp")?;
+    for _ in 0..fields.u32("the sessions")? {
+        fold.sessions.insert(session(fields)?);
     }
-    for _ in 0..fields.u32()? {
-        fold.timers.set(fields.u64()?, fields.u64()?);
+    for _ in 0..fields.u32("the timers")? {
+        fold.timers.set(fields.u64("a timer")?, fields.u64("a deadline")?);
     }
-    fold.next_published = fields.count().filter(|number| *number > 0)?;
+    fold.next_published = at_least_one(count(fields, "the next frame")?, "the next frame")?;
     if is_versioned {
-        fold.version = fields.u32().filter(|version| *version > 0)?;
+        fold.version = at_least_one(fields.u32("the version")?, "the version")?;
     }
-    let length = fields.u64()?;
-    let state = fields.bytes(length)?;
-    fields.0.is_empty().then_some(state)
+    let what = "the service's state";
+    let length = usize::try_from(fields.u64(what)?).map_err(|_| FieldError::Value { what })?;
+    let state = fields.bytes(length, what)?;
+    if fields.rest().is_empty() { Ok(state) } else { Err(FieldError::Value { what }) }
+}
+
+fn at_least_one<T: Default + PartialEq>(value: T, what: &'static str) -> Result<T, FieldError> {
+    if value == T::default() { Err(FieldError::Value { what }) } else { Ok(value) }
 }
 
 /// The name of the file of the snapshot at `sequence`.
@@ -281,16 +241,14 @@ pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(),
         sum = crc32c_append(sum, piece);
         left -= piece.len() as u64;
         if std::mem::take(&mut is_first) {
-            let mut fields = Fields(piece);
-            let magic = fields.u64();
-            let found = fields.u128().zip(fields.u64());
-            if !magic.is_some_and(|magic| [MAGIC, MAGIC_UNVERSIONED].contains(&magic)) {
+            let mut fields = FieldReader::new(piece);
+            if magic(&mut fields).is_none() {
                 return Err(unusable("it does not begin as a snapshot of this version does"));
             }
-            if found != Some((identity.stream_id, identity.incarnation)) {
+            if self::identity(&mut fields) != Ok(identity) {
                 return Err(unusable("it belongs to another stream or incarnation"));
             }
-            if fields.u64() != Some(sequence) {
+            if fields.u64("the sequence") != Ok(sequence) {
                 return Err(unusable("it stands at another sequence than is said"));
             }
         }
@@ -310,12 +268,12 @@ pub fn points(directory: &Path) -> Result<Vec<FilePoint>, EngineError> {
         let mut head = Vec::new();
         let read = File::open(&path).and_then(|file| file.take(POINT_LENGTH).read_to_end(&mut head));
         read.map_err(EngineError::system(format!("reading {}", path.display())))?;
-        let mut fields = Fields(&head);
-        let magic = fields.u64().filter(|magic| [MAGIC, MAGIC_UNVERSIONED].contains(magic));
-        let identity = magic.and_then(|_| fields.u128().zip(fields.u64()));
-        let stands_at = identity.and_then(|_| fields.u64().zip(fields.u64())).filter(|(at, _)| *at == sequence);
-        let timestamp_ns = stands_at.map(|(_, timestamp_ns)| timestamp_ns);
-        Ok(FilePoint { path, identity: identity.filter(|_| stands_at.is_some()), sequence, timestamp_ns })
+        let mut fields = FieldReader::new(&head);
+        let found = magic(&mut fields).and_then(|_| identity(&mut fields).ok());
+        let identity = found.filter(|_| fields.u64("the sequence") == Ok(sequence));
+        let timestamp_ns = identity.and_then(|_| fields.u64("the time stamp").ok());
+        let identity = identity.filter(|_| timestamp_ns.is_some());
+        Ok(FilePoint { path, identity: identity.map(|of| (of.stream_id, of.incarnation)), sequence, timestamp_ns })
     };
     list(directory)?.into_iter().map(point).collect()
 }

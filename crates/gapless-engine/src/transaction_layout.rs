@@ -20,6 +20,7 @@
 use crate::outputs::{Outcome, Outputs, TimerChange};
 use gapless_schema::{EncodeError, Encoding};
 use gapless_wire::control::RefusalCode;
+use gapless_wire::fields::{FieldReader, FieldWriter, u16_at, u32_at, u64_at};
 
 /// The version that is written and read.
 pub const VERSION: u8 = 1;
@@ -49,20 +50,15 @@ pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
     out.extend_from_slice(reply.unwrap_or_default());
     for (session, draft) in &outputs.notices {
         let payload = outputs.payload(draft);
-        out.extend_from_slice(&session.to_le_bytes());
-        out.extend_from_slice(&draft.schema.to_le_bytes());
-        out.extend_from_slice(&draft.encoding.flags().to_le_bytes());
-        out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-        out.extend_from_slice(payload);
+        let mut out = FieldWriter::new(out);
+        out.u64(*session).u32(draft.schema).u16(draft.encoding.flags()).u32(payload.len() as u32).bytes(payload);
     }
     for change in &outputs.timers {
         let (what, timer, deadline_ns) = match *change {
             TimerChange::Set { timer, deadline_ns } => (SET, timer, deadline_ns),
             TimerChange::Cancel { timer } => (CANCEL, timer, 0),
         };
-        out.push(what);
-        out.extend_from_slice(&timer.to_le_bytes());
-        out.extend_from_slice(&deadline_ns.to_le_bytes());
+        FieldWriter::new(out).u8(what).u64(timer).u64(deadline_ns);
     }
 }
 
@@ -125,52 +121,10 @@ pub(crate) struct Read<'a> {
     pub changes: &'a [u8],
 }
 
-/// Reads foreign bytes from the front.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    #[inline]
-    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], String> {
-        let Some((field, rest)) = self.0.split_first_chunk() else { return Err(cut(what, N, self.0.len())) };
-        self.0 = rest;
-        Ok(*field)
-    }
-
-    #[inline]
-    fn u32(&mut self, what: &str) -> Result<u32, String> {
-        self.array(what).map(u32::from_le_bytes)
-    }
-
-    #[inline]
-    fn u64(&mut self, what: &str) -> Result<u64, String> {
-        self.array(what).map(u64::from_le_bytes)
-    }
-
-    #[inline]
-    fn bytes(&mut self, length: u32, what: &str) -> Result<&'a [u8], String> {
-        let found = self.0.len();
-        let Some((bytes, rest)) = self.0.split_at_checked(length as usize) else {
-            return Err(cut(what, length as usize, found));
-        };
-        self.0 = rest;
-        Ok(bytes)
-    }
-
-    #[inline]
-    fn encoding(&mut self) -> Result<Encoding, String> {
-        encoding(u16::from_le_bytes(self.array("an encoding")?))
-    }
-}
-
 #[inline]
-fn encoding(flags: u16) -> Result<Encoding, String> {
+fn encoding_of(flags: u16) -> Result<Encoding, String> {
     let encoding = Encoding::from_flags(flags).filter(|encoding| encoding.flags() == flags);
     encoding.ok_or_else(|| format!("{flags:#06x} is no encoding"))
-}
-
-#[cold]
-fn cut(what: &str, needed: usize, found: usize) -> String {
-    format!("{what} needs {needed} bytes, only {found} are left")
 }
 
 /// Reads a transaction; its notices and timers are staged in `outputs`, which is empty.
@@ -179,18 +133,16 @@ fn cut(what: &str, needed: usize, found: usize) -> String {
 /// What is wrong with the bytes.
 #[inline]
 pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a>, String> {
-    let mut fields = Fields(bytes);
+    let mut fields = FieldReader::new(bytes);
     let head: [u8; HEAD_LENGTH] = fields.array("the head of a transaction")?;
-    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let (version, outcome) = (head[0], head[1]);
     if version != VERSION {
         return Err(format!("a transaction of version {version}, {VERSION} is known here: run a newer program"));
     }
-    let encoding = encoding(u16::from_le_bytes([head[2], head[3]]))?;
-    let (schema, layout) = (word(4), word(16));
-    let hash = u64::from(word(HASH_AT)) | u64::from(word(HASH_AT + 4)) << 32;
-    let (length, notices, timers) = (word(20), word(24), word(28));
-    let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length, "the reply")?) };
+    let encoding = encoding_of(u16_at(&head, 2))?;
+    let (schema, hash, layout) = (u32_at(&head, 4), u64_at(&head, HASH_AT), u32_at(&head, 16));
+    let (length, notices, timers) = (u32_at(&head, 20), u32_at(&head, 24), u32_at(&head, 28));
+    let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length as usize, "the reply")?) };
     if outcome == DONE_TOO_LONG {
         if reply.is_some() || encoding != Encoding::Opaque {
             return Err("a reply that is too long has bytes".to_owned());
@@ -199,15 +151,15 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
     } else if outcome != DONE {
         let detail = u64::from(notices) | u64::from(timers) << 32;
         let outcome = refused(outcome, (schema, detail), encoding, reply)?;
-        if !fields.0.is_empty() {
+        if !fields.rest().is_empty() {
             return Err("a refused command has effects".to_owned());
         }
         return Ok(Read { outcome, reply: None, hash, layout, changes: &[] });
     }
     for _ in 0..notices {
         let (session, schema) = (fields.u64("a notice's session")?, fields.u32("a notice's schema")?);
-        let (encoding, length) = (fields.encoding()?, fields.u32("a notice's length")?);
-        let payload = fields.bytes(length, "a notice")?;
+        let (encoding, length) = (encoding_of(fields.u16("an encoding")?)?, fields.u32("a notice's length")?);
+        let payload = fields.bytes(length as usize, "a notice")?;
         let staged = outputs.stage(schema, encoding, payload.len(), |buffer| {
             buffer.copy_from_slice(payload);
             Ok::<_, EncodeError>(payload.len())
@@ -215,7 +167,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
         outputs.notices.push((session, staged.expect("copying does not fail")));
     }
     for _ in 0..timers {
-        let [what] = fields.array("a change of a timer")?;
+        let what = fields.u8("a change of a timer")?;
         let (timer, deadline_ns) = (fields.u64("a timer")?, fields.u64("a deadline")?);
         outputs.timers.push(match (what, deadline_ns) {
             (SET, _) => TimerChange::Set { timer, deadline_ns },
@@ -224,7 +176,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
         });
     }
     let reply = reply.map(|payload| Reply { schema, encoding, payload });
-    Ok(Read { outcome: Outcome::Done, reply, hash, layout, changes: fields.0 })
+    Ok(Read { outcome: Outcome::Done, reply, hash, layout, changes: fields.rest() })
 }
 
 #[cold]

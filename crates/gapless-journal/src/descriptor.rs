@@ -54,6 +54,7 @@
 //! ```
 
 use gapless_wire::checksum::crc32c;
+use gapless_wire::fields;
 
 /// The first eight bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"GAPLSEGM";
@@ -161,8 +162,7 @@ impl FixedHeader {
     /// What is wrong with it. The version is looked at before the checksum, because another version
     /// may keep its checksum elsewhere.
     pub fn from_bytes(bytes: &[u8; FIXED_LENGTH]) -> Result<Self, FixedFault> {
-        let u32_at = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("inside the header"));
-        let u64_at = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the header"));
+        let (u32_at, u64_at) = (|at| fields::u32_at(bytes, at), |at| fields::u64_at(bytes, at));
         if bytes[..8] != MAGIC {
             return Err(FixedFault::Magic);
         }
@@ -178,7 +178,7 @@ impl FixedHeader {
             return Err(FixedFault::Checksum);
         }
         let header = Self {
-            stream_id: u128::from_le_bytes(*bytes[16..].first_chunk().expect("inside the header")),
+            stream_id: fields::u128_at(bytes, 16),
             incarnation: u64_at(32),
             number: u64_at(40),
             segment_length: u64_at(48),

@@ -30,6 +30,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
 use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
 use crate::disk::{DiskWork, sync_directory};
@@ -71,11 +72,10 @@ impl History {
 
     /// The generation and the content of a slot; `None` if it is not whole.
     fn from_bytes(bytes: &[u8; SLOT_LENGTH]) -> Option<(u64, Self)> {
-        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the slot"));
-        let sum = u32::from_le_bytes(*bytes[CRC_OFFSET..].first_chunk().expect("inside the slot"));
-        let is_whole = bytes[..8] == MAGIC && sum == crc32c(&bytes[..CRC_OFFSET]);
+        let word = |at: usize| u64_at(bytes, at);
+        let is_whole = bytes[..8] == MAGIC && u32_at(bytes, CRC_OFFSET) == crc32c(&bytes[..CRC_OFFSET]);
         let history = Self {
-            stream_id: u128::from(word(16)) | u128::from(word(24)) << 64,
+            stream_id: u128_at(bytes, 16),
             incarnation: word(32),
             replaced: word(40),
             first_sequence: word(48),

@@ -10,6 +10,7 @@ use crate::descriptor as d;
 use crate::memory::{Memory, MemoryKind, Shape};
 use crate::sync::{Arc, Ordering, fence};
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+use gapless_wire::fields::{u64_at, u128_at};
 #[cfg(not(loom))]
 use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
@@ -21,6 +22,17 @@ pub struct StreamIdentity {
     pub stream_id: u128,
     /// Changes whenever sequences of an earlier life are no longer those of this one.
     pub incarnation: u64,
+}
+
+impl StreamIdentity {
+    /// The identity whose stream and incarnation stand one behind the other at `offset`, as in every layout that has both.
+    ///
+    /// # Panics
+    /// If `bytes` end before its 24 bytes do.
+    #[must_use]
+    pub fn at(bytes: &[u8], offset: usize) -> Self {
+        Self { stream_id: u128_at(bytes, offset), incarnation: u64_at(bytes, offset + 16) }
+    }
 }
 
 /// How a window is made.

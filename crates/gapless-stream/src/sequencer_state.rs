@@ -19,6 +19,7 @@ use gapless_client::feeds::{Feed, Feeds};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::feed_session::FeedSession;
+use gapless_wire::fields::{FieldWriter, u32_at, u64_at, u128_at};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSEQS\x01");
 const FIXED_LENGTH: usize = 64;
@@ -110,34 +111,23 @@ impl SequencerState {
             + self.timers.len() * TIMER_LENGTH
             + 4;
         let mut bytes = Vec::with_capacity(length);
-        bytes.extend_from_slice(&MAGIC.to_le_bytes());
-        bytes.extend_from_slice(&self.identity.stream_id.to_le_bytes());
-        for word in [self.identity.incarnation, self.sequence, self.timestamp_ns] {
-            bytes.extend_from_slice(&word.to_le_bytes());
-        }
-        let flags = if self.is_halted { HALTED_FLAG } else { 0 };
-        for count in [flags, self.feeds.len() as u32, self.sessions.len() as u32, self.timers.len() as u32] {
-            bytes.extend_from_slice(&count.to_le_bytes());
-        }
+        let mut out = FieldWriter::new(&mut bytes);
+        out.u64(MAGIC).u128(self.identity.stream_id).u64(self.identity.incarnation);
+        out.u64(self.sequence).u64(self.timestamp_ns).u32(if self.is_halted { HALTED_FLAG } else { 0 });
+        out.u32(self.feeds.len() as u32).u32(self.sessions.len() as u32).u32(self.timers.len() as u32);
         for feed in &self.feeds {
-            bytes.extend_from_slice(&feed.name.bytes());
-            bytes.extend_from_slice(&[0; 6]);
-            bytes.extend_from_slice(&feed.first_sequence.to_le_bytes());
-            bytes.extend_from_slice(&feed.last_sequence.unwrap_or(0).to_le_bytes());
+            out.bytes(&feed.name.bytes()).bytes(&[0; 6]);
+            out.u64(feed.first_sequence).u64(feed.last_sequence.unwrap_or(0));
         }
         for each in &self.sessions {
-            bytes.extend_from_slice(&each.session.to_le_bytes());
-            bytes.extend_from_slice(&each.token.to_le_bytes());
-            bytes.extend_from_slice(&each.next_session_seq.to_le_bytes());
-            bytes.extend_from_slice(&each.last_active_ns.to_le_bytes());
-            bytes.extend_from_slice(&u64::from(each.shared).to_le_bytes());
+            out.u64(each.session).u128(each.token).u64(each.next_session_seq);
+            out.u64(each.last_active_ns).u64(u64::from(each.shared));
         }
         for timer in &self.timers {
-            for word in [timer.deadline_ns, timer.owner, timer.timer] {
-                bytes.extend_from_slice(&word.to_le_bytes());
-            }
+            out.u64(timer.deadline_ns).u64(timer.owner).u64(timer.timer);
         }
-        bytes.extend_from_slice(&crc32c(&bytes).to_le_bytes());
+        let sum = crc32c(&bytes);
+        FieldWriter::new(&mut bytes).u32(sum);
         bytes
     }
 
@@ -164,7 +154,7 @@ impl SequencerState {
         let (feeds, rest) = content[FIXED_LENGTH..].split_at(feeds * FEED_LENGTH);
         let (sessions, timers) = rest.split_at(sessions * SESSION_LENGTH);
         let state = Self {
-            identity: StreamIdentity { stream_id: u128_at(content, 8), incarnation: u64_at(content, 24) },
+            identity: StreamIdentity::at(content, 8),
             sequence: u64_at(content, 32),
             timestamp_ns: u64_at(content, 40),
             is_halted: flags & HALTED_FLAG != 0,
@@ -194,18 +184,6 @@ fn session(bytes: &[u8]) -> SessionRecord {
 
 fn timer(bytes: &[u8]) -> Timer {
     Timer { deadline_ns: u64_at(bytes, 0), owner: u64_at(bytes, 8), timer: u64_at(bytes, 16) }
-}
-
-fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn u128_at(bytes: &[u8], offset: usize) -> u128 {
-    u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@
 use crate::link::RingSizes;
 use crate::seen::Seen;
 use gapless_log::StreamIdentity;
+use gapless_wire::fields::{u32_at, u64_at};
 
 /// First word of a hello.
 pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"GAPHELO\x02");
@@ -109,19 +110,6 @@ pub struct Welcome {
     pub released_sequence: u64,
 }
 
-fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn identity_at(bytes: &[u8], offset: usize) -> StreamIdentity {
-    let stream_id = u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"));
-    StreamIdentity { stream_id, incarnation: u64_at(bytes, offset + 16) }
-}
-
 impl Hello {
     /// The message.
     #[must_use]
@@ -150,10 +138,10 @@ impl Hello {
                 command_ring_bytes: u32_at(bytes, 8) as usize,
                 reply_ring_bytes: u32_at(bytes, 12) as usize,
             },
-            identity: identity_at(bytes, 16),
+            identity: StreamIdentity::at(bytes, 16),
             reads: u64_at(bytes, 40) & READS_FLAG != 0,
             seen: Seen {
-                identity: identity_at(bytes, 64),
+                identity: StreamIdentity::at(bytes, 64),
                 sequence: u64_at(bytes, 48),
                 timestamp_ns: u64_at(bytes, 56),
             },
@@ -189,7 +177,7 @@ impl Welcome {
         Some(Self {
             status: Status::from_value(u32_at(bytes, 8))?,
             connection: u32_at(bytes, 12),
-            identity: identity_at(bytes, 16),
+            identity: StreamIdentity::at(bytes, 16),
             frame_length_max: u32_at(bytes, 40),
             tier: u32_at(bytes, 44),
             process_id: u64_at(bytes, 48),

@@ -7,6 +7,7 @@ use gapless_agent::fault::mutant;
 use gapless_log::StreamIdentity;
 use gapless_transport::seen::Seen;
 use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
 /// A session as a process keeps it where its own state is kept. Whoever has it has the session: treat it as a secret.
 ///
@@ -77,17 +78,18 @@ impl SavedSession {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = bytes.try_into().ok()?;
-        if crc32c(&bytes[..68]) != u32::from_le_bytes(*bytes[68..].first_chunk()?) {
+        if crc32c(&bytes[..68]) != u32_at(bytes, 68) {
             return None;
         }
-        let word = |at: usize| Some(u64::from_le_bytes(*bytes[at..].first_chunk()?));
-        let stream_id = u128::from_le_bytes(*bytes[16..].first_chunk()?);
-        let identity = StreamIdentity { stream_id, incarnation: word(32)? };
         Some(Self {
-            token: u128::from_le_bytes(*bytes.first_chunk()?),
-            window_messages: u32::from_le_bytes(*bytes[64..].first_chunk()?),
-            session: word(40)?,
-            seen: Seen { identity, sequence: word(48)?, timestamp_ns: word(56)? },
+            token: u128_at(bytes, 0),
+            window_messages: u32_at(bytes, 64),
+            session: u64_at(bytes, 40),
+            seen: Seen {
+                identity: StreamIdentity::at(bytes, 16),
+                sequence: u64_at(bytes, 48),
+                timestamp_ns: u64_at(bytes, 56),
+            },
         })
     }
 }

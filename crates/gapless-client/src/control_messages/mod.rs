@@ -30,6 +30,7 @@ pub use nodes::{NodeRow, NodesAnswer, NodesRequest};
 
 use gapless_log::StreamIdentity;
 use gapless_wire::feed_session::FeedSession;
+use gapless_wire::fields::{FieldWriter, u32_at, u64_at};
 use gapless_wire::mark::REASON_LENGTH_MAX;
 
 /// First word of a request.
@@ -166,19 +167,6 @@ pub enum NoRequest {
     Malformed,
 }
 
-fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn identity_at(bytes: &[u8], offset: usize) -> StreamIdentity {
-    let stream_id = u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"));
-    StreamIdentity { stream_id, incarnation: u64_at(bytes, offset + 16) }
-}
-
 impl ControlRequest {
     /// Whether `bytes` begin as a request does, of whatever version.
     #[must_use]
@@ -202,12 +190,13 @@ impl ControlRequest {
             ControlCommand::End => (4, &[][..]),
         };
         let mut bytes = Vec::with_capacity(REQUEST_LENGTH_MAX);
-        bytes.extend_from_slice(&REQUEST_MAGIC.to_le_bytes());
-        bytes.extend_from_slice(&code.to_le_bytes());
-        bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&self.identity.stream_id.to_le_bytes());
-        bytes.extend_from_slice(&self.identity.incarnation.to_le_bytes());
-        bytes.extend_from_slice(text);
+        FieldWriter::new(&mut bytes)
+            .u64(REQUEST_MAGIC)
+            .u32(code)
+            .u32(text.len() as u32)
+            .u128(self.identity.stream_id)
+            .u64(self.identity.incarnation)
+            .bytes(text);
         bytes
     }
 
@@ -242,7 +231,7 @@ impl ControlRequest {
             4 if text.is_empty() => ControlCommand::End,
             _ => return None,
         };
-        Some(Self { command, identity: identity_at(bytes, 16) })
+        Some(Self { command, identity: StreamIdentity::at(bytes, 16) })
     }
 }
 
@@ -268,7 +257,7 @@ impl ControlAnswer {
         }
         Some(Self {
             status: ControlStatus::from_value(u32_at(bytes, 8))?,
-            identity: identity_at(bytes, 16),
+            identity: StreamIdentity::at(bytes, 16),
             sequence: u64_at(bytes, 40),
             process_id: u64_at(bytes, 48),
         })

@@ -24,6 +24,7 @@
 
 use gapless_log::StreamIdentity;
 use gapless_transport::transport::Transport;
+use gapless_wire::fields::{FieldWriter, u32_at, u64_at};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// First word of a request.
@@ -97,18 +98,6 @@ pub struct NodesAnswer {
     pub rows: Vec<NodeRow>,
 }
 
-fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
-fn u128_at(bytes: &[u8], offset: usize) -> u128 {
-    u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
-}
-
 impl NodesRequest {
     /// The message.
     #[must_use]
@@ -137,13 +126,15 @@ impl NodesAnswer {
     pub fn to_bytes(&self) -> Vec<u8> {
         assert!(self.rows.len() <= ROWS_MAX, "a page has {ROWS_MAX} rows at most");
         let mut bytes = Vec::with_capacity(HEAD_LENGTH + self.rows.len() * ROW_LENGTH);
-        bytes.extend_from_slice(&NODES_ANSWER_MAGIC.to_le_bytes());
-        bytes.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&u32::from(self.has_more).to_le_bytes());
-        bytes.extend_from_slice(&self.identity.stream_id.to_le_bytes());
-        for word in [self.identity.incarnation, self.released_sequence, self.process_id, 0] {
-            bytes.extend_from_slice(&word.to_le_bytes());
-        }
+        FieldWriter::new(&mut bytes)
+            .u64(NODES_ANSWER_MAGIC)
+            .u32(self.rows.len() as u32)
+            .u32(u32::from(self.has_more))
+            .u128(self.identity.stream_id)
+            .u64(self.identity.incarnation)
+            .u64(self.released_sequence)
+            .u64(self.process_id)
+            .u64(0);
         for row in &self.rows {
             row.write_to(&mut bytes);
         }
@@ -167,7 +158,7 @@ impl NodesAnswer {
             return None;
         }
         Some(Self {
-            identity: StreamIdentity { stream_id: u128_at(bytes, 16), incarnation: u64_at(bytes, 32) },
+            identity: StreamIdentity::at(bytes, 16),
             released_sequence: u64_at(bytes, 40),
             process_id: u64_at(bytes, 48),
             has_more: more == 1,
