@@ -234,6 +234,7 @@ impl RecordedOutputs {
             let mut bytes = header(identity, program).to_vec();
             records.iter().for_each(|record| bytes.extend_from_slice(&record.to_bytes()));
             file.write_all(&bytes)?;
+            // Not synced, as no record is: a file that a power failure damages is begun anew.
             std::fs::rename(&temporary, &path)?;
             Ok(file)
         };

@@ -25,15 +25,14 @@ use crate::fold::Fold;
 use crate::sessions::{Notice, SessionEntry, StoredReply};
 use gapless_agent::fault::{crash_point, mutant};
 use gapless_client::client::WINDOW_COMMANDS_MAX;
-use gapless_journal::FilePoint;
+use gapless_journal::{FilePoint, FileReplacement};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_wire::checksum::{crc32c, crc32c_append};
 use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x03");
@@ -328,27 +327,20 @@ pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, EngineError> {
 /// A full or read-only disk; what was there before stays.
 pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), EngineError> {
     let path = directory.join(file_name(sequence));
-    let temporary = path.with_extension("tmp");
     let action = || format!("writing {}", path.display());
     std::fs::create_dir_all(directory).map_err(EngineError::system(action()))?;
     let write = || -> std::io::Result<()> {
         // Sessions' tokens are in it.
-        let mut options = OpenOptions::new();
-        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
+        let mut file = FileReplacement::begin(&path, path.with_extension("tmp"), 0o600)?;
         let (first, second) = bytes.split_at(bytes.len() / 2);
         file.write_all(first)?;
         crash_point("in_snapshot_write");
         file.write_all(second)?;
-        file.sync_all()?;
+        file.sync()?;
         crash_point("before_snapshot_rename");
-        std::fs::rename(&temporary, &path)?;
-        File::open(directory)?.sync_all()
+        file.put_in_place().map(drop)
     };
-    write().map_err(|source| {
-        // What was begun is of no use; failing to remove it changes nothing for the next attempt.
-        let _ = std::fs::remove_file(&temporary);
-        EngineError::system(action())(source)
-    })?;
+    write().map_err(EngineError::system(action()))?;
     let mut snapshots = list(directory)?;
     snapshots.truncate(snapshots.len().saturating_sub(SNAPSHOTS_RETAINED));
     for (_, old) in snapshots {

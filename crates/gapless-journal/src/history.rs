@@ -26,14 +26,16 @@
 //! ```
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
 use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
-use crate::disk::{DiskWork, sync_directory};
+use crate::disk::DiskWork;
+use crate::durable_file::FileReplacement;
 use crate::error::JournalError;
 use crate::options::Environment;
 
@@ -97,17 +99,16 @@ pub(crate) struct HistoryFile {
 impl HistoryFile {
     /// Makes the file, or another in its place.
     pub(crate) fn create(directory: &Path, history: History) -> Result<Self, JournalError> {
-        let (path, aside) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.new")));
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&aside);
-        let file = file.map_err(|error| JournalError::io("create", &aside, error))?;
+        let (path, temporary) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.new")));
+        let failed = |what| {
+            let temporary = temporary.clone();
+            move |error| JournalError::io(what, temporary, error)
+        };
+        let mut replacement = FileReplacement::begin(&path, temporary.clone(), 0o600).map_err(failed("create"))?;
         let mut page = [0; PAGE_LENGTH];
         page[..SLOT_LENGTH].copy_from_slice(&history.to_bytes(1));
-        file.write_all_at(&page, 0)
-            .and_then(|()| file.sync_all())
-            .map_err(|error| JournalError::io("write", &aside, error))?;
-        std::fs::rename(&aside, &path).map_err(|error| JournalError::io("rename", &aside, error))?;
-        sync_directory(directory)?;
+        replacement.write_all(&page).and_then(|()| replacement.sync()).map_err(failed("write"))?;
+        let file = replacement.put_in_place().map_err(failed("rename"))?;
         Ok(Self { file, path, generation: 1, history })
     }
 

@@ -22,6 +22,7 @@
 //! | `directory` | the lock, and the survey of the segments |
 //! | [`records`] | [`Record`]: what consensus keeps, among the frames |
 //! | `history` | the file that names the journal and the segments which must be there |
+//! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
 //! | `segment` | one segment file as its writer holds it |
 //! | [`options`] | [`JournalOptions`] and its defaults |
 //! | `boot` | which boot of the machine this is: decides which mark is good |
@@ -48,6 +49,7 @@ mod cutting;
 pub mod descriptor;
 mod directory;
 pub mod disk;
+pub mod durable_file;
 pub mod error;
 mod evaluation;
 #[cfg(test)]
@@ -83,6 +85,7 @@ mod write_buffer;
 pub use boot::BootId;
 pub use directory::DirectoryLock;
 pub use disk::{Disk, DiskWork};
+pub use durable_file::{FileReplacement, replace_file};
 pub use error::{FrameFault, JournalError, MarkName, PointFault};
 pub use frame_batch::FrameBatch;
 pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify};

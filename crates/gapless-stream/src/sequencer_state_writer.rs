@@ -6,9 +6,8 @@ use crate::retention_watermark::RetentionWatermark;
 use crate::sequencer_state::SequencerState;
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
-use gapless_journal::{DiskWork, FilePoint, Syncer};
+use gapless_journal::{DiskWork, FilePoint, FileReplacement, Syncer};
 use gapless_log::{StreamIdentity, Window};
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -233,12 +232,11 @@ fn is_released(window: &Window, sequence: u64, is_closing: &AtomicBool) -> bool 
 fn write(directory: &Path, state: &SequencerState) -> Result<(), StreamError> {
     let path = directory.join(file_name(state.sequence));
     let unfinished = directory.join("unfinished");
-    let mut file = File::create(&unfinished).map_err(system("making", &unfinished))?;
+    let mut file = FileReplacement::begin(&path, unfinished.clone(), 0o666).map_err(system("making", &unfinished))?;
     file.write_all(&state.to_bytes()).map_err(system("writing", &unfinished))?;
     crash_point("in_state_write");
-    file.sync_all().map_err(system("syncing", &unfinished))?;
-    std::fs::rename(&unfinished, &path).map_err(system("renaming", &unfinished))?;
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(system("syncing", directory))?;
+    file.sync().map_err(system("syncing", &unfinished))?;
+    file.put_in_place().map_err(system("renaming", &unfinished))?;
     let states = list(directory)?;
     for (_, old) in &states[..states.len().saturating_sub(STATES_KEPT)] {
         std::fs::remove_file(old).map_err(system("removing", old))?;

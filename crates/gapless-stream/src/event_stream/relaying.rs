@@ -16,14 +16,12 @@ use gapless_client::feeds::{Feeds, SharedFeeds};
 use gapless_client::node::link::Connected;
 use gapless_client::node::{NodeLink, Start};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{JournalError, JournalReader};
+use gapless_journal::{JournalError, JournalReader, replace_file};
 use gapless_log::StreamIdentity;
 use gapless_transport::Tier;
 use gapless_transport::seen::Seen;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Kind};
-use std::fs::File;
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -232,13 +230,7 @@ impl Origin {
     fn write(&self, layout: &StreamLayout) -> Result<(), StreamError> {
         let path = layout.origin();
         let text = format!("{:032x} {:016x}\n", self.identity.stream_id, self.identity.incarnation);
-        let beside = path.with_extension("new");
-        let write = || {
-            let mut file = File::create(&beside)?;
-            file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
-            std::fs::rename(&beside, &path)?;
-            File::open(layout.root())?.sync_all()
-        };
-        write().map_err(|source| StreamError::System { action: format!("writing {}", path.display()), source })
+        replace_file(&path, path.with_extension("new"), text.as_bytes())
+            .map_err(|source| StreamError::System { action: format!("writing {}", path.display()), source })
     }
 }

@@ -87,6 +87,7 @@ impl KeptFeeds {
         let lines: String = feeds.all().iter().map(line).collect();
         let text = format!("{SEAL}{}\n{lines}", self.seal(&lines));
         let beside = self.path.with_extension("new");
+        // Not synced: a file that a power failure damages counts as little as an older copy.
         let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &self.path));
         written.map_err(|source| StreamError::System { action: format!("writing {}", self.path.display()), source })
     }

@@ -8,6 +8,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::member::recover::ForcedRecovery;
 use gapless_engine::{directory_consistency, snapshot};
+use gapless_journal::FileReplacement;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -100,8 +101,8 @@ fn replace(path: &Path, text: &str) -> Result<(), String> {
     let named = names.map(|number| PathBuf::from(format!("{}.old{number}", path.display())));
     let old = named.into_iter().find(|path| !path.exists()).expect("a directory has fewer files");
     let new = PathBuf::from(format!("{}.new", path.display()));
-    let mut file = std::fs::File::create(&new).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    let mut file = FileReplacement::begin(path, new, 0o666).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync()).map_err(failed)?;
     std::fs::copy(path, &old).map_err(failed)?;
-    std::fs::rename(&new, path).map_err(failed)
+    file.put_in_place().map(drop).map_err(failed)
 }

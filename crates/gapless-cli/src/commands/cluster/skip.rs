@@ -3,8 +3,8 @@
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_cluster::config::{ClusterConfig, MemberKind, service};
+use gapless_journal::FileReplacement;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -62,16 +62,9 @@ fn is_missing(changed: &[(&Path, ClusterConfig, String)], member: u64) -> bool {
 /// The whole file or nothing of it, in the place where it is, also behind a symbolic link.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let file = file.canonicalize()?;
-    let aside = file.with_extension("toml.new");
-    let written = || {
-        let mut new = File::create(&aside)?;
-        new.set_permissions(std::fs::metadata(&file)?.permissions())?;
-        new.write_all(text.as_bytes())?;
-        new.sync_all()?;
-        std::fs::rename(&aside, &file)
-    };
-    written().inspect_err(|_| {
-        // What was begun is of no use.
-        let _ = std::fs::remove_file(&aside);
-    })
+    let mut new = FileReplacement::begin(&file, file.with_extension("toml.new"), 0o666)?;
+    new.file().set_permissions(std::fs::metadata(&file)?.permissions())?;
+    new.write_all(text.as_bytes())?;
+    new.sync()?;
+    new.put_in_place().map(drop)
 }

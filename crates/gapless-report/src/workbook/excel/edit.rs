@@ -131,6 +131,8 @@ impl Source {
     fn replace_with(self, bytes: &[u8]) -> Result<()> {
         let name = self.real_path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let temporary = self.real_path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        // As a journal's durable files, but made exclusively: another program may be editing the same workbook. Nothing is
+        // synced behind the name, a workbook can be written again.
         let written = (|| {
             let mut file = File::options().write(true).create_new(true).open(&temporary)?;
             file.write_all(bytes)?;

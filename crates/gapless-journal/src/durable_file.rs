@@ -1,0 +1,171 @@
+//! [`FileReplacement`]: a small file's content is replaced as a whole. After a crash at any moment, of the process or of the
+//! machine, the file has its old or its new content.
+//!
+//! ```text
+//! begin        the new content goes into a temporary file, in the same directory
+//! write, sync  and onto the device
+//! put_in_place the temporary file gets the name, and the directory goes onto the device
+//! ```
+//!
+//! The phases are apart so that a caller's crash points stand between them, with the caller's names: `in_state_write` and
+//! `in_snapshot_write` before the sync, `before_snapshot_rename` before the new name. [`replace_file`] does all of them.
+//! Segments get their names elsewhere: they replace nothing, and their marks decide what of them counts.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::disk::DiskWork;
+use crate::options::Environment;
+
+/// A file with the new content. Dropped before it is put in place, it is removed.
+#[derive(Debug)]
+pub struct FileReplacement {
+    path: PathBuf,
+    temporary: PathBuf,
+    file: File,
+    environment: Option<Environment>,
+    is_synced: bool,
+    is_in_place: bool,
+}
+
+impl FileReplacement {
+    /// Makes the file `temporary`, or empties the one that a crash has left there. Both paths are in one directory. `mode` are its
+    /// permissions, from which the process's mask is taken; 0o666 where nothing in it is a secret.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn begin(path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
+        debug_assert_eq!(path.parent(), temporary.parent(), "a name is changed inside one directory");
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
+        Ok(Self { path: path.to_owned(), temporary, file, environment: None, is_synced: false, is_in_place: false })
+    }
+
+    /// The same on a disk that may refuse.
+    ///
+    /// # Errors
+    /// The disk has no room, or the file cannot be made.
+    pub fn begin_on(environment: &Environment, path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
+        environment.ask(DiskWork::Allocate)?;
+        let mut replacement = Self::begin(path, temporary, mode)?;
+        replacement.environment = Some(environment.clone());
+        Ok(replacement)
+    }
+
+    /// The temporary file.
+    #[must_use]
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Puts what was written on the device.
+    ///
+    /// # Errors
+    /// The device does not take it.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.environment.as_ref().map_or(Ok(()), |environment| environment.ask(DiskWork::Sync))?;
+        self.file.sync_all()?;
+        self.is_synced = true;
+        Ok(())
+    }
+
+    /// Gives the file its name, and puts that on the device. The file comes back, open.
+    ///
+    /// # Errors
+    /// The name cannot be given, or the directory cannot be synced; after the latter the file has the new content, which a
+    /// power failure may take back.
+    ///
+    /// # Panics
+    /// If it was not synced: a power failure would leave a name without a content.
+    pub fn put_in_place(mut self) -> io::Result<File> {
+        assert!(self.is_synced, "a file is synced before it gets its name");
+        std::fs::rename(&self.temporary, &self.path)?;
+        self.is_in_place = true;
+        let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all())?;
+        self.file.try_clone()
+    }
+}
+
+impl Write for FileReplacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_synced = false;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for FileReplacement {
+    fn drop(&mut self) {
+        if !self.is_in_place {
+            // What was begun is of no use; where it cannot be removed the next attempt writes over it.
+            let _removed = std::fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Replaces the content of the file at `path` by way of `temporary`, a name in the same directory.
+///
+/// # Errors
+/// A full, failing or read-only disk. The old content stays, unless only the directory could not be synced.
+pub fn replace_file(path: &Path, temporary: PathBuf, content: &[u8]) -> io::Result<()> {
+    let mut replacement = FileReplacement::begin(path, temporary, 0o666)?;
+    replacement.write_all(content)?;
+    replacement.sync()?;
+    replacement.put_in_place().map(drop)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_old_or_the_new_content() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, temporary) = (directory.path().join("a"), directory.path().join("a.new"));
+        replace_file(&path, temporary.clone(), b"old").unwrap();
+        std::fs::write(&temporary, b"a longer one that a crash has left").unwrap();
+        let mut replacement = FileReplacement::begin(&path, temporary.clone(), 0o600).unwrap();
+        replacement.write_all(b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        replacement.sync().unwrap();
+        drop(replacement.put_in_place().unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        drop(FileReplacement::begin(&path, temporary.clone(), 0o600).unwrap());
+        assert_eq!((std::fs::read(&path).unwrap(), temporary.exists()), (b"new".to_vec(), false));
+    }
+
+    #[test]
+    fn a_disk_that_refuses_leaves_the_old_content() {
+        #[derive(Debug)]
+        struct Refuses(DiskWork);
+
+        impl crate::disk::Disk for Refuses {
+            fn ask(&self, work: DiskWork) -> io::Result<()> {
+                if work == self.0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+            }
+        }
+
+        let directory = tempfile::tempdir().unwrap();
+        let (path, temporary) = (directory.path().join("a"), directory.path().join("a.new"));
+        replace_file(&path, temporary.clone(), b"old").unwrap();
+        for work in [DiskWork::Allocate, DiskWork::Sync] {
+            let disk: std::sync::Arc<dyn crate::disk::Disk> = std::sync::Arc::new(Refuses(work));
+            let environment = Environment { disk: Some(disk), ..Environment::default() };
+            let replaced =
+                FileReplacement::begin_on(&environment, &path, temporary.clone(), 0o600).and_then(|mut file| {
+                    file.write_all(b"new")?;
+                    file.sync()?;
+                    file.put_in_place()
+                });
+            assert_eq!(replaced.unwrap_err().kind(), io::ErrorKind::StorageFull);
+            assert_eq!((std::fs::read(&path).unwrap(), temporary.exists()), (b"old".to_vec(), false));
+        }
+    }
+}
