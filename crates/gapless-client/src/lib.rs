@@ -6,9 +6,9 @@
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
 //! | [`client`] | [`Client`]: sessions, commands and their replies |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
-//! | [`late_reader`] | [`LateReader`](late_reader::LateReader): a stream from an old frame on, by journal and window |
-//! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
-//! | [`feeds`] | which feed session a frame is of |
+//! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a stream from an old frame on, by journal and window |
+//! | [`node_progress`] | what a node on the sequencer's machine says of itself |
+//! | [`feed_sessions`] | which feed session a frame is of |
 //! | [`throttle`] | how much one publisher may send |
 //! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): what lies where in a stream's directory |
 //! | [`error`] | [`ClientError`] |
@@ -21,10 +21,10 @@ pub mod client;
 pub mod control;
 pub mod control_messages;
 pub mod error;
-pub mod feeds;
-pub mod late_reader;
+pub mod feed_sessions;
 pub mod node;
-pub mod ring_notes;
+pub mod node_progress;
+pub mod replay_merge;
 pub mod session_key;
 pub mod stream_file;
 pub mod stream_layout;

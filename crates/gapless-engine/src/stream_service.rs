@@ -11,7 +11,7 @@ use crate::{EngineError, snapshot};
 use gapless_agent::Waker;
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeLink, NodeOptions, NodeState, PublisherOptions, Start, StreamNode};
+use gapless_client::node::{NodeEvent, NodeLink, NodeState, PublisherOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_schema::Encoding;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -139,7 +139,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
             kept_bytes_max: options.kept_bytes_max,
             ..PublisherOptions::default()
         };
-        let mut node_options = NodeOptions { publisher: Some(publisher), ..NodeOptions::default() };
+        let mut node_options = StreamNodeOptions { publisher: Some(publisher), ..StreamNodeOptions::default() };
         let mut dead_letters = DeadLetters::counting();
         let mut snapshot_sequence = 0;
         if let Some(directory) = &options.directory {

@@ -5,7 +5,7 @@ use crate::input::{Input, assert_says_something};
 use gapless_client::control_messages::{
     ControlAnswer, ControlRequest, NoRequest, NodesAnswer, NodesRequest, REQUEST_LENGTH_MAX,
 };
-use gapless_client::feeds::Feed;
+use gapless_client::feed_sessions::Feed;
 use gapless_client::node::feed_receiver::{FeedReceiver, FeedReceiverOptions};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state::SequencerState;

@@ -12,7 +12,7 @@ use crate::reference::Reference;
 use crate::subject::{Seated, Subject};
 use crate::trace::hash_of;
 use gapless_agent::{Clock, Now, VirtualTime};
-use gapless_client::late_reader::{LateRead, LateReader};
+use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::Role;
@@ -79,7 +79,7 @@ pub(crate) struct Machine {
 
 struct Running {
     member: ClusterMember,
-    reader: LateReader,
+    reader: ReplayMerge,
     copy: Copy,
     released: u64,
 }
@@ -328,8 +328,8 @@ impl Machine {
         let mut seen = 0;
         while *released < until {
             let frame = match reader.read() {
-                Ok(LateRead::Frame(frame)) => frame,
-                Ok(LateRead::Empty) => return Err(format!("member {number} has no frame {}", *released + 1)),
+                Ok(ReplayRead::Frame(frame)) => frame,
+                Ok(ReplayRead::Empty) => return Err(format!("member {number} has no frame {}", *released + 1)),
                 Err(error) => return Err(format!("member {number}: frame {}: {error}", *released + 1)),
             };
             if frame.sequence() != *released + 1 {

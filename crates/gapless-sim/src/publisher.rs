@@ -12,9 +12,9 @@ use gapless_agent::Clock;
 use gapless_client::ClientError;
 use gapless_client::node::link::{Connected, LinkRead};
 use gapless_client::node::{
-    NodeEvent, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+    NodeEvent, NodeLink, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions,
 };
-use gapless_client::ring_notes::Progress;
+use gapless_client::node_progress::Progress;
 use gapless_log::StreamIdentity;
 use gapless_stream::event_stream::EventStream;
 use gapless_transport::link::RingSizes;
@@ -263,7 +263,8 @@ fn node(seed: u64, number: u64, clock: &Clock) -> (StreamNode<Way>, Arc<Mutex<Ha
         throttle: None,
         resend_interval_ns: 20_000_000,
     };
-    let options = NodeOptions { start: Start::First, publisher: Some(publisher), identity: StreamIdentity::default() };
+    let options =
+        StreamNodeOptions { start: Start::First, publisher: Some(publisher), identity: StreamIdentity::default() };
     let handover = Arc::<Mutex<Handover>>::default();
     let way = Way { handover: Arc::clone(&handover), link: None };
     (StreamNode::with_clock(way, options, clock.clone()), handover)

@@ -5,7 +5,7 @@
 
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeOptions, NodeState, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions};
+use gapless_client::node::{NodeState, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions, TcpLink, TcpOptions};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", stream.plan());
 
     let link = stream.local_link(SharedMemoryOptions::default())?;
-    let mut publisher = StreamNode::new(link, NodeOptions::default());
+    let mut publisher = StreamNode::new(link, StreamNodeOptions::default());
     publisher.wait_open(Duration::from_secs(5))?;
     let payload = vec![7; payload_bytes];
     let begun = Instant::now();
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let addresses = stream.tcp_addresses().ok_or("the stream has a rewind port")?;
     let link = TcpLink::new(TcpOptions::new(addresses.command, addresses.rewind));
-    let mut late = StreamNode::new(link, NodeOptions::reading(Start::First));
+    let mut late = StreamNode::new(link, StreamNodeOptions::reading(Start::First));
     let (begun, mut frames) = (Instant::now(), 0);
     while late.state() != NodeState::Live {
         let count = late.poll(4096, |_| {})?;

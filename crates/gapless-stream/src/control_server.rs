@@ -8,7 +8,7 @@ use gapless_client::control_messages::nodes::ROWS_MAX;
 use gapless_client::control_messages::{
     ControlAnswer, ControlOutcome, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
 };
-use gapless_client::ring_notes::NodeNotes;
+use gapless_client::node_progress::NodeProgress;
 use gapless_log::{RingNotes, StreamIdentity, Window};
 use gapless_transport::link::ConnectionId;
 use gapless_transport::mailbox::Mailbox;
@@ -190,7 +190,7 @@ impl ControlServer {
 
 impl LocalNode {
     fn row(&self, released_sequence: u64, noted_ns: u64) -> NodeRow {
-        let notes = NodeNotes::read(&self.notes);
+        let notes = NodeProgress::read(&self.notes);
         let lag_frames = if notes.position == 0 { 0 } else { (released_sequence + 1).saturating_sub(notes.position) };
         NodeRow {
             connection: self.connection.0,

@@ -1,7 +1,7 @@
 //! [`HistoryCheck`]: whether a stream contains what somebody has seen of it. A stream whose directory was put back to an older copy
 //! cannot know by itself that it has forgotten something; who has seen more can.
 
-use gapless_client::late_reader::{LateRead, LateReader};
+use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_log::Window;
 use gapless_transport::seen::Seen;
 use std::path::PathBuf;
@@ -64,9 +64,9 @@ impl HistoryCheck {
         if seen.sequence > released_sequence {
             return (!self.may_lag).then_some(Contradiction::Ends { released_sequence });
         }
-        let mut reader = LateReader::new(self.window.clone(), self.journal.clone(), seen.sequence);
+        let mut reader = ReplayMerge::new(self.window.clone(), self.journal.clone(), seen.sequence);
         match reader.read() {
-            Ok(LateRead::Frame(frame)) if frame.timestamp_ns() != seen.timestamp_ns => {
+            Ok(ReplayRead::Frame(frame)) if frame.timestamp_ns() != seen.timestamp_ns => {
                 Some(Contradiction::OtherTime { timestamp_ns: frame.timestamp_ns() })
             }
             // What is no longer held, or cannot be read, contradicts nobody.

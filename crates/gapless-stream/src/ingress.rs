@@ -32,7 +32,7 @@ use crate::stream_time::StreamTime;
 use following::{Role, UnsentRoleChanges};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now, Waker};
-use gapless_client::feeds::SharedFeeds;
+use gapless_client::feed_sessions::SharedFeeds;
 use gapless_log::{LogError, Releaser, WindowWriter};
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::SessionOpen;

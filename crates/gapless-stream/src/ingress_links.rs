@@ -5,7 +5,7 @@ use crate::control_server::WAITING_MAX;
 use crate::messages::{PublisherEvent, ResponderMessage, SequencerRequest};
 use gapless_agent::{Counter, Counters, Waker};
 use gapless_client::control_messages::ControlOutcome;
-use gapless_client::feeds::SharedFeeds;
+use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::throttle::Throttle;
 use gapless_transport::mailbox::Mailbox;
 use std::sync::atomic::AtomicBool;

@@ -9,7 +9,7 @@ use gapless_wire::{Fragment, Frame, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-use gapless_client::feeds::Feeds;
+use gapless_client::feed_sessions::Feeds;
 use gapless_transport::link::ConnectionId;
 
 /// What becomes of a published frame.

@@ -15,7 +15,7 @@
 //! ```
 
 use crate::sequencer::{Sequencer, SequencerRules, Timer};
-use gapless_client::feeds::{Feed, Feeds};
+use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::feed_session::FeedSession;

@@ -2,13 +2,13 @@
 //!
 //! ```
 //! use gapless::prelude::*;
-//! use gapless::stream::{NodeOptions, SharedMemoryOptions};
+//! use gapless::stream::{StreamNodeOptions, SharedMemoryOptions};
 //!
 //! const LINE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 //!
 //! let stream = EventStream::start(&EventStreamOptions::in_memory())?;
 //! let link = stream.local_link(SharedMemoryOptions::default())?;
-//! let mut node = StreamNode::new(link, NodeOptions::default());
+//! let mut node = StreamNode::new(link, StreamNodeOptions::default());
 //! node.wait_open(Duration::from_secs(5))?;
 //! node.publish(LINE, b"hello")?;
 //! let mut read = Vec::new();
@@ -33,8 +33,8 @@ pub use gapless_client::StreamConfig;
 pub use gapless_client::control::{Controller, NodeReading, StatusFeed};
 pub use gapless_client::control_messages::ControlCommand;
 pub use gapless_client::node::{
-    AnyLink, Message, NodeEvent, NodeLink, NodeOptions, NodeState, PublisherOptions, SharedMemoryLink,
-    SharedMemoryOptions, Start, StreamNode,
+    AnyLink, Message, NodeEvent, NodeLink, NodeState, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start,
+    StreamNode, StreamNodeOptions,
 };
 pub use gapless_client::stream_layout::StreamLayout;
 pub use gapless_client::throttle::Throttle;

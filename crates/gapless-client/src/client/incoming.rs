@@ -137,7 +137,7 @@ impl<'a> Reply<'a> {
 }
 
 /// What came while one reply was awaited, kept for the next poll.
-pub(super) struct Held {
+pub(super) struct DeferredMessage {
     pub session: SessionKey,
     /// Of a reply: whether it was the first. A notice has not been counted yet.
     first: Option<bool>,
@@ -147,7 +147,7 @@ pub(super) struct Held {
     payload: Vec<u8>,
 }
 
-impl Held {
+impl DeferredMessage {
     pub fn new(session: SessionKey, reply: &Reply<'_>, first: Option<bool>) -> Self {
         Self {
             session,

@@ -4,31 +4,31 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Client`]: connecting, sending, polling |
-//! | `calling` | [`Client::call`]: one command and its reply |
-//! | `asking` | [`Client::outcome`]: what has become of a command; sending one again under its number |
-//! | `saved` | [`SavedSession`]: what a process keeps, to go on after its death |
+//! | `call` | [`Client::call`]: one command and its reply |
+//! | `outcome` | [`Client::outcome`]: what has become of a command; sending one again under its number |
+//! | `saved_session` | [`SavedSession`]: what a process keeps, to go on after its death |
 //! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
-//! | `surroundings` | time, sleep and connections, which a simulation decides |
+//! | `environment` | time, sleep and connections, which a simulation decides |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
 //! | `pump` | the way to a service on another machine |
 //! | `session` | one session's commands in flight |
 //! | `connection` | the handshake from the publisher's side |
 //! | `incoming` | what a poll hands out |
 
-mod asking;
-mod calling;
+mod call;
+mod environment;
 mod incoming;
+mod outcome;
 mod reconnecting;
-mod saved;
+mod saved_session;
 mod session;
-mod surroundings;
 mod waiting;
 
 use crate::SessionKey;
-pub use asking::Outcome;
+pub use environment::ClientEnvironment;
 pub use incoming::{Incoming, OwnedReply, Reply};
-pub use saved::SavedSession;
-pub use surroundings::Surroundings;
+pub use outcome::Outcome;
+pub use saved_session::SavedSession;
 
 use crate::ClientError;
 use gapless_agent::fault::mutant;
@@ -44,7 +44,7 @@ use gapless_transport::tier::Tier;
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use incoming::{Assembly, is_of_no_service, take_message};
-use reconnecting::{Aside, Door};
+use reconnecting::{Deferred, ServiceAddress};
 use rustc_hash::FxHashMap;
 use session::Session;
 use std::path::Path;
@@ -78,7 +78,7 @@ impl Default for ClientOptions {
 
 impl ClientOptions {
     /// Where there are others, one that does not answer is left for the next one soon.
-    fn at_the_door(&self, has_others: bool) -> ConnectOptions {
+    fn connect_options(&self, has_others: bool) -> ConnectOptions {
         let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
         ConnectOptions { link: self.link, identity: self.identity, reads: false, seen: Seen::default(), timeout }
     }
@@ -97,14 +97,14 @@ pub struct MessageType {
 pub struct Client {
     link: PublisherLink,
     /// Where to connect again; `None` inside the service's process.
-    addresses: Option<Addresses<Door>>,
+    addresses: Option<Addresses<ServiceAddress>>,
     /// `None`: the machine's own.
-    surroundings: Option<Box<dyn Surroundings>>,
+    environment: Option<Box<dyn ClientEnvironment>>,
     /// The stream that it found first: another member serves the same.
     identity: StreamIdentity,
     /// The latest frame that an answer came from.
     seen: Seen,
-    aside: Aside,
+    deferred: Deferred,
     /// Whether the member that it is connected to does not lead.
     was_turned_away: bool,
     options: ClientOptions,
@@ -153,10 +153,10 @@ impl Client {
     /// # Panics
     /// If there is no path.
     pub fn connect_any(paths: &[impl AsRef<Path>], options: ClientOptions) -> Result<Self, ClientError> {
-        let mut addresses = Addresses::new(paths.iter().map(|path| Door::new(path.as_ref())).collect());
-        let at_the_door = options.at_the_door(addresses.count() > 1);
+        let mut addresses = Addresses::new(paths.iter().map(|path| ServiceAddress::new(path.as_ref())).collect());
+        let connect_options = options.connect_options(addresses.count() > 1);
         for remaining in (0..addresses.count()).rev() {
-            match addresses.current().connect(&at_the_door, &options.credentials) {
+            match addresses.current().connect(&connect_options, &options.credentials) {
                 Ok(link) => return Ok(Self::over(link, Some(addresses), None, options)),
                 Err(error) if remaining == 0 => return Err(error),
                 Err(_) => _ = addresses.failed(Instant::now()),
@@ -171,20 +171,23 @@ impl Client {
         Self::over(link, None, None, options)
     }
 
-    /// Connects where `surroundings` say. It takes its time from there, too, and sleeps there.
+    /// Connects where `environment` say. It takes its time from there, too, and sleeps there.
     ///
     /// # Errors
     /// What they say.
-    pub fn connect_in(mut surroundings: Box<dyn Surroundings>, options: ClientOptions) -> Result<Self, ClientError> {
-        let link = surroundings.connect(options.timeout)?;
-        let addresses = Addresses::new(vec![Door::Surroundings]);
-        Ok(Self::over(link, Some(addresses), Some(surroundings), options))
+    pub fn connect_in(
+        mut environment: Box<dyn ClientEnvironment>,
+        options: ClientOptions,
+    ) -> Result<Self, ClientError> {
+        let link = environment.connect(options.timeout)?;
+        let addresses = Addresses::new(vec![ServiceAddress::ClientEnvironment]);
+        Ok(Self::over(link, Some(addresses), Some(environment), options))
     }
 
     fn over(
         link: PublisherLink,
-        addresses: Option<Addresses<Door>>,
-        surroundings: Option<Box<dyn Surroundings>>,
+        addresses: Option<Addresses<ServiceAddress>>,
+        environment: Option<Box<dyn ClientEnvironment>>,
         options: ClientOptions,
     ) -> Self {
         Self {
@@ -192,8 +195,8 @@ impl Client {
             seen: Seen::nothing_of(link.welcome.identity),
             link,
             addresses,
-            surroundings,
-            aside: Aside::default(),
+            environment,
+            deferred: Deferred::default(),
             was_turned_away: false,
             options,
             sessions: Vec::new(),
@@ -253,7 +256,7 @@ impl Client {
                 other => other?,
             }
         }
-        self.aside.opened.retain(|opened| *opened != key);
+        self.deferred.opened.retain(|opened| *opened != key);
         Ok(key)
     }
 
@@ -304,7 +307,7 @@ impl Client {
         self.by_token.remove(&session.token());
         session.lost();
         // A closed session hears nothing late.
-        self.aside.held.retain(|held| held.session != key);
+        self.deferred.messages.retain(|message| message.session != key);
         self.flush();
         Ok(())
     }
@@ -401,7 +404,7 @@ impl Client {
         Ok(header.session_seq)
     }
 
-    /// A message that may need several frames: encoded aside, then split.
+    /// A message that may need several frames: encoded into memory of its own, then split.
     #[cold]
     fn enqueue_long(
         &mut self,
@@ -465,9 +468,9 @@ impl Client {
     fn poll_into(&mut self, messages_max: usize, take: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
         self.flush();
         let mut messages = 0;
-        if !self.aside.is_empty() {
-            self.tell_aside(take);
-            messages = self.tell_held(messages_max, take)?;
+        if !self.deferred.is_empty() {
+            self.deliver_deferred_sessions(take);
+            messages = self.deliver_deferred_messages(messages_max, take)?;
         }
         while messages < messages_max {
             let Some(length) = self.next_frame()? else { break };
@@ -534,8 +537,8 @@ impl Client {
     /// The next frame's length; it is in `frame` then.
     #[inline]
     fn next_frame(&mut self) -> Result<Option<usize>, ClientError> {
-        if !self.aside.frames.is_empty() {
-            return Ok(self.aside.next_frame(&mut self.frame));
+        if !self.deferred.frames.is_empty() {
+            return Ok(self.deferred.next_frame(&mut self.frame));
         }
         let Some(length) = self.link.reader.next_length()? else { return Ok(None) };
         if self.frame.len() < aligned_length(length) {

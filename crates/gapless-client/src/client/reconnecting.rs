@@ -1,7 +1,7 @@
 //! Going on after the service was restarted, or at another member of its cluster: the same sessions, every command
 //! without a reply sent again, and nothing that arrives meanwhile lost.
 
-use super::incoming::{Held, Incoming, take_message};
+use super::incoming::{DeferredMessage, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, Silence};
 use super::{Client, TCP_PREFIX, append_all};
 use crate::ClientError;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Where a service listens.
-pub(super) enum Door {
+pub(super) enum ServiceAddress {
     /// On this machine.
     Socket {
         /// As it was given, and as short.
@@ -30,11 +30,11 @@ pub(super) enum Door {
     },
     /// On this one or another: a host and a port.
     Tcp(String),
-    /// Where the client's [`super::Surroundings`] say.
-    Surroundings,
+    /// Where the client's [`super::ClientEnvironment`] say.
+    ClientEnvironment,
 }
 
-impl Door {
+impl ServiceAddress {
     pub fn new(path: &Path) -> Self {
         match path.to_str().and_then(|path| path.strip_prefix(TCP_PREFIX)) {
             Some(address) => Self::Tcp(address.to_owned()),
@@ -50,7 +50,7 @@ impl Door {
         Ok(match self {
             Self::Socket { path, .. } => connect::shared_memory::connect(path, options)?,
             Self::Tcp(address) => connect::tcp::connect(address, options, credentials)?,
-            Self::Surroundings => unreachable!("who has them asks them"),
+            Self::ClientEnvironment => unreachable!("who has them asks them"),
         })
     }
 
@@ -58,17 +58,17 @@ impl Door {
     pub fn given(&self) -> String {
         match self {
             Self::Socket { path, .. } => path.display().to_string(),
-            Self::Tcp(_) | Self::Surroundings => self.to_string(),
+            Self::Tcp(_) | Self::ClientEnvironment => self.to_string(),
         }
     }
 }
 
-impl fmt::Display for Door {
+impl fmt::Display for ServiceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket { named, .. } => named.display().fmt(f),
             Self::Tcp(address) => write!(f, "{TCP_PREFIX}{address}"),
-            Self::Surroundings => f.write_str("the simulated service"),
+            Self::ClientEnvironment => f.write_str("the simulated service"),
         }
     }
 }
@@ -79,21 +79,21 @@ const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
 /// What came while only answers to opens, or only one reply, were looked for. Of notices no more than the service keeps for
 /// the sessions that are open, once for each connection; of replies no more than commands were sent.
 #[derive(Default)]
-pub(super) struct Aside {
+pub(super) struct Deferred {
     /// Frames, in their order.
     pub frames: VecDeque<Vec<u8>>,
     /// Messages that are older than the frames, in their order.
-    pub held: VecDeque<Held>,
+    pub messages: VecDeque<DeferredMessage>,
     /// Sessions that were opened for the first time.
     pub opened: Vec<SessionKey>,
     /// Sessions that were lost.
     pub lost: Vec<SessionKey>,
 }
 
-impl Aside {
+impl Deferred {
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.opened.is_empty() && self.lost.is_empty() && self.held.is_empty()
+        self.opened.is_empty() && self.lost.is_empty() && self.messages.is_empty()
     }
 
     /// Moves the oldest frame to `frame`; its length.
@@ -173,7 +173,7 @@ impl Client {
             for (number, session) in self.sessions.iter_mut().enumerate() {
                 if !session.is_blank() && !session.is_lost() {
                     session.lost();
-                    self.aside.lost.push(SessionKey(number as u32));
+                    self.deferred.lost.push(SessionKey(number as u32));
                 }
             }
         }
@@ -190,7 +190,7 @@ impl Client {
         let now = self.now();
         let Some(addresses) = &self.addresses else { return Err(ClientError::Disconnected { peer }) };
         let has_others = addresses.count() > 1;
-        let mut options = self.options.at_the_door(has_others);
+        let mut options = self.options.connect_options(has_others);
         // Who lets in and then stands still is left for the next one.
         let deadline = if has_others { deadline.min(now + SILENCE_MAX) } else { deadline };
         if has_others {
@@ -199,8 +199,8 @@ impl Client {
         options.seen = self.seen;
         // At the end of its time it still looks whether anybody is there.
         options.timeout = options.timeout.min(deadline.saturating_duration_since(now).max(ATTEMPT_TIME_MIN));
-        let link = match &mut self.surroundings {
-            Some(surroundings) => surroundings.connect(options.timeout)?,
+        let link = match &mut self.environment {
+            Some(environment) => environment.connect(options.timeout)?,
             None => addresses.current().connect(&options, &self.options.credentials)?,
         };
         self.begin_connection(link);
@@ -230,8 +230,8 @@ impl Client {
     }
 
     /// Whether something waits for the next poll that did not come just now.
-    pub(super) fn has_aside(&self) -> bool {
-        !self.aside.is_empty() || !self.aside.frames.is_empty()
+    pub(super) fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty() || !self.deferred.frames.is_empty()
     }
 
     /// What the sequencer refused is not of this connection; fragments whose message was cut off with the last one come again, whole.
@@ -240,10 +240,10 @@ impl Client {
             let refusal = (frame.flags() & REFUSED_FLAG != 0).then(|| Refusal::from_bytes(frame.payload())).flatten();
             refusal.is_some_and(|refusal| matches!(refusal.code, RefusalCode::Gap | RefusalCode::SessionUnknown))
         };
-        self.aside.frames.retain(|frame| Frame::parse(frame).is_ok_and(|frame| !is_refusal(&frame)));
+        self.deferred.frames.retain(|frame| Frame::parse(frame).is_ok_and(|frame| !is_refusal(&frame)));
         let is_last = |frame: &Vec<u8>| Frame::parse(frame).is_ok_and(|frame| frame.fragment().is_last());
-        while self.aside.frames.back().is_some_and(|frame| !is_last(frame)) {
-            self.aside.frames.pop_back();
+        while self.deferred.frames.back().is_some_and(|frame| !is_last(frame)) {
+            self.deferred.frames.pop_back();
         }
     }
 
@@ -287,14 +287,14 @@ impl Client {
             let is_whole = frame.fragment() == Fragment::WHOLE;
             if frame.kind() != Kind::Reply || frame.session_seq() != 0 || !is_whole {
                 bytes.truncate(length);
-                self.aside.frames.push_back(bytes);
+                self.deferred.frames.push_back(bytes);
                 continue;
             }
-            let Self { sessions, by_id, by_token, aside, .. } = self;
+            let Self { sessions, by_id, by_token, deferred, .. } = self;
             let known: Vec<bool> = sessions.iter().map(|session| session.id().is_some()).collect();
             take_message(sessions, by_id, by_token, None, &frame, frame.payload(), &mut |incoming| match incoming {
-                Incoming::Opened { session } if !known[session.index()] => aside.opened.push(session),
-                Incoming::SessionLost { session } => aside.lost.push(session),
+                Incoming::Opened { session } if !known[session.index()] => deferred.opened.push(session),
+                Incoming::SessionLost { session } => deferred.lost.push(session),
                 _ => {}
             })?;
         }
@@ -309,36 +309,36 @@ impl Client {
 
     /// Hands out what was not told while only answers to opens were looked for.
     #[cold]
-    pub(super) fn tell_aside(&mut self, take: &mut dyn FnMut(Incoming<'_>)) {
-        for session in std::mem::take(&mut self.aside.opened) {
+    pub(super) fn deliver_deferred_sessions(&mut self, take: &mut dyn FnMut(Incoming<'_>)) {
+        for session in std::mem::take(&mut self.deferred.opened) {
             take(Incoming::Opened { session });
         }
-        for session in std::mem::take(&mut self.aside.lost) {
+        for session in std::mem::take(&mut self.deferred.lost) {
             take(Incoming::SessionLost { session });
         }
     }
 
     /// Hands out what was kept while one reply was awaited, up to so many messages; how many there were.
     #[cold]
-    pub(super) fn tell_held(
+    pub(super) fn deliver_deferred_messages(
         &mut self,
         messages_max: usize,
         take: &mut dyn FnMut(Incoming<'_>),
     ) -> Result<usize, ClientError> {
         let mut messages = 0;
         while messages < messages_max
-            && let Some(held) = self.aside.held.pop_front()
+            && let Some(message) = self.deferred.messages.pop_front()
         {
-            let Some(number) = held.notice_number() else {
+            let Some(number) = message.notice_number() else {
                 messages += 1;
-                take(held.incoming());
+                take(message.incoming());
                 continue;
             };
-            if self.sessions[held.session.index()].notice(number) {
+            if self.sessions[message.session.index()].notice(number) {
                 messages += 1;
-                take(held.incoming());
+                take(message.incoming());
             }
-            self.acknowledge_notices(held.session)?;
+            self.acknowledge_notices(message.session)?;
         }
         Ok(messages)
     }

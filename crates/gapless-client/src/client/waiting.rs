@@ -44,7 +44,7 @@ impl Client {
     /// answer for a second.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
-        if self.has_aside() {
+        if self.has_deferred() {
             return Ok(());
         }
         self.sleep_for_reply(timeout)
@@ -65,8 +65,8 @@ impl Client {
             self.link.reader.arm();
             if self.link.reader.next_length()?.is_none() {
                 let left = silence.map_or(left, |silence| silence.min(left));
-                match &mut self.surroundings {
-                    Some(surroundings) => surroundings.sleep(left),
+                match &mut self.environment {
+                    Some(environment) => environment.sleep(left),
                     None => self.link.sleep(left)?,
                 }
             }
@@ -83,13 +83,13 @@ impl Client {
     }
 
     pub(super) fn now(&self) -> Instant {
-        self.surroundings.as_ref().map_or_else(Instant::now, |surroundings| surroundings.now())
+        self.environment.as_ref().map_or_else(Instant::now, |environment| environment.now())
     }
 
     /// Lets time go by, whatever comes.
     pub(super) fn pause(&mut self, pause: Duration) {
-        match &mut self.surroundings {
-            Some(surroundings) => surroundings.sleep(pause),
+        match &mut self.environment {
+            Some(environment) => environment.sleep(pause),
             None if pause.is_zero() => std::thread::yield_now(),
             None => std::thread::sleep(pause),
         }

@@ -3,7 +3,7 @@
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::ClientError;
-use crate::ring_notes::Progress;
+use crate::node_progress::Progress;
 use gapless_transport::network::UdpSocket;
 use gapless_transport::seen::Seen;
 use gapless_wire::Frame;

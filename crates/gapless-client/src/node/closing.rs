@@ -3,7 +3,7 @@
 
 use super::event::NodeEvent;
 use super::link::NodeLink;
-use super::publisher::Publisher;
+use super::publishing_session::PublishingSession;
 use super::{ClientError, StreamNode};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// Whether the close of the node's session has come back.
     #[must_use]
     pub fn is_session_closed(&self) -> bool {
-        self.publisher.as_ref().is_some_and(Publisher::is_closed)
+        self.publisher.as_ref().is_some_and(PublishingSession::is_closed)
     }
 
     /// Polls until everything that was published has come back and the session is closed; at once if none was opened.
@@ -35,7 +35,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// [`ClientError::TimedOut`] after `timeout` (a stream that is halted takes no close): the session is there until it
     /// expires. Those of [`StreamNode::poll`] and [`StreamNode::close_session`].
     pub fn finish(&mut self, timeout: Duration, mut take: impl FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
-        if !self.publisher.as_ref().is_some_and(Publisher::is_open) {
+        if !self.publisher.as_ref().is_some_and(PublishingSession::is_open) {
             return Ok(());
         }
         let begun_ns = self.clock.now().monotonic_ns;

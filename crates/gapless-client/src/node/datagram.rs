@@ -5,8 +5,8 @@ use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use super::rewinding::{RewindPort, Rewinding};
 use crate::ClientError;
-use crate::feeds::Feed;
-use crate::ring_notes::Progress;
+use crate::feed_sessions::Feed;
+use crate::node_progress::Progress;
 use gapless_log::StreamIdentity;
 use gapless_transport::TransportError;
 use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
@@ -74,7 +74,7 @@ pub struct DatagramLink<S: Datagrams> {
     requests: S,
     /// Members of the groups that the feed is sent to; none if it is sent to this node alone.
     groups: Vec<S>,
-    stage: Stage,
+    state: DatagramLinkState,
     /// When the way was last looked for.
     renewed_ns: u64,
     /// Packets on their way out, back to back, and their lengths; the last one may grow.
@@ -86,24 +86,24 @@ pub struct DatagramLink<S: Datagrams> {
     rewinding: Rewinding,
 }
 
-enum Stage {
+enum DatagramLinkState {
     Down,
     /// A hello was sent.
-    Calling {
+    Connecting {
         nonce: u64,
         start: Start,
         sent_ns: u64,
-        came: Option<Outcome>,
+        came: Option<HelloAnswer>,
     },
-    Up(Box<Up>),
+    Up(Box<DatagramConnection>),
 }
 
-enum Outcome {
-    In(u64, Welcome),
+enum HelloAnswer {
+    Accepted(u64, Welcome),
     Refused(RefusalReason, String),
 }
 
-struct Up {
+struct DatagramConnection {
     key: u64,
     nonce: u64,
     receiver: FeedReceiver,
@@ -163,7 +163,7 @@ impl<S: Datagrams> DatagramLink<S> {
             main,
             requests,
             groups,
-            stage: Stage::Down,
+            state: DatagramLinkState::Down,
             renewed_ns: 0,
             outgoing: Vec::new(),
             lengths: Vec::new(),
@@ -177,8 +177,8 @@ impl<S: Datagrams> DatagramLink<S> {
     /// What the feed has brought.
     #[must_use]
     pub fn counts(&self) -> FeedCounts {
-        match &self.stage {
-            Stage::Up(up) => *up.receiver.counts(),
+        match &self.state {
+            DatagramLinkState::Up(up) => *up.receiver.counts(),
             _ => FeedCounts::default(),
         }
     }
@@ -219,11 +219,12 @@ impl<S: Datagrams> DatagramLink<S> {
 
     /// Takes what the sockets have, at most one look each.
     fn receive(&mut self, now_ns: u64) -> Result<(), ClientError> {
-        let Self { main, requests, groups, stage, answers, looks, options, .. } = self;
+        let Self { main, requests, groups, state, answers, looks, options, .. } = self;
         *looks = looks.wrapping_add(1);
         let carrier = |source| TransportError::System { action: "receiving packets".to_owned(), source };
-        let is_quick = groups.is_empty() || !matches!(stage, Stage::Up(_)) || looks.is_multiple_of(LOOKS_PER_MAIN);
-        if let Stage::Up(up) = stage {
+        let is_quick =
+            groups.is_empty() || !matches!(state, DatagramLinkState::Up(_)) || looks.is_multiple_of(LOOKS_PER_MAIN);
+        if let DatagramLinkState::Up(up) = state {
             for group in groups.iter_mut() {
                 let count = group.receive(&mut |_, bytes| up.receiver.take_packet(bytes, now_ns)).map_err(carrier)?;
                 if count > 0 {
@@ -238,10 +239,10 @@ impl<S: Datagrams> DatagramLink<S> {
             return Ok(());
         }
         main.receive(&mut |from, bytes| match upstream::peek(bytes) {
-            Ok(Some(_)) if from == options.command => take_answer(stage, answers, bytes, now_ns),
+            Ok(Some(_)) if from == options.command => take_answer(state, answers, bytes, now_ns),
             Ok(_) => {}
             Err(_) => {
-                if let Stage::Up(up) = stage {
+                if let DatagramLinkState::Up(up) = state {
                     up.receiver.take_packet(bytes, now_ns);
                     up.heard_ns = now_ns;
                 }
@@ -253,7 +254,7 @@ impl<S: Datagrams> DatagramLink<S> {
 
     /// Those that are looked at now.
     fn sockets(&self) -> impl Iterator<Item = &S> {
-        let is_asking = matches!(&self.stage, Stage::Up(up) if up.receiver.missing() > 0);
+        let is_asking = matches!(&self.state, DatagramLinkState::Up(up) if up.receiver.missing() > 0);
         std::iter::once(&self.main).chain(&self.groups).chain(is_asking.then_some(&self.requests))
     }
 
@@ -266,7 +267,7 @@ impl<S: Datagrams> DatagramLink<S> {
     }
 
     fn gone(&mut self) -> ClientError {
-        self.stage = Stage::Down;
+        self.state = DatagramLinkState::Down;
         self.outgoing.clear();
         self.lengths.clear();
         self.answers.clear();
@@ -276,7 +277,7 @@ impl<S: Datagrams> DatagramLink<S> {
 
     /// Sends the packets that are complete. Whether all went.
     fn send_outgoing(&mut self) -> Result<bool, ClientError> {
-        let Stage::Up(up) = &self.stage else { return Err(self.gone()) };
+        let DatagramLinkState::Up(up) = &self.state else { return Err(self.gone()) };
         let mut start = 0;
         for length in &self.lengths {
             finish_frames(&mut self.outgoing[start..start + length], up.key);
@@ -303,16 +304,18 @@ impl<S: Datagrams> DatagramLink<S> {
     }
 }
 
-fn take_answer(stage: &mut Stage, answers: &mut VecDeque<Vec<u8>>, bytes: &[u8], now_ns: u64) {
+fn take_answer(state: &mut DatagramLinkState, answers: &mut VecDeque<Vec<u8>>, bytes: &[u8], now_ns: u64) {
     let Ok(packet) = UpstreamPacket::parse(bytes) else { return };
-    match (stage, packet.body) {
-        (Stage::Calling { nonce, came, .. }, Body::Welcome(welcome)) if welcome.nonce == *nonce => {
-            *came = Some(Outcome::In(packet.key, welcome));
+    match (state, packet.body) {
+        (DatagramLinkState::Connecting { nonce, came, .. }, Body::Welcome(welcome)) if welcome.nonce == *nonce => {
+            *came = Some(HelloAnswer::Accepted(packet.key, welcome));
         }
-        (Stage::Calling { nonce, came, .. }, Body::Refusal { nonce: answered, reason, text }) if answered == *nonce => {
-            *came = Some(Outcome::Refused(reason, text.to_owned()));
+        (DatagramLinkState::Connecting { nonce, came, .. }, Body::Refusal { nonce: answered, reason, text })
+            if answered == *nonce =>
+        {
+            *came = Some(HelloAnswer::Refused(reason, text.to_owned()));
         }
-        (Stage::Up(up), body) => {
+        (DatagramLinkState::Up(up), body) => {
             match body {
                 Body::Answers(frames) if packet.key == up.key => answers.push_back(frames.to_vec()),
                 Body::Welcome(welcome) if welcome.nonce == up.nonce => {
@@ -337,15 +340,15 @@ pub(super) fn feed_of(welcome: &Welcome) -> Feed {
 
 impl<S: Datagrams> NodeLink for DatagramLink<S> {
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
-        if !matches!(self.stage, Stage::Calling { start: asked, .. } if asked == start) {
+        if !matches!(self.state, DatagramLinkState::Connecting { start: asked, .. } if asked == start) {
             let nonce = random_token() as u64 | 1;
             self.renew(now_ns);
-            self.stage = Stage::Calling { nonce, start, sent_ns: now_ns, came: None };
+            self.state = DatagramLinkState::Connecting { nonce, start, sent_ns: now_ns, came: None };
             self.say_hello(nonce, Self::position_of(start), seen);
             return Ok(None);
         }
         self.receive(now_ns)?;
-        let Stage::Calling { nonce, sent_ns, came, .. } = &mut self.stage else { return Ok(None) };
+        let DatagramLinkState::Connecting { nonce, sent_ns, came, .. } = &mut self.state else { return Ok(None) };
         let nonce = *nonce;
         match came.take() {
             None => {
@@ -358,19 +361,19 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 }
                 Ok(None)
             }
-            Some(Outcome::Refused(RefusalReason::Unavailable, _)) => Ok(None),
-            Some(Outcome::Refused(RefusalReason::NotHeld, text)) => {
+            Some(HelloAnswer::Refused(RefusalReason::Unavailable, _)) => Ok(None),
+            Some(HelloAnswer::Refused(RefusalReason::NotHeld, text)) => {
                 let Start::Sequence(sequence) = start else { return Ok(None) };
                 Err(ClientError::Lapped { sequence, reason: text })
             }
-            Some(Outcome::Refused(RefusalReason::OtherHistory, _)) => {
+            Some(HelloAnswer::Refused(RefusalReason::OtherHistory, _)) => {
                 Err(ClientError::OtherHistory { peer: self.peer(), seen, released_sequence: 0 })
             }
-            Some(Outcome::Refused(reason, text)) => {
+            Some(HelloAnswer::Refused(reason, text)) => {
                 let reason = format!("{reason:?}: {text}");
                 Err(TransportError::Handshake { peer: self.peer(), status: None, reason }.into())
             }
-            Some(Outcome::In(key, welcome)) => {
+            Some(HelloAnswer::Accepted(key, welcome)) => {
                 let feed = feed_of(&welcome);
                 let feed = Some(feed).filter(|feed| feed.holds(welcome.position));
                 let mut receiver = FeedReceiver::new(self.options.receiver, feed, welcome.position);
@@ -379,7 +382,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 }
                 // The feed comes when the sequencer has heard the key.
                 self.say(key, Body::Report(Report { position: welcome.position, ..Report::default() }));
-                self.stage = Stage::Up(Box::new(Up {
+                self.state = DatagramLinkState::Up(Box::new(DatagramConnection {
                     key,
                     nonce,
                     receiver,
@@ -450,17 +453,17 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
 
     #[inline]
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
-        let has_frame = matches!(&self.stage, Stage::Up(up) if up.receiver.has_frame());
+        let has_frame = matches!(&self.state, DatagramLinkState::Up(up) if up.receiver.has_frame());
         if !has_frame {
             self.receive(now_ns)?;
-            if let Stage::Up(up) = &mut self.stage
+            if let DatagramLinkState::Up(up) = &mut self.state
                 && !up.receiver.has_frame()
             {
                 self.rewinding.turn(&mut up.receiver, now_ns);
             }
         }
-        match &mut self.stage {
-            Stage::Up(up) => {
+        match &mut self.state {
+            DatagramLinkState::Up(up) => {
                 if !up.receiver.has_frame() && up.told_late != up.receiver.wants_rewind() {
                     up.told_late = !up.told_late;
                     if up.told_late {
@@ -493,7 +496,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             }
         }
         reads.frames = 1;
-        let Stage::Up(up) = &mut self.stage else { return Ok(reads) };
+        let DatagramLinkState::Up(up) = &mut self.state else { return Ok(reads) };
         while reads.frames < limit
             && let Some(frame) = up.receiver.next_frame()
         {
@@ -504,8 +507,8 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
     }
 
     fn released_sequence(&self) -> u64 {
-        match &self.stage {
-            Stage::Up(up) => up.receiver.released_sequence(),
+        match &self.state {
+            DatagramLinkState::Up(up) => up.receiver.released_sequence(),
             _ => 0,
         }
     }
@@ -524,7 +527,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         if !self.lengths.is_empty() {
             self.send_outgoing()?;
         }
-        let Stage::Up(up) = &mut self.stage else { return Err(self.gone()) };
+        let DatagramLinkState::Up(up) = &mut self.state else { return Err(self.gone()) };
         if up.is_forgotten || now_ns.saturating_sub(up.heard_ns) > self.options.silence_ns_max {
             return Err(self.gone());
         }

@@ -1,7 +1,7 @@
 //! What a frame of the stream means to a node: what its publisher has to know, and the event it is.
 
 use super::event::{Message, NodeEvent};
-use super::publisher::Publisher;
+use super::publishing_session::PublishingSession;
 use crate::ClientError;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
@@ -10,7 +10,12 @@ use gapless_wire::{Fragment, Frame, Kind};
 
 /// Takes note of what a frame of the stream means to this node; whether it published it, or asked for it.
 #[inline]
-pub(super) fn observe(publisher: Option<&mut Publisher>, is_halted: &mut bool, frame: &Frame<'_>, now_ns: u64) -> bool {
+pub(super) fn observe(
+    publisher: Option<&mut PublishingSession>,
+    is_halted: &mut bool,
+    frame: &Frame<'_>,
+    now_ns: u64,
+) -> bool {
     if !is_message(frame.kind()) {
         return observe_note(publisher, is_halted, frame, now_ns);
     }
@@ -26,7 +31,12 @@ const fn is_message(kind: Kind) -> bool {
 }
 
 #[cold]
-fn observe_note(publisher: Option<&mut Publisher>, is_halted: &mut bool, frame: &Frame<'_>, now_ns: u64) -> bool {
+fn observe_note(
+    publisher: Option<&mut PublishingSession>,
+    is_halted: &mut bool,
+    frame: &Frame<'_>,
+    now_ns: u64,
+) -> bool {
     match frame.kind() {
         Kind::Mark => {
             match Mark::from_bytes(frame.payload()) {

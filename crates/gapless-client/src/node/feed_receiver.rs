@@ -1,7 +1,7 @@
 //! [`FeedReceiver`]: makes a gapless stream of MoldUDP64 packets that come doubled, out of order, damaged or not at
 //! all. A core without I/O: packets and time in, frames and requests out.
 
-use crate::feeds::Feed;
+use crate::feed_sessions::Feed;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
 use gapless_wire::mold::{Content, Packet, Request};

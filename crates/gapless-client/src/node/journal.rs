@@ -3,7 +3,7 @@
 
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use crate::ClientError;
-use crate::late_reader::cut_off;
+use crate::replay_merge::cut_off;
 use gapless_journal::{JournalReader, Replay};
 use gapless_log::StreamIdentity;
 use gapless_transport::seen::Seen;

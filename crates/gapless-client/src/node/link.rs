@@ -1,8 +1,8 @@
 //! [`NodeLink`]: the way between a node and the sequencer, up and down. One for each transport.
 
 use crate::ClientError;
-use crate::feeds::Feed;
-use crate::ring_notes::Progress;
+use crate::feed_sessions::Feed;
+use crate::node_progress::Progress;
 use gapless_log::StreamIdentity;
 use gapless_transport::seen::Seen;
 use gapless_wire::Frame;

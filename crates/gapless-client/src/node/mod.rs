@@ -4,13 +4,13 @@
 //! |---|---|
 //! | this | [`StreamNode`]: polling, and what each frame means to a node |
 //! | [`event`] | [`NodeEvent`]: what a poll hands out |
-//! | [`publisher`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
-//! | [`options`] | [`NodeOptions`] |
+//! | [`publishing_session`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
+//! | [`options`] | [`StreamNodeOptions`] |
 //! | `event_decoder`, `response_decoder` | what a frame of the stream and an answer of the sequencer mean |
 //! | `closing` | ending a node's session |
-//! | `derived` | publishing what follows from the stream alone |
-//! | `kept` | the buffer of what is on its way |
-//! | `stall` | when to ask what became of it, where the way loses nothing but another behind it may |
+//! | `derived_messages` | publishing what follows from the stream alone |
+//! | `resend_buffer` | the buffer of what is on its way |
+//! | `stall_detector` | when to ask what became of it, where the way loses nothing but another behind it may |
 //! | [`link`] | [`NodeLink`]: the way to the sequencer |
 //! | [`datagram`] | the way for nodes that packets come to, from the sequencer alone or from groups |
 //! | [`feed_receiver`] | makes a gapless stream of packets that come as they like; no I/O |
@@ -28,21 +28,21 @@
 pub mod any;
 mod closing;
 pub mod datagram;
-mod derived;
+mod derived_messages;
 pub mod event;
 mod event_decoder;
 pub mod feed_receiver;
 pub mod journal;
-mod kept;
 pub mod link;
 pub mod options;
-pub mod publisher;
+pub mod publishing_session;
+mod resend_buffer;
 mod response_decoder;
 pub mod resumption;
 pub mod rewind;
 mod rewinding;
 pub mod shared_memory;
-mod stall;
+mod stall_detector;
 pub mod tcp;
 
 pub use any::AnyLink;
@@ -50,15 +50,15 @@ pub use datagram::{DatagramLink, DatagramOptions};
 pub use event::{Message, NodeEvent, NodeState};
 pub use journal::JournalLink;
 pub use link::{NodeLink, Start};
-pub use options::NodeOptions;
-pub use publisher::PublisherOptions;
+pub use options::StreamNodeOptions;
+pub use publishing_session::PublisherOptions;
 pub use resumption::Resumption;
 pub use shared_memory::{SharedMemoryLink, SharedMemoryOptions};
 pub use tcp::{TcpLink, TcpOptions};
 
 use crate::ClientError;
 use crate::client::MessageType;
-use crate::ring_notes::Progress;
+use crate::node_progress::Progress;
 use event_decoder::{EventDecoder, observe};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
@@ -66,7 +66,7 @@ use gapless_transport::seen::Seen;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use link::{Connected, LinkRead};
-use publisher::Publisher;
+use publishing_session::PublishingSession;
 use response_decoder::{Response, take_response};
 use std::time::Duration;
 
@@ -79,10 +79,10 @@ use std::time::Duration;
 pub struct StreamNode<L> {
     link: L,
     clock: Clock,
-    options: NodeOptions,
+    options: StreamNodeOptions,
     state: NodeState,
     connected: Option<Connected>,
-    publisher: Option<Publisher>,
+    publisher: Option<PublishingSession>,
     /// The next sequence.
     position: u64,
     /// The last frame that it has read.
@@ -104,14 +104,14 @@ const BUSY_POLLS_PER_LOOK: u32 = 64;
 impl<L: NodeLink> StreamNode<L> {
     /// A node that connects by `link`, at the first poll, with the fastest clock of the machine.
     #[must_use]
-    pub fn new(link: L, options: NodeOptions) -> Self {
+    pub fn new(link: L, options: StreamNodeOptions) -> Self {
         Self::with_clock(link, options, Clock::fastest().0)
     }
 
     /// As [`StreamNode::new`], with another clock.
     #[must_use]
-    pub fn with_clock(link: L, options: NodeOptions, clock: Clock) -> Self {
-        let publisher = options.publisher.map(Publisher::new);
+    pub fn with_clock(link: L, options: StreamNodeOptions, clock: Clock) -> Self {
+        let publisher = options.publisher.map(PublishingSession::new);
         Self {
             link,
             clock,
@@ -151,13 +151,13 @@ impl<L: NodeLink> StreamNode<L> {
     /// The stream's identifier of the node's session, once it is open.
     #[must_use]
     pub fn session(&self) -> Option<u64> {
-        self.publisher.as_ref().and_then(Publisher::session)
+        self.publisher.as_ref().and_then(PublishingSession::session)
     }
 
     /// The number of the next frame that it publishes, once its session is open.
     #[must_use]
     pub fn next_session_seq(&self) -> Option<u64> {
-        self.publisher.as_ref().filter(|publisher| publisher.is_open()).map(Publisher::next_number)
+        self.publisher.as_ref().filter(|publisher| publisher.is_open()).map(PublishingSession::next_number)
     }
 
     /// How many frames, and so numbers, a message of `length` bytes takes, once the node is connected.
@@ -170,13 +170,13 @@ impl<L: NodeLink> StreamNode<L> {
     /// Messages published and not seen in the stream yet, the close of the session not counted.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.publisher.as_ref().map_or(0, Publisher::in_flight)
+        self.publisher.as_ref().map_or(0, PublishingSession::in_flight)
     }
 
     /// Frames that were sent more than once, so far.
     #[must_use]
     pub fn resent(&self) -> u64 {
-        self.publisher.as_ref().map_or(0, Publisher::resent)
+        self.publisher.as_ref().map_or(0, PublishingSession::resent)
     }
 
     /// How often the stream was faster than this node, so far.
@@ -235,7 +235,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// As for [`StreamNode::publish`].
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) -> Result<u64, ClientError> {
         let payload = TimerFired { timer, deadline_ns }.to_bytes();
-        self.publish_frame(Publisher::timer_header(), payload.len(), |buffer| {
+        self.publish_frame(PublishingSession::timer_header(), payload.len(), |buffer| {
             buffer.copy_from_slice(&payload);
             Ok(payload.len())
         })
@@ -557,7 +557,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// The operating system's.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush()?;
-        self.publisher.iter_mut().for_each(Publisher::has_slept);
+        self.publisher.iter_mut().for_each(PublishingSession::has_slept);
         self.link.wait(timeout)
     }
 
@@ -572,7 +572,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// Whether the session is open and there is room for a message.
     #[must_use]
     pub fn can_publish(&self) -> bool {
-        let is_room = |publisher: &Publisher| {
+        let is_room = |publisher: &PublishingSession| {
             let window = self.options.publisher.map_or(0, |options| options.window_messages as usize);
             publisher.is_open() && publisher.in_flight() < window
         };
@@ -602,7 +602,7 @@ impl<L: NodeLink> StreamNode<L> {
                 return Err(ClientError::TimedOut { peer: self.link.peer(), request: request.to_owned(), timeout_ms });
             }
             if count == 0 {
-                self.publisher.iter_mut().for_each(Publisher::has_slept);
+                self.publisher.iter_mut().for_each(PublishingSession::has_slept);
                 self.link.wait(Duration::from_nanos(deadline_ns - now_ns).min(Duration::from_millis(1)))?;
             }
         }

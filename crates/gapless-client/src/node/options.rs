@@ -1,13 +1,13 @@
-//! [`NodeOptions`]: how a node publishes and reads, with the defaults.
+//! [`StreamNodeOptions`]: how a node publishes and reads, with the defaults.
 
 use super::link::Start;
-use super::publisher::PublisherOptions;
+use super::publishing_session::PublisherOptions;
 use gapless_log::StreamIdentity;
 use gapless_transport::token::random_token;
 
 /// How a node publishes and reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeOptions {
+pub struct StreamNodeOptions {
     /// Where it begins to read.
     pub start: Start,
     /// How it publishes; `None` for one that only reads.
@@ -30,21 +30,21 @@ impl Default for PublisherOptions {
     }
 }
 
-impl Default for NodeOptions {
+impl Default for StreamNodeOptions {
     /// Publishes under a random token, and reads from the first frame on.
     fn default() -> Self {
         Self { start: Start::First, publisher: Some(PublisherOptions::default()), identity: StreamIdentity::default() }
     }
 }
 
-impl NodeOptions {
+impl StreamNodeOptions {
     /// Reads from `start` on and publishes nothing.
     #[must_use]
     pub fn reading(start: Start) -> Self {
         Self { start, publisher: None, identity: StreamIdentity::default() }
     }
 
-    /// As [`NodeOptions::default`], under `token`.
+    /// As [`StreamNodeOptions::default`], under `token`.
     #[must_use]
     pub fn with_token(token: u128) -> Self {
         Self { publisher: Some(PublisherOptions { token, ..PublisherOptions::default() }), ..Self::default() }

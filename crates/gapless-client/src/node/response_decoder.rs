@@ -1,6 +1,6 @@
 //! What the sequencer's answers mean to a publisher.
 
-use super::publisher::Publisher;
+use super::publishing_session::PublishingSession;
 use crate::ClientError;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
@@ -17,7 +17,7 @@ pub(super) enum Response {
 const NUMBER_MAX: u64 = u64::MAX / 2;
 
 pub(super) fn take_response(
-    publisher: &mut Publisher,
+    publisher: &mut PublishingSession,
     frame: &Frame<'_>,
     now_ns: u64,
 ) -> Result<Option<Response>, ClientError> {

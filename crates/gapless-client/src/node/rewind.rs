@@ -61,14 +61,14 @@ pub struct RewindRequest {
 /// What a server's packets mean at their place.
 #[derive(Debug)]
 struct SoupReading {
-    stage: Stage,
+    state: LoginState,
     feed_session: FeedSession,
     /// Of the next message.
     next_number: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum LoginState {
     LoggingIn,
     Reading,
     Ended,
@@ -76,29 +76,29 @@ enum Stage {
 
 impl SoupReading {
     const fn new(request: &RewindRequest) -> Self {
-        Self { stage: Stage::LoggingIn, feed_session: request.feed_session, next_number: request.number }
+        Self { state: LoginState::LoggingIn, feed_session: request.feed_session, next_number: request.number }
     }
 
     /// Takes a packet. Whether it is the next message.
     #[inline]
     fn take(&mut self, packet: &ServerPacket<'_>) -> Result<bool, RewindError> {
-        match (packet, self.stage) {
-            (ServerPacket::Sequenced(_), Stage::Reading) => {
+        match (packet, self.state) {
+            (ServerPacket::Sequenced(_), LoginState::Reading) => {
                 self.next_number += 1;
                 return Ok(true);
             }
-            (ServerPacket::Debug(_), _) | (ServerPacket::Heartbeat, Stage::Reading) => {}
-            (ServerPacket::LoginAccepted { feed_session, sequence }, Stage::LoggingIn) => {
+            (ServerPacket::Debug(_), _) | (ServerPacket::Heartbeat, LoginState::Reading) => {}
+            (ServerPacket::LoginAccepted { feed_session, sequence }, LoginState::LoggingIn) => {
                 if (*feed_session, *sequence) != (self.feed_session, self.next_number) {
                     return Err(RewindError::Elsewhere { feed_session: *feed_session, number: *sequence });
                 }
-                self.stage = Stage::Reading;
+                self.state = LoginState::Reading;
             }
-            (ServerPacket::LoginRejected(reason), Stage::LoggingIn) => return Err(RewindError::Rejected(*reason)),
-            (ServerPacket::EndOfSession, Stage::Reading) => self.stage = Stage::Ended,
-            (_, Stage::LoggingIn) => return Err(RewindError::OutOfPlace("before the login was answered")),
-            (_, Stage::Reading) => return Err(RewindError::OutOfPlace("the login was answered already")),
-            (_, Stage::Ended) => return Err(RewindError::OutOfPlace("behind the end of the feed session")),
+            (ServerPacket::LoginRejected(reason), LoginState::LoggingIn) => return Err(RewindError::Rejected(*reason)),
+            (ServerPacket::EndOfSession, LoginState::Reading) => self.state = LoginState::Ended,
+            (_, LoginState::LoggingIn) => return Err(RewindError::OutOfPlace("before the login was answered")),
+            (_, LoginState::Reading) => return Err(RewindError::OutOfPlace("the login was answered already")),
+            (_, LoginState::Ended) => return Err(RewindError::OutOfPlace("behind the end of the feed session")),
         }
         Ok(false)
     }
@@ -174,13 +174,13 @@ impl Rewind {
     /// Whether the server has let it in.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
-        self.reading.stage != Stage::LoggingIn
+        self.reading.state != LoginState::LoggingIn
     }
 
     /// Whether the feed session has ended and all of it was handed out.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.reading.stage == Stage::Ended
+        self.reading.state == LoginState::Ended
     }
 
     /// When the server was last heard, ns.

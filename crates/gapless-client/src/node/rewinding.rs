@@ -3,7 +3,7 @@
 
 use super::feed_receiver::FeedReceiver;
 use super::rewind::{Rewind, RewindError, RewindRequest};
-use crate::feeds::Feed;
+use crate::feed_sessions::Feed;
 use gapless_wire::soup::Field;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::AsFd;

@@ -3,8 +3,8 @@
 
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
-use crate::late_reader::{LateRead, LateReader};
-use crate::ring_notes::{NoteWriter, Progress};
+use crate::node_progress::{Progress, ProgressWriter};
+use crate::replay_merge::{ReplayMerge, ReplayRead};
 use crate::stream_layout::StreamLayout;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_transport::TransportError;
@@ -42,8 +42,8 @@ impl Default for SharedMemoryOptions {
 pub struct SharedMemoryLink {
     options: SharedMemoryOptions,
     /// Where the stream is; `None` in its own process.
-    places: Option<Addresses<Place>>,
-    up: Option<Up>,
+    directories: Option<Addresses<StreamDirectory>>,
+    up: Option<SharedMemoryConnection>,
     answer: Vec<u8>,
     next_attempt_ns: u64,
     /// Added to that at the next attempt: there was no clock to ask.
@@ -54,13 +54,13 @@ pub struct SharedMemoryLink {
 }
 
 /// The directory of a stream.
-struct Place {
+struct StreamDirectory {
     layout: StreamLayout,
     /// Its socket as a member names it: from the root on.
     named: PathBuf,
 }
 
-impl Place {
+impl StreamDirectory {
     fn new(directory: &Path) -> Self {
         let layout = StreamLayout::new(directory);
         let socket = layout.socket();
@@ -69,15 +69,15 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StreamDirectory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.named.display().fmt(f)
     }
 }
 
-struct Up {
+struct SharedMemoryConnection {
     link: PublisherLink,
-    reader: LateReader,
+    reader: ReplayMerge,
     laps: u64,
     /// Ticks since the last frame was read.
     empty_looks: u32,
@@ -86,7 +86,7 @@ struct Up {
     /// Answers that were heard.
     answers: u64,
     silence: Silence,
-    notes: NoteWriter,
+    notes: ProgressWriter,
 }
 
 /// How long a sequencer that owes an answer has said nothing: it may stand still, and its socket does not tell.
@@ -108,8 +108,8 @@ impl Silence {
     }
 }
 
-impl Up {
-    fn new(link: PublisherLink, reader: LateReader) -> Self {
+impl SharedMemoryConnection {
+    fn new(link: PublisherLink, reader: ReplayMerge) -> Self {
         Self {
             link,
             reader,
@@ -118,7 +118,7 @@ impl Up {
             sent: 0,
             answers: 0,
             silence: Silence::default(),
-            notes: NoteWriter::default(),
+            notes: ProgressWriter::default(),
         }
     }
 }
@@ -144,15 +144,19 @@ impl SharedMemoryLink {
     /// If there is no directory.
     #[must_use]
     pub fn any(directories: &[impl AsRef<Path>], options: SharedMemoryOptions) -> Self {
-        let place = |directory: &dyn AsRef<Path>| Place::new(directory.as_ref());
-        let places = Addresses::new(directories.iter().map(|each| place(each)).collect());
-        Self::over(options, Some(places), None)
+        let directory = |directory: &dyn AsRef<Path>| StreamDirectory::new(directory.as_ref());
+        let directories = Addresses::new(directories.iter().map(|each| directory(each)).collect());
+        Self::over(options, Some(directories), None)
     }
 
-    const fn over(options: SharedMemoryOptions, places: Option<Addresses<Place>>, up: Option<Up>) -> Self {
+    const fn over(
+        options: SharedMemoryOptions,
+        directories: Option<Addresses<StreamDirectory>>,
+        up: Option<SharedMemoryConnection>,
+    ) -> Self {
         Self {
             options,
-            places,
+            directories,
             up,
             answer: Vec::new(),
             next_attempt_ns: 0,
@@ -165,18 +169,18 @@ impl SharedMemoryLink {
     /// The way to a stream of this process, over its `link` and a `reader` of its window and journal. When the stream stops,
     /// it is gone for good.
     #[must_use]
-    pub fn local(link: PublisherLink, reader: LateReader, options: SharedMemoryOptions) -> Self {
-        Self::over(options, None, Some(Up::new(link, reader)))
+    pub fn local(link: PublisherLink, reader: ReplayMerge, options: SharedMemoryOptions) -> Self {
+        Self::over(options, None, Some(SharedMemoryConnection::new(link, reader)))
     }
 
-    fn up(&mut self) -> Result<&mut Up, ClientError> {
+    fn up(&mut self) -> Result<&mut SharedMemoryConnection, ClientError> {
         if self.up.is_none() {
             return Err(ClientError::Disconnected { peer: self.peer() });
         }
         Ok(self.up.as_mut().expect("looked at above"))
     }
 
-    fn dial(&self, layout: &StreamLayout, seen: Seen) -> Result<Option<Up>, ClientError> {
+    fn dial(&self, layout: &StreamLayout, seen: Seen) -> Result<Option<SharedMemoryConnection>, ClientError> {
         let options = ConnectOptions {
             link: self.options.rings,
             identity: StreamIdentity::default(),
@@ -206,25 +210,25 @@ impl SharedMemoryLink {
         };
         let window = link.window.clone().expect("asked for, or the handshake has failed");
         let is_kept = Tier::from_value(link.welcome.tier).is_none_or(Tier::is_journaled);
-        let reader = LateReader::new(window, is_kept.then(|| layout.journal()), 1);
-        Ok(Some(Up::new(link, reader)))
+        let reader = ReplayMerge::new(window, is_kept.then(|| layout.journal()), 1);
+        Ok(Some(SharedMemoryConnection::new(link, reader)))
     }
 }
 
 impl SharedMemoryLink {
     fn has_others(&self) -> bool {
-        self.places.as_ref().is_some_and(|places| places.count() > 1)
+        self.directories.as_ref().is_some_and(|directories| directories.count() > 1)
     }
 
     /// Nobody is there, or nobody of use: the next one's turn.
     fn go_on(&mut self) {
-        if let Some(places) = self.places.as_mut().filter(|places| places.count() > 1) {
-            self.pause = places.failed(Instant::now());
+        if let Some(directories) = self.directories.as_mut().filter(|directories| directories.count() > 1) {
+            self.pause = directories.failed(Instant::now());
         }
     }
 }
 
-impl Up {
+impl SharedMemoryConnection {
     fn is_gone(&mut self) -> bool {
         self.empty_looks = 0;
         self.link.is_gone()
@@ -233,21 +237,21 @@ impl Up {
 
 impl NodeLink for SharedMemoryLink {
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
-        if let Some(places) = &self.places {
+        if let Some(directories) = &self.directories {
             self.next_attempt_ns = self.next_attempt_ns.max(now_ns * u64::from(!self.pause.is_zero()));
             self.next_attempt_ns += std::mem::take(&mut self.pause).as_nanos() as u64;
             if now_ns < self.next_attempt_ns {
                 return Ok(None);
             }
             self.next_attempt_ns = now_ns + if self.has_others() { 0 } else { ATTEMPT_INTERVAL_NS };
-            self.up = self.dial(&places.current().layout, seen)?;
+            self.up = self.dial(&directories.current().layout, seen)?;
             if self.up.is_none() {
                 self.go_on();
             }
         }
         let Some(up) = &mut self.up else {
             // In one process there is nothing to connect to again.
-            return if self.places.is_some() {
+            return if self.directories.is_some() {
                 Ok(None)
             } else {
                 Err(ClientError::Disconnected { peer: "this process".to_owned() })
@@ -330,11 +334,11 @@ impl NodeLink for SharedMemoryLink {
             return Ok(LinkRead::Lapped);
         }
         match up.reader.read()? {
-            LateRead::Frame(frame) => {
+            ReplayRead::Frame(frame) => {
                 up.empty_looks = 0;
                 Ok(LinkRead::Frame(frame))
             }
-            LateRead::Empty => Ok(LinkRead::Empty),
+            ReplayRead::Empty => Ok(LinkRead::Empty),
         }
     }
 
@@ -425,15 +429,18 @@ impl NodeLink for SharedMemoryLink {
     }
 
     fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {
-        let Some(places) = self.places.as_mut().filter(|places| places.count() > 1) else { return Ok(()) };
-        let peer = places.current().layout.socket().display().to_string();
-        self.pause = places.turned_away(leaders, Instant::now());
+        let Some(directories) = self.directories.as_mut().filter(|directories| directories.count() > 1) else {
+            return Ok(());
+        };
+        let peer = directories.current().layout.socket().display().to_string();
+        self.pause = directories.turned_away(leaders, Instant::now());
         self.up = None;
         Err(ClientError::Disconnected { peer })
     }
 
     fn peer(&self) -> String {
-        let here = |places: &Addresses<Place>| places.current().layout.socket().display().to_string();
-        self.places.as_ref().map_or_else(|| "this process".to_owned(), here)
+        let here =
+            |directories: &Addresses<StreamDirectory>| directories.current().layout.socket().display().to_string();
+        self.directories.as_ref().map_or_else(|| "this process".to_owned(), here)
     }
 }

@@ -6,8 +6,8 @@ use super::feed_receiver::check;
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use super::rewind::{Rewind, RewindError, RewindRequest};
 use crate::ClientError;
-use crate::feeds::Feed;
-use crate::ring_notes::Progress;
+use crate::feed_sessions::Feed;
+use crate::node_progress::Progress;
 use gapless_log::StreamIdentity;
 use gapless_transport::TransportError;
 use gapless_transport::network::TcpConnection;
@@ -51,7 +51,7 @@ impl TcpOptions {
 /// The way of a node over TCP.
 pub struct TcpLink {
     options: TcpOptions,
-    stage: Stage,
+    state: TcpLinkState,
     next_attempt_ns: u64,
     progress: Option<Progress>,
     now_ns: u64,
@@ -61,21 +61,21 @@ pub struct TcpLink {
     not_held: Option<u64>,
 }
 
-enum Stage {
+enum TcpLinkState {
     Down,
     /// A hello is on its way.
-    Calling(Calling),
-    Up(Box<Up>),
+    Connecting(PendingConnection),
+    Up(Box<StreamConnection>),
 }
 
-struct Calling {
+struct PendingConnection {
     connection: TcpConnection,
     nonce: u64,
     start: Start,
     since_ns: u64,
 }
 
-struct Up {
+struct StreamConnection {
     /// To the command port.
     connection: TcpConnection,
     key: u64,
@@ -114,7 +114,7 @@ impl TcpLink {
     pub const fn new(options: TcpOptions) -> Self {
         Self {
             options,
-            stage: Stage::Down,
+            state: TcpLinkState::Down,
             next_attempt_ns: 0,
             progress: None,
             now_ns: 0,
@@ -123,15 +123,15 @@ impl TcpLink {
         }
     }
 
-    fn call(&mut self, start: Start, seen: Seen, now_ns: u64) {
+    fn dial(&mut self, start: Start, seen: Seen, now_ns: u64) {
         self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
-        self.stage = Stage::Down;
+        self.state = TcpLinkState::Down;
         let Ok(mut connection) = TcpConnection::connect(self.options.command, COMMAND_BYTES, COMMAND_BYTES) else {
             return;
         };
         let nonce = random_token() as u64 | 1;
         say(&mut connection, 0, Body::Hello(self.hello(nonce, start.wire_position(), seen)));
-        self.stage = Stage::Calling(Calling { connection, nonce, start, since_ns: now_ns });
+        self.state = TcpLinkState::Connecting(PendingConnection { connection, nonce, start, since_ns: now_ns });
     }
 
     fn hello(&self, nonce: u64, position: u64, seen: Seen) -> Hello {
@@ -159,7 +159,7 @@ impl TcpLink {
     #[cold]
     fn gone(&mut self, why: &dyn std::fmt::Display) -> ClientError {
         tracing::debug!(peer = %self.options.command, %why, "the connection to the sequencer is given up");
-        self.stage = Stage::Down;
+        self.state = TcpLinkState::Down;
         self.packet.clear();
         ClientError::Disconnected { peer: self.peer() }
     }
@@ -168,7 +168,7 @@ impl TcpLink {
     /// a new connection tells that better; so it is asked twice.
     #[cold]
     fn not_held(&mut self) -> ClientError {
-        let Stage::Up(up) = &self.stage else { return self.gone(&"it is down") };
+        let TcpLinkState::Up(up) = &self.state else { return self.gone(&"it is down") };
         let sequence = up.next;
         if self.not_held.replace(sequence) == Some(sequence) {
             return ClientError::Lapped { sequence, reason: "the rewind port does not have it".to_owned() };
@@ -176,11 +176,11 @@ impl TcpLink {
         self.gone(&"the rewind port does not have what is due")
     }
 
-    fn welcomed(&mut self, calling: Calling, key: u64, welcome: &Welcome, now_ns: u64) -> Connected {
-        let mut up = Up {
-            connection: calling.connection,
+    fn welcomed(&mut self, pending: PendingConnection, key: u64, welcome: &Welcome, now_ns: u64) -> Connected {
+        let mut up = StreamConnection {
+            connection: pending.connection,
             key,
-            nonce: calling.nonce,
+            nonce: pending.nonce,
             feed: None,
             rewind: None,
             next: welcome.position,
@@ -192,7 +192,7 @@ impl TcpLink {
             looks: 0,
         };
         up.found(welcome);
-        self.stage = Stage::Up(Box::new(up));
+        self.state = TcpLinkState::Up(Box::new(up));
         Connected {
             identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
             frame_length_max: welcome.frame_length_max as usize,
@@ -205,7 +205,7 @@ impl TcpLink {
 
     /// Puts the packet that is complete into the connection's buffer. Whether there was room.
     fn finish_packet(&mut self) -> Result<bool, ClientError> {
-        let Stage::Up(up) = &mut self.stage else { return Err(self.gone(&"it is down")) };
+        let TcpLinkState::Up(up) = &mut self.state else { return Err(self.gone(&"it is down")) };
         if self.packet.is_empty() {
             return Ok(true);
         }
@@ -224,7 +224,7 @@ impl TcpLink {
 
     /// Opens the way down where it is known where the stream goes on; else asks.
     fn go_on(&mut self, now_ns: u64) -> Result<(), ClientError> {
-        let Stage::Up(up) = &self.stage else { return Ok(()) };
+        let TcpLinkState::Up(up) = &self.state else { return Ok(()) };
         let is_due = now_ns.saturating_sub(up.asked_feed_ns) >= ASK_INTERVAL_NS;
         let (nonce, next) = (up.nonce, up.next);
         match up.feed {
@@ -232,14 +232,14 @@ impl TcpLink {
                 let request = self.request(&feed, next);
                 let opened = Rewind::open(self.options.rewind, &request, now_ns);
                 let rewind = opened.map_err(|error| self.gone(&error))?;
-                if let Stage::Up(up) = &mut self.stage {
+                if let TcpLinkState::Up(up) = &mut self.state {
                     up.rewind = Some(rewind);
                 }
             }
             None if is_due => {
                 // It was let in with what it had seen.
                 let hello = self.hello(nonce, next, Seen::default());
-                if let Stage::Up(up) = &mut self.stage {
+                if let TcpLinkState::Up(up) = &mut self.state {
                     up.asked_feed_ns = now_ns;
                     say(&mut up.connection, 0, Body::Hello(hello));
                 }
@@ -263,7 +263,7 @@ fn whole_packet(connection: &TcpConnection) -> Result<Option<usize>, upstream::U
     Ok(length.filter(|length| *length <= connection.incoming().len()))
 }
 
-impl Up {
+impl StreamConnection {
     /// The sequencer has said where the stream goes on.
     fn found(&mut self, welcome: &Welcome) {
         if self.rewind.is_none() {
@@ -302,7 +302,7 @@ impl Up {
         Ok(false)
     }
 
-    /// The frame that [`Up::advance`] went to.
+    /// The frame that [`StreamConnection::advance`] went to.
     #[inline]
     fn frame(&self) -> Option<Frame<'_>> {
         let message = self.rewind.as_ref()?.message();
@@ -348,22 +348,24 @@ fn each_answer(frames: &[u8], take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize,
 impl NodeLink for TcpLink {
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
         self.now_ns = now_ns;
-        let is_asked = matches!(&self.stage, Stage::Calling(calling) if calling.start == start);
+        let is_asked = matches!(&self.state, TcpLinkState::Connecting(pending) if pending.start == start);
         if !is_asked {
             if now_ns >= self.next_attempt_ns {
-                self.call(start, seen, now_ns);
+                self.dial(start, seen, now_ns);
             }
             return Ok(None);
         }
-        let Stage::Calling(mut calling) = std::mem::replace(&mut self.stage, Stage::Down) else { return Ok(None) };
-        let connection = &mut calling.connection;
+        let TcpLinkState::Connecting(mut pending) = std::mem::replace(&mut self.state, TcpLinkState::Down) else {
+            return Ok(None);
+        };
+        let connection = &mut pending.connection;
         let is_broken = connection.send().is_err() || matches!(connection.receive(), Ok(Received::End) | Err(_));
-        let is_late = now_ns.saturating_sub(calling.since_ns) > self.options.silence_ns_max;
+        let is_late = now_ns.saturating_sub(pending.since_ns) > self.options.silence_ns_max;
         let length = whole_packet(connection).ok().flatten();
         let Some(length) = length else {
             // Down again, unless there is hope.
             if !is_broken && !is_late {
-                self.stage = Stage::Calling(calling);
+                self.state = TcpLinkState::Connecting(pending);
             }
             return Ok(None);
         };
@@ -371,9 +373,9 @@ impl NodeLink for TcpLink {
             return Ok(None);
         };
         match body {
-            Body::Welcome(welcome) if welcome.nonce == calling.nonce => {
-                calling.connection.consume(length);
-                let connected = self.welcomed(calling, key, &welcome, now_ns);
+            Body::Welcome(welcome) if welcome.nonce == pending.nonce => {
+                pending.connection.consume(length);
+                let connected = self.welcomed(pending, key, &welcome, now_ns);
                 self.go_on(now_ns).map(|()| Some(connected)).or(Ok(None))
             }
             Body::Refusal { reason: RefusalReason::Unavailable, .. } => {
@@ -410,7 +412,7 @@ impl NodeLink for TcpLink {
     #[inline]
     fn flush(&mut self) -> Result<(), ClientError> {
         self.finish_packet()?;
-        let Stage::Up(up) = &mut self.stage else { return Ok(()) };
+        let TcpLinkState::Up(up) = &mut self.state else { return Ok(()) };
         match up.connection.send() {
             Ok(_) => Ok(()),
             Err(error) => Err(self.gone(&error)),
@@ -420,7 +422,7 @@ impl NodeLink for TcpLink {
     #[inline]
     fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
         let now_ns = self.now_ns;
-        let Stage::Up(up) = &mut self.stage else { return Ok(0) };
+        let TcpLinkState::Up(up) = &mut self.state else { return Ok(0) };
         up.looks = up.looks.wrapping_add(1);
         if !up.looks.is_multiple_of(LOOKS_PER_COMMAND) {
             return Ok(0);
@@ -437,22 +439,22 @@ impl NodeLink for TcpLink {
     #[inline]
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
         self.now_ns = now_ns;
-        let Stage::Up(up) = &mut self.stage else { return Ok(LinkRead::Empty) };
+        let TcpLinkState::Up(up) = &mut self.state else { return Ok(LinkRead::Empty) };
         match up.advance(now_ns) {
             Ok(true) => {}
             Ok(false) => return Ok(LinkRead::Empty),
             Err(RewindError::Rejected(RejectReason::SessionNotAvailable)) => return Err(self.not_held()),
             Err(error) => return Err(self.gone(&error)),
         }
-        Ok(match &self.stage {
-            Stage::Up(up) => up.frame().map_or(LinkRead::Empty, LinkRead::Frame),
+        Ok(match &self.state {
+            TcpLinkState::Up(up) => up.frame().map_or(LinkRead::Empty, LinkRead::Frame),
             _ => LinkRead::Empty,
         })
     }
 
     fn released_sequence(&self) -> u64 {
-        match &self.stage {
-            Stage::Up(up) => up.released_sequence.max(up.next - 1),
+        match &self.state {
+            TcpLinkState::Up(up) => up.released_sequence.max(up.next - 1),
             _ => 0,
         }
     }
@@ -473,7 +475,7 @@ impl NodeLink for TcpLink {
     #[inline]
     fn tick(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let silence_ns_max = self.options.silence_ns_max;
-        let Stage::Up(up) = &mut self.stage else { return Err(self.gone(&"it is down")) };
+        let TcpLinkState::Up(up) = &mut self.state else { return Err(self.gone(&"it is down")) };
         if now_ns.saturating_sub(up.heard_ns) > silence_ns_max {
             return Err(self.gone(&"the sequencer has fallen silent"));
         }
@@ -504,18 +506,18 @@ impl NodeLink for TcpLink {
         let interest = |is_sending| if is_sending { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut fds = Vec::with_capacity(2);
         let mut timeout = timeout.min(WAIT_MAX);
-        match &self.stage {
-            Stage::Down => {
+        match &self.state {
+            TcpLinkState::Down => {
                 std::thread::sleep(timeout.min(Duration::from_nanos(ATTEMPT_INTERVAL_NS)));
                 return Ok(());
             }
-            Stage::Calling(calling) => {
+            TcpLinkState::Connecting(pending) => {
                 fds.push(PollFd::from_borrowed_fd(
-                    calling.connection.as_fd(),
-                    interest(calling.connection.unsent() > 0),
+                    pending.connection.as_fd(),
+                    interest(pending.connection.unsent() > 0),
                 ));
             }
-            Stage::Up(up) => {
+            TcpLinkState::Up(up) => {
                 fds.push(PollFd::from_borrowed_fd(up.connection.as_fd(), interest(up.connection.unsent() > 0)));
                 match &up.rewind {
                     Some(rewind) => fds.push(PollFd::from_borrowed_fd(rewind.as_fd(), interest(rewind.is_sending()))),
@@ -528,7 +530,7 @@ impl NodeLink for TcpLink {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(TransportError::system("waiting for the stream")(errno).into()),
         }
-        if let Stage::Up(up) = &mut self.stage {
+        if let TcpLinkState::Up(up) = &mut self.state {
             // Whatever it was, the next poll looks at both.
             up.looks = LOOKS_PER_COMMAND - 1;
         }

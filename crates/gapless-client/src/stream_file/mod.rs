@@ -12,7 +12,7 @@
 //! | `units` | sizes and durations as people write them |
 //!
 //! A key that the file does not have is `None` where the sequencer alone needs it: the defaults are those of its options.
-//! Those of nodes are [`DatagramOptions`]' and [`NodeOptions`]'. `docs/guides/stream.toml` shows every key. Reading needs
+//! Those of nodes are [`DatagramOptions`]' and [`StreamNodeOptions`]'. `docs/guides/stream.toml` shows every key. Reading needs
 //! the feature `toml`.
 //!
 //! ```
@@ -43,8 +43,8 @@ mod units;
 
 use crate::ClientError;
 use crate::node::{
-    AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
-    Start, TcpLink, TcpOptions,
+    AnyLink, DatagramLink, DatagramOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start,
+    StreamNodeOptions, TcpLink, TcpOptions,
 };
 use crate::throttle::Throttle;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
@@ -188,7 +188,7 @@ impl StreamConfig {
     /// What an empty file says.
     fn unnamed() -> Self {
         let datagrams = DatagramOptions::new(UNSPECIFIED, UNSPECIFIED);
-        let node = NodeOptions::default();
+        let node = StreamNodeOptions::default();
         let node = NodeSettings {
             start: node.start,
             publisher: node.publisher.unwrap_or_default(),
@@ -225,16 +225,16 @@ impl StreamConfig {
 
     /// How a node that publishes is run: under `token`, or a random one.
     #[must_use]
-    pub fn node_options(&self, token: Option<u128>) -> NodeOptions {
+    pub fn node_options(&self, token: Option<u128>) -> StreamNodeOptions {
         let token = token.unwrap_or_else(random_token);
         let publisher = Some(PublisherOptions { token, ..self.node.publisher });
-        NodeOptions { start: self.node.start, publisher, ..NodeOptions::default() }
+        StreamNodeOptions { start: self.node.start, publisher, ..StreamNodeOptions::default() }
     }
 
     /// How a node that only reads is run.
     #[must_use]
-    pub fn reading_options(&self) -> NodeOptions {
-        NodeOptions::reading(self.node.start)
+    pub fn reading_options(&self) -> StreamNodeOptions {
+        StreamNodeOptions::reading(self.node.start)
     }
 
     /// A new way for one node to the sequencer.

@@ -8,7 +8,7 @@
 
 use crate::processes::load::{Load, TYPE, payload};
 use crate::processes::{Cluster, PATIENCE, Plan, THREE, WITNESS, clock, streams};
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_stream::stream_time::FAR_SLEW_PPM;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
@@ -50,7 +50,7 @@ struct Watch {
 impl Watch {
     fn begin(cluster: &Cluster) -> Self {
         let link = SharedMemoryLink::any(&cluster.directories(), SharedMemoryOptions::default());
-        let node = StreamNode::new(link, NodeOptions::with_token(u128::from(OWNER)));
+        let node = StreamNode::new(link, StreamNodeOptions::with_token(u128::from(OWNER)));
         let mut watch = Self { node, number: 0, begun: None };
         watch.begun = Some(watch.now());
         watch

@@ -5,7 +5,7 @@
 use crate::cluster::{Cluster, PATIENCE};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_journal::{FilePoint, JournalReader};
@@ -67,7 +67,7 @@ impl Agent for Reader {
 fn publish(cluster: &Cluster, numbers: Range<u64>, length: usize, window_messages: u32) {
     let link = cluster.leading().stream().local_link(SharedMemoryOptions::default()).unwrap();
     let publisher = PublisherOptions { window_messages, ..PublisherOptions::default() };
-    let options = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
+    let options = StreamNodeOptions { start: Start::Live, publisher: Some(publisher), ..StreamNodeOptions::default() };
     let mut node = StreamNode::new(link, options);
     node.wait_open(PATIENCE).unwrap();
     let (mut came, count) = (0, numbers.end - numbers.start);

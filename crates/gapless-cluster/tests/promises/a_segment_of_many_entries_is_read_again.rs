@@ -4,7 +4,7 @@
 
 use gapless_agent::Now;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_wire::Encoding;
@@ -53,8 +53,11 @@ fn a_segment_of_many_entries_is_read_again() {
     let mut turned = Turned::start(&config, 1);
 
     let link = turned.member.stream().local_link(SharedMemoryOptions::default()).unwrap();
-    let options =
-        NodeOptions { start: Start::Live, publisher: Some(PublisherOptions::default()), ..NodeOptions::default() };
+    let options = StreamNodeOptions {
+        start: Start::Live,
+        publisher: Some(PublisherOptions::default()),
+        ..StreamNodeOptions::default()
+    };
     let mut node = StreamNode::new(link, options);
     let (mut sent, mut came) = (0, 0);
     let begun = Instant::now();

@@ -9,8 +9,8 @@
 use crate::cluster::free_port;
 use gapless_agent::Now;
 use gapless_client::client::MessageType;
-use gapless_client::late_reader::LateRead;
-use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_client::replay_merge::ReplayRead;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
@@ -119,8 +119,11 @@ impl Turned {
     fn publish_singly(&mut self, count: u64, length: usize) {
         let leader = self.until("a leader", |turned| turned.leader());
         let link = self.members[&leader].stream().local_link(SharedMemoryOptions::default()).unwrap();
-        let options =
-            NodeOptions { start: Start::Live, publisher: Some(PublisherOptions::default()), ..NodeOptions::default() };
+        let options = StreamNodeOptions {
+            start: Start::Live,
+            publisher: Some(PublisherOptions::default()),
+            ..StreamNodeOptions::default()
+        };
         let mut node = StreamNode::new(link, options);
         let (mut sent, mut came) = (0, 0);
         let payload = vec![7; length];
@@ -143,7 +146,7 @@ impl Turned {
         let end = stream.released_sequence();
         let (mut reader, mut count, mut bytes) = (stream.reader(1), 0, Vec::new());
         while reader.sequence() <= end {
-            if let LateRead::Frame(frame) = reader.read().unwrap()
+            if let ReplayRead::Frame(frame) = reader.read().unwrap()
                 && frame.kind() == Kind::Event
             {
                 count += 1;

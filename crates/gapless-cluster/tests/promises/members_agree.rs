@@ -4,8 +4,8 @@
 
 use crate::cluster::turn;
 use gapless_client::client::MessageType;
-use gapless_client::late_reader::LateRead;
-use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_client::replay_merge::ReplayRead;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
@@ -109,7 +109,8 @@ impl Cluster {
     fn publish_in(&self, window_messages: u32, member: usize, texts: impl Iterator<Item = String>) {
         let link = self.get(member).stream().local_link(SharedMemoryOptions::default()).unwrap();
         let publisher = PublisherOptions { window_messages, ..PublisherOptions::default() };
-        let options = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
+        let options =
+            StreamNodeOptions { start: Start::Live, publisher: Some(publisher), ..StreamNodeOptions::default() };
         let mut node = StreamNode::new(link, options);
         node.wait_open(PATIENCE).unwrap();
         let (mut sent, mut came) = (0, 0);
@@ -144,7 +145,7 @@ impl Cluster {
             let mut found = Vec::new();
             while reader.sequence() <= end {
                 match reader.read().unwrap() {
-                    LateRead::Frame(frame) if frame.kind() == Kind::Event => {
+                    ReplayRead::Frame(frame) if frame.kind() == Kind::Event => {
                         let text = String::from_utf8(frame.payload().to_vec()).unwrap();
                         found.push((frame.sequence(), frame.term(), text));
                     }

@@ -4,7 +4,7 @@
 
 use crate::following_member::Follower;
 use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, ClientError, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions};
@@ -195,7 +195,7 @@ fn a_node_goes_on_with_the_next_leader() {
     let identity = first.identity();
     let follower = Follower::start(&socket("b"), identity, Some(&socket("a").display().to_string()));
     let link = SharedMemoryLink::any(&["b", "a"].map(place), SharedMemoryOptions::default());
-    let mut node = StreamNode::new(link, NodeOptions::with_token(3));
+    let mut node = StreamNode::new(link, StreamNodeOptions::with_token(3));
     let mut seen = Vec::new();
     let mut publish = |node: &mut StreamNode<SharedMemoryLink>, numbers: std::ops::Range<u8>| {
         let goal = usize::from(numbers.end);
@@ -242,7 +242,7 @@ fn who_knows_one_member_waits_until_it_leads() {
     let identity = StreamIdentity { stream_id: 4, incarnation: 2 };
     let member = Follower::start(&socket, identity, None);
     let link = SharedMemoryLink::new(root.path(), SharedMemoryOptions::default());
-    let mut node = StreamNode::new(link, NodeOptions::with_token(3));
+    let mut node = StreamNode::new(link, StreamNodeOptions::with_token(3));
     let waited = node.wait_open(Duration::from_millis(300));
     assert!(matches!(waited, Err(ClientError::TimedOut { .. })), "{waited:?}");
     assert!(member.turned_away() > 0);

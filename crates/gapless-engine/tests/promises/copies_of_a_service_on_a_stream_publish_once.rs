@@ -5,7 +5,7 @@
 
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_engine::context::Context;
 use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOptions};
 use gapless_schema::{EncodeError, Encoding};
@@ -113,7 +113,7 @@ struct World {
 
 impl World {
     fn new(place: &Path) -> Self {
-        let mut node = StreamNode::new(link(place), NodeOptions::default());
+        let mut node = StreamNode::new(link(place), StreamNodeOptions::default());
         node.wait_open(PATIENCE).unwrap();
         // From the beginning: what a test looks at is the whole stream.
         Self { node, totals: Vec::new(), longs: Vec::new(), rang: 0, sent: 0, sum: Vec::new() }

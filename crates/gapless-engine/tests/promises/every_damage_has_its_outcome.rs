@@ -7,7 +7,7 @@ use crate::damages::{
     DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
 };
 use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::node::{NodeOptions, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::{
     Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, directory_consistency, output_record,
@@ -192,7 +192,7 @@ impl Subject {
             Self::Stream => {
                 let stream = EventStream::start(&Self::stream_options(directory, tier)).unwrap();
                 let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-                let mut node = StreamNode::new(link, NodeOptions::with_token(TOKEN));
+                let mut node = StreamNode::new(link, StreamNodeOptions::with_token(TOKEN));
                 node.wait_open(PATIENCE).unwrap();
                 for (at, count) in COUNTS.iter().enumerate() {
                     let (mut sent, mut came) = (0, 0);

@@ -9,7 +9,7 @@ use crate::damages::{DAMAGES, Damage, PATIENCE, copy, files, is_held_against_gui
 use gapless_agent::Now;
 use gapless_client::Incoming;
 use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::late_reader::LateRead;
+use gapless_client::replay_merge::ReplayRead;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
@@ -316,7 +316,7 @@ impl Cluster {
         let mut bytes = Vec::new();
         while reader.sequence() <= last {
             match reader.read().unwrap() {
-                LateRead::Frame(frame) => bytes.extend_from_slice(frame.bytes()),
+                ReplayRead::Frame(frame) => bytes.extend_from_slice(frame.bytes()),
                 _ => assert!(self.begun.elapsed() < PATIENCE, "frames up to {last} are not there"),
             }
         }

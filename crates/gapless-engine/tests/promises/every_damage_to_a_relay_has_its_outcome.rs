@@ -7,8 +7,8 @@ use crate::damages::{
     DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
 };
 use gapless_client::client::MessageType;
-use gapless_client::late_reader::LateRead;
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_client::replay_merge::ReplayRead;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::{JournalReader, descriptor as d};
@@ -195,7 +195,7 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     let stream = EventStream::start(&options(upstream, tier)).unwrap();
     let relay = relay(beside, upstream, (tier, Some(6 * SEGMENT_LENGTH))).unwrap();
     let link = SharedMemoryLink::new(upstream, SharedMemoryOptions::default());
-    let mut publisher = StreamNode::new(link, NodeOptions::default());
+    let mut publisher = StreamNode::new(link, StreamNodeOptions::default());
     publisher.wait_open(PATIENCE).unwrap();
     publish(&mut publisher, 100);
     settle(&stream, &relay);
@@ -359,7 +359,7 @@ impl Trials {
             let mut reader = stream.reader(last - 5);
             let mut bytes = Vec::new();
             while reader.sequence() <= last {
-                if let LateRead::Frame(frame) = reader.read().unwrap() {
+                if let ReplayRead::Frame(frame) = reader.read().unwrap() {
                     bytes.extend_from_slice(frame.bytes());
                 }
             }

@@ -23,8 +23,8 @@ use crate::syncer::SyncThread;
 use gapless_agent::{AgentGroup, Clock, Counters, Now, Pauses, ThreadGroup, ThreadPlan, Waker};
 use gapless_client::ClientError;
 use gapless_client::client::{Client, ClientOptions};
-use gapless_client::late_reader::LateReader;
 use gapless_client::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Start};
+use gapless_client::replay_merge::ReplayMerge;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DirectoryLock, RecoveryReport};
 use gapless_log::{StreamIdentity, Window};
@@ -172,10 +172,10 @@ impl EventStream {
 
     /// A reader inside this process, from `sequence` on.
     #[must_use]
-    pub fn reader(&self, sequence: u64) -> LateReader {
+    pub fn reader(&self, sequence: u64) -> ReplayMerge {
         let is_kept = self.tier != Tier::Memory;
         let journal = self.layout.as_ref().filter(|_| is_kept).map(StreamLayout::journal);
-        LateReader::new(self.window.clone(), journal, sequence)
+        ReplayMerge::new(self.window.clone(), journal, sequence)
     }
 
     /// What the start found.

@@ -12,7 +12,7 @@ use crate::relay::limits::RelayLimits;
 use crate::relay::{Relay, RelayCounters, RelayLinks};
 use gapless_agent::Clock;
 use gapless_client::ClientError;
-use gapless_client::feeds::{Feeds, SharedFeeds};
+use gapless_client::feed_sessions::{Feeds, SharedFeeds};
 use gapless_client::node::link::Connected;
 use gapless_client::node::{NodeLink, Start};
 use gapless_client::stream_layout::StreamLayout;

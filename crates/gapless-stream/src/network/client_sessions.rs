@@ -5,7 +5,7 @@ use crate::acceptor::Acceptor;
 use crate::history_check::HistoryCheck;
 pub use crate::node_status::{NodeStatus, Reported, SharedStatus};
 use gapless_agent::{Counter, Counters};
-use gapless_client::feeds::{Feed, SharedFeeds};
+use gapless_client::feed_sessions::{Feed, SharedFeeds};
 use gapless_log::{LogError, StreamIdentity, Window};
 use gapless_transport::credentials::Credentials;
 use gapless_transport::link::{ConnectionId, RingSizes};

@@ -8,8 +8,8 @@ use crate::StreamError;
 use crate::acceptor::Acceptor;
 use crate::history_check::HistoryCheck;
 use gapless_agent::{Agent, Counters};
-use gapless_client::feeds::SharedFeeds;
-use gapless_client::late_reader::LateReader;
+use gapless_client::feed_sessions::SharedFeeds;
+use gapless_client::replay_merge::ReplayMerge;
 use gapless_journal::JournalReader;
 use gapless_log::{GatingCursor, Window};
 use gapless_transport::mailbox::Mailbox;
@@ -136,9 +136,9 @@ impl Served<'_> {
         StreamFacts { window, history, feeds, first_retained: Box::new(first_retained) }
     }
 
-    pub fn reader(&self) -> Box<dyn Fn(u64) -> LateReader + Send> {
+    pub fn reader(&self) -> Box<dyn Fn(u64) -> ReplayMerge + Send> {
         let (window, journal) = (self.window.clone(), self.journal.clone());
-        Box::new(move |sequence| LateReader::new(window.clone(), journal.clone(), sequence))
+        Box::new(move |sequence| ReplayMerge::new(window.clone(), journal.clone(), sequence))
     }
 }
 

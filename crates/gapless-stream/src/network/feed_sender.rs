@@ -4,7 +4,7 @@
 use crate::StreamError;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
-use gapless_client::feeds::{Feed, Feeds};
+use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::GatingCursor;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::network::datagrams::{Datagrams, Peer};

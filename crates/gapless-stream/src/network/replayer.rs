@@ -4,8 +4,8 @@
 use crate::StreamError;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_client::ClientError;
-use gapless_client::feeds::SharedFeeds;
-use gapless_client::late_reader::{LateRead, LateReader};
+use gapless_client::feed_sessions::SharedFeeds;
+use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_transport::network::datagrams::{Datagrams, Peer};
 use gapless_wire::mold::{PacketWriter, Request};
 use rustix::fd::BorrowedFd;
@@ -38,8 +38,8 @@ impl ReplayerCounters {
 pub struct Replayer<S> {
     socket: S,
     /// Readers that were used last, the last one first: requests of one node follow each other.
-    readers: Vec<LateReader>,
-    make_reader: Box<dyn Fn(u64) -> LateReader + Send>,
+    readers: Vec<ReplayMerge>,
+    make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
     feeds: SharedFeeds,
     counters: ReplayerCounters,
     requests: Vec<(Peer, Request)>,
@@ -60,7 +60,7 @@ impl<S: Datagrams> Replayer<S> {
     #[must_use]
     pub fn new(
         socket: S,
-        make_reader: Box<dyn Fn(u64) -> LateReader + Send>,
+        make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
         feeds: SharedFeeds,
         packet_length_max: usize,
         counters: ReplayerCounters,
@@ -96,16 +96,16 @@ impl<S: Datagrams> Replayer<S> {
                 break Ok(());
             }
             match reader.read() {
-                Ok(LateRead::Frame(frame)) if writer.push(frame.bytes()) => count += 1,
+                Ok(ReplayRead::Frame(frame)) if writer.push(frame.bytes()) => count += 1,
                 // It begins the next packet.
-                Ok(LateRead::Frame(frame)) => {
+                Ok(ReplayRead::Frame(frame)) => {
                     let length = frame.length();
                     reader.step_back(length);
                     break Ok(());
                 }
                 // Crossing over between window and journal looks empty once.
-                Ok(LateRead::Empty) if first + u64::from(count) <= released_sequence => {}
-                Ok(LateRead::Empty) | Err(ClientError::Lapped { .. }) => break Ok(()),
+                Ok(ReplayRead::Empty) if first + u64::from(count) <= released_sequence => {}
+                Ok(ReplayRead::Empty) | Err(ClientError::Lapped { .. }) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };

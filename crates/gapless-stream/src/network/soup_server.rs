@@ -7,8 +7,8 @@ use super::client_sessions::ClientSessionOptions;
 use crate::StreamError;
 use client::{Ending, SoupClient, Told};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
-use gapless_client::feeds::SharedFeeds;
-use gapless_client::late_reader::LateReader;
+use gapless_client::feed_sessions::SharedFeeds;
+use gapless_client::replay_merge::ReplayMerge;
 use gapless_log::Window;
 use gapless_transport::network::tcp::TcpConnection;
 use gapless_transport::network::tcp_server::TcpServer;
@@ -83,7 +83,7 @@ pub struct SoupSource {
     /// Its feed sessions.
     pub feeds: SharedFeeds,
     /// Makes a reader that begins at a sequence.
-    pub make_reader: Box<dyn Fn(u64) -> LateReader + Send>,
+    pub make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
     /// A connection that publishes nothing: by it the agent is woken for what is new in the window.
     pub news: PublisherLink,
     /// The stream ends with this process: who has everything is told so when it stops.

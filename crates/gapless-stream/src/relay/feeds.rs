@@ -11,7 +11,7 @@
 //! stream tells is an older copy, and counts as little as a damaged one. A version before wrote no first line.
 
 use crate::StreamError;
-use gapless_client::feeds::{Feed, Feeds};
+use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::feed_session::FeedSession;

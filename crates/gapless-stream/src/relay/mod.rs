@@ -22,7 +22,7 @@ use crate::messages::PublisherEvent;
 use feeds::KeptFeeds;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_client::ClientError;
-use gapless_client::feeds::SharedFeeds;
+use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::node::NodeLink;
 use gapless_client::node::link::{LinkRead, Start};
 use gapless_client::throttle::{Throttle, TokenBucket};

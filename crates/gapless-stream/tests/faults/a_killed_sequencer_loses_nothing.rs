@@ -11,7 +11,8 @@
 use gapless_agent::fault::{CRASH_POINTS, STREAM_CRASH_POINTS};
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
+    DatagramLink, DatagramOptions, NodeEvent, NodeLink, SharedMemoryLink, SharedMemoryOptions, StreamNode,
+    StreamNodeOptions,
 };
 use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
@@ -100,7 +101,7 @@ fn sequence(directory: &Path, tier: &str, command: SocketAddr, request: SocketAd
 /// A node that is killed.
 fn publish_for_ever(directory: &Path, token: u128) -> ! {
     let link = SharedMemoryLink::new(directory, SharedMemoryOptions::default());
-    let mut node = StreamNode::new(link, NodeOptions::with_token(token));
+    let mut node = StreamNode::new(link, StreamNodeOptions::with_token(token));
     node.wait_open(PATIENCE).unwrap();
     println!("running");
     loop {
@@ -174,7 +175,7 @@ impl Deployment {
 
     /// A node over UDP that only opens a session.
     fn visitor(&self) -> StreamNode<Box<dyn NodeLink>> {
-        StreamNode::new(self.udp(), NodeOptions::default())
+        StreamNode::new(self.udp(), StreamNodeOptions::default())
     }
 
     fn udp(&self) -> Box<dyn NodeLink> {
@@ -201,7 +202,7 @@ struct Node {
 
 impl Node {
     fn new(owner: u64, link: Box<dyn NodeLink>) -> Self {
-        let node = StreamNode::new(link, NodeOptions::with_token(u128::from(owner)));
+        let node = StreamNode::new(link, StreamNodeOptions::with_token(u128::from(owner)));
         Self { owner, node, sent: 0, own: 0, met: Vec::new() }
     }
 

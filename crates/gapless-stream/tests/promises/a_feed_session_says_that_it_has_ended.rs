@@ -4,7 +4,8 @@
 use crate::raw_soup::{Client, login};
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    DatagramLink, DatagramOptions, NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+    DatagramLink, DatagramOptions, NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+    StreamNodeOptions,
 };
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
@@ -113,7 +114,7 @@ fn options(directory: Option<&std::path::Path>) -> (EventStreamOptions, PacketNe
 
 fn node(stream: &EventStream) -> StreamNode<SharedMemoryLink> {
     let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-    let mut node = StreamNode::new(link, NodeOptions::default());
+    let mut node = StreamNode::new(link, StreamNodeOptions::default());
     node.wait_open(PATIENCE).unwrap();
     node
 }
@@ -138,7 +139,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
     let datagrams = DatagramOptions::new(network.command, network.request);
     let link =
         DatagramLink::open(&network.groups, &Interface::Address(LOOPBACK), Segmentation::Auto, datagrams).unwrap();
-    let mut ours = StreamNode::new(link, NodeOptions::reading(Start::First));
+    let mut ours = StreamNode::new(link, StreamNodeOptions::reading(Start::First));
     let mut publisher = node(&stream);
     publish(&mut publisher, &payloads(1, 20));
     for (day, marker) in [("TUESDAY", 2), ("WEDNESDAY", 3)] {

@@ -11,7 +11,8 @@ use self::capture::{Caught, Tap};
 use self::tshark::Decoded;
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    DatagramLink, DatagramOptions, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+    DatagramLink, DatagramOptions, NodeLink, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+    StreamNodeOptions,
 };
 use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
@@ -64,7 +65,7 @@ fn node_behind(tap: &Tap, network: &PacketNetwork, group: SocketAddr) -> StreamN
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let options = DatagramOptions::new(network.command, tap.address());
     let link = DatagramLink::open(&[group], &Interface::Address(loopback), Segmentation::Auto, options).unwrap();
-    StreamNode::new(link, NodeOptions::reading(Start::First))
+    StreamNode::new(link, StreamNodeOptions::reading(Start::First))
 }
 
 /// Everything that was caught until `is_done` says so of what was caught now.
@@ -105,8 +106,10 @@ fn tshark_reads_what_the_journal_holds() {
     let (stream, network) = start(&stream_place, group);
     let mut member = capture::join(group);
     let mut tap = Tap::before(network.request);
-    let mut publisher =
-        StreamNode::new(SharedMemoryLink::new(&stream_place, SharedMemoryOptions::default()), NodeOptions::default());
+    let mut publisher = StreamNode::new(
+        SharedMemoryLink::new(&stream_place, SharedMemoryOptions::default()),
+        StreamNodeOptions::default(),
+    );
     publisher.wait_open(PATIENCE).unwrap();
     let mut caught = Vec::new();
     publish(&mut publisher, MESSAGES);

@@ -4,7 +4,7 @@
 
 use gapless_client::client::MessageType;
 use gapless_client::control_messages::ControlCommand;
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;
@@ -55,7 +55,7 @@ fn a_halt_between_feed_sessions_holds() {
     options.feed_session = FeedSession::new("MONDAY").unwrap();
     let stream = EventStream::start(&options).unwrap();
     let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-    let mut party = Party { node: StreamNode::new(link, NodeOptions::default()), met: Vec::new() };
+    let mut party = Party { node: StreamNode::new(link, StreamNodeOptions::default()), met: Vec::new() };
     party.until("began MONDAY");
     party.node.wait_open(PATIENCE).unwrap();
 
@@ -96,7 +96,7 @@ fn so_does_one_before_an_operator_rolls_over() {
     options.feed_session = FeedSession::new("MONDAY").unwrap();
     let stream = EventStream::start(&options).unwrap();
     let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-    let mut party = Party { node: StreamNode::new(link, NodeOptions::default()), met: Vec::new() };
+    let mut party = Party { node: StreamNode::new(link, StreamNodeOptions::default()), met: Vec::new() };
     party.until("began MONDAY");
     party.node.wait_open(PATIENCE).unwrap();
     stream.ask(SequencerRequest::EndFeed).unwrap();

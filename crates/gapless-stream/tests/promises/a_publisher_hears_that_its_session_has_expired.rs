@@ -4,7 +4,7 @@
 
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::descriptor::Encoding;
@@ -17,7 +17,7 @@ const TOKEN: u128 = 77;
 
 fn node(directory: &Path) -> StreamNode<SharedMemoryLink> {
     let link = SharedMemoryLink::new(directory, SharedMemoryOptions::default());
-    let mut node = StreamNode::new(link, NodeOptions::with_token(TOKEN));
+    let mut node = StreamNode::new(link, StreamNodeOptions::with_token(TOKEN));
     node.wait_open(PATIENCE).unwrap();
     node
 }
@@ -42,7 +42,7 @@ fn all(stream: &EventStream) -> Vec<Vec<u8>> {
     let mut reader = stream.reader(1);
     let mut found = Vec::new();
     while reader.sequence() <= stream.released_sequence() {
-        if let gapless_client::late_reader::LateRead::Frame(frame) = reader.read().unwrap()
+        if let gapless_client::replay_merge::ReplayRead::Frame(frame) = reader.read().unwrap()
             && frame.kind() == gapless_wire::Kind::Event
         {
             found.push(frame.payload().to_vec());

@@ -6,7 +6,7 @@ use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, frame, part};
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
+    NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions, TcpLink, TcpOptions,
 };
 use gapless_stream::StreamError;
 use gapless_stream::event_stream::EventStream;
@@ -64,7 +64,7 @@ impl Origin {
 
 fn node(relay: &EventStream) -> StreamNode<SharedMemoryLink> {
     let link = relay.local_link(SharedMemoryOptions::default()).unwrap();
-    let mut node = StreamNode::new(link, NodeOptions { start: Start::Live, ..NodeOptions::default() });
+    let mut node = StreamNode::new(link, StreamNodeOptions { start: Start::Live, ..StreamNodeOptions::default() });
     node.wait_open(PATIENCE).unwrap();
     node
 }

@@ -6,8 +6,8 @@ use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::link::{Connected, LinkRead};
 use gapless_client::node::{
-    DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start,
-    StreamNode, TcpLink, TcpOptions,
+    DatagramLink, DatagramOptions, NodeEvent, NodeLink, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+    StreamNodeOptions, TcpLink, TcpOptions,
 };
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
@@ -93,7 +93,7 @@ fn udp() -> UdpSocket {
 }
 
 fn node<L: NodeLink>(link: L) -> StreamNode<L> {
-    let mut node = StreamNode::new(link, NodeOptions { start: Start::Live, ..NodeOptions::default() });
+    let mut node = StreamNode::new(link, StreamNodeOptions { start: Start::Live, ..StreamNodeOptions::default() });
     node.wait_open(PATIENCE).unwrap();
     node
 }

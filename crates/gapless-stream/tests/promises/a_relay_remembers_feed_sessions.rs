@@ -4,7 +4,8 @@
 
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
+    NodeEvent, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions, TcpLink,
+    TcpOptions,
 };
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
@@ -64,7 +65,7 @@ fn late_nodes_read_all_that_is_held_after_a_restart() {
     let stream = EventStream::start(&options(directory.path())).unwrap();
     let mut relayed = relay(beside.path(), directory.path());
     let link = SharedMemoryLink::new(directory.path(), SharedMemoryOptions::default());
-    let mut publisher = StreamNode::new(link, NodeOptions::default());
+    let mut publisher = StreamNode::new(link, StreamNodeOptions::default());
     publisher.wait_open(PATIENCE).unwrap();
     // Until Monday's beginning is gone at the relay.
     let begun = Instant::now();
@@ -92,7 +93,7 @@ fn late_nodes_read_all_that_is_held_after_a_restart() {
         settle(&stream, &relayed);
         let addresses = relayed.tcp_addresses().unwrap();
         let link = TcpLink::new(TcpOptions::new(addresses.command, addresses.rewind));
-        let mut late = StreamNode::new(link, NodeOptions::reading(Start::First));
+        let mut late = StreamNode::new(link, StreamNodeOptions::reading(Start::First));
         let first = relayed.reader(1).first_held();
         assert!(first > 1, "Monday's first frame is gone");
         let (mut met, mut feeds) = (0, Vec::new());

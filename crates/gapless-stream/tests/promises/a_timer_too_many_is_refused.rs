@@ -4,7 +4,9 @@
 
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{
+    NodeEvent, NodeState, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions,
+};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
@@ -30,7 +32,7 @@ fn start(directory: &Path) -> EventStream {
 
 fn node(directory: &Path, token: u128) -> Node {
     let link = SharedMemoryLink::new(directory, SharedMemoryOptions::default());
-    StreamNode::new(link, NodeOptions::with_token(token))
+    StreamNode::new(link, StreamNodeOptions::with_token(token))
 }
 
 /// Everything that was published comes back; which timers of whom were refused meanwhile.

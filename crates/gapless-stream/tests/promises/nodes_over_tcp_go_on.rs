@@ -4,7 +4,7 @@
 
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeOptions, NodeState, StreamNode, TcpLink, TcpOptions};
+use gapless_client::node::{NodeEvent, NodeState, StreamNode, StreamNodeOptions, TcpLink, TcpOptions};
 use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
@@ -32,7 +32,7 @@ fn options() -> EventStreamOptions {
     options
 }
 
-fn node(stream: &EventStream, options: NodeOptions) -> StreamNode<TcpLink> {
+fn node(stream: &EventStream, options: StreamNodeOptions) -> StreamNode<TcpLink> {
     let addresses = stream.tcp_addresses().unwrap();
     StreamNode::new(TcpLink::new(TcpOptions::new(addresses.command, addresses.rewind)), options)
 }
@@ -148,12 +148,12 @@ fn who_is_not_known_is_told_so() {
     let answer = rest(socket);
     let refusal = UpstreamPacket::parse(&answer).unwrap().body;
     assert!(matches!(refusal, Body::Refusal { nonce: 7, reason: RefusalReason::NotAuthorized, .. }), "{refusal:?}");
-    let mut stranger = node(&stream, NodeOptions::default());
+    let mut stranger = node(&stream, StreamNodeOptions::default());
     let error = stranger.wait_open(PATIENCE).unwrap_err();
     assert!(matches!(error, ClientError::Transport(TransportError::Handshake { .. })), "{error}");
     let addresses = stream.tcp_addresses().unwrap();
     let known = TcpOptions { username, password, ..TcpOptions::new(addresses.command, addresses.rewind) };
-    let mut known = StreamNode::new(TcpLink::new(known), NodeOptions::default());
+    let mut known = StreamNode::new(TcpLink::new(known), StreamNodeOptions::default());
     known.wait_open(PATIENCE).unwrap();
 }
 
@@ -164,7 +164,7 @@ fn a_ring_without_room_holds_up_its_node_and_loses_nothing() {
     options.tcp.as_mut().unwrap().sessions.rings.command_ring_bytes = 4096;
     options.throttle = Some(Throttle { frames_per_s: 8_000, burst_frames: 10 });
     let stream = EventStream::start(&options).unwrap();
-    let mut node = node(&stream, NodeOptions::default());
+    let mut node = node(&stream, StreamNodeOptions::default());
     node.wait_open(PATIENCE).unwrap();
     let (mut own, mut disconnects) = (0u64, 0);
     let mut hear = |event: NodeEvent<'_>| match event {
@@ -193,7 +193,7 @@ fn a_sequencer_that_is_gone_is_noticed_at_once() {
     let addresses = stream.tcp_addresses().unwrap();
     // So patient that only the end of the connection can be what is noticed.
     let patient = TcpOptions { silence_ns_max: u64::MAX, ..TcpOptions::new(addresses.command, addresses.rewind) };
-    let mut publishing = StreamNode::new(TcpLink::new(patient), NodeOptions::default());
+    let mut publishing = StreamNode::new(TcpLink::new(patient), StreamNodeOptions::default());
     publishing.wait_open(PATIENCE).unwrap();
     publishing.publish(TYPE, b"before").unwrap();
     publishing.poll_until(PATIENCE, "it comes back", |node| node.in_flight() == 0, |_| {}).unwrap();

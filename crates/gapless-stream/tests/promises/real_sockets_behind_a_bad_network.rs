@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;
-use gapless_client::node::{DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode};
+use gapless_client::node::{DatagramLink, DatagramOptions, NodeEvent, StreamNode, StreamNodeOptions};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
@@ -146,7 +146,7 @@ fn every_node_sees_the_same_stream() {
         .map(|_| {
             let options = DatagramOptions::new(commands.address, requests.address);
             let link = DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap();
-            (StreamNode::new(link, NodeOptions::default()), 0u64, Vec::new())
+            (StreamNode::new(link, StreamNodeOptions::default()), 0u64, Vec::new())
         })
         .collect();
     let deadline = Instant::now() + PATIENCE;

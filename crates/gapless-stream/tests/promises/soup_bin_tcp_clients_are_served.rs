@@ -6,7 +6,7 @@ use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_agent::Now;
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
@@ -51,7 +51,7 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         let stream = EventStream::start(&options(&directory)).unwrap();
         let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-        let mut node = StreamNode::new(link, NodeOptions::default());
+        let mut node = StreamNode::new(link, StreamNodeOptions::default());
         node.wait_open(PATIENCE).unwrap();
         Self { stream, node, _directory: directory }
     }

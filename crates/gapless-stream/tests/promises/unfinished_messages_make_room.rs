@@ -4,7 +4,7 @@
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, part};
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
@@ -30,7 +30,7 @@ fn counter(stream: &EventStream, label: &str) -> u64 {
 
 fn node(stream: &EventStream) -> StreamNode<SharedMemoryLink> {
     let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-    StreamNode::new(link, NodeOptions::default())
+    StreamNode::new(link, StreamNodeOptions::default())
 }
 
 /// The first of `count` parts that are together as long as a message may be.

@@ -5,8 +5,8 @@
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
-    TcpLink, TcpOptions,
+    DatagramLink, DatagramOptions, NodeEvent, NodeLink, SharedMemoryLink, SharedMemoryOptions, StreamNode,
+    StreamNodeOptions, TcpLink, TcpOptions,
 };
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
@@ -73,7 +73,7 @@ impl Deployment {
             }
             Way::Tcp => Box::new(TcpLink::new(TcpOptions::new(command, request))),
         };
-        let mut node = StreamNode::new(link, NodeOptions::with_token(token));
+        let mut node = StreamNode::new(link, StreamNodeOptions::with_token(token));
         node.wait_open(PATIENCE).unwrap();
         node
     }

@@ -6,7 +6,7 @@ use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use crate::strange_packets::{FEED, SCHEMA, changed, event, from_a_sequencer, hello, malformed, packet, refused};
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    AnyLink, DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode, TcpLink, TcpOptions,
+    AnyLink, DatagramLink, DatagramOptions, NodeEvent, StreamNode, StreamNodeOptions, TcpLink, TcpOptions,
 };
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
@@ -87,7 +87,7 @@ impl World {
             TcpOptions { username, password, silence_ns_max, ..TcpOptions::new(addresses.command, addresses.rewind) };
         let links: [AnyLink; 2] =
             [DatagramLink::new(main, requests, joined, by_packets).into(), TcpLink::new(by_tcp).into()];
-        let nodes = links.map(|link| StreamNode::new(link, NodeOptions::default())).into();
+        let nodes = links.map(|link| StreamNode::new(link, StreamNodeOptions::default())).into();
         let mut world =
             Self { stream, network, nodes, node_address, published: 0, seen: vec![0; 2], _directory: directory };
         world.poll_until("both are open", |nodes, _| nodes.iter().all(StreamNode::can_publish));

@@ -5,7 +5,7 @@
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeOptions, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions};
+use gapless_client::node::{SharedMemoryOptions, Start, StreamNode, StreamNodeOptions, TcpLink, TcpOptions};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
@@ -26,7 +26,7 @@ fn who_reads_too_slowly_for_memory_is_told() {
     let stream = EventStream::start(&options).unwrap();
     let feed = options.feed_session.to_string();
     let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-    let mut publisher = StreamNode::new(link, NodeOptions::default());
+    let mut publisher = StreamNode::new(link, StreamNodeOptions::default());
     publisher.wait_open(PATIENCE).unwrap();
 
     let mut asleep = Client::connect(&stream);
@@ -55,7 +55,7 @@ fn who_reads_too_slowly_for_memory_is_told() {
 
     let addresses = stream.tcp_addresses().unwrap();
     let link = TcpLink::new(TcpOptions::new(addresses.command, addresses.rewind));
-    let mut late = StreamNode::new(link, NodeOptions::reading(Start::Sequence(expected)));
+    let mut late = StreamNode::new(link, StreamNodeOptions::reading(Start::Sequence(expected)));
     let begun = Instant::now();
     let error = loop {
         assert!(begun.elapsed() < PATIENCE, "nobody tells it");

@@ -5,10 +5,10 @@
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::late_reader::LateRead;
 use gapless_client::node::{
-    JournalLink, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+    JournalLink, NodeLink, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions,
 };
+use gapless_client::replay_merge::ReplayRead;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
@@ -55,7 +55,7 @@ fn who_reads_what_retention_deletes_is_told() {
     let stream = EventStream::start(&options).unwrap();
     let feed = options.feed_session.to_string();
     let link = || SharedMemoryLink::new(directory.path(), SharedMemoryOptions::default());
-    let mut publisher = StreamNode::new(link(), NodeOptions::default());
+    let mut publisher = StreamNode::new(link(), StreamNodeOptions::default());
     publisher.wait_open(PATIENCE).unwrap();
     let mut client = Client::connect(&stream);
     client.send(&login("", "", "", 1));
@@ -67,8 +67,8 @@ fn who_reads_what_retention_deletes_is_told() {
         publisher.poll_until(PATIENCE, "all come back", |node| node.in_flight() == 0, |_| {}).unwrap();
     }
     let journal = directory.path().join("journal");
-    let mut node = StreamNode::new(link(), NodeOptions::reading(Start::First));
-    let mut of_journal = StreamNode::new(JournalLink::new(&journal), NodeOptions::reading(Start::First));
+    let mut node = StreamNode::new(link(), StreamNodeOptions::reading(Start::First));
+    let mut of_journal = StreamNode::new(JournalLink::new(&journal), StreamNodeOptions::reading(Start::First));
     let mut reader = stream.reader(1);
     let begun = Instant::now();
     while node.position() < 100 || of_journal.position() < 100 || reader.sequence() < 100 {
@@ -88,8 +88,8 @@ fn who_reads_what_retention_deletes_is_told() {
     is_told(fails(&mut of_journal));
     let error = loop {
         match reader.read() {
-            Ok(LateRead::Frame(_)) => {}
-            Ok(LateRead::Empty) => assert!(begun.elapsed() < PATIENCE, "nobody tells the reader"),
+            Ok(ReplayRead::Frame(_)) => {}
+            Ok(ReplayRead::Empty) => assert!(begun.elapsed() < PATIENCE, "nobody tells the reader"),
             Err(error) => break error,
         }
     };
@@ -102,7 +102,7 @@ fn who_reads_what_retention_deletes_is_told() {
     reaches(&stream, "rewind.clients_overtaken", 1);
     assert_eq!(counter(&stream, "rewind.malformed"), 0);
     // What is still there can be read, and the stream goes on.
-    let mut later = StreamNode::new(link(), NodeOptions::reading(Start::First));
+    let mut later = StreamNode::new(link(), StreamNodeOptions::reading(Start::First));
     publisher.publish(TYPE, b"after that").unwrap();
     publisher.poll_until(PATIENCE, "it to come back", |node| node.in_flight() == 0, |_| {}).unwrap();
     let end = stream.released_sequence();

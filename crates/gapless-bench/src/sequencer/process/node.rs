@@ -5,7 +5,7 @@ use super::{PATIENCE, push, rewind, round_trips};
 use crate::Result;
 use crate::child_process::Parent;
 use crate::sequencer::order::{NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
-use gapless_client::node::{NodeOptions, PublisherOptions, Start, StreamNode};
+use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOptions};
 
 /// Runs it.
 pub(super) fn run(order: &NodeOrder, parent: &Parent) -> Result<()> {
@@ -17,7 +17,7 @@ pub(super) fn run(order: &NodeOrder, parent: &Parent) -> Result<()> {
 
 fn work<L: Counted>(link: L, order: &NodeOrder, parent: &Parent) -> Result<()> {
     let publisher = PublisherOptions { window_messages: order.window_messages, ..PublisherOptions::default() };
-    let live = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
+    let live = StreamNodeOptions { start: Start::Live, publisher: Some(publisher), ..StreamNodeOptions::default() };
     match order.role {
         Role::RoundTrips { warm_up, messages } => {
             let mut node = open(StreamNode::new(link, live), parent)?;
@@ -27,7 +27,7 @@ fn work<L: Counted>(link: L, order: &NodeOrder, parent: &Parent) -> Result<()> {
         Role::Push => push::run(open(StreamNode::new(link, live), parent)?, order, parent),
         Role::Rewind => {
             parent.send(&Ready { session: 0 })?;
-            let node = StreamNode::new(link, NodeOptions::reading(Start::First));
+            let node = StreamNode::new(link, StreamNodeOptions::reading(Start::First));
             rewind::run(node, parent)
         }
     }

@@ -6,7 +6,7 @@ use super::reading;
 use super::reading::{Extent, Patience};
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless_client::node::{AnyLink, JournalLink, NodeOptions, Start, StreamNode};
+use gapless_client::node::{AnyLink, JournalLink, Start, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
 
 #[derive(Args)]
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Some(journal) => JournalLink::new(&journal).into(),
         None => config.link()?,
     };
-    let node = StreamNode::new(link, NodeOptions::reading(arguments.from.map_or(Start::First, Start::Sequence)));
+    let node = StreamNode::new(link, StreamNodeOptions::reading(arguments.from.map_or(Start::First, Start::Sequence)));
     let extent = Extent { last_sequence: arguments.to, lines: None, follows: false };
     reading::print(node, arguments.form.output(), extent, &arguments.patience)
 }

@@ -1,6 +1,6 @@
 //! A stream as readable text in a file that is gone on with: where its last whole line ends is where the next run begins.
 
-use gapless_client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::logger::{Form, Logger};
 use std::fs::{File, OpenOptions};
@@ -53,7 +53,7 @@ impl TextFile {
                 return Ok(false);
             }
             let link = stream.local_link(SharedMemoryOptions::default())?;
-            self.node = Some(StreamNode::new(link, NodeOptions::reading(self.start)));
+            self.node = Some(StreamNode::new(link, StreamNodeOptions::reading(self.start)));
         }
         let Self { file, line, node: Some(node), path, .. } = self else { return Ok(false) };
         let mut written = Ok(());
@@ -116,7 +116,7 @@ mod tests {
         let path = directory.path().join("text");
         let stream = EventStream::start(&EventStreamOptions::in_memory()).unwrap();
         let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-        let mut node = StreamNode::new(link, NodeOptions::default());
+        let mut node = StreamNode::new(link, StreamNodeOptions::default());
         node.wait_open(patience).unwrap();
         let ahead = stream.released_sequence() + 2;
         std::fs::write(&path, format!("{ahead} from before\n")).unwrap();

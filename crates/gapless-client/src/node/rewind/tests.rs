@@ -25,7 +25,7 @@ fn messages_are_counted_from_where_the_login_began() {
     assert!(reading.take(&ServerPacket::Sequenced(b"eight")).unwrap());
     assert_eq!(reading.next_number, 9);
     assert!(!reading.take(&ServerPacket::EndOfSession).unwrap());
-    assert_eq!(reading.stage, Stage::Ended);
+    assert_eq!(reading.state, LoginState::Ended);
 }
 
 #[test]

@@ -14,7 +14,7 @@ mod history;
 use crate::processes;
 use crate::processes::load::TYPE;
 use crate::processes::{Cluster, PATIENCE, THREE, WITNESS};
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use history::{Action, History, Kind};
@@ -137,7 +137,7 @@ fn run_client(number: u64, directories: &[PathBuf], shared: &Shared) {
         let process = shared.next_process.fetch_add(1, Ordering::SeqCst);
         // A session of its own: its node sends again what has not come back, as long as it lives.
         let link = SharedMemoryLink::any(directories, SharedMemoryOptions::default());
-        let mut node = StreamNode::new(link, NodeOptions::default());
+        let mut node = StreamNode::new(link, StreamNodeOptions::default());
         let mut lists = HashMap::<u64, Vec<u64>>::new();
         while !shared.is_over.load(Ordering::SeqCst) {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -2,7 +2,7 @@
 
 use super::{Cluster, PATIENCE};
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_wire::Encoding;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -126,7 +126,7 @@ impl Load {
 
 fn publish(owner: u64, directories: &[PathBuf], shared: &Shared) -> Published {
     let link = SharedMemoryLink::any(directories, SharedMemoryOptions::default());
-    let mut node = StreamNode::new(link, NodeOptions::with_token(u128::from(owner)));
+    let mut node = StreamNode::new(link, StreamNodeOptions::with_token(u128::from(owner)));
     let mut published = Published { owner, sent: 0, met: Vec::new() };
     let (mut own, mut next, mut over) = (0, Instant::now(), None);
     loop {

@@ -1,8 +1,8 @@
 //! Members in one process, and messages that are published all the time, whoever leads.
 
 use gapless_client::client::MessageType;
-use gapless_client::late_reader::LateRead;
-use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_client::replay_merge::ReplayRead;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
@@ -196,7 +196,7 @@ impl Cluster {
             let mut next = 0;
             while reader.sequence() <= end {
                 match reader.read().unwrap() {
-                    LateRead::Frame(frame) if frame.kind() == Kind::Event => {
+                    ReplayRead::Frame(frame) if frame.kind() == Kind::Event => {
                         let number = u64::from_le_bytes(frame.payload()[..8].try_into().unwrap());
                         assert_eq!(number, next, "at sequence {}", frame.sequence());
                         next += 1;
@@ -230,7 +230,7 @@ impl Traffic {
             let mut count = 0;
             while end > 0 && reader.sequence() <= end {
                 match reader.read().unwrap() {
-                    LateRead::Frame(frame) if frame.kind() == Kind::Event => {
+                    ReplayRead::Frame(frame) if frame.kind() == Kind::Event => {
                         count = u64::from_le_bytes(frame.payload()[..8].try_into().unwrap()) + 1;
                     }
                     _ => {}
@@ -240,7 +240,8 @@ impl Traffic {
         };
         let link = cluster.leading().stream().local_link(SharedMemoryOptions::default()).unwrap();
         let publisher = PublisherOptions { window_messages: 64, ..PublisherOptions::default() };
-        let options = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
+        let options =
+            StreamNodeOptions { start: Start::Live, publisher: Some(publisher), ..StreamNodeOptions::default() };
         let stopping = Arc::<AtomicBool>::default();
         let came = Arc::<AtomicU64>::default();
         let (stops, counts) = (Arc::clone(&stopping), Arc::clone(&came));

@@ -4,7 +4,7 @@
 use super::book::{Book, Pages};
 use gapless_agent::Now;
 use gapless_client::ClientError;
-use gapless_client::client::Surroundings;
+use gapless_client::client::ClientEnvironment;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::Surroundings as OfMember;
@@ -249,7 +249,7 @@ impl Place {
     }
 }
 
-impl Surroundings for Place {
+impl ClientEnvironment for Place {
     fn now(&self) -> Instant {
         let world = self.world();
         world.beginning + Duration::from_nanos(world.now_ns)

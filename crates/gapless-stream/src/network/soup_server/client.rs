@@ -3,8 +3,8 @@
 use super::{SoupServerOptions, SoupSource};
 use crate::network::client_sessions::ClientSessionOptions;
 use gapless_client::ClientError;
-use gapless_client::feeds::{Feed, Feeds};
-use gapless_client::late_reader::{LateRead, LateReader};
+use gapless_client::feed_sessions::{Feed, Feeds};
+use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_transport::network::tcp::Received;
 use gapless_transport::network::tcp_server::Slot;
 use gapless_wire::mark::Mark;
@@ -37,7 +37,7 @@ enum LoginState {
 
 struct Reading {
     feed: Feed,
-    reader: LateReader,
+    reader: ReplayMerge,
     /// The feed session is over, and the next packet says so.
     is_over: bool,
 }
@@ -277,14 +277,14 @@ fn find(
 }
 
 /// Looks whether what `reader` begins with is still held.
-fn begin(feed: Feed, mut reader: LateReader, released_sequence: u64) -> Result<Result<Reading, RejectReason>, Ending> {
+fn begin(feed: Feed, mut reader: ReplayMerge, released_sequence: u64) -> Result<Result<Reading, RejectReason>, Ending> {
     let sequence = reader.sequence();
     if sequence <= released_sequence {
         loop {
             match reader.read() {
-                Ok(LateRead::Frame(_)) => break reader.seek(sequence),
+                Ok(ReplayRead::Frame(_)) => break reader.seek(sequence),
                 // Crossing over between window and journal looks empty once.
-                Ok(LateRead::Empty) => {}
+                Ok(ReplayRead::Empty) => {}
                 Err(ClientError::Lapped { .. }) => return Ok(Err(RejectReason::SessionNotAvailable)),
                 Err(error) => return Err(Ending::Failed(error)),
             }
@@ -302,8 +302,8 @@ impl Reading {
         let (mut count, mut length) = (0, 0);
         while length < batch_bytes && !self.is_over {
             let frame = match self.reader.read() {
-                Ok(LateRead::Frame(frame)) => frame,
-                Ok(LateRead::Empty) => break,
+                Ok(ReplayRead::Frame(frame)) => frame,
+                Ok(ReplayRead::Empty) => break,
                 Err(error @ ClientError::Lapped { .. }) => return Err(Ending::Overtaken(error)),
                 Err(error) => return Err(Ending::Failed(error)),
             };

@@ -3,7 +3,7 @@
 use super::*;
 use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_client::ClientError;
-use gapless_client::node::{NodeOptions, PublisherOptions, Start};
+use gapless_client::node::{PublisherOptions, Start, StreamNodeOptions};
 use gapless_client::stream_file::NodeSettings;
 use gapless_client::throttle::Throttle;
 use gapless_transport::Tier;
@@ -214,14 +214,14 @@ password = "secret"
     let node = &config.node;
     assert_eq!((node.start, node.batch, node.silence_ns_max), (Start::Sequence(17), false, 5_000_000_000));
     assert_eq!((node.username.as_str(), node.password.as_str()), ("anna", "secret"));
-    let NodeOptions { start, publisher: Some(publisher), .. } = config.node_options(Some(9)) else {
+    let StreamNodeOptions { start, publisher: Some(publisher), .. } = config.node_options(Some(9)) else {
         panic!("it publishes")
     };
     assert_eq!((start, publisher.token, publisher.window_messages), (Start::Sequence(17), 9, 100));
     assert_eq!((publisher.kept_bytes_max, publisher.resend_interval_ns), (2 << 20, 50_000_000));
     assert_eq!(publisher.throttle.unwrap().frames_per_s, 2000);
     assert_ne!(config.node_options(None).publisher.unwrap().token, config.node_options(None).publisher.unwrap().token);
-    assert_eq!(config.reading_options(), NodeOptions::reading(Start::Sequence(17)));
+    assert_eq!(config.reading_options(), StreamNodeOptions::reading(Start::Sequence(17)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::world::{Met, Party, World, open, payload, run, settle};
 use gapless_client::ClientError;
-use gapless_client::node::{NodeOptions, NodeState, PublisherOptions, Start};
+use gapless_client::node::{NodeState, PublisherOptions, Start, StreamNodeOptions};
 use gapless_client::throttle::Throttle;
 use gapless_stream::messages::SequencerRequest;
 use gapless_wire::feed_session::FeedSession;
@@ -22,7 +22,7 @@ fn own_payloads<L>(party: &Party<L>) -> Vec<Vec<u8>> {
 
 pub fn everybody_meets_the_same_in_the_same_order<W: World>() {
     let mut world = W::start(|_| {});
-    let mut parties: Vec<_> = (0..3).map(|_| open(&mut world, NodeOptions::default())).collect();
+    let mut parties: Vec<_> = (0..3).map(|_| open(&mut world, StreamNodeOptions::default())).collect();
     let mut sent = vec![Vec::new(); 3];
     for number in 0..300u64 {
         for (index, party) in parties.iter_mut().enumerate() {
@@ -48,7 +48,8 @@ pub fn everybody_meets_the_same_in_the_same_order<W: World>() {
 
 pub fn long_messages_come_whole<W: World>() {
     let mut world = W::start(|_| {});
-    let (mut a, mut b) = (open(&mut world, NodeOptions::default()), open(&mut world, NodeOptions::default()));
+    let (mut a, mut b) =
+        (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
     let lengths = [1_000, 1_312, 1_313, 2_624, 2_625, 70_000, 300_000, 1_500_000];
     for (number, length) in lengths.into_iter().enumerate() {
         a.publish(&payload(number as u64, length));
@@ -67,15 +68,15 @@ pub fn long_messages_come_whole<W: World>() {
 
 pub fn a_late_joiner_reads_what_was_before<W: World>() {
     let mut world = W::start(|_| {});
-    let mut early = open(&mut world, NodeOptions::default());
+    let mut early = open(&mut world, StreamNodeOptions::default());
     for number in 0..500 {
         early.publish(&payload(number, 200));
     }
     settle(&mut world, &mut [&mut early]);
     let middle = early.messages[250].sequence;
-    let mut first = Party::new(&mut world, NodeOptions::reading(Start::First));
-    let mut later = Party::new(&mut world, NodeOptions::reading(Start::Sequence(middle)));
-    let mut live = Party::new(&mut world, NodeOptions::reading(Start::Live));
+    let mut first = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
+    let mut later = Party::new(&mut world, StreamNodeOptions::reading(Start::Sequence(middle)));
+    let mut live = Party::new(&mut world, StreamNodeOptions::reading(Start::Live));
     {
         let mut all = [&mut first, &mut later, &mut live];
         run(&mut world, &mut all, "all are live", |parties| {
@@ -96,7 +97,8 @@ pub fn a_late_joiner_reads_what_was_before<W: World>() {
 
 pub fn a_restarted_sequencer_goes_on_and_nothing_is_doubled<W: World>() {
     let mut world = W::start(|_| {});
-    let (mut a, mut b) = (open(&mut world, NodeOptions::default()), open(&mut world, NodeOptions::default()));
+    let (mut a, mut b) =
+        (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
     let mut number = 0;
     for round in 0..4 {
         for _ in 0..100 {
@@ -119,7 +121,7 @@ pub fn a_restarted_sequencer_goes_on_and_nothing_is_doubled<W: World>() {
 
 pub fn a_node_started_anew_goes_on_with_its_numbers<W: World>() {
     let mut world = W::start(|_| {});
-    let options = NodeOptions::with_token(77);
+    let options = StreamNodeOptions::with_token(77);
     let mut node = open(&mut world, options.clone());
     for each in 0..50 {
         assert_eq!(node.publish(&payload(each, 40)), each + 1);
@@ -140,7 +142,7 @@ pub fn limits_are_signalled_and_lose_nothing<W: World>() {
     let mut world = W::start(|_| {});
     let throttle = Throttle { frames_per_s: 100, burst_frames: 20 };
     let publisher = PublisherOptions { window_messages: 8, throttle: Some(throttle), ..PublisherOptions::default() };
-    let mut node = open(&mut world, NodeOptions { publisher: Some(publisher), ..NodeOptions::default() });
+    let mut node = open(&mut world, StreamNodeOptions { publisher: Some(publisher), ..StreamNodeOptions::default() });
     let (mut windows, mut throttles, mut sent) = (0, 0, 0);
     while sent < 60 {
         match node.node.publish(super::world::TYPE, &payload(sent, 30)) {
@@ -164,7 +166,8 @@ pub fn limits_are_signalled_and_lose_nothing<W: World>() {
 pub fn the_sequencer_throttles_who_sends_too_much<W: World>() {
     // At this rate the greedy one waits for longer than anybody here has patience, however busy the machine is.
     let mut world = W::start(|options| options.throttle = Some(Throttle { frames_per_s: 2, burst_frames: 50 }));
-    let (mut greedy, mut modest) = (open(&mut world, NodeOptions::default()), open(&mut world, NodeOptions::default()));
+    let (mut greedy, mut modest) =
+        (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
     for each in 0..200 {
         greedy.publish(&payload(each, 30));
     }
@@ -186,7 +189,8 @@ pub fn the_sequencer_throttles_who_sends_too_much<W: World>() {
 
 pub fn timers_fire_once_and_for_everybody<W: World>() {
     let mut world = W::start(|_| {});
-    let (mut a, mut b) = (open(&mut world, NodeOptions::default()), open(&mut world, NodeOptions::default()));
+    let (mut a, mut b) =
+        (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
     let now_ns = 1;
     a.node.set_timer(5, now_ns).unwrap();
     a.node.set_timer(6, u64::MAX / 2).unwrap();
@@ -206,7 +210,8 @@ pub fn timers_fire_once_and_for_everybody<W: World>() {
 
 pub fn a_halt_overtakes_what_is_queued<W: World>() {
     let mut world = W::start(|_| {});
-    let (mut a, mut b) = (open(&mut world, NodeOptions::default()), open(&mut world, NodeOptions::default()));
+    let (mut a, mut b) =
+        (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
     a.publish(b"before");
     settle(&mut world, &mut [&mut a, &mut b]);
     world.stream().ask(SequencerRequest::Halt { reason: "prices are wrong".to_owned() }).unwrap();
@@ -215,7 +220,7 @@ pub fn a_halt_overtakes_what_is_queued<W: World>() {
     });
     assert!(matches!(a.node.publish(super::world::TYPE, b"no"), Err(ClientError::Halted)));
     world.restart();
-    let mut late = Party::new(&mut world, NodeOptions::default());
+    let mut late = Party::new(&mut world, StreamNodeOptions::default());
     run(&mut world, &mut [&mut a, &mut b, &mut late], "it is halted still", |parties| {
         parties[2].has_noted("halted prices are wrong") && parties[2].node.state() == NodeState::Live
     });
@@ -230,7 +235,7 @@ pub fn a_halt_overtakes_what_is_queued<W: World>() {
 
 pub fn feed_sessions_roll_over_and_end<W: World>() {
     let mut world = W::start(|options| options.feed_session = FeedSession::new("MONDAY").unwrap());
-    let mut a = open(&mut world, NodeOptions::default());
+    let mut a = open(&mut world, StreamNodeOptions::default());
     a.publish(b"on monday");
     settle(&mut world, &mut [&mut a]);
     world.stream().ask(SequencerRequest::BeginFeed { name: FeedSession::new("TUESDAY").unwrap() }).unwrap();
@@ -241,7 +246,7 @@ pub fn feed_sessions_roll_over_and_end<W: World>() {
     run(&mut world, &mut [&mut a], "it ends", |parties| parties[0].has_noted("feed ended TUESDAY"));
     a.publish(b"waits for wednesday");
     world.restart();
-    let mut late = Party::new(&mut world, NodeOptions::reading(Start::First));
+    let mut late = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut a, &mut late], "the late one reads all", |parties| {
         parties[1].has_noted("feed ended TUESDAY")
     });
@@ -259,8 +264,8 @@ pub fn a_slow_reader_holds_up_nobody_and_misses_nothing<W: World>() {
         options.window_bytes = 1 << 20;
         options.message_length_max = 64 << 10;
     });
-    let mut fast = open(&mut world, NodeOptions::default());
-    let mut slow = Party::new(&mut world, NodeOptions::reading(Start::First));
+    let mut fast = open(&mut world, StreamNodeOptions::default());
+    let mut slow = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut slow], "it is there", |parties| parties[0].node.state() == NodeState::Live);
     for number in 0..6_000 {
         fast.publish(&payload(number, 500));
@@ -278,10 +283,10 @@ pub fn a_slow_reader_holds_up_nobody_and_misses_nothing<W: World>() {
 
 pub fn who_takes_over_a_token_takes_over_the_session<W: World>() {
     let mut world = W::start(|_| {});
-    let mut first = open(&mut world, NodeOptions::with_token(5));
+    let mut first = open(&mut world, StreamNodeOptions::with_token(5));
     first.publish(b"from the first");
     settle(&mut world, &mut [&mut first]);
-    let mut second = open(&mut world, NodeOptions::with_token(5));
+    let mut second = open(&mut world, StreamNodeOptions::with_token(5));
     assert_eq!(second.node.next_session_seq(), Some(2));
     second.publish(b"from the second");
     settle(&mut world, &mut [&mut second]);
@@ -290,8 +295,8 @@ pub fn who_takes_over_a_token_takes_over_the_session<W: World>() {
 
 pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
     let mut world = W::start(|_| {});
-    let mut a = open(&mut world, NodeOptions::with_token(9));
-    let mut reader = Party::new(&mut world, NodeOptions::reading(Start::First));
+    let mut a = open(&mut world, StreamNodeOptions::with_token(9));
+    let mut reader = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
     let first = a.node.session().unwrap();
     for number in 0..50 {
         a.publish(&payload(number, 100));
@@ -307,7 +312,7 @@ pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
 
     // The same token is another session now, whose close survives a restart of the sequencer.
     world.restart();
-    let mut again = open(&mut world, NodeOptions::with_token(9));
+    let mut again = open(&mut world, StreamNodeOptions::with_token(9));
     assert_eq!(again.node.next_session_seq(), Some(1));
     assert_ne!(again.node.session(), Some(first));
     again.publish(b"once more");

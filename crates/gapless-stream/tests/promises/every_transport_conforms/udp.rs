@@ -1,7 +1,7 @@
 //! The suite over UDP on the loopback interface: each node by itself, and in multicast groups, one feed and two.
 
 use super::world::{Met, Party, World, open, payload, run, settle};
-use gapless_client::node::{DatagramLink, DatagramOptions, NodeOptions, NodeState, Start};
+use gapless_client::node::{DatagramLink, DatagramOptions, NodeState, Start, StreamNodeOptions};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
@@ -114,8 +114,8 @@ fn is_used<const GROUPS: usize>() {
         let values = world.stream().counters().values();
         values.into_iter().find(|(label, _)| label == "rewind.frames").unwrap().1
     };
-    let mut fast = open(&mut world, NodeOptions::default());
-    let mut slow = Party::new(&mut world, NodeOptions::reading(Start::First));
+    let mut fast = open(&mut world, StreamNodeOptions::default());
+    let mut slow = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut slow], "it is there", |parties| parties[0].node.state() == NodeState::Live);
     // More than the sockets' buffers and the window hold.
     for number in 0..24_000 {
@@ -130,7 +130,7 @@ fn is_used<const GROUPS: usize>() {
     assert!(slow.has_noted("lapped"), "it was told");
     let before = frames_sent(&world);
     assert!(before >= of_slow, "{before} were sent, {of_slow} came");
-    let mut late = Party::new(&mut world, NodeOptions::reading(Start::First));
+    let mut late = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
     settle(&mut world, &mut [&mut fast, &mut late]);
     let of_late = late.node.link().counts();
     assert!(of_late.frames_rewound >= 23_000, "the late one rewound: {of_late:?}");
@@ -149,7 +149,7 @@ fn the_slow_and_the_late_rewind_over_tcp() {
 #[test]
 fn without_an_answer_from_the_rewind_port_requests_do_it() {
     let mut world = Udp::<0, true>::start(|_| {});
-    let mut early = open(&mut world, NodeOptions::default());
+    let mut early = open(&mut world, StreamNodeOptions::default());
     for number in 0..3_000 {
         early.publish(&payload(number, 100));
     }
@@ -159,7 +159,7 @@ fn without_an_answer_from_the_rewind_port_requests_do_it() {
     let deaf = SocketAddr::new(LOOPBACK, 1);
     for rewind in [deaf, silent.local_addr().unwrap()] {
         world.options.tcp.as_mut().unwrap().rewind = rewind;
-        let mut late = Party::new(&mut world, NodeOptions::reading(Start::First));
+        let mut late = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
         settle(&mut world, &mut [&mut early, &mut late]);
         assert_eq!(late.messages.len(), 3_000);
         let counts = late.node.link().counts();

@@ -3,7 +3,7 @@
 use gapless_agent::Clock;
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeLink, NodeOptions, NodeState, StreamNode};
+use gapless_client::node::{NodeEvent, NodeLink, NodeState, StreamNode, StreamNodeOptions};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;
@@ -75,7 +75,7 @@ pub const TYPE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encod
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl<L: NodeLink> Party<L> {
-    pub fn new<W: World<Link = L>>(world: &mut W, options: NodeOptions) -> Self {
+    pub fn new<W: World<Link = L>>(world: &mut W, options: StreamNodeOptions) -> Self {
         let link = world.link();
         let node = match world.clock() {
             Some(clock) => StreamNode::with_clock(link, options, clock),
@@ -150,7 +150,7 @@ pub fn run<W: World>(
 }
 
 /// A node with its session open.
-pub fn open<W: World>(world: &mut W, options: NodeOptions) -> Party<W::Link> {
+pub fn open<W: World>(world: &mut W, options: StreamNodeOptions) -> Party<W::Link> {
     let mut party = Party::new(world, options);
     run(world, &mut [&mut party], "a session opens", |parties| parties[0].node.can_publish());
     party

@@ -1,8 +1,8 @@
-//! [`Stall`]: notices that nothing comes back although something is on its way, where the way itself loses nothing but
+//! [`StallDetector`]: notices that nothing comes back although something is on its way, where the way itself loses nothing but
 //! what carries it on may: behind a relay there is another way, and perhaps one by packets. No I/O.
 
 /// When to ask what became of what was sent last.
-pub(super) struct Stall {
+pub(super) struct StallDetector {
     /// What was known to be there at the last look.
     accepted: u64,
     /// Since when nothing more came, or when it was last asked, ns.
@@ -22,14 +22,14 @@ const HELD_INTERVALS_MAX: u64 = 64;
 /// The clock is asked in one of so many looks.
 const LOOKS_PER_CLOCK: u32 = 256;
 
-impl Stall {
+impl StallDetector {
     pub const fn new(interval_ns: u64) -> Self {
         let interval_ns_min = if interval_ns == 0 { 1 } else { interval_ns };
         let (accepted, since_ns, held_until_ns, looks) = (u64::MAX, 0, 0, 0);
         Self { accepted, since_ns, interval_ns: interval_ns_min, interval_ns_min, held_until_ns, looks }
     }
 
-    /// Whether it is worth the time to ask the clock, and then [`Stall::is_overdue`].
+    /// Whether it is worth the time to ask the clock, and then [`StallDetector::is_overdue`].
     #[inline]
     pub const fn is_look_due(&mut self) -> bool {
         self.looks = self.looks.wrapping_add(1);
@@ -78,13 +78,13 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// When it is asked within `until_ns`, with a look each ms.
-    fn asked(stall: &mut Stall, accepted: u64, from_ms: u64, until_ms: u64) -> Vec<u64> {
+    fn asked(stall: &mut StallDetector, accepted: u64, from_ms: u64, until_ms: u64) -> Vec<u64> {
         (from_ms..until_ms).filter(|ms| stall.is_overdue(accepted, ms * MS)).collect()
     }
 
     #[test]
     fn it_is_asked_seldom_and_soon_again_after_progress() {
-        let mut stall = Stall::new(20 * MS);
+        let mut stall = StallDetector::new(20 * MS);
         assert_eq!(asked(&mut stall, 0, 0, 700), [20, 60, 140, 300, 620]);
         assert_eq!(asked(&mut stall, 3, 700, 770), [720, 760], "some came back, then no more did");
         assert_eq!(asked(&mut stall, 3, 770, 2_000_000).len(), 33, "in the end each 82 seconds");
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn who_is_throttled_waits() {
-        let mut stall = Stall::new(20 * MS);
+        let mut stall = StallDetector::new(20 * MS);
         assert!(asked(&mut stall, 5, 0, 10).is_empty());
         stall.is_held(500 * MS, 10 * MS);
         assert_eq!(asked(&mut stall, 5, 10, 600), [530, 570]);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_clock_is_asked_now_and_then_and_after_a_sleep() {
-        let mut stall = Stall::new(20 * MS);
+        let mut stall = StallDetector::new(20 * MS);
         assert_eq!((0..2_560).filter(|_| stall.is_look_due()).count(), 10);
         stall.is_look_due();
         stall.has_slept();

@@ -1,7 +1,7 @@
 //! One command and its reply, for callers that have nothing else to do meanwhile.
 
-use super::incoming::Held;
-use super::reconnecting::Aside;
+use super::incoming::DeferredMessage;
+use super::reconnecting::Deferred;
 use super::{Client, Incoming, MessageType, OwnedReply};
 use crate::ClientError;
 use crate::session_key::SessionKey;
@@ -95,26 +95,30 @@ impl Client {
         deadline: Instant,
     ) -> Result<Option<Result<OwnedReply, ClientError>>, ClientError> {
         let mut answer = None;
-        let mut aside = Aside::default();
+        let mut deferred = Deferred::default();
         // What was kept before is not looked at again.
-        let held = std::mem::take(&mut self.aside.held);
+        let earlier = std::mem::take(&mut self.deferred.messages);
         self.awaits_reply = true;
         let polled = self.poll_into(usize::MAX, &mut |incoming| match incoming {
             Incoming::Reply { session, reply, .. } if session == key && Some(reply.session_seq) == number => {
                 answer = Some(reply.owned());
             }
             Incoming::SessionLost { session } if session == key => answer = Some(Err(ClientError::NoSuchSession(key))),
-            Incoming::Reply { session, reply, first } => aside.held.push_back(Held::new(session, &reply, Some(first))),
-            Incoming::Notice { session, notice } => aside.held.push_back(Held::new(session, &notice, None)),
-            Incoming::Opened { session } => aside.opened.push(session),
-            Incoming::SessionLost { session } => aside.lost.push(session),
+            Incoming::Reply { session, reply, first } => {
+                deferred.messages.push_back(DeferredMessage::new(session, &reply, Some(first)))
+            }
+            Incoming::Notice { session, notice } => {
+                deferred.messages.push_back(DeferredMessage::new(session, &notice, None))
+            }
+            Incoming::Opened { session } => deferred.opened.push(session),
+            Incoming::SessionLost { session } => deferred.lost.push(session),
         });
         self.awaits_reply = false;
-        let is_new = !aside.held.is_empty();
-        self.aside.held = held;
-        self.aside.held.append(&mut aside.held);
-        self.aside.opened.append(&mut aside.opened);
-        self.aside.lost.append(&mut aside.lost);
+        let is_new = !deferred.messages.is_empty();
+        self.deferred.messages = earlier;
+        self.deferred.messages.append(&mut deferred.messages);
+        self.deferred.opened.append(&mut deferred.opened);
+        self.deferred.lost.append(&mut deferred.lost);
         if answer.is_some() {
             return Ok(answer);
         }

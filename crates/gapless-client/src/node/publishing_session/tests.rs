@@ -6,13 +6,13 @@ use gapless_wire::Frame;
 const TOKEN: u128 = 9;
 const MS: u64 = 1_000_000;
 
-fn opened(publisher: &mut Publisher, session: u64, next_session_seq: u64) {
+fn opened(publisher: &mut PublishingSession, session: u64, next_session_seq: u64) {
     let opened = SessionOpened { token: TOKEN, next_session_seq, notices_acknowledged: 0 };
     publisher.opened(session, &opened, 0).unwrap();
 }
 
 /// What is to be sent now: kind, session, number.
-fn sent(publisher: &mut Publisher) -> Vec<(Kind, u64, u64)> {
+fn sent(publisher: &mut PublishingSession) -> Vec<(Kind, u64, u64)> {
     let mut all = Vec::new();
     while let Some(bytes) = publisher.next_frame() {
         let frame = Frame::parse(bytes).unwrap();
@@ -23,7 +23,7 @@ fn sent(publisher: &mut Publisher) -> Vec<(Kind, u64, u64)> {
 }
 
 /// Which session is opened within 10 s, with a look each ms; each is answered by that it is unknown.
-fn asked(publisher: &mut Publisher, from_ms: u64) -> Vec<u64> {
+fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
     let mut all = Vec::new();
     for now_ns in (from_ms..from_ms + 10_000).map(|ms| ms * MS) {
         if let Some((open, session)) = publisher.due_open(now_ns) {
@@ -37,8 +37,8 @@ fn asked(publisher: &mut Publisher, from_ms: u64) -> Vec<u64> {
 }
 
 /// One that has sent a message and the close of session 3.
-fn closing() -> Publisher {
-    let mut publisher = Publisher::new(PublisherOptions { token: TOKEN, ..PublisherOptions::default() });
+fn closing() -> PublishingSession {
+    let mut publisher = PublishingSession::new(PublisherOptions { token: TOKEN, ..PublisherOptions::default() });
     assert_eq!(publisher.due_open(0).map(|(_, session)| session), Some(0));
     opened(&mut publisher, 3, 1);
     let header = FrameHeader { kind: Kind::Event, ..FrameHeader::default() };
@@ -115,7 +115,7 @@ fn late_answers_open_nothing_and_a_successor_is_let_be() {
 
 #[test]
 fn who_has_closed_nothing_opens_another_when_its_session_expires() {
-    let mut publisher = Publisher::new(PublisherOptions { token: TOKEN, ..PublisherOptions::default() });
+    let mut publisher = PublishingSession::new(PublisherOptions { token: TOKEN, ..PublisherOptions::default() });
     opened(&mut publisher, 3, 1);
     publisher.closed(0);
     opened(&mut publisher, 3, 1);

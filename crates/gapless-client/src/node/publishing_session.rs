@@ -1,11 +1,11 @@
-//! `Publisher`: the publishing half of a node. A core without I/O: it numbers messages, keeps them until they come
+//! `PublishingSession`: the publishing half of a node. A core without I/O: it numbers messages, keeps them until they come
 //! back in the stream, and says what is to be sent next. Sending again is one step back of one number.
 
 mod closing;
 
 use self::closing::{End, Stray};
-use super::kept::KeptFrames;
-use super::stall::Stall;
+use super::resend_buffer::ResendBuffer;
+use super::stall_detector::StallDetector;
 use crate::ClientError;
 use crate::throttle::{Throttle, TokenBucket};
 use gapless_wire::control::{SessionOpen, SessionOpened};
@@ -31,10 +31,10 @@ pub struct PublisherOptions {
 }
 
 /// The session, the messages on their way, and what is to be sent.
-pub(crate) struct Publisher {
+pub(crate) struct PublishingSession {
     options: PublisherOptions,
     session: Option<u64>,
-    kept: KeptFrames,
+    unacknowledged: ResendBuffer,
     /// The number of the next frame to be sent.
     next_to_send: u64,
     /// Frames up to this number are known to the sequencer.
@@ -52,7 +52,7 @@ pub(crate) struct Publisher {
     resend_interval_ns: u64,
     resent: u64,
     probed_ns: u64,
-    stall: Stall,
+    stall: StallDetector,
     end: End,
     /// The last session of ours whose close was met in the stream; what is said of it comes late.
     ended: u64,
@@ -66,12 +66,12 @@ const RESEND_BACKOFF_MAX: u64 = 64;
 /// Between two questions what the sequencer has, ns.
 const PROBE_INTERVAL_NS: u64 = 1_000_000;
 
-impl Publisher {
+impl PublishingSession {
     pub fn new(options: PublisherOptions) -> Self {
         Self {
             options,
             session: None,
-            kept: KeptFrames::new(options.kept_bytes_max, 1),
+            unacknowledged: ResendBuffer::new(options.kept_bytes_max, 1),
             next_to_send: 1,
             accepted: 0,
             seen: 0,
@@ -83,7 +83,7 @@ impl Publisher {
             resend_interval_ns: options.resend_interval_ns,
             resent: 0,
             probed_ns: 0,
-            stall: Stall::new(options.resend_interval_ns),
+            stall: StallDetector::new(options.resend_interval_ns),
             end: End::Open,
             ended: 0,
             stray: None,
@@ -115,7 +115,7 @@ impl Publisher {
 
     /// Messages on their way. The session's close is kept like one, and is none.
     pub fn in_flight(&self) -> usize {
-        self.kept.messages().saturating_sub(usize::from(self.end == End::Asked))
+        self.unacknowledged.messages().saturating_sub(usize::from(self.end == End::Asked))
     }
 
     /// Frames sent more than once, so far.
@@ -125,7 +125,7 @@ impl Publisher {
 
     /// The number of the next frame.
     pub fn next_number(&self) -> u64 {
-        self.kept.next_number()
+        self.unacknowledged.next_number()
     }
 
     /// Publishes what `encode` writes into at most `length_max` bytes, split where it does not fit a frame of
@@ -140,7 +140,7 @@ impl Publisher {
     ) -> Result<u64, ClientError> {
         let is_open = self.was_opened && self.end == End::Open;
         let Some(session) = self.session.filter(|_| is_open) else { return Err(ClientError::NotOpen) };
-        if self.kept.messages() >= self.options.window_messages as usize {
+        if self.unacknowledged.messages() >= self.options.window_messages as usize {
             let window_messages = self.options.window_messages;
             return Err(ClientError::WindowFull { session, window_messages });
         }
@@ -157,17 +157,17 @@ impl Publisher {
                 encode,
             );
         }
-        let number = self.kept.next_number();
-        let Some(claim) = self.kept.claim(HEADER_LENGTH + length_max) else {
+        let number = self.unacknowledged.next_number();
+        let Some(claim) = self.unacknowledged.claim(HEADER_LENGTH + length_max) else {
             return Err(ClientError::KeptFull { bytes_max: self.options.kept_bytes_max });
         };
         let mut writer = FrameWriter::new(claim);
         let payload_length = encode(&mut writer.payload_mut()[..length_max])?;
         let length = writer.finish(&FrameHeader { session, session_seq: number, ..header }, payload_length);
-        if self.kept.is_empty() {
+        if self.unacknowledged.is_empty() {
             self.progress_ns = now_ns;
         }
-        self.kept.commit(aligned_length(length), true);
+        self.unacknowledged.commit(aligned_length(length), true);
         self.skip_sending(number);
         if let Some(bucket) = &mut self.bucket {
             bucket.take(1, now_ns);
@@ -194,22 +194,22 @@ impl Publisher {
         }
         // All parts or none: the room is looked at before the first is kept.
         let needed = payload.len() + count * (HEADER_LENGTH + 8);
-        if self.kept.claim(needed).is_none() {
+        if self.unacknowledged.claim(needed).is_none() {
             return Err(ClientError::KeptFull { bytes_max: self.options.kept_bytes_max });
         }
-        if self.kept.is_empty() {
+        if self.unacknowledged.is_empty() {
             self.progress_ns = now_ns;
         }
         let mut number = 0;
         for index in 0..count {
             let part = &payload[index * part_length..payload.len().min((index + 1) * part_length)];
-            number = self.kept.next_number();
-            let claim = self.kept.claim(HEADER_LENGTH + part.len()).expect("there is room for all of them");
+            number = self.unacknowledged.next_number();
+            let claim = self.unacknowledged.claim(HEADER_LENGTH + part.len()).expect("there is room for all of them");
             let mut writer = FrameWriter::new(claim);
             writer.payload_mut()[..part.len()].copy_from_slice(part);
             let fragment = Fragment { index: index as u16, count: count as u16 };
             let length = writer.finish(&FrameHeader { session_seq: number, fragment, ..header }, part.len());
-            self.kept.commit(aligned_length(length), index + 1 == count);
+            self.unacknowledged.commit(aligned_length(length), index + 1 == count);
             self.skip_sending(number);
         }
         if let Some(bucket) = &mut self.bucket {
@@ -228,14 +228,14 @@ impl Publisher {
 
     /// The number of the next derived message.
     pub fn set_next_derived(&mut self, number: u64) {
-        self.kept.restart(number);
+        self.unacknowledged.restart(number);
         self.next_to_send = number;
     }
 
     /// Passes over the next `frames` numbers if the stream has them, and nothing before them is kept.
     pub fn skip(&mut self, frames: u64) -> bool {
-        let last = self.kept.next_number() + frames - 1;
-        let is_there = self.kept.is_empty() && last <= self.accepted;
+        let last = self.unacknowledged.next_number() + frames - 1;
+        let is_there = self.unacknowledged.is_empty() && last <= self.accepted;
         if is_there {
             self.set_next_derived(last + 1);
         }
@@ -244,8 +244,8 @@ impl Publisher {
 
     /// Whether a few more derived messages can be kept.
     pub fn has_room_for_derived(&self) -> bool {
-        self.kept.messages() < self.options.window_messages as usize / 2
-            && self.kept.bytes() < self.options.kept_bytes_max as u64 / 2
+        self.unacknowledged.messages() < self.options.window_messages as usize / 2
+            && self.unacknowledged.bytes() < self.options.kept_bytes_max as u64 / 2
     }
 
     /// Whether it is time to ask the sequencer again what it has.
@@ -260,7 +260,7 @@ impl Publisher {
     /// The last frame that was sent, if it is kept: sent again, it is answered by what the sequencer has.
     pub fn last_sent(&self) -> Option<&[u8]> {
         let number = self.next_to_send.checked_sub(1)?;
-        (self.is_attached && number >= self.kept.first_number()).then(|| self.kept.get(number))
+        (self.is_attached && number >= self.unacknowledged.first_number()).then(|| self.unacknowledged.get(number))
     }
 
     /// The connection was made anew: the session is to be opened again.
@@ -301,11 +301,11 @@ impl Publisher {
     /// The next frame to be sent, if the session is open.
     #[inline]
     pub fn next_frame(&self) -> Option<&[u8]> {
-        let is_there = self.is_attached && self.next_to_send < self.kept.next_number();
-        is_there.then(|| self.kept.get(self.next_to_send))
+        let is_there = self.is_attached && self.next_to_send < self.unacknowledged.next_number();
+        is_there.then(|| self.unacknowledged.get(self.next_to_send))
     }
 
-    /// The frame of [`Publisher::next_frame`] was sent.
+    /// The frame of [`PublishingSession::next_frame`] was sent.
     #[inline]
     pub const fn sent(&mut self) {
         self.next_to_send += 1;
@@ -334,14 +334,18 @@ impl Publisher {
         match self.session {
             Some(known) if known == session && (self.was_opened || self.end != End::Open) => {
                 // A copy of this process may be ahead of it, never the other way round.
-                if next < self.kept.first_number() && !self.options.shared {
-                    return Err(ClientError::SessionLost { session, expected: self.kept.first_number(), found: next });
+                if next < self.unacknowledged.first_number() && !self.options.shared {
+                    return Err(ClientError::SessionLost {
+                        session,
+                        expected: self.unacknowledged.first_number(),
+                        found: next,
+                    });
                 }
                 self.accepted = self.accepted.max(next - 1);
-                self.next_to_send = next.clamp(self.kept.first_number(), self.kept.next_number());
+                self.next_to_send = next.clamp(self.unacknowledged.first_number(), self.unacknowledged.next_number());
             }
-            Some(known) if !self.kept.is_empty() => {
-                let expected = self.kept.first_number();
+            Some(known) if !self.unacknowledged.is_empty() => {
+                let expected = self.unacknowledged.first_number();
                 return Err(ClientError::SessionLost { session: known, expected, found: next });
             }
             _ => {
@@ -349,11 +353,11 @@ impl Publisher {
                 self.was_opened = true;
                 if !self.options.shared {
                     // A process that was started anew goes on where its predecessor ended.
-                    self.kept.restart(next);
+                    self.unacknowledged.restart(next);
                     self.seen = next - 1;
                 }
                 self.accepted = next - 1;
-                self.next_to_send = next.clamp(self.kept.first_number(), self.kept.next_number());
+                self.next_to_send = next.clamp(self.unacknowledged.first_number(), self.unacknowledged.next_number());
             }
         }
         Ok(())
@@ -364,12 +368,12 @@ impl Publisher {
     pub fn came_back(&mut self, session_seq: u64, now_ns: u64) {
         self.seen = self.seen.max(session_seq);
         self.accepted = self.accepted.max(session_seq);
-        if self.kept.forget_through(session_seq) > 0 {
+        if self.unacknowledged.forget_through(session_seq) > 0 {
             self.progress_ns = now_ns;
             self.resend_interval_ns = self.options.resend_interval_ns;
         }
         if self.next_to_send <= session_seq {
-            self.next_to_send = self.kept.first_number();
+            self.next_to_send = self.unacknowledged.first_number();
         }
     }
 
@@ -379,9 +383,9 @@ impl Publisher {
         self.progress_ns = now_ns;
         if self.options.shared {
             // What the sequencer says it has is released. Derived messages need not be seen: they can be made again.
-            self.kept.forget_through(session_seq);
+            self.unacknowledged.forget_through(session_seq);
         }
-        self.next_to_send = self.next_to_send.max(session_seq + 1).min(self.kept.next_number());
+        self.next_to_send = self.next_to_send.max(session_seq + 1).min(self.unacknowledged.next_number());
     }
 
     /// The sequencer misses frames from `session_seq` on.
@@ -398,7 +402,7 @@ impl Publisher {
     /// On a way that loses: sends again what the sequencer should have had by now.
     pub fn resend_overdue(&mut self, now_ns: u64) {
         let waiting = self.next_to_send.saturating_sub(self.accepted + 1);
-        if !self.is_attached || waiting == 0 || self.kept.is_empty() {
+        if !self.is_attached || waiting == 0 || self.unacknowledged.is_empty() {
             return;
         }
         if now_ns.saturating_sub(self.progress_ns) >= self.resend_interval_ns {
@@ -408,10 +412,10 @@ impl Publisher {
         }
     }
 
-    /// Whether something is on its way, and it is worth the time to ask [`Publisher::is_stalled`].
+    /// Whether something is on its way, and it is worth the time to ask [`PublishingSession::is_stalled`].
     #[inline]
     pub fn is_look_due(&mut self) -> bool {
-        let any_waits = self.is_attached && self.next_to_send > self.accepted + 1 && !self.kept.is_empty();
+        let any_waits = self.is_attached && self.next_to_send > self.accepted + 1 && !self.unacknowledged.is_empty();
         any_waits && self.stall.is_look_due()
     }
 
@@ -441,7 +445,7 @@ impl Publisher {
     }
 
     fn send_from(&mut self, session_seq: u64, now_ns: u64) {
-        let from = session_seq.clamp(self.kept.first_number(), self.kept.next_number());
+        let from = session_seq.clamp(self.unacknowledged.first_number(), self.unacknowledged.next_number());
         self.resent += self.next_to_send.saturating_sub(from);
         self.next_to_send = self.next_to_send.min(from);
         self.progress_ns = now_ns;

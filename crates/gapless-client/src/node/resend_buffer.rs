@@ -1,9 +1,9 @@
-//! [`KeptFrames`]: what a node has published and has not seen in the stream yet, so that it can be sent again.
+//! [`ResendBuffer`]: what a node has published and has not seen in the stream yet, so that it can be sent again.
 
 use std::collections::VecDeque;
 
 /// Frames with consecutive numbers, in a buffer that grows up to a limit.
-pub(crate) struct KeptFrames {
+pub(crate) struct ResendBuffer {
     buffer: Vec<u8>,
     bytes_max: usize,
     /// Positions never go back; a position modulo the buffer's length is where its byte lies.
@@ -24,7 +24,7 @@ struct Entry {
 
 const BUFFER_LENGTH_MIN: usize = 64 << 10;
 
-impl KeptFrames {
+impl ResendBuffer {
     /// Nothing kept; the first frame will have `first_number`.
     pub fn new(bytes_max: usize, first_number: u64) -> Self {
         let bytes_max = bytes_max.next_power_of_two().max(BUFFER_LENGTH_MIN);
@@ -161,7 +161,7 @@ impl KeptFrames {
 mod tests {
     use super::*;
 
-    fn keep(kept: &mut KeptFrames, length: usize) -> bool {
+    fn keep(kept: &mut ResendBuffer, length: usize) -> bool {
         let number = kept.next_number();
         let Some(claim) = kept.claim(length) else { return false };
         claim.fill(number as u8);
@@ -169,14 +169,14 @@ mod tests {
         true
     }
 
-    fn is_intact(kept: &KeptFrames) -> bool {
+    fn is_intact(kept: &ResendBuffer) -> bool {
         (kept.first_number()..kept.next_number())
             .all(|number| kept.get(number).iter().all(|byte| *byte == number as u8))
     }
 
     #[test]
     fn what_is_kept_stays_as_it_was_while_the_buffer_wraps_and_grows() {
-        let mut kept = KeptFrames::new(1 << 20, 1);
+        let mut kept = ResendBuffer::new(1 << 20, 1);
         let mut state = 12345u64;
         for round in 0..20_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn more_than_the_limit_is_never_kept() {
-        let mut kept = KeptFrames::new(64 << 10, 7);
+        let mut kept = ResendBuffer::new(64 << 10, 7);
         let count = (0..).take_while(|_| keep(&mut kept, 1000)).count();
         assert_eq!((count, kept.messages()), (65, 65));
         assert!(kept.claim(70 << 10).is_none(), "longer than all");

@@ -2,7 +2,7 @@
 //! stream, too, so that a replay or a second copy publishes nothing twice.
 
 use super::link::NodeLink;
-use super::publisher::Publisher;
+use super::publishing_session::PublishingSession;
 use super::{NodeState, StreamNode, event_header};
 use crate::ClientError;
 use crate::client::MessageType;
@@ -34,7 +34,7 @@ impl<L: NodeLink> StreamNode<L> {
     pub fn set_timer_derived(&mut self, timer: u64, deadline_ns: u64) -> Result<(), ClientError> {
         if !self.skips(TimerFired::LENGTH) {
             let payload = TimerFired { timer, deadline_ns }.to_bytes();
-            self.put(Publisher::timer_header(), payload.len(), |buffer| {
+            self.put(PublishingSession::timer_header(), payload.len(), |buffer| {
                 buffer.copy_from_slice(&payload);
                 Ok(payload.len())
             })?;

@@ -1,11 +1,11 @@
-//! [`Surroundings`]: what a client takes from its machine, so that a simulation decides.
+//! [`ClientEnvironment`]: what a client takes from its machine, so that a simulation decides.
 
 use crate::ClientError;
 use gapless_transport::publisher_link::PublisherLink;
 use std::time::{Duration, Instant};
 
 /// Time, sleep and connections of one client. One that has none of these has its machine's own.
-pub trait Surroundings: Send {
+pub trait ClientEnvironment: Send {
     /// What time it is; it never goes back.
     fn now(&self) -> Instant;
 

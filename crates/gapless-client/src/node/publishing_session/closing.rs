@@ -2,7 +2,7 @@
 //! whatever is lost. Once it was asked for, only that session is opened again, by its number: the token alone would make
 //! another where the stream has the close already, and nobody would close that one.
 
-use super::Publisher;
+use super::PublishingSession;
 use crate::ClientError;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
@@ -24,7 +24,7 @@ pub(super) struct Stray {
     pub next_session_seq: u64,
 }
 
-impl Publisher {
+impl PublishingSession {
     /// Publishes the session's close, once.
     pub fn close(&mut self, now_ns: u64) -> Result<(), ClientError> {
         if self.end != End::Open {
@@ -44,16 +44,16 @@ impl Publisher {
         let header = FrameHeader {
             kind: Kind::SessionClose,
             session,
-            session_seq: self.kept.next_number(),
+            session_seq: self.unacknowledged.next_number(),
             ..FrameHeader::default()
         };
-        if self.kept.is_empty() {
+        if self.unacknowledged.is_empty() {
             self.progress_ns = now_ns;
         }
         let full = ClientError::KeptFull { bytes_max: self.options.kept_bytes_max };
-        let claim = self.kept.claim(HEADER_LENGTH).ok_or(full)?;
+        let claim = self.unacknowledged.claim(HEADER_LENGTH).ok_or(full)?;
         let length = FrameWriter::new(claim).finish(&header, 0);
-        self.kept.commit(aligned_length(length), true);
+        self.unacknowledged.commit(aligned_length(length), true);
         Ok(())
     }
 
@@ -78,13 +78,13 @@ impl Publisher {
     /// in the stream, and never will be.
     pub fn closed(&mut self, now_ns: u64) {
         if let Some(session) = self.session.filter(|_| self.in_flight() > 0) {
-            self.lost = Some((session, self.kept.first_number()));
+            self.lost = Some((session, self.unacknowledged.first_number()));
         }
         self.ended = self.session.unwrap_or(self.ended);
         self.session = None;
         (self.is_attached, self.was_opened) = (false, false);
         self.open_sent_ns = None;
-        self.kept.restart(1);
+        self.unacknowledged.restart(1);
         (self.next_to_send, self.accepted, self.seen) = (1, 0, 0);
         if self.end != End::Open {
             self.end = End::Closed;
@@ -97,7 +97,7 @@ impl Publisher {
     pub(super) fn close_stray(&mut self, now_ns: u64) {
         let Some(Stray { session, next_session_seq }) = self.stray.take() else { return };
         self.session = Some(session);
-        self.kept.restart(next_session_seq);
+        self.unacknowledged.restart(next_session_seq);
         (self.next_to_send, self.accepted, self.seen) = (next_session_seq, next_session_seq - 1, next_session_seq - 1);
         self.keep_close(session, now_ns).expect("nothing else is kept");
         self.end = End::Asked;

@@ -16,7 +16,7 @@ const LIVE: u64 = 2;
 
 /// What a node last said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NodeNotes {
+pub struct NodeProgress {
     /// What it reads next; 0 before it knows.
     pub position: u64,
     /// Whether it has read everything there was; `None` if it has said nothing yet.
@@ -29,7 +29,7 @@ pub struct NodeNotes {
     pub in_flight: u32,
 }
 
-impl NodeNotes {
+impl NodeProgress {
     /// As `notes` have it now; whatever stands there, because another process wrote it.
     #[must_use]
     pub fn read(notes: &RingNotes) -> Self {
@@ -50,13 +50,13 @@ impl NodeNotes {
 
 /// The node's end: writes what has changed.
 #[derive(Default)]
-pub(crate) struct NoteWriter {
+pub(crate) struct ProgressWriter {
     written: Progress,
     frames_published: u64,
     is_begun: bool,
 }
 
-impl NoteWriter {
+impl ProgressWriter {
     /// Notes where the node stands: once in a poll, one store unless more than the position has changed.
     #[inline]
     pub fn write(&mut self, ring: &RingReader, position: u64, frames_published: u64, progress: Progress) {
@@ -91,18 +91,18 @@ mod tests {
     fn what_a_node_notes_is_read() {
         let (writer, reader) = ring::create(&MemoryKind::Anonymous, 4096, StreamIdentity::default()).unwrap();
         let notes = writer.notes();
-        assert_eq!(NodeNotes::read(&notes), NodeNotes::default(), "it has said nothing");
-        let mut noting = NoteWriter::default();
+        assert_eq!(NodeProgress::read(&notes), NodeProgress::default(), "it has said nothing");
+        let mut noting = ProgressWriter::default();
         noting.write(&reader, 7, 3, Progress { is_live: false, frames_resent: 2, in_flight: 1 });
         let expected =
-            NodeNotes { position: 7, is_live: Some(false), frames_published: 3, frames_resent: 2, in_flight: 1 };
-        assert_eq!(NodeNotes::read(&notes), expected);
+            NodeProgress { position: 7, is_live: Some(false), frames_published: 3, frames_resent: 2, in_flight: 1 };
+        assert_eq!(NodeProgress::read(&notes), expected);
         noting.write(&reader, 9, 3, Progress { is_live: true, frames_resent: 2, in_flight: 0 });
-        let expected = NodeNotes { position: 9, is_live: Some(true), in_flight: 0, ..expected };
-        assert_eq!(NodeNotes::read(&notes), expected);
+        let expected = NodeProgress { position: 9, is_live: Some(true), in_flight: 0, ..expected };
+        assert_eq!(NodeProgress::read(&notes), expected);
         reader.note(STATE, 99);
         reader.note(IN_FLIGHT, u64::MAX);
-        let hostile = NodeNotes::read(&notes);
+        let hostile = NodeProgress::read(&notes);
         assert_eq!((hostile.is_live, hostile.in_flight), (None, u32::MAX), "any words are something");
     }
 }

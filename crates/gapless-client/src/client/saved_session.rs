@@ -132,7 +132,7 @@ impl Client {
         if saved.seen.sequence > self.seen.sequence && expected == found {
             self.seen = saved.seen;
             // At the handshake the service looks whether it has that.
-            if self.addresses.is_some() && self.surroundings.is_none() {
+            if self.addresses.is_some() && self.environment.is_none() {
                 self.reconnect()?;
             }
         }

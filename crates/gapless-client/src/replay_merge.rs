@@ -1,4 +1,4 @@
-//! [`LateReader`]: released frames from any sequence on. From the window if it still has them, else from the
+//! [`ReplayMerge`]: released frames from any sequence on. From the window if it still has them, else from the
 //! journal; it crosses over without a gap or a double. Nobody waits for it, and it costs nobody memory.
 
 use crate::ClientError;
@@ -8,7 +8,7 @@ use gapless_wire::{Frame, FrameError, aligned_length};
 use std::path::{Path, PathBuf};
 
 /// Reads a stream that is written in this or another process of this machine.
-pub struct LateReader {
+pub struct ReplayMerge {
     window: Window,
     cursor: FreeCursor,
     /// Where the journal is; a stream at tier `memory` has none.
@@ -27,16 +27,16 @@ pub struct LateReader {
 /// Frames are copied from the window in pieces of so many bytes.
 const COPIED_LENGTH: usize = 16 << 10;
 
-/// What a [`LateReader`] found.
+/// What a [`ReplayMerge`] found.
 #[derive(Clone, Copy)]
-pub enum LateRead<'a> {
+pub enum ReplayRead<'a> {
     /// The next frame.
     Frame(Frame<'a>),
     /// The next frame is not released yet.
     Empty,
 }
 
-impl LateReader {
+impl ReplayMerge {
     /// Begins at `sequence`, 0 and 1 being the first. `journal` is the directory of the stream's journal.
     #[must_use]
     pub fn new(window: Window, journal: Option<PathBuf>, sequence: u64) -> Self {
@@ -77,7 +77,7 @@ impl LateReader {
 
     /// Whether it reads from the journal now.
     #[must_use]
-    pub const fn is_late(&self) -> bool {
+    pub const fn is_replaying(&self) -> bool {
         self.replay.is_some()
     }
 
@@ -105,14 +105,14 @@ impl LateReader {
     /// # Errors
     /// [`ClientError::Lapped`] if neither the window nor a journal has it; damage.
     #[inline]
-    pub fn read(&mut self) -> Result<LateRead<'_>, ClientError> {
+    pub fn read(&mut self) -> Result<ReplayRead<'_>, ClientError> {
         if self.next == self.filled {
             if self.replay.is_some() {
                 return self.read_journal();
             }
             match self.fill()? {
                 FreeRead::Frame(_) => {}
-                FreeRead::Empty => return Ok(LateRead::Empty),
+                FreeRead::Empty => return Ok(ReplayRead::Empty),
                 FreeRead::Lapped { from_sequence } => {
                     self.laps += 1;
                     self.replay = Some(self.open_journal(from_sequence)?);
@@ -123,11 +123,11 @@ impl LateReader {
         let frame = parse(&self.frames[self.next..self.filled], self.sequence)?;
         self.next += aligned_length(frame.length());
         self.sequence += 1;
-        Ok(LateRead::Frame(frame))
+        Ok(ReplayRead::Frame(frame))
     }
 
     /// Hands out frames, at most `limit`, of those that were copied with the one read last. 0 when
-    /// [`LateReader::read`] has to look for more.
+    /// [`ReplayMerge::read`] has to look for more.
     ///
     /// # Errors
     /// Damage, and those of `take`.
@@ -182,14 +182,14 @@ impl LateReader {
         replay.map_err(|error| cut_off(error, journal, sequence))
     }
 
-    fn read_journal(&mut self) -> Result<LateRead<'_>, ClientError> {
+    fn read_journal(&mut self) -> Result<ReplayRead<'_>, ClientError> {
         let replay = self.replay.as_mut().expect("the caller has looked");
         let next = replay.next_sequence();
         // The journal may be ahead of what has reached the stream's tier, and what is ahead may be cut off.
         let released = self.window.released_sequence();
         if next > released {
             self.seek(next);
-            return Ok(LateRead::Empty);
+            return Ok(ReplayRead::Empty);
         }
         replay.read_until(released);
         let has_next = match replay.has_next() {
@@ -202,11 +202,11 @@ impl LateReader {
         if !has_next {
             // Released is journaled; what the reader has not seen yet of it is in the window.
             self.seek(next);
-            return Ok(LateRead::Empty);
+            return Ok(ReplayRead::Empty);
         }
         self.sequence = next + 1;
         let replay = self.replay.as_mut().expect("the caller has looked");
-        Ok(LateRead::Frame(replay.next_frame()?.expect("there is one")))
+        Ok(ReplayRead::Frame(replay.next_frame()?.expect("there is one")))
     }
 }
 
