@@ -2,9 +2,10 @@
 //! plot; and no process is left behind.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::bench_process::{self, LongRun, processes_of, rows, wait_until};
+use crate::bench_process::{self, LongRun, processes_of, rows};
 use crate::program::names;
 use gapless_agent::CountersReader;
+use gapless_testkit::wait::until_some;
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
@@ -116,8 +117,8 @@ fn an_interrupted_run_leaves_nothing_behind() {
         let run = LongRun::start(directory.path(), &["failover", "--log-frames", "100000000", "--json", "out.json"]);
         let place = format!("/.gapless-failover-{}-", run.pid().as_raw_nonzero());
         let members = || processes_of(&["failover-member", &place]);
-        wait_until("three members", || (members().len() == 3).then_some(()));
-        wait_until("a log that grows", || log_grows(directory.path()).then_some(()));
+        until_some("three members", || (members().len() == 3).then_some(()));
+        until_some("a log that grows", || log_grows(directory.path()).then_some(()));
         let begin = Instant::now();
         kill_process(run.pid(), Signal::INT).unwrap();
         if reaches_members {

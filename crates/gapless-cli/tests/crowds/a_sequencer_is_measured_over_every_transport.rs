@@ -3,11 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process;
-use crate::bench_process::{LongRun, processes_of, rows, wait_until};
+use crate::bench_process::{LongRun, processes_of, rows};
 use crate::program::{names, run};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::wait::until_some;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::soup::Field;
@@ -247,7 +248,7 @@ fn long_run(part: &str, processes: usize, directory: &Path) -> LongRun {
         ]
         .concat(),
     );
-    wait_until("its processes", || (processes_in(directory).len() == processes).then_some(()));
+    until_some("its processes", || (processes_in(directory).len() == processes).then_some(()));
     run
 }
 
@@ -285,5 +286,5 @@ fn a_killed_sequencer_or_node_ends_the_run() {
 fn no_process_outlives_the_benchmark() {
     let directory = tempfile::tempdir().unwrap();
     drop(long_run("throughput", 4, directory.path()));
-    wait_until("the end of its processes", || processes_in(directory.path()).is_empty().then_some(()));
+    until_some("the end of its processes", || processes_in(directory.path()).is_empty().then_some(()));
 }

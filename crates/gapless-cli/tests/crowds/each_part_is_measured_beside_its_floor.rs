@@ -2,8 +2,9 @@
 //! in a table and in the JSON.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::bench_process::{self, LongRun, processes_of, rows, wait_until};
+use crate::bench_process::{self, LongRun, processes_of, rows};
 use crate::program::{names, run};
+use gapless_testkit::wait::until_some;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
@@ -67,7 +68,7 @@ fn has_ended(partner: Pid) -> bool {
 /// Starts a run that takes hours and waits for its second process.
 fn long_run(directory: &Path) -> (LongRun, Pid) {
     let run = LongRun::start(directory, &["log", "--count", "1000000000", "--json", "out.json"]);
-    let partner = wait_until("a second process", || partner_of(run.pid()));
+    let partner = until_some("a second process", || partner_of(run.pid()));
     (run, partner)
 }
 
@@ -75,7 +76,7 @@ fn long_run(directory: &Path) -> (LongRun, Pid) {
 fn log_leaves_no_process_behind() {
     let directory = tempfile::tempdir().unwrap();
     let run = LongRun::start(directory.path(), &["log", "--count", "200000"]);
-    let partner = wait_until("a second process", || partner_of(run.pid()));
+    let partner = until_some("a second process", || partner_of(run.pid()));
     run.end().good();
     assert!(has_ended(partner));
 }
@@ -96,7 +97,7 @@ fn the_second_process_of_log_does_not_outlive_the_first() {
     let directory = tempfile::tempdir().unwrap();
     let (run, partner) = long_run(directory.path());
     drop(run);
-    wait_until("the end of the second process", || has_ended(partner).then_some(()));
+    until_some("the end of the second process", || has_ended(partner).then_some(()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::program::free_port;
+use gapless_testkit::ports::free_port;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

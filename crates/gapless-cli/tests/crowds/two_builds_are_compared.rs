@@ -1,9 +1,9 @@
 //! `gapless bench compare`: what it says of builds whose figures are known, and of one build and itself.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::bench_process::wait_until;
 use crate::program::{Ended, run};
 use crate::turn;
+use gapless_testkit::wait::until_some;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -144,10 +144,10 @@ fn a_signal_ends_a_build_that_hangs() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until("it hangs", || directory.join("it-hangs").exists().then_some(()));
+    until_some("it hangs", || directory.join("it-hangs").exists().then_some(()));
     kill_process(Pid::from_child(&comparison), Signal::TERM).unwrap();
     // Its pipes would be open as long as the hanging one lives.
-    wait_until("the end", || comparison.try_wait().unwrap());
+    until_some("the end", || comparison.try_wait().unwrap());
     let output = comparison.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");

@@ -1,10 +1,8 @@
 //! The program as a process, for the tests of what it promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 
 /// The program in a directory, nothing on its standard input.
 pub fn gapless(directory: &Path, words: &[&str]) -> Command {
@@ -52,21 +50,6 @@ impl Ended {
 /// Runs the program to its end.
 pub fn run(directory: &Path, words: &[&str]) -> Ended {
     gapless(directory, words).output().unwrap().into()
-}
-
-/// A port that nobody uses now, of UDP and TCP. It is none of those that the kernel gives to whoever asks for any: between
-/// here and its use somebody would get it.
-pub fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let process = std::process::id() as u16;
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = 10_000 + process.wrapping_mul(101).wrapping_add(number) % 10_000;
-        let is_free = UdpSocket::bind(("127.0.0.1", port)).and_then(|_| TcpListener::bind(("127.0.0.1", port)));
-        if is_free.is_ok() {
-            return port;
-        }
-    }
 }
 
 /// The names in a directory, hidden ones included, sorted.

@@ -2,9 +2,9 @@
 //! it has none.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::free_port;
 use crate::program::run;
 use crate::stream_process::{configured, sequencer, some_lines, stream, write_lines};
+use gapless_testkit::ports::free_port;
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::program::free_port;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::{Handlers, Replica, ReplicaOptions, Service};
+use gapless_testkit::ports::free_port;
 use std::path::Path;
 use std::process::{Command, Output};
 

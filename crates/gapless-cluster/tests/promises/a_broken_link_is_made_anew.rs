@@ -1,20 +1,17 @@
 //! A connection that breaks is noticed at once and made anew, and half a message is never handed out.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{Member, Puppet, Random, connected_pair, identity, listening, now, peer, until};
+use crate::meeting::{Member, Puppet, Random, connected_pair, identity, listening, now, peer};
 use gapless_cluster::link::wire::Kind;
 use gapless_cluster::link::{Content, LinkOptions, SendError};
+use gapless_testkit::ports::free_address;
+use gapless_testkit::wait::turn_until;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-/// An address where nobody listens.
-fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
 
 #[test]
 fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
@@ -27,7 +24,7 @@ fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
     (0..100).for_each(|_| second.idle());
     let address = second.address();
     drop(first);
-    until("its end is noticed", || {
+    turn_until("its end is noticed", || {
         second.idle();
         !second.events.is_empty()
     });
@@ -36,7 +33,7 @@ fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
 
     let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[address])]);
     let mut taken = Vec::new();
-    until("it is connected again and whole messages pass", || {
+    turn_until("it is connected again and whole messages pass", || {
         first.idle();
         if first.events.len() == 1 && taken.is_empty() {
             first.send(2, b"whole");
@@ -54,14 +51,14 @@ fn who_listens_is_dialled_until_it_is_there_again() {
     let address = second.address();
     for _ in 0..3 {
         drop(second);
-        until("its end is noticed", || {
+        turn_until("its end is noticed", || {
             first.idle();
             !first.events.is_empty()
         });
         assert_eq!(first.told(), ["gone 2"]);
         let options = LinkOptions { listen: Some(address), ..LinkOptions::default() };
         second = Member::new(options, identity(2), &[peer(1, &[])]);
-        until("both are connected", || {
+        turn_until("both are connected", || {
             first.idle();
             second.idle();
             !first.events.is_empty() && !second.events.is_empty()
@@ -83,13 +80,13 @@ fn a_torn_message_is_dropped_whole_at_every_byte() {
         let whole = puppet.message(Kind::Consensus, b"whole", &[8; 40]);
         let torn = puppet.message(Kind::Consensus, b"torn", &[9; 40]);
         let mut taken = Vec::new();
-        until("it is welcome", || {
+        turn_until("it is welcome", || {
             second.idle();
             !second.events.is_empty()
         });
         puppet.stream.write_all(&[&whole[..], &torn[..cut]].concat()).unwrap();
         drop(puppet);
-        until("its end is noticed", || {
+        turn_until("its end is noticed", || {
             second.turn(|message| taken.push(message.consensus.to_vec()));
             second.events.len() >= 2
         });
@@ -103,7 +100,7 @@ fn garbage_behind_good_messages_closes_the_connection() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     for garbage in 0..4 {
         let mut puppet = Puppet::hello(second.address(), identity(1), 2);
-        until("it is welcome", || {
+        turn_until("it is welcome", || {
             second.idle();
             !second.events.is_empty()
         });
@@ -118,7 +115,7 @@ fn garbage_behind_good_messages_closes_the_connection() {
         bytes.extend(bad);
         puppet.stream.write_all(&bytes).unwrap();
         let mut taken = 0;
-        until("it is closed", || {
+        turn_until("it is closed", || {
             second.turn(|message| {
                 assert_eq!(message.consensus, b"good");
                 taken += 1;
@@ -128,7 +125,7 @@ fn garbage_behind_good_messages_closes_the_connection() {
         assert_eq!(taken, 1);
         let told = second.told();
         assert!(told[1].starts_with("gone 1: it sends what is no message"), "{told:?}");
-        until("the other side sees it", || {
+        turn_until("the other side sees it", || {
             second.idle();
             puppet.is_closed()
         });
@@ -141,10 +138,10 @@ fn a_dead_address_is_passed_over() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     // One where nobody listens, and one that listens and says nothing.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
-    let addresses = [nobody(), mute.local_addr().unwrap(), second.address()];
+    let addresses = [free_address(), mute.local_addr().unwrap(), second.address()];
     let options = LinkOptions { handshake_ns_max: 50_000_000, ..LinkOptions::default() };
     let mut first = Member::new(options, identity(1), &[peer(2, &addresses)]);
-    until("the third address answers", || {
+    turn_until("the third address answers", || {
         first.idle();
         second.idle();
         !first.events.is_empty() && !second.events.is_empty()
@@ -158,7 +155,7 @@ fn a_name_is_dialled_too() {
     let name = format!("localhost:{}", second.address().port());
     let its = gapless_cluster::link::Peer { member: 2, addresses: vec![name] };
     let mut first = Member::new(LinkOptions::default(), identity(1), &[its]);
-    until("the name is looked up", || {
+    turn_until("the name is looked up", || {
         first.idle();
         second.idle();
         !first.events.is_empty()
@@ -168,7 +165,7 @@ fn a_name_is_dialled_too() {
 
 #[test]
 fn members_that_dial_each_other_have_one_connection() {
-    let nowhere = nobody();
+    let nowhere = free_address();
     for _ in 0..20 {
         let mut second = Member::listens(2, &[peer(1, &[nowhere])]);
         let mut first = Member::listens(1, &[]);
@@ -177,7 +174,7 @@ fn members_that_dial_each_other_have_one_connection() {
         second.links.add_peer(&peer(1, &[first.address()])).unwrap();
         first.links.add_peer(&peer(2, &[second.address()])).unwrap();
         let (mut taken, mut is_sent) = (0, false);
-        until("a message passes", || {
+        turn_until("a message passes", || {
             first.idle();
             second.turn(|_| taken += 1);
             if !is_sent && first.links.is_connected(2) {
@@ -200,10 +197,10 @@ fn members_that_dial_each_other_have_one_connection() {
 
 #[test]
 fn the_wrong_side_is_told_so() {
-    let mut first = Member::new(listening(), identity(1), &[peer(2, &[nobody()])]);
+    let mut first = Member::new(listening(), identity(1), &[peer(2, &[free_address()])]);
     let address = first.address();
     let mut puppet = Puppet::hello(address, identity(2), 1);
-    until("it is refused", || {
+    turn_until("it is refused", || {
         first.idle();
         first.links.stranger_statistics().refused == 1
     });
@@ -215,14 +212,14 @@ fn silence_is_an_end_and_pings_are_none() {
     let options = LinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..LinkOptions::default() };
     let (mut first, mut second) = connected_pair(options);
     let begun = now().monotonic_ns;
-    until("a second passes", || {
+    turn_until("a second passes", || {
         first.idle();
         second.idle();
         now().monotonic_ns - begun > 1_000_000_000
     });
     assert_eq!((first.told(), second.told()), (vec![], vec![]), "pings are enough to live");
     // The second is not polled any more: as a process that hangs.
-    until("the silence is noticed", || {
+    turn_until("the silence is noticed", || {
         first.idle();
         !first.events.is_empty()
     });
@@ -272,7 +269,7 @@ fn who_sleeps_is_woken_and_notices_silence_too() {
     // Who looks only as often as it has to still notices that nothing comes.
     let options = LinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..LinkOptions::default() };
     let (mut first, _hangs) = connected_pair(options);
-    until("the silence is noticed", || {
+    turn_until("the silence is noticed", || {
         first.idle();
         std::thread::sleep(Duration::from_millis(25));
         !first.events.is_empty()
@@ -336,7 +333,7 @@ fn a_connection_that_is_cut_anywhere_loses_messages_and_spoils_none() {
     // Each connection begins with what the other side lacks, as consensus has it.
     let (mut next_sent, mut next_taken) = (0, 0);
     let mut is_connected = false;
-    until("everything is there", || {
+    turn_until("everything is there", || {
         first.poll();
         for event in first.told() {
             is_connected = event == "connected 2";

@@ -3,7 +3,7 @@
 
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use std::net::TcpListener;
+use gapless_testkit::ports::free_ports;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -33,14 +33,12 @@ fn a_new_member_sleeps_until_it_meets_the_others() {
     }
     let directory = tempfile::tempdir().unwrap();
     // The others are known, and nobody is there.
-    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let mut text = "[cluster]\nname = \"test\"\nmember = 1\n".to_owned();
-    for (id, listener) in (1..).zip(&listeners) {
-        text += &format!("[[member]]\nid = {id}\naddresses = [\"{}\"]\n", listener.local_addr().unwrap());
+    for (id, port) in (1..).zip(free_ports(3)) {
+        text += &format!("[[member]]\nid = {id}\naddresses = [\"127.0.0.1:{port}\"]\n");
     }
     text += &format!("[stream]\ndirectory = {:?}\nwindow = \"8 MiB\"\n", directory.path().join("member"));
     text += "message_length_max = \"64 KiB\"\n[journal]\nsegment_length = \"2 MiB\"\n";
-    drop(listeners);
     let member = ClusterMember::start(&ClusterConfig::parse(&text, "test.toml").unwrap()).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     while member.status().is_none() {

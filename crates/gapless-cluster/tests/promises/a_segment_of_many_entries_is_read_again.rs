@@ -7,8 +7,8 @@ use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
+use gapless_testkit::ports::free_port;
 use gapless_wire::Encoding;
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 /// A checkpoint of so many would be longer than any frame.
@@ -43,7 +43,7 @@ impl Turned {
 #[test]
 fn a_segment_of_many_entries_is_read_again() {
     let root = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let text = format!(
         "[cluster]\nname = \"test\"\nmember = 1\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:{port}\"]\n\
          [stream]\ndirectory = {:?}\nwindow = \"8 MiB\"\nmessage_length_max = \"1 MiB\"\n[journal]\nsegment_length = \"32 MiB\"\n",

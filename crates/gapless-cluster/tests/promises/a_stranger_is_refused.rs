@@ -1,9 +1,10 @@
 //! Who does not belong here is told why, or dropped, and keeps nobody else out.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{Member, Puppet, connected_pair, identity, listening, peer, until};
+use crate::meeting::{Member, Puppet, connected_pair, identity, listening, peer};
 use gapless_cluster::link::wire::{ClusterName, Header, Identity, Kind, MAGIC, RefusalCode};
 use gapless_cluster::link::{LinkOptions, Links, Peer};
+use gapless_testkit::wait::turn_until;
 use std::io::Write;
 use std::net::TcpStream;
 
@@ -13,7 +14,7 @@ fn refused(change: impl FnOnce(&mut Identity)) -> Vec<String> {
     let mut own = identity(1);
     change(&mut own);
     let mut first = Member::new(LinkOptions::default(), own, &[peer(2, &[second.address()])]);
-    until("the first is told", || {
+    turn_until("the first is told", || {
         first.idle();
         second.idle();
         !first.events.is_empty()
@@ -36,7 +37,7 @@ fn who_does_not_know_the_stream_yet_is_let_in() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let own = Identity { stream_id: 0, incarnation: 0, ..identity(1) };
     let mut first = Member::new(LinkOptions::default(), own, &[peer(2, &[second.address()])]);
-    until("it is let in", || {
+    turn_until("it is let in", || {
         first.idle();
         second.idle();
         !first.events.is_empty()
@@ -50,14 +51,14 @@ fn who_does_not_know_the_stream_yet_is_let_in() {
 fn an_unknown_member_is_refused_until_it_is_added() {
     let mut third = Member::listens(3, &[peer(2, &[])]);
     let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(3, &[third.address()])]);
-    until("it is refused", || {
+    turn_until("it is refused", || {
         first.idle();
         third.idle();
         !first.events.is_empty()
     });
     assert_eq!(first.told(), ["refused 3: UnknownMember"]);
     third.links.add_peer(&peer(1, &[])).unwrap();
-    until("it is connected", || {
+    turn_until("it is connected", || {
         first.idle();
         third.idle();
         third.links.is_connected(1) && first.links.is_connected(3)
@@ -72,7 +73,7 @@ fn who_may_have_been_added_since_is_let_in_on_either_side() {
         member.links.set_numbers_used(1);
         let options = listening();
         let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
-        until("it is connected", || {
+        turn_until("it is connected", || {
             member.idle();
             other.idle();
             !member.events.is_empty() && !other.events.is_empty()
@@ -90,7 +91,7 @@ fn who_may_have_been_added_since_is_let_in_on_either_side() {
         drop(other);
         let options = LinkOptions { listen: Some(at), ..listening() };
         let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
-        until("it is connected again", || {
+        turn_until("it is connected again", || {
             member.idle();
             other.idle();
             other.links.is_connected(own) && member.links.is_connected(newcomer)
@@ -103,7 +104,7 @@ fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
     let mut member = Member::listens(3, &[]);
     let refusal = |member: &mut Member, own: Identity| {
         let mut other = Member::new(LinkOptions::default(), own, &[peer(3, &[member.address()])]);
-        until("it is told", || {
+        turn_until("it is told", || {
             member.idle();
             other.idle();
             !other.events.is_empty()
@@ -117,7 +118,7 @@ fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
     assert_eq!(refusal(&mut member, stranger), ["refused 3: UnknownMember"]);
     assert_eq!(refusal(&mut member, Identity { stream_id: 6, ..identity(2) }), ["refused 3: OtherStream"]);
     assert_eq!(refusal(&mut member, identity(2)), ["connected 3"]);
-    until("it is forgotten", || {
+    turn_until("it is forgotten", || {
         member.idle();
         member.links.peers().next().is_none()
     });
@@ -127,7 +128,7 @@ fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
 fn the_address_of_another_member_or_of_oneself_is_no_address() {
     let mut third = Member::listens(3, &[peer(1, &[])]);
     let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[third.address()])]);
-    until("it is refused", || {
+    turn_until("it is refused", || {
         first.idle();
         third.idle();
         !first.events.is_empty()
@@ -138,7 +139,7 @@ fn the_address_of_another_member_or_of_oneself_is_no_address() {
     let mut alone = Member::new(listening(), identity(1), &[]);
     let address = alone.address();
     alone.links.add_peer(&peer(2, &[address])).unwrap();
-    until("it is refused", || {
+    turn_until("it is refused", || {
         alone.idle();
         !alone.events.is_empty()
     });
@@ -150,7 +151,7 @@ fn two_members_with_one_number_do_not_both_get_in() {
     let (mut first, mut second) = connected_pair(LinkOptions::default());
     let twin = Identity { instance: 9, ..identity(1) };
     let mut twin = Member::new(LinkOptions::default(), twin, &[peer(2, &[second.address()])]);
-    until("the twin is refused", || {
+    turn_until("the twin is refused", || {
         first.idle();
         second.idle();
         twin.idle();
@@ -160,7 +161,7 @@ fn two_members_with_one_number_do_not_both_get_in() {
     assert_eq!((first.told(), second.told()), (vec![], vec![]), "who was there first stays");
     // When it is gone there is one of them only.
     drop(first);
-    until("the twin is let in", || {
+    turn_until("the twin is let in", || {
         second.idle();
         twin.idle();
         twin.links.is_connected(2)
@@ -173,7 +174,7 @@ fn the_same_member_over_a_new_connection_replaces_the_old_one() {
     let (first, mut second) = connected_pair(LinkOptions::default());
     // Its old connection is not known to be dead yet.
     let mut puppet = Puppet::hello(second.address(), identity(1), 2);
-    until("it is replaced", || {
+    turn_until("it is replaced", || {
         second.idle();
         second.events.len() == 2
     });
@@ -190,7 +191,7 @@ fn another_version_is_told_so_on_either_side() {
     hello.extend([3, 1]);
     hello.extend([0x5a; 200]);
     puppet.stream.write_all(&hello).unwrap();
-    until("it is refused", || {
+    turn_until("it is refused", || {
         second.idle();
         second.links.stranger_statistics().refused == 1
     });
@@ -202,7 +203,7 @@ fn another_version_is_told_so_on_either_side() {
     let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[listener.local_addr().unwrap()])]);
     listener.set_nonblocking(true).unwrap();
     let mut accepted: Vec<TcpStream> = Vec::new();
-    until("it is told", || {
+    turn_until("it is told", || {
         first.idle();
         if let Ok((mut stream, _)) = listener.accept() {
             stream.write_all(&hello).unwrap();
@@ -229,7 +230,7 @@ fn garbage_and_silence_are_dropped() {
     let mut mute = Puppet::dial(second.address());
     let mut slow = Puppet::dial(second.address());
     slow.stream.write_all(&message[..20]).unwrap();
-    until("all of them are dropped", || {
+    turn_until("all of them are dropped", || {
         second.idle();
         [&mut garbage, &mut early, &mut damaged, &mut mute, &mut slow].into_iter().all(Puppet::is_closed)
     });
@@ -247,7 +248,7 @@ fn a_stranger_that_claims_a_long_message_is_dropped_at_its_header() {
         let (_, frames_length) = kind.lengths_max();
         stranger.stream.write_all(&Header::new(kind, 1, b"", frames_length).to_bytes()).unwrap();
     }
-    until("all of them are dropped", || {
+    turn_until("all of them are dropped", || {
         second.idle();
         strangers.iter_mut().all(Puppet::is_closed)
     });
@@ -261,7 +262,7 @@ fn a_flood_of_mute_connections_keeps_no_member_out() {
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut flood: Vec<Puppet> = (0..100).map(|_| Puppet::dial(second.address())).collect();
     let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[second.address()])]);
-    until("the member gets in", || {
+    turn_until("the member gets in", || {
         flood.push(Puppet::dial(second.address()));
         first.idle();
         second.idle();
@@ -270,7 +271,7 @@ fn a_flood_of_mute_connections_keeps_no_member_out() {
     assert_eq!(first.told(), ["connected 2"]);
     let statistics = second.links.stranger_statistics();
     assert!(statistics.displaced >= 90, "{statistics:?}");
-    until("no more than eight are left", || {
+    turn_until("no more than eight are left", || {
         second.idle();
         flood.iter_mut().filter_map(|puppet| (!puppet.is_closed()).then_some(())).count() <= 8
     });

@@ -6,7 +6,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::free_port;
 use gapless_agent::Now;
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
@@ -15,6 +14,7 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
 use gapless_cluster::link::LinkStatistics;
+use gapless_testkit::ports::free_ports;
 use gapless_wire::{Encoding, Kind};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify;
@@ -49,7 +49,7 @@ struct Turned {
 impl Turned {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let ports = (0..3).map(|_| free_port()).collect();
+        let ports = free_ports(3);
         Self { root, ports, members: BTreeMap::new(), paused: None, now_ns: 1, begun: Instant::now() }
     }
 

@@ -9,19 +9,14 @@ use gapless_client::replay_merge::ReplayRead;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
+use gapless_testkit::ports::free_ports;
 use gapless_wire::{Encoding, Kind};
-use std::net::TcpListener;
 use std::path::Path;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-
-fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
-}
 
 fn config(directory: &Path, ports: &[u16], member: usize, sizes: &str) -> ClusterConfig {
     let mut text = format!("[cluster]\nname = \"test\"\nmember = {member}\n");

@@ -1,24 +1,15 @@
 //! Members that are given no addresses find each other in a multicast group, whatever else is said there.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{Member, Random, identity, now, peer, until};
+use crate::meeting::{Member, Random, identity, now, peer};
 use gapless_cluster::link::beacon::{BEACON_LENGTH_MAX, Beacon};
 use gapless_cluster::link::wire::{ClusterName, Identity};
 use gapless_cluster::link::{DiscoveryOptions, LinkError, LinkOptions, Links, Peer};
+use gapless_testkit::ports::{free_address, multicast_group};
+use gapless_testkit::wait::turn_until;
 use gapless_transport::network::{Datagrams as _, Interface, MulticastOut, UdpOptions, UdpSocket};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket as StdSocket};
+use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
-
-/// A group of this test alone.
-fn group() -> SocketAddr {
-    let port = StdSocket::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port();
-    let process = std::process::id().to_le_bytes();
-    SocketAddr::from((Ipv4Addr::new(239, 193, process[0], process[1]), port))
-}
-
-fn free_port() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
 
 fn options(group: SocketAddr, at: SocketAddr) -> LinkOptions {
     let discovery = DiscoveryOptions { group, interface: "lo".to_owned(), addresses: vec![at] };
@@ -27,7 +18,7 @@ fn options(group: SocketAddr, at: SocketAddr) -> LinkOptions {
 
 fn member(number: u64, group: SocketAddr) -> Member {
     let peers: Vec<Peer> = (1..=3).filter(|other| *other != number).map(|other| peer(other, &[])).collect();
-    Member::new(options(group, free_port()), identity(number), &peers)
+    Member::new(options(group, free_address()), identity(number), &peers)
 }
 
 fn all_connected(members: &mut [Member]) -> bool {
@@ -49,27 +40,27 @@ fn stranger(group: SocketAddr) -> UdpSocket {
 
 #[test]
 fn three_members_without_addresses_find_each_other_and_again_at_another_address() {
-    let group = group();
+    let group = multicast_group();
     let mut members: Vec<_> = (1..=3).map(|number| member(number, group)).collect();
-    until("all are connected", || all_connected(&mut members));
+    turn_until("all are connected", || all_connected(&mut members));
     // One that comes back elsewhere is found there.
     members.remove(2);
     members.push(member(3, group));
-    until("all are connected again", || all_connected(&mut members));
+    turn_until("all are connected again", || all_connected(&mut members));
 }
 
 #[test]
 fn beacons_of_strangers_and_liars_keep_nobody_apart() {
-    let (group, mut random) = (group(), Random::seeded("GAPLESS_BEACON_SEED"));
+    let (group, mut random) = (multicast_group(), Random::seeded("GAPLESS_BEACON_SEED"));
     let mut liar = stranger(group);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let lies = |cluster: &str, member, incarnation, addresses| {
         Beacon { cluster: ClusterName::new(cluster).unwrap(), member, incarnation, addresses }.to_bytes()
     };
-    let nowhere = free_port();
+    let nowhere = free_address();
     let mut first = member(1, group);
     // Options that give up soon on who accepts and says nothing.
-    let mut second = Member::new(options(group, free_port()), identity(2), &[peer(1, &[]), peer(3, &[])]);
+    let mut second = Member::new(options(group, free_address()), identity(2), &[peer(1, &[]), peer(3, &[])]);
     let mut told = 0;
     let mut tell = |first: &mut Member, second: &mut Member| {
         told += 1;
@@ -90,7 +81,7 @@ fn beacons_of_strangers_and_liars_keep_nobody_apart() {
     for _ in 0..50 {
         tell(&mut first, &mut second);
     }
-    until("the two are connected", || tell(&mut first, &mut second));
+    turn_until("the two are connected", || tell(&mut first, &mut second));
     // A connection that stands is not moved by what is said.
     let since = Instant::now();
     while since.elapsed() < Duration::from_millis(200) {
@@ -101,10 +92,10 @@ fn beacons_of_strangers_and_liars_keep_nobody_apart() {
 
 #[test]
 fn another_cluster_in_the_same_group_is_left_alone() {
-    let group = group();
+    let group = multicast_group();
     let mut first = member(1, group);
     let other = Identity { cluster: ClusterName::new("bazaar").unwrap(), ..identity(2) };
-    let mut second = Member::new(options(group, free_port()), other, &[peer(1, &[])]);
+    let mut second = Member::new(options(group, free_address()), other, &[peer(1, &[])]);
     let since = Instant::now();
     while since.elapsed() < Duration::from_millis(500) {
         first.links.poll(now());
@@ -115,7 +106,7 @@ fn another_cluster_in_the_same_group_is_left_alone() {
 
 #[test]
 fn an_interface_that_is_not_there_is_an_error() {
-    let mut options = options(group(), free_port());
+    let mut options = options(multicast_group(), free_address());
     options.discovery.as_mut().unwrap().interface = "nowhere0".to_owned();
     let refused = Links::open(options, identity(1), &[peer(2, &[])]).unwrap_err();
     assert!(matches!(refused, LinkError::Discovery { .. }), "{refused}");

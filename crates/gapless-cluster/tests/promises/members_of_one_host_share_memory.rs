@@ -2,9 +2,10 @@
 //! once when their process is, and never harmed by what the other side writes.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{Member, PATIENCE, Random, identity, listening, now, peer, until};
+use crate::meeting::{Member, PATIENCE, Random, identity, listening, now, peer};
 use gapless_cluster::link::{Content, LinkError, LinkOptions, Peer};
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, descriptor, ring};
+use gapless_testkit::wait::turn_until;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -46,7 +47,7 @@ fn listens(path: &Path, options: LinkOptions) -> Member {
 fn shared_pair(path: &Path, options: LinkOptions) -> (Member, Member) {
     let mut second = listens(path, options.clone());
     let mut first = Member::new(options, identity(1), &[address(path)]);
-    until("both are connected", || {
+    turn_until("both are connected", || {
         first.idle();
         second.idle();
         !first.events.is_empty() && !second.events.is_empty()
@@ -77,7 +78,7 @@ fn messages_of_every_length_arrive_whole_and_in_order_both_ways() {
         let [mut says, mut expects, mut answers, mut hears] = [0, 0, 1, 1].map(|each| Random(seed ^ each));
         let (mut sent, mut echoed, mut heard) = (0, 0, 0);
         const ALL: u64 = 200;
-        until("all messages have gone there and back", || {
+        turn_until("all messages have gone there and back", || {
             if sent < ALL {
                 sent += 1;
                 let (consensus, frames) = parts(sent, &mut says);
@@ -117,7 +118,7 @@ fn what_was_sent_before_an_end_is_read_and_then_the_end_is_known() {
         }
         drop(second);
         let mut read = 0;
-        until("the end is noticed", || {
+        turn_until("the end is noticed", || {
             first.turn(|message| {
                 assert_eq!(message.consensus, b"before the end");
                 read += 1;
@@ -127,7 +128,7 @@ fn what_was_sent_before_an_end_is_read_and_then_the_end_is_known() {
         assert_eq!((read, first.told()), (30, vec!["gone 2".to_owned()]));
         assert!(!path.exists(), "the socket's file goes with its member");
         let mut second = listens(&path, patient());
-        until("they are connected again", || {
+        turn_until("they are connected again", || {
             first.idle();
             second.idle();
             !first.events.is_empty() && !second.events.is_empty()
@@ -161,7 +162,7 @@ fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
             .spawn()
             .unwrap();
         let mut answers = 0;
-        until("the other process answers", || {
+        turn_until("the other process answers", || {
             if first.events.len() == 1 && answers == 0 {
                 let _ = first.links.send(2, Content::Consensus, b"are you there", &[]);
             }
@@ -170,7 +171,7 @@ fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
         });
         assert_eq!(first.told(), ["connected 2"]);
         child.kill().unwrap();
-        until("its end is noticed", || {
+        turn_until("its end is noticed", || {
             first.turn(|_| ());
             !first.events.is_empty()
         });
@@ -215,13 +216,13 @@ fn a_member_that_sleeps_is_woken_by_a_message_and_by_an_end() {
             heard
         });
         for _ in 0..50 {
-            until("it sleeps", || is_asleep.load(Ordering::SeqCst));
+            turn_until("it sleeps", || is_asleep.load(Ordering::SeqCst));
             first.send(2, b"wake up");
             first.idle();
         }
-        until("it sleeps", || is_asleep.load(Ordering::SeqCst));
+        turn_until("it sleeps", || is_asleep.load(Ordering::SeqCst));
         drop(first);
-        until("it knows of the end", || stop.load(Ordering::SeqCst));
+        turn_until("it knows of the end", || stop.load(Ordering::SeqCst));
         assert_eq!(sleeper.join().unwrap(), 50);
     });
 }
@@ -232,7 +233,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let addresses = vec![format!("shm:{}", path.display()), second.address().to_string()];
     let mut first = Member::new(LinkOptions::default(), identity(1), &[Peer { member: 2, addresses }]);
-    until("they are connected over TCP", || {
+    turn_until("they are connected over TCP", || {
         first.idle();
         second.idle();
         !first.events.is_empty() && !second.events.is_empty()
@@ -243,7 +244,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
     drop(second);
     assert_eq!(first.told(), ["connected 2"]);
     let mut second = listens(&path, LinkOptions { listen: Some(port), ..LinkOptions::default() });
-    until("they are connected again", || {
+    turn_until("they are connected again", || {
         first.idle();
         second.idle();
         second.links.is_connected(1) && first.links.is_connected(2) && first.events.len() == 2
@@ -338,19 +339,19 @@ fn record(length: u32, bytes: u32) -> Vec<u8> {
 /// A good member still gets in.
 fn still_works(second: &mut Member, path: &Path) {
     let mut first = Member::new(LinkOptions::default(), identity(1), &[address(path)]);
-    until("a good member is let in", || {
+    turn_until("a good member is let in", || {
         first.idle();
         second.idle();
         first.links.is_connected(2) && second.links.is_connected(1)
     });
     first.send(2, b"good");
     let mut heard = false;
-    until("its message comes", || {
+    turn_until("its message comes", || {
         second.turn(|message| heard = message.consensus == b"good");
         heard
     });
     drop(first);
-    until("it has left", || {
+    turn_until("it has left", || {
         second.idle();
         !second.links.is_connected(1)
     });
@@ -381,7 +382,7 @@ fn who_brings_no_rings_or_bad_ones_is_dropped() {
     for (at, (bytes, descriptors, what)) in cases.iter().enumerate() {
         let hostile = Hostile::dial(&path);
         hostile.send(bytes, descriptors);
-        until(what, || {
+        turn_until(what, || {
             second.idle();
             second.links.stranger_statistics().garbage == at as u64 + 1
         });
@@ -419,7 +420,7 @@ fn what_stands_in_a_ring_is_checked() {
         if at < 6 {
             let _ = writer.publish();
         }
-        until(what, || {
+        turn_until(what, || {
             second.idle();
             second.links.stranger_statistics().garbage == at as u64 + 1
         });
@@ -446,7 +447,7 @@ fn a_reader_that_moves_back_or_ahead_breaks_its_own_connection_only() {
         bytes[40..176].copy_from_slice(&hello);
         writer.append(&bytes).unwrap();
         let _ = writer.publish();
-        until("it is let in", || {
+        turn_until("it is let in", || {
             second.idle();
             second.links.is_connected(1)
         });

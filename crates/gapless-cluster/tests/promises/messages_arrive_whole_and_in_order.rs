@@ -1,8 +1,9 @@
 //! While a connection lives, messages arrive whole, in order and all of them, and who does not read slows nobody else.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{self, Member, Random, connected_pair, peer, until};
+use crate::meeting::{self, Member, Random, connected_pair, peer};
 use gapless_cluster::link::{Content, LinkOptions, SendError};
+use gapless_testkit::wait::turn_until;
 
 /// Content of a message that tells its number, another for each direction.
 fn fill(bytes: &mut [u8], number: u64, direction: u64) {
@@ -19,7 +20,7 @@ fn exchange(count: u64, frames_length: usize, options: LinkOptions) {
     let (mut sent, mut taken) = ([0; 2], [0; 2]);
     let mut frames = vec![0; frames_length];
     let mut expected = vec![0; frames_length];
-    until("everything has arrived", || {
+    turn_until("everything has arrived", || {
         for side in 0..2 {
             for _ in 0..64 {
                 if sent[side] == count {
@@ -79,7 +80,7 @@ fn many_slices_of_frames_are_one_message() {
         let slices: Vec<&[u8]> = frames[..count].iter().map(|frame| &frame[..]).collect();
         first.links.send(2, Content::CatchUpFrames, b"", &slices).unwrap();
         let mut taken = false;
-        until("it has arrived", || {
+        turn_until("it has arrived", || {
             first.idle();
             second.turn(|message| {
                 assert_eq!((message.content, message.frames), (Content::CatchUpFrames, frames[..count].as_flattened()));
@@ -98,7 +99,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
     let peers = [peer(2, &[slow.address()]), peer(3, &[quick.address()])];
     let options = LinkOptions { queue_bytes_max: QUEUE, ..LinkOptions::default() };
     let mut first = Member::new(options, meeting::identity(1), &peers);
-    until("all are connected", || {
+    turn_until("all are connected", || {
         first.idle();
         slow.idle();
         quick.idle();
@@ -109,7 +110,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
     let frames = vec![7; 64 << 10];
     let (mut taken_by_slow, mut taken, mut full) = (0, 0, 0);
     let mut number = 0u64;
-    until("the queue is full", || {
+    turn_until("the queue is full", || {
         number += 1;
         match first.links.send(2, Content::Consensus, &number.to_le_bytes(), &[&frames]) {
             Ok(()) => taken_by_slow += 1,
@@ -120,7 +121,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
         first.poll();
         slow.poll();
         let before = taken;
-        until("the quick one gets it meanwhile", || {
+        turn_until("the quick one gets it meanwhile", || {
             first.poll();
             quick.turn(|message| {
                 taken += 1;
@@ -138,7 +139,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
     // When it reads again it gets everything that was taken, whole.
     let mut read = 0;
     let mut last = 0;
-    until("the slow one has read", || {
+    turn_until("the slow one has read", || {
         first.poll();
         slow.turn(|message| {
             let number = u64::from_le_bytes(message.consensus.try_into().unwrap());

@@ -4,8 +4,8 @@
 use gapless_agent::Now;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
+use gapless_testkit::ports::free_port;
 use std::fmt::Write as _;
-use std::net::TcpListener;
 
 /// Their checkpoints are several times as long as a segment.
 const STARTS: u64 = 250;
@@ -20,7 +20,7 @@ fn starts_without_a_frame_fill_no_journal() {
 
 fn starts_with(segment_length: &str) {
     let directory = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let mut text = "[cluster]\nname = \"test\"\nmember = 16\n".to_owned();
     for member in 1..16 {
         // Of 100::/64, where nobody is (RFC 6666); they are there to make checkpoints long.

@@ -2,11 +2,12 @@
 //! time or of another name, whichever side dials.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{Member, PATIENCE, Puppet, identity, listening, peer, until};
+use crate::meeting::{Member, PATIENCE, Puppet, identity, listening, peer};
 use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::tls::certificate_name;
 use gapless_cluster::link::wire::{Header, Introduction, Kind, Refusal, RefusalCode};
 use gapless_cluster::link::{Content, LinkError, LinkOptions, LinkTls};
+use gapless_testkit::wait::turn_until;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
 };
@@ -111,7 +112,7 @@ fn members_that_prove_it_exchange_messages_of_every_length() {
     let authority = Authority::new();
     let mut second = second(&authority);
     let mut first = first(tls(&authority, 1), second.address());
-    until("both are connected", || {
+    turn_until("both are connected", || {
         first.idle();
         second.idle();
         !first.events.is_empty() && !second.events.is_empty()
@@ -123,14 +124,14 @@ fn members_that_prove_it_exchange_messages_of_every_length() {
         first.links.send(2, Content::Consensus, b"there", &[head, tail]).unwrap();
         second.links.send(1, Content::CatchUpFrames, b"and back", &[&frames]).unwrap();
         let (mut there, mut back) = (false, false);
-        until("a message each way", || {
+        turn_until("a message each way", || {
             second.turn(|message| there = message.consensus == b"there" && message.frames == frames);
             first.turn(|message| back = message.consensus == b"and back" && message.frames == frames);
             there && back
         });
     }
     drop(second);
-    until("the end is noticed", || {
+    turn_until("the end is noticed", || {
         first.idle();
         !first.events.is_empty()
     });
@@ -165,7 +166,7 @@ fn dials(second: &mut Member, authority: &Authority, shown: Option<&Shown>) -> V
         let _ = stream.write_all(&[&header[..], &hello].concat()).and_then(|()| stream.read_to_end(&mut read));
         read
     });
-    until("the visitor has been answered", || {
+    turn_until("the visitor has been answered", || {
         second.idle();
         visitor.is_finished() || second.links.is_connected(1)
     });
@@ -202,14 +203,14 @@ fn who_cannot_prove_it_is_not_let_in() {
     assert_eq!(second.links.stranger_statistics().refused, 3);
     // Plain text.
     let mut plain = Puppet::hello(second.address(), identity(1), 2);
-    until("plain text is refused", || {
+    turn_until("plain text is refused", || {
         second.idle();
         second.links.stranger_statistics().garbage == 5
     });
-    until("its connection is closed", || plain.is_closed());
+    turn_until("its connection is closed", || plain.is_closed());
 
     let mut good = first(tls(&authority, 1), second.address());
-    until("the member is let in all the same", || {
+    turn_until("the member is let in all the same", || {
         good.idle();
         second.idle();
         second.links.is_connected(1) && good.links.is_connected(2)
@@ -240,7 +241,7 @@ fn is_dialled(authority: &Authority, shown: &Shown) -> String {
             Err(error) => error.to_string(),
         }
     });
-    until("the handshake has ended", || {
+    turn_until("the handshake has ended", || {
         first.idle();
         impostor.is_finished()
     });
@@ -270,7 +271,7 @@ fn a_member_without_tls_and_one_with_it_do_not_talk() {
         let options = LinkOptions { tls: of_second.filter(|_| !has_first), ..listening() };
         let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
         let mut first = first(of_first.filter(|_| has_first), second.address());
-        until("it was tried three times", || {
+        turn_until("it was tried three times", || {
             first.idle();
             second.idle();
             second.links.stranger_statistics().garbage >= 3

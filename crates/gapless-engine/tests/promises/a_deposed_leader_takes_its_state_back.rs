@@ -14,8 +14,9 @@ use gapless_cluster::consensus::Role;
 use gapless_engine::store::{Counter, Limits, Queue, Store, StoreObject, Transaction};
 use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, StateService};
 use gapless_schema::Encoding;
+use gapless_testkit::ports::free_ports;
+use gapless_testkit::wait::until;
 use gapless_transport::token::random_token;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -172,8 +173,7 @@ impl Drop for Turned {
 
 /// The members' files and their directories.
 fn files(root: &Path, count: usize) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+    let ports = free_ports(count);
     let of = |member: usize| {
         let directory = root.join(format!("member-{member}"));
         let mut text = format!("[cluster]\nname = \"deposed\"\nmember = {member}\n");
@@ -190,14 +190,6 @@ fn files(root: &Path, count: usize) -> (Vec<PathBuf>, Vec<PathBuf>) {
         (file, StreamLayout::new(directory).socket())
     };
     (1..=count).map(of).unzip()
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 fn connect(sockets: &[PathBuf]) -> (Client, SessionKey) {
@@ -223,7 +215,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
     };
     let (mut sent, mut unknown, mut remade) = (0_u64, 0_u64, 0);
     for _ in 0..ROUNDS_MAX {
-        wait_until("nobody leads", || leader_of(&members).is_some());
+        until("nobody leads", || leader_of(&members).is_some());
         let leader = leader_of(&members).unwrap();
         let token = random_token();
         let (mut client, session) = members[leader].as_ref().unwrap().connect(token);
@@ -252,7 +244,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
         for at in (0..3).filter(|at| *at != leader) {
             members[at] = Some(Turned::start(&files[at], &runs));
         }
-        wait_until("nobody leads in its place", || leader_of(&members).is_some());
+        until("nobody leads in its place", || leader_of(&members).is_some());
         let next = leader_of(&members).unwrap();
         members[leader].as_ref().unwrap().go_on();
         let (mut other, session) = members[next].as_ref().unwrap().connect(token);
@@ -276,7 +268,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
                 Err(error) => panic!("{error}"),
             }
         }
-        wait_until("all members stand where the others do, with the same state", || {
+        until("all members stand where the others do, with the same state", || {
             let standing: Vec<_> = members.iter().flatten().map(Turned::standing).collect();
             standing.iter().all(|each| *each == standing[0])
         });
@@ -297,7 +289,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
     assert!(remade > 0, "a state is made anew where what it was ahead by was cut");
     assert!(runs.load(Ordering::Relaxed) > sent, "what was cut is run again");
     let mut counted = None;
-    wait_until("somebody leads to the end", || {
+    until("somebody leads to the end", || {
         let Some(leader) = leader_of(&members) else { return false };
         let (mut client, session) = members[leader].as_ref().unwrap().connect(random_token());
         counted = client.call(session, LENGTHS, &[], PATIENCE).ok();
@@ -362,7 +354,7 @@ fn one_member_by_itself_keeps_what_its_handlers_did() {
     let at = replica.snapshot().unwrap();
     assert!(at > 0);
     call(KEEP, b"behind the snapshot").unwrap();
-    wait_until("it is handled", || replica.handled_sequence() > at);
+    until("it is handled", || replica.handled_sequence() > at);
     let (hash, ran) = (replica.state_hash(), runs.load(Ordering::Relaxed));
     replica.stop().unwrap();
     let replica = start();

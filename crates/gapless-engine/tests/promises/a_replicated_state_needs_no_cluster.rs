@@ -15,6 +15,7 @@ use gapless_engine::{
     Context, EngineError, OnPanic, OnUnhandled, Policy, Reject, ServiceHost, ServiceHostOptions, StateHandlers,
     StateService, Threads,
 };
+use gapless_testkit::wait::until_some;
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
 use gapless_wire::control::RefusalCode;
@@ -149,7 +150,7 @@ fn last_number(client: &Client, key: SessionKey) -> u64 {
 fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
     client.repeat(key, number).unwrap();
     let mut found = None;
-    until("the reply comes again", || {
+    until_some("the reply comes again", || {
         let poll = client.poll(64, |incoming| {
             if let Incoming::Reply { reply, .. } = incoming
                 && reply.session_seq == number
@@ -166,7 +167,7 @@ fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
 /// The next notice.
 fn noticed(client: &mut Client) -> Vec<u8> {
     let mut found = None;
-    until("a notice comes", || {
+    until_some("a notice comes", || {
         let poll = client.poll(64, |incoming| {
             if let Incoming::Notice { notice, .. } = incoming {
                 found = Some(notice.payload.to_vec());
@@ -175,17 +176,6 @@ fn noticed(client: &mut Client) -> Vec<u8> {
         poll.unwrap();
         found.take()
     })
-}
-
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// What a cluster's service promises of one command after the other, held by a service without one.
@@ -220,7 +210,7 @@ fn holds_to_everything(host: &ServiceHost, client: &mut Client, runs: &AtomicU64
     assert_eq!(noticed(client), 77_u64.to_le_bytes());
 
     act(client, key, TIMER, 4).unwrap();
-    until("the timer fires", || (ask(client, key)[1] == 1).then_some(()));
+    until_some("the timer fires", || (ask(client, key)[1] == 1).then_some(()));
     // The one that was cancelled was due as early.
     std::thread::sleep(Duration::from_millis(40));
     assert_eq!(ask(client, key)[..2], [4, 1], "1, 3, 77 and 4; one has fired");
@@ -280,14 +270,14 @@ fn in_a_directory_at_each_tier_and_after_a_restart() {
         act(&mut client, key, TIMER, 9).unwrap();
         let handled = host.handled_sequence();
         crate::attacked::send(&mut client, key, DO, &payload(NOTIFY, 10, b""));
-        until("it is handled", || (host.handled_sequence() > handled).then_some(()));
+        until_some("it is handled", || (host.handled_sequence() > handled).then_some(()));
         drop(client);
         host.stop().unwrap();
         let host = start(&runs, options());
         let mut client = connect(place);
         let key = client.open_session(5, 8).unwrap();
         assert_eq!(noticed(&mut client), 10_u64.to_le_bytes());
-        until("the timer fires", || (ask(&mut client, key)[1] == 2).then_some(()));
+        until_some("the timer fires", || (ask(&mut client, key)[1] == 2).then_some(()));
         assert_eq!(ask(&mut client, key)[0], before[0] + 2);
         act(&mut client, key, REFUSE, 50).unwrap_err();
         act(&mut client, key, KEEP, 50).unwrap();
@@ -364,10 +354,11 @@ fn a_kill_leaves_what_was_answered() {
             .spawn()
             .unwrap();
         match &mut client {
-            Some((client, _)) => until("it is there again", || client.reconnect().ok()),
+            Some((client, _)) => until_some("it is there again", || client.reconnect().ok()),
             None => {
                 let options = || ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-                let mut first = until("it is there", || Client::connect(place.join("node.socket"), options()).ok());
+                let mut first =
+                    until_some("it is there", || Client::connect(place.join("node.socket"), options()).ok());
                 let key = first.open_session(5, 8).unwrap();
                 client = Some((first, key));
             }
@@ -396,7 +387,7 @@ fn a_kill_leaves_what_was_answered() {
     assert_eq!(runs.load(Ordering::Relaxed), 0, "recovery runs no handler");
     let (mut client, key) = client.unwrap();
     client.reconnect().unwrap();
-    until("what was under way is answered", || {
+    until_some("what was under way is answered", || {
         client.poll(64, |_| {}).unwrap();
         (client.in_flight(key) == 0).then_some(())
     });

@@ -8,9 +8,9 @@ use gapless_client::session_key::CommandNumber;
 use gapless_client::{Client, ClientError, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, OUTPUT_LENGTH_MAX, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
+use gapless_testkit::ports::free_address;
 use gapless_transport::token::random_token;
 use gapless_wire::control::RefusalCode;
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -259,9 +259,7 @@ fn from_another_process_and_after_a_restart_of_the_service() {
 #[test]
 fn by_tcp_and_after_a_change_of_leader() {
     let mut cluster = Cluster::new(3, "");
-    let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
-    drop(listeners);
+    let ports = [(); 3].map(|()| free_address());
     for (member, port) in (1..).zip(&ports) {
         let text = std::fs::read_to_string(cluster.file(member)).unwrap();
         let text = text.replace("[journal]", "frame_length_max = \"4 KiB\"\n[journal]");

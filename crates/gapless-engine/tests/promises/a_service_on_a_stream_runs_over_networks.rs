@@ -10,7 +10,7 @@ use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOpti
 use gapless_schema::{EncodeError, Encoding};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
-use std::net::{TcpListener, UdpSocket};
+use gapless_testkit::ports::free_address;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -44,24 +44,14 @@ impl Service for Adder {
     }
 }
 
-/// An address that nobody uses now, of UDP and TCP.
-fn free() -> String {
-    loop {
-        let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        if TcpListener::bind(address).is_ok() {
-            return format!("\"{address}\"");
-        }
-    }
-}
-
 fn config(place: &Path, transport: &str, second: &str) -> StreamConfig {
     let directory = place.join("stream");
     let text = format!(
         "[stream]\ndirectory = {directory:?}\ntransport = \"{transport}\"\nwindow = \"8 MiB\"\n\
          message_length_max = \"64 KiB\"\n[journal]\nsegment_length = \"4 MiB\"\n\
-         [network]\ncommand = {}\n{second} = {}\n",
-        free(),
-        free()
+         [network]\ncommand = \"{}\"\n{second} = \"{}\"\n",
+        free_address(),
+        free_address()
     );
     StreamConfig::parse(&text, "stream.toml").unwrap()
 }

@@ -12,6 +12,7 @@ use gapless_schema::Encoding;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::free_address;
 use gapless_transport::TransportError;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::seen::Seen;
@@ -57,9 +58,7 @@ fn credentials(name: &str, password: &str) -> Credentials {
 /// A cluster whose members have ports for clients, which runs; where these are.
 fn cluster(count: usize) -> (Cluster, Vec<SocketAddr>) {
     let mut cluster = Cluster::new(count, "");
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
-    drop(listeners);
+    let ports: Vec<_> = (0..count).map(|_| free_address()).collect();
     for (member, port) in (1..).zip(&ports) {
         let text = std::fs::read_to_string(cluster.file(member)).unwrap();
         let clients = format!("[clients]\naddress = \"{port}\"\nusername = \"teller\"\npassword = \"sesame\"\n");

@@ -3,9 +3,7 @@
 //! next; at the tiers `journal` and `sync`: what a start makes of it is what the table in the guide says, and no start goes
 //! on with less than was acknowledged without a word.
 
-use crate::damages::{
-    DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
-};
+use crate::damages::{DAMAGES, Damage, PATIENCE, copy, files, is_held_against_guide, newest_history_slot, other_boot};
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::node::{SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
@@ -19,6 +17,7 @@ use gapless_schema::Encoding;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::wait::until;
 use gapless_transport::Tier;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -184,7 +183,7 @@ impl Subject {
         let mut rest = |at: usize| {
             if at < 2 {
                 states += 1;
-                await_that("a state", || self.list_states(directory).len() == states);
+                until("a state", || self.list_states(directory).len() == states);
             }
             between(at);
         };
@@ -357,9 +356,7 @@ impl Images {
         // A helper thread names the segments.
         let copy_whole = |from: &Path, to: &Path| {
             let count = |of: fn(&NameMeaning) -> bool| meanings(from).iter().filter(|meaning| of(meaning)).count();
-            await_that("each segment's name", || {
-                count(|meaning| matches!(meaning, NameMeaning::Segment(_))) == SEGMENTS
-            });
+            until("each segment's name", || count(|meaning| matches!(meaning, NameMeaning::Segment(_))) == SEGMENTS);
             copy(from, to);
         };
         subject.run(running.path(), tier, |at| match at {

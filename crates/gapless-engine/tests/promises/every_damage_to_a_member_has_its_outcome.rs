@@ -20,11 +20,11 @@ use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service
 use gapless_journal::descriptor as d;
 use gapless_journal::descriptor::NameMeaning;
 use gapless_schema::Encoding;
+use gapless_testkit::ports::free_ports;
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::OpenOptions;
-use std::net::TcpListener;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -188,10 +188,9 @@ struct Cluster {
 impl Cluster {
     fn new(tier: &'static str) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let addresses: String = (1..)
-            .zip(&listeners)
-            .map(|(id, at)| format!("[[member]]\nid = {id}\naddresses = [\"{}\"]\n", at.local_addr().unwrap()))
+            .zip(free_ports(3))
+            .map(|(id, port)| format!("[[member]]\nid = {id}\naddresses = [\"127.0.0.1:{port}\"]\n"))
             .collect();
         let config = |at: usize| {
             let more = if at == DAMAGED { "" } else { "retention_bytes = \"1 MiB\"\n" };

@@ -3,9 +3,7 @@
 //! started again beside its stream, it passes on what the stream has, under the names that the stream has given it, or says
 //! why not. The table in the guide says which.
 
-use crate::damages::{
-    DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
-};
+use crate::damages::{DAMAGES, Damage, PATIENCE, copy, files, is_held_against_guide, newest_history_slot, other_boot};
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_client::replay_merge::ReplayRead;
@@ -16,6 +14,7 @@ use gapless_schema::Encoding;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::wait::until;
 use gapless_transport::Tier;
 use gapless_wire::feed_session::FeedSession;
 use std::collections::BTreeMap;
@@ -121,14 +120,14 @@ fn publish(publisher: &mut StreamNode<SharedMemoryLink>, count: u64) {
 fn begin_feed(stream: &EventStream, publisher: &mut StreamNode<SharedMemoryLink>, name: &str) {
     stream.ask(SequencerRequest::BeginFeed { name: FeedSession::new(name).unwrap() }).unwrap();
     let mut began = false;
-    await_that("a feed session", || {
+    until("a feed session", || {
         publisher.poll(64, |event| began |= matches!(event, NodeEvent::FeedBegan { .. })).unwrap();
         began
     });
 }
 
 fn settle(stream: &EventStream, relay: &EventStream) {
-    await_that("what the stream has", || relay.released_sequence() == stream.released_sequence());
+    until("what the stream has", || relay.released_sequence() == stream.released_sequence());
 }
 
 /// The segments of a directory, by their paths in there, the oldest first.
@@ -225,7 +224,7 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
         copy(beside, images[1]);
         publish(&mut publisher, 10);
         settle(&stream, &relay);
-        await_that("its journal", || {
+        until("its journal", || {
             copy(beside, images[2]);
             // Not in the middle of a deletion.
             std::thread::sleep(Duration::from_millis(50));

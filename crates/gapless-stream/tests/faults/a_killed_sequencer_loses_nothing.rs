@@ -19,10 +19,11 @@ use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::free_address;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use gapless_transport::Tier;
-use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
+use gapless_transport::network::{Interface, Segmentation};
 use gapless_wire::{Encoding, Kind};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -169,8 +170,7 @@ struct Deployment {
 
 impl Deployment {
     fn new(tier: &'static str) -> Self {
-        let free = || UdpSocket::open(&UdpOptions::at("127.0.0.1:0".parse().unwrap())).unwrap().local_address();
-        Self { directory: tempfile::tempdir().unwrap(), tier, command: free(), request: free() }
+        Self { directory: tempfile::tempdir().unwrap(), tier, command: free_address(), request: free_address() }
     }
 
     /// A node over UDP that only opens a session.

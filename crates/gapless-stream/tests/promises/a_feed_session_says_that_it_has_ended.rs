@@ -12,6 +12,7 @@ use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::{free_address, multicast_group};
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_wire::mold::{Content, Packet, Request};
@@ -27,10 +28,6 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn name(text: &str) -> FeedSession {
     FeedSession::new(text).unwrap()
-}
-
-fn free() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// A receiver of MoldUDP64 as simple as it may be: it counts numbers, takes what is below for doubled whatever its session is
@@ -100,13 +97,11 @@ fn options(directory: Option<&std::path::Path>) -> (EventStreamOptions, PacketNe
     options.message_length_max = 64 << 10;
     options.frame_length_max = 1_376;
     options.feed_session = name("MONDAY");
-    let (command, request) = (free(), free());
+    let (command, request) = (free_address(), free_address());
     let mut network = PacketNetwork::udp(command, request);
     let interface = Interface::Address(LOOPBACK);
     network.carrier = Carrier::Udp { interface, hops: 0, segmentation: Segmentation::Auto };
-    // Ports of this process that were free a moment ago: a group that no other test uses.
-    let [high, low] = command.port().to_be_bytes();
-    network.groups = vec![SocketAddr::new(Ipv4Addr::new(239, 253, high, low).into(), free().port())];
+    network.groups = vec![multicast_group()];
     network.heartbeat_interval_ns = 50_000_000;
     options.packets = Some(network.clone());
     (options, network)

@@ -20,6 +20,7 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::{free_address, multicast_group};
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
@@ -34,17 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MESSAGES: usize = 600;
 const LENGTHS: [usize; 5] = [0, 8, 100, 1_000, 5_000];
 
-fn free() -> SocketAddr {
-    std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
-/// A group that no other test uses: tests run side by side.
-fn group() -> SocketAddr {
-    let process = std::process::id();
-    let ip = Ipv4Addr::new(239, 252, process as u8, (process >> 8) as u8);
-    SocketAddr::new(IpAddr::V4(ip), free().port())
-}
-
 fn start(directory: &Path, group: SocketAddr) -> (EventStream, PacketNetwork) {
     let mut options = EventStreamOptions::in_directory(directory);
     options.persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
@@ -52,7 +42,7 @@ fn start(directory: &Path, group: SocketAddr) -> (EventStream, PacketNetwork) {
     options.message_length_max = 1 << 20;
     options.frame_length_max = 1_376;
     options.feed_session = FeedSession::new("MONDAY").unwrap();
-    let mut network = PacketNetwork::udp(free(), free());
+    let mut network = PacketNetwork::udp(free_address(), free_address());
     let interface = Interface::Address(IpAddr::V4(Ipv4Addr::LOCALHOST));
     network.carrier = Carrier::Udp { interface, hops: 0, segmentation: Segmentation::Auto };
     network.groups = vec![group];
@@ -102,7 +92,7 @@ fn tshark_reads_what_the_journal_holds() {
     }
     let place = tempfile::tempdir().unwrap();
     let (stream_place, pcap) = (place.path().join("stream"), place.path().join("feed.pcap"));
-    let group = group();
+    let group = multicast_group();
     let (stream, network) = start(&stream_place, group);
     let mut member = capture::join(group);
     let mut tap = Tap::before(network.request);

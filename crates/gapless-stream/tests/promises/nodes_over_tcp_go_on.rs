@@ -9,6 +9,7 @@ use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::wait::turn_until;
 use gapless_transport::TransportError;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::transport::Transport;
@@ -17,7 +18,7 @@ use gapless_wire::soup::Field;
 use gapless_wire::upstream::{Body, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const TYPE: MessageType = MessageType { schema: 9 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,14 +41,6 @@ fn node(stream: &EventStream, options: StreamNodeOptions) -> StreamNode<TcpLink>
 fn counter(stream: &EventStream, label: &str) -> u64 {
     let values = stream.counters().values();
     values.into_iter().find(|(each, _)| each == label).unwrap_or_else(|| panic!("no counter {label}")).1
-}
-
-fn until(what: &str, mut is_done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_done() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        std::thread::yield_now();
-    }
 }
 
 fn connect(stream: &EventStream) -> TcpStream {
@@ -114,7 +107,7 @@ fn what_is_no_packet_is_dropped_and_counted() {
         let mut socket = connect(&stream);
         socket.write_all(bytes).unwrap();
         assert!(rest(socket).is_empty(), "{}", bytes.escape_ascii());
-        until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == number as u64 + 1);
+        turn_until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == number as u64 + 1);
     }
     // And of one that was let in.
     let of_clients: [fn(u64) -> Vec<u8>; 3] = [
@@ -128,12 +121,12 @@ fn what_is_no_packet_is_dropped_and_counted() {
         let mut welcome = [0; 136];
         socket.read_exact(&mut welcome).unwrap();
         let key = UpstreamPacket::parse(&welcome).unwrap().key;
-        until("it is in", || counter(&stream, "tcp-gateway.nodes") == 1);
+        turn_until("it is in", || counter(&stream, "tcp-gateway.nodes") == 1);
         socket.write_all(&wrong(key)).unwrap();
         assert!(rest(socket).is_empty());
         let dropped = (strangers.len() + number) as u64 + 1;
-        until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == dropped);
-        until("it is forgotten", || counter(&stream, "tcp-gateway.nodes") == 0);
+        turn_until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == dropped);
+        turn_until("it is forgotten", || counter(&stream, "tcp-gateway.nodes") == 0);
     }
 }
 
@@ -197,9 +190,9 @@ fn a_sequencer_that_is_gone_is_noticed_at_once() {
     publishing.wait_open(PATIENCE).unwrap();
     publishing.publish(TYPE, b"before").unwrap();
     publishing.poll_until(PATIENCE, "it comes back", |node| node.in_flight() == 0, |_| {}).unwrap();
-    until("its status is known", || stream.status().lock().iter().any(|node| node.network == Transport::Tcp));
+    turn_until("its status is known", || stream.status().lock().iter().any(|node| node.network == Transport::Tcp));
     drop(stream);
-    until("it is noticed", || {
+    turn_until("it is noticed", || {
         publishing.poll(16, |_| {}).unwrap();
         publishing.state() == NodeState::Connecting
     });

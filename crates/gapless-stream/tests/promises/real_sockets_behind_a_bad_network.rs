@@ -9,6 +9,7 @@ use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::free_address;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_transport::token::random_token;
 use gapless_wire::Encoding;
@@ -123,10 +124,6 @@ impl Drop for BadNetwork {
     }
 }
 
-fn free() -> SocketAddr {
-    StdSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
 #[test]
 fn every_node_sees_the_same_stream() {
     let given = std::env::var("GAPLESS_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -138,7 +135,7 @@ fn every_node_sees_the_same_stream() {
     options.window_bytes = 8 << 20;
     options.message_length_max = 1 << 20;
     options.frame_length_max = 1_376;
-    let (command, request) = (free(), free());
+    let (command, request) = (free_address(), free_address());
     options.packets = Some(PacketNetwork::udp(command, request));
     let stream = EventStream::start(&options).unwrap();
     let (commands, requests) = (BadNetwork::before(command, seed), BadNetwork::before(request, !seed));

@@ -246,17 +246,9 @@ impl AsFd for TcpConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapless_testkit::wait::turn_until;
     use std::io::{Read, Write};
     use std::net::TcpListener;
-    use std::time::{Duration, Instant};
-
-    fn until(what: &str, mut is_done: impl FnMut() -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while !is_done() {
-            assert!(Instant::now() < deadline, "{what}");
-            std::thread::yield_now();
-        }
-    }
 
     #[test]
     fn bytes_pass_in_order_through_small_buffers() {
@@ -264,22 +256,22 @@ mod tests {
         let mut near = TcpConnection::connect(listener.local_addr().unwrap(), 7, 5).unwrap();
         let (mut far, _) = listener.accept().unwrap();
         assert!(near.queue(b"abcd") && !near.queue(b"ef") && near.queue(b"e"));
-        until("it is sent", || near.send().unwrap());
+        turn_until("it is sent", || near.send().unwrap());
         let mut read = [0; 5];
         far.read_exact(&mut read).unwrap();
         assert_eq!(&read, b"abcde");
         far.write_all(b"0123456789").unwrap();
-        until("some came", || near.receive().unwrap() == Received::Bytes(7));
+        turn_until("some came", || near.receive().unwrap() == Received::Bytes(7));
         assert_eq!(near.receive().unwrap(), Received::Full);
         assert_eq!(near.incoming(), b"0123456");
         near.consume(5);
-        until("the rest came", || near.receive().unwrap() == Received::Bytes(3));
+        turn_until("the rest came", || near.receive().unwrap() == Received::Bytes(3));
         assert_eq!(near.incoming(), b"56789");
         near.resize_incoming(5);
         assert_eq!(near.incoming(), b"56789");
         near.consume(5);
         drop(far);
-        until("its end", || near.receive().unwrap() == Received::End);
+        turn_until("its end", || near.receive().unwrap() == Received::End);
     }
 
     #[test]
@@ -288,7 +280,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         drop(listener);
         if let Ok(mut near) = TcpConnection::connect(address, 8, 8) {
-            until("it fails", || near.receive().is_err());
+            turn_until("it fails", || near.receive().is_err());
         }
     }
 }

@@ -4,12 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::ledger_process::{self, Run, example};
+use gapless_testkit::wait::until;
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const PROCESSES: [&str; 7] = ["sequencer", "entry-1", "entry-2", "entry-3", "matching-1", "matching-2", "reader"];
 
 /// A market whose temporary directory is below `place`.
@@ -63,14 +62,6 @@ fn processes_of(place: &Path) -> Vec<PathBuf> {
         line.windows(place.len()).any(|part| part == place)
     };
     std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()).filter(names_it).collect()
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn ended_by(signal: Signal) -> (tempfile::TempDir, ledger_process::Ended) {

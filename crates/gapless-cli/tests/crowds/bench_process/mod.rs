@@ -3,12 +3,12 @@
 
 use crate::program::{Ended, gapless, names, run};
 use crate::turn;
+use gapless_testkit::wait::until_some;
 use rustix::process::Pid;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
-use std::time::{Duration, Instant};
 
 /// The report and the table of `gapless bench NAME WORDS`, which leaves these files and no others.
 #[track_caller]
@@ -38,21 +38,6 @@ pub fn processes_of(words: &[&str]) -> Vec<Pid> {
     std::fs::read_dir("/proc").unwrap().filter_map(|entry| is_one(entry.unwrap())).collect()
 }
 
-/// Far beyond what a busy machine takes.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-#[track_caller]
-pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// A run that takes hours; killed with the test.
 pub struct LongRun {
     child: Option<Child>,
@@ -73,7 +58,7 @@ impl LongRun {
 
     /// Waits for its end.
     pub fn end(mut self) -> Ended {
-        wait_until("the end of the run", || self.child.as_mut().unwrap().try_wait().unwrap());
+        until_some("the end of the run", || self.child.as_mut().unwrap().try_wait().unwrap());
         self.child.take().unwrap().wait_with_output().unwrap().into()
     }
 }

@@ -1,12 +1,12 @@
 //! Streams as processes, for the tests of what `gapless stream` promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::{Ended, free_port, gapless};
+use crate::program::{Ended, gapless};
+use gapless_testkit::ports::{free_port, multicast_group};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use tempfile::TempDir;
 
@@ -23,7 +23,11 @@ pub fn configured(transport: &str) -> TempDir {
         _ => format!("[network]\ncommand = \"127.0.0.1:{command}\"\nrequest = \"127.0.0.1:{request}\"\n"),
     };
     let groups = match transport {
-        "multicast" => format!("groups = [{}, {}]\ninterface = \"127.0.0.1\"\nhops = 0\n", group(), group()),
+        "multicast" => format!(
+            "groups = [\"{}\", \"{}\"]\ninterface = \"127.0.0.1\"\nhops = 0\n",
+            multicast_group(),
+            multicast_group()
+        ),
         _ => String::new(),
     };
     let text = format!(
@@ -31,14 +35,6 @@ pub fn configured(transport: &str) -> TempDir {
     );
     std::fs::write(directory.path().join("stream.toml"), text).unwrap();
     directory
-}
-
-/// A group that no other test uses: tests run side by side, in one process and several.
-fn group() -> String {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let port = 20_000 + (process as u16 ^ number.wrapping_mul(97)) % 20_000;
-    format!("\"239.254.{}.{}:{port}\"", process as u8, (process >> 8) as u8 ^ number as u8)
 }
 
 /// A process that is killed at the end of the test, however it ends.

@@ -11,15 +11,15 @@ pub mod streams;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{self, Answer, Request, StatusReport};
+use gapless_testkit::ports::own_loopback;
 use hosts::Hosts;
 use proxy::Proxy;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long anything may take; the machine may have a lot else to do.
@@ -84,15 +84,6 @@ pub const THREE: Plan = Plan { kinds: &["full", "full", "full"], tier: "quorum",
 pub const WITNESS: Plan = Plan { kinds: &["full", "full", "witness"], ..THREE };
 /// For what must not make anybody a new leader: neither does a machine that is busy for a while.
 pub const PATIENT: Plan = Plan { election_timeout: "1 s", ..THREE };
-
-/// A loopback address of its own for each cluster: a member that is down for a while finds its port free again, because
-/// nobody else is given ports of this address.
-fn own_loopback() -> Ipv4Addr {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let number = std::process::id().wrapping_mul(256).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
-    // Behind 127.0.x.x, where everybody is, and before the broadcast address.
-    Ipv4Addr::from_bits(0x7F01_0000 + number % 0x00FE_0000)
-}
 
 /// The members' processes, by their numbers from 1 on.
 pub struct Cluster {

@@ -6,9 +6,9 @@ use gapless_client::replay_merge::ReplayRead;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
+use gapless_testkit::ports::{free_port, free_ports};
 use gapless_wire::{Encoding, Kind};
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,10 +21,6 @@ const SMALL: &str = "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"";
 
 pub fn id(number: u64) -> MemberId {
     MemberId::new(number).unwrap()
-}
-
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Clusters take turns: each has as many threads as the machine can bear.
@@ -54,12 +50,9 @@ impl Cluster {
     /// With more lines behind the file's.
     pub fn start_with(count: usize, extra: &str) -> Self {
         let turn = turn();
-        let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
-        drop(listeners);
         let mut cluster = Self {
             root: tempfile::tempdir().unwrap(),
-            ports,
+            ports: free_ports(count),
             first: count,
             members: BTreeMap::new(),
             joined: BTreeMap::new(),

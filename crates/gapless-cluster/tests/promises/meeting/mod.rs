@@ -6,6 +6,7 @@ use gapless_cluster::link::wire::{
     ClusterName, HEADER_LENGTH, Header, Identity, Introduction, Kind, MemberId, Refusal, WireError,
 };
 use gapless_cluster::link::{Content, GoneReason, LinkEvent, LinkOptions, Links, Peer, Received};
+use gapless_testkit::wait::turn_until;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::LazyLock;
@@ -96,21 +97,12 @@ pub fn told(event: &LinkEvent) -> String {
     }
 }
 
-/// Turns until `is_done` says so.
-pub fn until(what: &str, mut is_done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_done() {
-        assert!(Instant::now() < deadline, "{what}: not within {} s", PATIENCE.as_secs());
-        std::thread::yield_now();
-    }
-}
-
 /// Two members that are connected.
 pub fn connected_pair(options: LinkOptions) -> (Member, Member) {
     let listening = LinkOptions { listen: listening().listen, ..options.clone() };
     let mut second = Member::new(listening, identity(2), &[peer(1, &[])]);
     let mut first = Member::new(options, identity(1), &[peer(2, &[second.address()])]);
-    until("both are connected", || {
+    turn_until("both are connected", || {
         first.idle();
         second.idle();
         !first.events.is_empty() && !second.events.is_empty()

@@ -11,11 +11,11 @@ use gapless_cluster::member::control;
 use gapless_cluster::member::control::{Answer, Request, StatusReport};
 use gapless_engine::{Reject, Replica};
 use gapless_schema::Encoding;
+use gapless_testkit::ports::free_ports;
 use gapless_transport::token::random_token;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -151,8 +151,7 @@ impl Cluster {
     pub fn start_with(role: &'static str, witness: Option<usize>, more: &str, environments: [Environment; 3]) -> Self {
         const COUNT: usize = 3;
         let root = tempfile::tempdir().unwrap();
-        let listeners: Vec<_> = (0..COUNT).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+        let ports = free_ports(COUNT);
         for member in 1..=COUNT {
             let mut text = format!("[cluster]\nname = \"killed\"\nmember = {member}\n");
             for (id, port) in (1..).zip(&ports) {
@@ -165,7 +164,6 @@ impl Cluster {
             );
             std::fs::write(root.path().join(format!("{member}.toml")), text).unwrap();
         }
-        drop(listeners);
         let mut cluster = Self { role, root, witness, members: (0..COUNT).map(|_| None).collect(), environments };
         (1..=COUNT).for_each(|member| cluster.start_one(member));
         cluster

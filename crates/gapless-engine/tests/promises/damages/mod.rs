@@ -1,12 +1,13 @@
 //! Damages to the files of a directory, and the table in the guide that says what becomes of each.
 
 use gapless_journal::descriptor as d;
+use gapless_testkit::wait::until;
 use gapless_wire::checksum::crc32c;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The guide with the table.
@@ -40,14 +41,6 @@ impl fmt::Display for Damage {
     }
 }
 
-pub(crate) fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what} is still missing");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// Every file below a directory, by its path in there.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -67,7 +60,7 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
 /// As `cp -r` does it, while the original may be running: sockets are named and nothing more. Begun again where a file
 /// goes away meanwhile.
 pub(crate) fn copy(from: &Path, to: &Path) {
-    await_that("a copy", || {
+    until("a copy", || {
         let _absent = std::fs::remove_dir_all(to);
         files(from).iter().all(|file| {
             std::fs::create_dir_all(to.join(file).parent().unwrap()).unwrap();

@@ -7,9 +7,9 @@ use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_engine::{Replica, ReplicaOptions, Service};
+use gapless_testkit::ports::{free_port, free_ports};
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,10 +39,8 @@ impl Cluster {
     pub fn new(count: usize, more: &str) -> Self {
         let turn = turn();
         let root = tempfile::tempdir().unwrap();
-        let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports = listeners.iter().map(|listener| listener.local_addr().unwrap().port());
         let members: String = (1..)
-            .zip(ports)
+            .zip(free_ports(count))
             .map(|(id, port)| format!("[[member]]\nid = {id}\naddresses = [\"127.0.0.1:{port}\"]\n"))
             .collect();
         for member in 1..=count {
@@ -59,7 +57,7 @@ impl Cluster {
 
     /// A file for one member more, which joins; its address. It is not running yet.
     pub fn make_room(&mut self) -> String {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let (first, next) = (std::fs::read_to_string(self.file(1)).unwrap(), self.members.len() + 1);
         let address = format!("127.0.0.1:{port}");
         let own = format!("[[member]]\nid = {next}\naddresses = [\"{address}\"]\n[stream]\n");

@@ -12,10 +12,10 @@ use gapless_engine::{Replica, ReplicaOptions};
 use gapless_journal::Environment;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, ring};
 use gapless_sim::Random;
+use gapless_testkit::ports::free_port;
 use gapless_transport::RingSizes;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_wire::{Frame, aligned_length};
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -120,7 +120,7 @@ impl Drop for World {
 impl World {
     pub fn new(seed: u64) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let text = format!(
             "[cluster]\nname = \"model\"\nmember = 1\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:{port}\"]\n[election]\n\
              timeout = \"100 ms\"\nheartbeat_interval = \"10 ms\"\n[stream]\ndirectory = \"{}\"\nwindow = \"4 MiB\"\n\

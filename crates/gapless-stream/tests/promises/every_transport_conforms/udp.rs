@@ -7,9 +7,9 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
-use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
+use gapless_testkit::ports::{free_address, multicast_group};
+use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
 
 /// UDP with so many groups; with a rewind port if so.
@@ -22,19 +22,6 @@ pub struct Udp<const GROUPS: usize, const REWINDS: bool = false> {
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A port that nobody uses now.
-fn free_port() -> u16 {
-    UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0))).unwrap().local_address().port()
-}
-
-/// A group that no other test uses: tests run side by side, in one process and several.
-fn group() -> SocketAddr {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let ip = Ipv4Addr::new(239, 255, process as u8, (process >> 8) as u8 ^ number as u8);
-    SocketAddr::new(IpAddr::V4(ip), 20_000 + (process as u16 ^ number.wrapping_mul(97)) % 20_000)
-}
-
 impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
     type Link = DatagramLink<UdpSocket>;
 
@@ -45,11 +32,10 @@ impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
         options.window_bytes = 8 << 20;
         options.message_length_max = 2 << 20;
         options.frame_length_max = 1_376;
-        let at = || SocketAddr::new(LOOPBACK, free_port());
-        let mut network = PacketNetwork::udp(at(), at());
+        let mut network = PacketNetwork::udp(free_address(), free_address());
         let interface = Interface::Address(LOOPBACK);
         network.carrier = Carrier::Udp { interface, hops: 0, segmentation: Segmentation::Auto };
-        network.groups = (0..GROUPS).map(|_| group()).collect();
+        network.groups = (0..GROUPS).map(|_| multicast_group()).collect();
         options.packets = Some(network.clone());
         if REWINDS {
             let any_port = SocketAddr::new(LOOPBACK, 0);
