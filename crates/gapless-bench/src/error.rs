@@ -66,7 +66,6 @@ impl BenchError {
     }
 
     /// Whether other options would have avoided it: the program then ends as it does for options that it does not know.
-    #[must_use]
     pub fn is_about_options(&self) -> bool {
         match self {
             Self::Option(_) => true,

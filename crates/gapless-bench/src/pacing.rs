@@ -21,21 +21,18 @@ impl Schedule {
     ///
     /// # Panics
     /// If `rate_per_s` is 0.
-    #[must_use]
     pub fn new(start_ns: u64, rate_per_s: u64) -> Self {
         assert!(rate_per_s > 0, "a rate is at least one message per second");
         Self { start_ns, rate_per_s }
     }
 
     /// When message `index` (from 0) is due, ns.
-    #[must_use]
     pub fn due_ns(&self, index: u64) -> u64 {
         let offset = u128::from(index) * u128::from(SECOND_NS) / u128::from(self.rate_per_s);
         self.start_ns.saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
     }
 
     /// How many messages are due at `now_ns`, that is the index of the first that is not.
-    #[must_use]
     pub fn due_count(&self, now_ns: u64) -> u64 {
         let Some(elapsed) = now_ns.checked_sub(self.start_ns) else { return 0 };
         // Largest i with i * SECOND < (elapsed + 1) * rate, plus one.
@@ -44,7 +41,6 @@ impl Schedule {
     }
 
     /// The due times one after the other, without a division per message.
-    #[must_use]
     pub fn pacer(&self) -> Pacer {
         Pacer {
             next_due_ns: self.start_ns,
@@ -69,7 +65,6 @@ pub struct Pacer {
 impl Pacer {
     /// When the next message is due, ns.
     #[inline]
-    #[must_use]
     pub fn next_due_ns(&self) -> u64 {
         self.next_due_ns
     }
@@ -119,7 +114,6 @@ pub struct WarmUp {
 
 impl WarmUp {
     /// Warm-up of a run of `count` messages.
-    #[must_use]
     pub fn new(duration_ns: u64, count: u64) -> Self {
         Self { duration_ns, at_most_messages: count / 2 }
     }
@@ -127,13 +121,11 @@ impl WarmUp {
     /// Whether a message is warm-up: `index` from 0, `elapsed_ns` from the start of the run to its due
     /// time (or, in a run without a rate, to its injection).
     #[inline]
-    #[must_use]
     pub fn covers(&self, index: u64, elapsed_ns: u64) -> bool {
         index < self.at_most_messages && elapsed_ns < self.duration_ns
     }
 
     /// The index of the first message that counts, in a run at a fixed rate.
-    #[must_use]
     pub fn first_counted(&self, rate_per_s: u64) -> u64 {
         let due_before_end =
             if self.duration_ns == 0 { 0 } else { Schedule::new(0, rate_per_s).due_count(self.duration_ns - 1) };
@@ -141,7 +133,6 @@ impl WarmUp {
     }
 
     /// Whether the run is too short for the whole warm-up; worth a note beside the figures.
-    #[must_use]
     pub fn is_cut_short(&self, rate_per_s: u64) -> bool {
         self.duration_ns > 0 && Schedule::new(0, rate_per_s).due_count(self.duration_ns - 1) > self.at_most_messages
     }
@@ -168,14 +159,12 @@ pub struct RateCheck {
 
 impl RateCheck {
     /// Whether the asked rate was reached.
-    #[must_use]
     pub fn reached(&self) -> bool {
         let scheduled_ns = self.last_due_ns.saturating_sub(self.first_due_ns);
         self.lag_ns() <= (scheduled_ns / 100).max(LAG_ALLOWED_NS)
     }
 
     /// How late the last message was injected, ns.
-    #[must_use]
     pub fn lag_ns(&self) -> u64 {
         self.last_injected_ns.saturating_sub(self.last_due_ns)
     }

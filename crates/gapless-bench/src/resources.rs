@@ -5,32 +5,17 @@
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// CPU time that all threads of this process have used, ns.
-#[must_use]
 pub fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
 /// CPU time that the calling thread has used, ns.
-#[must_use]
 pub fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// CPU time of another process, ns, in steps of the kernel's tick (usually 10 ms); `None` when it is gone.
-#[must_use]
-pub fn cpu_ns_of_process(process_id: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
-    // The second field is the name in parentheses and may hold blanks; fields 14 and 15 are user and system ticks.
-    let after_name = text.rsplit_once(')')?.1;
-    let mut fields = after_name.split_ascii_whitespace().skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(ticks_to_ns(user + system))
-}
-
 /// CPU time that a hypervisor has withheld from this machine since its start, all CPUs together, ns, in
 /// steps of the kernel's tick; `None` where `/proc` is not mounted.
-#[must_use]
 pub fn stolen_ns() -> Option<u64> {
     parse_stolen_ticks(&std::fs::read_to_string("/proc/stat").ok()?).map(ticks_to_ns)
 }
@@ -56,15 +41,8 @@ pub struct Memory {
 }
 
 /// Memory of this process; `None` where `/proc` is not mounted.
-#[must_use]
 pub fn memory() -> Option<Memory> {
     parse_status(&std::fs::read_to_string("/proc/self/status").ok()?)
-}
-
-/// Memory of another process; `None` when it is gone.
-#[must_use]
-pub fn memory_of_process(process_id: u32) -> Option<Memory> {
-    parse_status(&std::fs::read_to_string(format!("/proc/{process_id}/status")).ok()?)
 }
 
 fn parse_status(text: &str) -> Option<Memory> {
@@ -97,10 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_found_and_a_missing_one_is_not() {
-        assert!(cpu_ns_of_process(std::process::id()).is_some());
-        assert_eq!(cpu_ns_of_process(u32::MAX), None);
-        assert_eq!(memory_of_process(u32::MAX), None);
+    fn this_process_has_memory() {
         let memory = memory().unwrap();
         assert!(memory.peak_bytes >= memory.anonymous_bytes && memory.anonymous_bytes > 0);
     }

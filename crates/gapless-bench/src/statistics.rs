@@ -19,7 +19,6 @@ pub struct Interval {
 
 impl Interval {
     /// How far the ends are from the middle, as a part of it: 0.03 is ±3 %.
-    #[must_use]
     pub fn half_width(self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
@@ -27,7 +26,6 @@ impl Interval {
 
 /// The interval of `ratios`, all positive, that misses the true ratio in at most `error` of all cases (0.05 for the usual
 /// 95 %). `None` while there are too few for that: 6 for 0.05, 9 for 0.005.
-#[must_use]
 pub fn interval(ratios: &[f64], error: f64) -> Option<Interval> {
     let left_out = left_out(ratios.len(), error)?;
     let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
@@ -42,7 +40,6 @@ pub fn interval(ratios: &[f64], error: f64) -> Option<Interval> {
 }
 
 /// The fewest pairs that have an interval; `None` if a thousand are too few.
-#[must_use]
 pub fn pairs_min(error: f64) -> Option<usize> {
     // With n pairs the widest interval there is misses in 2 of 2^n cases.
     (1..=1_000).find(|count| 2.0 * 0.5_f64.powi(*count) <= error).and_then(|count| usize::try_from(count).ok())
@@ -74,7 +71,6 @@ fn left_out(count: usize, error: f64) -> Option<usize> {
 }
 
 /// The median; 0 of nothing.
-#[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

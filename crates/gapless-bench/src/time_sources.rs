@@ -29,7 +29,6 @@ impl std::fmt::Debug for TimeSource {
 }
 
 /// The clocks of the standard library and of the kernel.
-#[must_use]
 pub fn sources() -> Vec<TimeSource> {
     let begin = Instant::now();
     let mut sources = vec![
@@ -69,7 +68,6 @@ pub fn sources() -> Vec<TimeSource> {
 const READS: u64 = 100;
 
 /// Measures each source with `samples` times 100 readings.
-#[must_use]
 pub fn measure(sources: &[TimeSource], samples: u64) -> Vec<Row> {
     sources.iter().map(|source| measure_one(source, samples.max(1))).collect()
 }

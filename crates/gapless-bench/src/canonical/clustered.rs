@@ -10,6 +10,7 @@ use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
 use super::scene::Scene;
+use super::shown::Shown;
 use super::{NAME, failed, finish};
 use crate::child_process::{Child, Role as ChildRole};
 use crate::histogram::IntervalRecorder;
@@ -21,10 +22,8 @@ use gapless_agent::{Clock, Pauses};
 use gapless_cluster::consensus::Role as MemberRole;
 use gapless_engine::Replica;
 use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
-use gapless_report::progress::Progress;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -152,19 +151,11 @@ fn places(settings: &RunSettings) -> Places {
 }
 
 /// Runs `settings` on a primary here and its backup.
-pub(super) fn run(
-    form: &Form,
-    settings: &RunSettings,
-    scene: &Scene,
-    progress: (&Progress, u64),
-    print_intervals: bool,
-    interrupted: &Arc<AtomicBool>,
-) -> Result<Clustered> {
+pub(super) fn run(form: &Form, settings: &RunSettings, scene: &Scene, shown: Shown<'_>) -> Result<Clustered> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     debug_assert_ne!(cluster.role, Some(Role::Backup), "that one has no runs of its own");
-    let (mut child, mut connection) = backup(settings, interrupted)?;
-    let run =
-        run_beside(form, settings, scene, (child.is_some(), &mut connection), progress, print_intervals, interrupted);
+    let (mut child, mut connection) = backup(settings, shown.interrupted)?;
+    let run = run_beside(form, settings, scene, (child.is_some(), &mut connection), shown);
     drop(connection);
     match (child.as_mut().map_or(Ok(()), Child::look), run) {
         (_, Ok(run)) => child.map_or(Ok(()), finish).map(|()| run),
@@ -179,9 +170,7 @@ fn run_beside(
     settings: &RunSettings,
     scene: &Scene,
     (is_child, backup): (bool, &mut Connection),
-    progress: (&Progress, u64),
-    print_intervals: bool,
-    interrupted: &Arc<AtomicBool>,
+    shown: Shown<'_>,
 ) -> Result<Clustered> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     let places = places(settings);
@@ -211,8 +200,7 @@ fn run_beside(
         replica: form.start_replica(settings.program, places.is_one_thread, &member).map_err(failed)?,
         is_one_thread: places.is_one_thread,
         clock,
-        progress,
-        interrupted: Arc::clone(interrupted),
+        shown,
     };
     // After its start, so that the helpers' threads run where there is room.
     let pinned = places.primary.as_ref().filter(|_| places.is_one_thread).map(|cpus| Pinned::to(cpus));
@@ -220,7 +208,7 @@ fn run_beside(
     let mut observer = primary.replica.connect(ClientOptions::default()).map_err(failed)?;
     let before = query(&mut observer, &mut || primary.turn())?;
     let mut client = primary.replica.connect(client_options()).map_err(failed)?;
-    let (outcome, service_cpu_ns) = primary.drive(form, &mut client, settings, print_intervals)?;
+    let (outcome, service_cpu_ns) = primary.drive(form, &mut client, settings)?;
     let peak = memory();
     let after = query(&mut observer, &mut || primary.turn())?;
     let difference = primary.compare(&directory, backup)?;
@@ -249,8 +237,7 @@ struct Primary<'a> {
     replica: Replica,
     is_one_thread: bool,
     clock: Clock,
-    progress: (&'a Progress, u64),
-    interrupted: Arc<AtomicBool>,
+    shown: Shown<'a>,
 }
 
 impl Primary<'_> {
@@ -271,7 +258,7 @@ impl Primary<'_> {
             if let Some(failure) = self.replica.failure() {
                 return Err(failed(failure));
             }
-            if self.interrupted.load(Ordering::Relaxed) {
+            if self.shown.interrupted.load(Ordering::Relaxed) {
                 return Err(failed("interrupted"));
             }
             if since.elapsed() > PATIENCE {
@@ -298,47 +285,20 @@ impl Primary<'_> {
         })
     }
 
-    fn drive(
-        &mut self,
-        form: &Form,
-        client: &mut Client,
-        settings: &RunSettings,
-        print_intervals: bool,
-    ) -> Result<(Outcome, u64)> {
+    fn drive(&mut self, form: &Form, client: &mut Client, settings: &RunSettings) -> Result<(Outcome, u64)> {
         let mut load = load_of(settings);
         if self.is_one_thread {
             // All that is sent in one turn goes to the backup at once.
             load.burst_messages = BURST_MESSAGES_ONE_THREAD;
         }
-        let (progress, base) = self.progress;
-        let signals = Signals::default();
-        let mut print_lines = |recorder: &mut IntervalRecorder| {
-            let shown = progress.clone();
-            if print_intervals {
-                let print = move |statistics: crate::histogram::intervals::IntervalStatistics| {
-                    shown.line(&statistics.to_string());
-                };
-                // Without the thread there are no lines; the figures are the same.
-                let _ = recorder.print_intervals(print);
-            }
-        };
+        let (shown, signals) = (self.shown, Signals::default());
+        let mut hook = |recorder: &mut IntervalRecorder| shown.print_intervals(recorder);
         let (clock, done) = (Clock::fastest().0, AtomicBool::new(false));
-        let interrupted = Arc::clone(&self.interrupted);
         let cpu_before_ns = process_cpu_ns();
         let outcome = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                progress.follow(
-                    &mut || {
-                        if interrupted.load(Ordering::Relaxed) {
-                            signals.interrupted.store(true, Ordering::Relaxed);
-                        }
-                        base + signals.replied.load(Ordering::Relaxed) * 100 / load.count.max(1)
-                    },
-                    &mut || done.load(Ordering::Acquire),
-                );
-            });
+            scope.spawn(|| shown.follow(&signals, load.count, &done));
             let mut turn = || self.turn();
-            let driven = drive(form, client, &load, &clock, &signals, &mut print_lines, &Pauses::default, &mut turn);
+            let driven = drive(form, client, &load, &clock, &signals, &mut hook, &Pauses::default, &mut turn);
             done.store(true, Ordering::Release);
             driven
         })?;

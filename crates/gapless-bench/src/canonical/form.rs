@@ -26,7 +26,6 @@ pub struct Form {
 
 impl Form {
     /// The form that an option names.
-    #[must_use]
     pub fn of(encoding: MessageEncoding) -> Self {
         match encoding {
             MessageEncoding::SbeSerial => Self::new::<SbeSerial>(),

@@ -23,7 +23,6 @@ pub struct Idle {
 
 impl Idle {
     /// Part of one core, percent.
-    #[must_use]
     pub fn cpu_percent(&self) -> f64 {
         self.cpu_ns as f64 * 100.0 / self.elapsed_ns.max(1) as f64
     }

@@ -12,6 +12,7 @@
 //! | [`scene`] | the node as the settings describe it, and its directory |
 //! | [`mod@run`] | one run: node, driver, checks, a row of the report |
 //! | [`idle`] | what a node costs that nobody uses |
+//! | `shown` | what is shown of a run while it is driven |
 //! | `clustered`, [`backup`] | a run on primary and backup |
 //! | `discovery` | how they find each other |
 //! | [`client_process`] | the driver in a process of its own |
@@ -24,14 +25,15 @@ pub mod car;
 pub(crate) mod client_process;
 mod clustered;
 mod discovery;
-pub mod driver;
-pub mod form;
-pub mod idle;
+mod driver;
+mod form;
+mod idle;
 mod load;
 pub mod processor;
-pub mod run;
-pub mod scene;
-pub mod state_processor;
+mod run;
+mod scene;
+mod shown;
+mod state_processor;
 
 use crate::child_process::Child;
 use crate::floor::FloorPlan;

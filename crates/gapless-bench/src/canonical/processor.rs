@@ -20,7 +20,6 @@ pub struct ProcessorState {
 
 impl ProcessorState {
     /// Its bytes: two u64, little-endian.
-    #[must_use]
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.cars.to_le_bytes());
@@ -29,7 +28,6 @@ impl ProcessorState {
     }
 
     /// Reads its bytes.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; 16] = bytes.try_into().ok()?;
         Some(Self { cars: u64::from_le_bytes(*bytes.first_chunk()?), sum: u64::from_le_bytes(*bytes.last_chunk()?) })

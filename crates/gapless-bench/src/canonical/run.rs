@@ -7,6 +7,7 @@ use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
 use super::scene::Scene;
+use super::shown::Shown;
 use super::{client_process, clustered, failed};
 use crate::Result;
 use crate::histogram::{IntervalRecorder, RecordedRun};
@@ -116,11 +117,18 @@ impl Run<'_> {
         Ok(finished)
     }
 
+    fn shown(&self) -> Shown<'_> {
+        Shown {
+            progress: self.progress,
+            base: self.number as u64 * 100,
+            has_lines: self.output.print_interval_stats,
+            interrupted: self.interrupted,
+        }
+    }
+
     fn clustered(&self, scene: &Scene) -> Result<Finished> {
-        let (began, progress) = (SystemTime::now(), (self.progress, self.number as u64 * 100));
-        let stolen_before_ns = stolen_ns();
-        let print_intervals = self.output.print_interval_stats;
-        let run = clustered::run(&self.form, self.settings, scene, progress, print_intervals, self.interrupted)?;
+        let (began, stolen_before_ns) = (SystemTime::now(), stolen_ns());
+        let run = clustered::run(&self.form, self.settings, scene, self.shown())?;
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let counted = run.outcome.sent.max(1) as f64;
         let paused = paused(&run.outcome);
@@ -162,8 +170,7 @@ impl Run<'_> {
     ) -> Result<(Outcome, u64)> {
         let load = load_of(self.settings);
         let mut client = host.connect(client_options()).map_err(failed)?;
-        let print_intervals = self.output.print_interval_stats;
-        let line = self.progress.clone();
+        let shown = self.shown();
         let done = AtomicBool::new(false);
         let masks = self.settings.affinity.injector.as_ref().map(crate::options::CpuMask::cpus);
         let cpus = masks.or_else(|| driver_cpu.map(|cpu| vec![cpu]));
@@ -174,33 +181,14 @@ impl Run<'_> {
                     let _ = pin_current_thread(cpus);
                 }
                 let (clock, _) = Clock::fastest();
-                let mut print_lines = |recorder: &mut IntervalRecorder| {
-                    if print_intervals {
-                        let line = line.clone();
-                        let print = move |statistics: crate::histogram::intervals::IntervalStatistics| {
-                            line.line(&statistics.to_string());
-                        };
-                        // Without the thread there are no lines; the figures are the same.
-                        let _ = recorder.print_intervals(print);
-                    }
-                };
                 let service_pauses = || sum(&host.pauses());
-                let hook = &mut print_lines;
+                let hook = &mut |recorder: &mut IntervalRecorder| shown.print_intervals(recorder);
                 let driven =
                     drive(&self.form, &mut client, &load, &clock, signals, hook, &service_pauses, &mut || Ok(0));
                 done.store(true, Ordering::Release);
                 driven
             });
-            let base = self.number as u64 * 100;
-            self.progress.follow(
-                &mut || {
-                    if self.interrupted.load(Ordering::Relaxed) {
-                        signals.interrupted.store(true, Ordering::Relaxed);
-                    }
-                    base + signals.replied.load(Ordering::Relaxed) * 100 / load.count.max(1)
-                },
-                &mut || done.load(Ordering::Acquire),
-            );
+            shown.follow(signals, load.count, &done);
             driver.join()
         });
         let outcome = outcome.map_err(|_| failed("the driver panicked"))??;

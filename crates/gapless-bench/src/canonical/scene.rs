@@ -27,7 +27,6 @@ impl Scene {
     }
 
     /// Where journal and socket are.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -44,7 +43,6 @@ impl Scene {
     }
 
     /// The host that `settings` describe; `callers_hot` threads of this process spin beside it.
-    #[must_use]
     pub fn host_options(
         &self,
         settings: &RunSettings,

@@ -39,7 +39,6 @@ pub struct StateProcessor<F> {
 
 impl<F: CarForm> StateProcessor<F> {
     /// Declares its collections in `store`.
-    #[must_use]
     pub fn new(store: &mut Store) -> Self {
         Self { totals: store.map(1, "totals"), last_cars: store.map(2, "last cars"), form: PhantomData }
     }

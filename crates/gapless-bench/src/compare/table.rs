@@ -86,7 +86,6 @@ pub(super) fn text(report: &Report, a: &Build, b: &Build, all: &[Series], counte
 }
 
 /// What stands below the options in `--help`.
-#[must_use]
 pub fn help() -> String {
     let runs = NAMED.iter().map(|(name, arguments, count, what)| {
         let count = if *count > 0 { format!(" -c {count}") } else { String::new() };

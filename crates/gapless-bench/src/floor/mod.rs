@@ -92,7 +92,6 @@ impl FloorKind {
     ];
 
     /// The name in reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::ShmPingPong => "shm_ping_pong",
@@ -159,7 +158,6 @@ pub struct FloorReport {
 
 impl FloorPlan {
     /// A plan with these floors, its files in `directory`, pinned to two cores where there are two.
-    #[must_use]
     pub fn new(directory: &Path, items: Vec<(FloorKind, u64)>) -> Self {
         Self {
             items,
@@ -171,7 +169,6 @@ impl FloorPlan {
     }
 
     /// The floors beside the canonical benchmark with messages of `payload_bytes`: each with the frame's header on top.
-    #[must_use]
     pub fn canonical(directory: &Path, payload_bytes: u64) -> Self {
         let frame = payload_bytes + HEADER_BYTES;
         let framed = [
@@ -187,7 +184,6 @@ impl FloorPlan {
     }
 
     /// What stands beside a clustered run: the same, and the link between two members.
-    #[must_use]
     pub fn clustered(directory: &Path, payload_bytes: u64) -> Self {
         let mut plan = Self::canonical(directory, payload_bytes);
         let frame = payload_bytes + HEADER_BYTES;
@@ -197,7 +193,6 @@ impl FloorPlan {
     }
 
     /// Every floor, with the payloads that are usually stated.
-    #[must_use]
     pub fn complete(directory: &Path) -> Self {
         let mut items = Vec::new();
         for kind in FloorKind::ALL {
@@ -217,13 +212,11 @@ impl FloorPlan {
     }
 
     /// Measures, one floor after the other. What fails is skipped and said.
-    #[must_use]
     pub fn measure(&self) -> FloorReport {
         self.measure_with(|_, _| ())
     }
 
     /// As [`FloorPlan::measure`]; calls `begin(index, kind)` before each floor, for a progress bar.
-    #[must_use]
     pub fn measure_with(&self, mut begin: impl FnMut(usize, FloorKind)) -> FloorReport {
         let mut report = FloorReport::default();
         for (index, &(kind, payload_bytes)) in self.items.iter().enumerate() {

@@ -37,32 +37,18 @@ pub struct RecordedRun {
 
 impl RecordedRun {
     /// A run of one part, `length_ns` long.
-    #[must_use]
     pub fn of_one_interval(total: LatencyHistogram, length_ns: u64) -> Self {
         let interval = Interval { start_ns: 0, length_ns, histogram: total.clone() };
         Self { total, intervals: vec![interval] }
     }
 
     /// The parts as rows of a report.
-    #[must_use]
     pub fn interval_rows(&self) -> Vec<IntervalRow> {
         let row = |interval: &Interval| {
             let latency_ns = interval.histogram.latency_ns()?;
             Some(IntervalRow { start_ns: interval.start_ns, length_ns: interval.length_ns, latency_ns })
         };
         self.intervals.iter().filter_map(row).collect()
-    }
-
-    /// Adds a run that was recorded over the same time by another driver.
-    pub fn merge(&mut self, other: &Self) {
-        self.total.merge(&other.total);
-        for interval in &other.intervals {
-            match self.intervals.iter_mut().find(|own| own.start_ns == interval.start_ns) {
-                Some(own) => own.histogram.merge(&interval.histogram),
-                None => self.intervals.push(interval.clone()),
-            }
-        }
-        self.intervals.sort_by_key(|interval| interval.start_ns);
     }
 }
 
@@ -106,7 +92,6 @@ pub struct IntervalRecorder {
 impl IntervalRecorder {
     /// A recorder of a counted section that begins at `start_ns` and is expected to last
     /// `expected_length_ns`. Intervals are one second, or longer where [`INTERVALS_MAX`] seconds are not enough.
-    #[must_use]
     pub fn new(start_ns: u64, expected_length_ns: u64) -> Self {
         let seconds = expected_length_ns.div_ceil(SECOND_NS).max(1);
         let seconds_each = seconds.div_ceil(INTERVALS_MAX as u64);
@@ -152,7 +137,6 @@ impl IntervalRecorder {
     }
 
     /// Ends the recording at `end_ns`.
-    #[must_use]
     pub fn finish(self, end_ns: u64) -> RecordedRun {
         let mut total = LatencyHistogram::new();
         let run_ns = end_ns.saturating_sub(self.start_ns);
@@ -228,20 +212,5 @@ mod tests {
         assert_eq!(printed.len(), 2);
         assert!(printed[0].starts_with("0.0–1.0 s: 1 msg/s, µs: p50 1.50"), "{}", printed[0]);
         assert_eq!(printed[1], "1.0–2.0 s: no replies");
-    }
-
-    #[test]
-    fn runs_of_two_drivers_are_merged_by_interval() {
-        let record = |scheduled_ns| {
-            let mut recorder = IntervalRecorder::new(0, 2 * SECOND_NS);
-            recorder.record(scheduled_ns, 5);
-            recorder.finish(2 * SECOND_NS)
-        };
-        let mut run = record(SECOND_NS);
-        run.merge(&record(0));
-        run.merge(&record(1));
-        let counts: Vec<_> = run.intervals.iter().map(|part| (part.start_ns, part.histogram.count())).collect();
-        assert_eq!(counts, [(0, 2), (SECOND_NS, 1)]);
-        assert_eq!(run.total.count(), 3);
     }
 }

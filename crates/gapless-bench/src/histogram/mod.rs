@@ -13,9 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use gapless_report::LatencyNs;
 
 pub mod hlog;
-pub mod intervals;
+mod intervals;
 
-pub use intervals::{Interval, IntervalRecorder, RecordedRun};
+pub use intervals::{IntervalRecorder, RecordedRun};
 
 /// Values above this, one hour, are recorded as this.
 pub const GREATEST_NS: u64 = 3_600_000_000_000;
@@ -37,7 +37,6 @@ impl Default for LatencyHistogram {
 
 impl LatencyHistogram {
     /// An empty histogram; all memory that it will ever need is allocated and touched here (about 270 KB).
-    #[must_use]
     pub fn new() -> Self {
         let mut inner =
             Histogram::new_with_bounds(1, GREATEST_NS, DIGITS).expect("the bounds and digits are constants in range");
@@ -67,25 +66,17 @@ impl LatencyHistogram {
         self.inner.add(&other.inner).expect("all histograms have the same bounds and digits");
     }
 
-    /// Forgets all values and keeps the memory.
-    pub fn clear(&mut self) {
-        self.inner.reset();
-    }
-
     /// Number of values.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.inner.len()
     }
 
     /// The value at a percentile (0 to 100), ns; 0 when nothing was recorded.
-    #[must_use]
     pub fn percentile_ns(&self, percentile: f64) -> u64 {
         self.inner.value_at_quantile(percentile / 100.0)
     }
 
     /// The percentiles of a report; `None` when nothing was recorded, for a report leaves out what it has not.
-    #[must_use]
     pub fn latency_ns(&self) -> Option<LatencyNs> {
         if self.inner.is_empty() {
             return None;
@@ -165,14 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn merging_adds_and_clearing_forgets() {
+    fn merging_adds() {
         let (mut first, mut second) = (LatencyHistogram::new(), LatencyHistogram::new());
         first.record(10);
         second.record(1_000);
         first.merge(&second);
         assert_eq!(first.count(), 2);
         assert_eq!((first.percentile_ns(50.0), first.percentile_ns(100.0)), (10, 1_000));
-        first.clear();
-        assert_eq!(first.latency_ns(), None);
+        assert_eq!(LatencyHistogram::new().latency_ns(), None);
     }
 }

@@ -248,7 +248,6 @@ const OURS: &str = "Configuration and reports";
 impl CanonicalArguments {
     /// Whether none of the reference's options is given, so that the matrix is run. Mode, program, CPU
     /// configuration, tier and report files are ours: they choose from the matrix, as clustering itself does.
-    #[must_use]
     pub fn is_default_matrix(&self) -> bool {
         let ours = Self {
             mode: self.mode,

@@ -9,9 +9,9 @@
 //!
 //! The program parses, calls [`CanonicalArguments::resolve`] and runs what comes back; it decides nothing.
 
-pub mod arguments;
-pub mod resolve;
-pub mod values;
+mod arguments;
+mod resolve;
+mod values;
 
 pub use arguments::CanonicalArguments;
 pub use resolve::{

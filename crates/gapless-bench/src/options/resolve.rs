@@ -35,7 +35,6 @@ pub enum RunPlan {
 
 impl RunPlan {
     /// The runs, one after the other.
-    #[must_use]
     pub fn runs(&self) -> &[RunSettings] {
         match self {
             Self::Single(run) => std::slice::from_ref(run),
@@ -174,7 +173,6 @@ pub enum SheetFigure {
 
 impl OutputSettings {
     /// Whether stdout belongs to the JSON object alone.
-    #[must_use]
     pub fn json_on_stdout(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
@@ -213,7 +211,6 @@ impl CanonicalArguments {
     }
 
     /// Whether primary and backup run it.
-    #[must_use]
     pub const fn is_clustered(&self) -> bool {
         self.enable_clustering || self.role.is_some()
     }

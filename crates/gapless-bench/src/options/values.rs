@@ -98,7 +98,6 @@ macro_rules! named {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name in command lines and reports.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
@@ -127,7 +126,6 @@ named!(MessageEncoding {
 
 impl MessageEncoding {
     /// `.serial` is direct, `.random` indirect.
-    #[must_use]
     pub const fn access(self) -> Access {
         match self {
             Self::SbeSerial | Self::ProtobufSerial => Access::Direct,
@@ -136,7 +134,6 @@ impl MessageEncoding {
     }
 
     /// Whether the bytes are SBE; else they are protobuf.
-    #[must_use]
     pub const fn is_sbe(self) -> bool {
         matches!(self, Self::SbeSerial | Self::SbeRandom)
     }
@@ -167,13 +164,11 @@ pub const CPU_LIMIT: usize = rustix::thread::CpuSet::MAX_CPU;
 
 impl CpuMask {
     /// The CPUs, ascending.
-    #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
         self.0.iter().copied().collect()
     }
 
     /// The CPUs of this mask that are not among `available`.
-    #[must_use]
     pub fn missing(&self, available: &BTreeSet<usize>) -> Vec<usize> {
         self.0.difference(available).copied().collect()
     }

@@ -18,12 +18,12 @@
 //! each row the journal is read, every checksum computed and every byte compared, and every node must have seen just
 //! that, in that order.
 
-pub mod arguments;
-pub mod plan;
+mod arguments;
+mod plan;
 pub(crate) mod process;
-pub mod published;
-pub mod slices;
-pub mod table;
+mod published;
+mod slices;
+mod table;
 
 mod accounting;
 mod contents;

@@ -74,13 +74,11 @@ pub const WIRE: &str = "between machines a packet of 256 B takes at least 382 ns
 10 Gb/s, 3.82 µs at 1 Gb/s: nothing here has crossed a wire";
 
 /// The published latency of messages of this size.
-#[must_use]
 pub fn latency_of(payload_bytes: u64) -> Option<&'static PublishedLatency> {
     LATENCIES.iter().find(|row| row.payload_bytes == payload_bytes)
 }
 
 /// The published throughput of messages of this size.
-#[must_use]
 pub fn rate_of(payload_bytes: u64, batch: bool) -> Option<&'static PublishedRate> {
     RATES.iter().find(|row| row.payload_bytes == payload_bytes && row.batch == batch)
 }

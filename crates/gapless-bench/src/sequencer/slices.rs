@@ -20,7 +20,6 @@ pub struct Slice {
 }
 
 /// The slices of what was recorded; those that hold no message are left out.
-#[must_use]
 pub fn slices(histogram: &LatencyHistogram) -> Vec<Slice> {
     PERCENTS.iter().filter_map(|&percent| slice(histogram, percent)).collect()
 }

@@ -27,7 +27,6 @@ the journal.\n\
 Tier journal: in the operating system's hands, survives the process.";
 
 /// The whole report.
-#[must_use]
 pub fn whole(report: &Report, style: TableStyle) -> String {
     let of_mode = |mode: &str| -> Vec<&Row> {
         report.rows.iter().filter(|row| row.config.mode.as_deref() == Some(mode)).collect()
