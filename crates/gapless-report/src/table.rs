@@ -11,7 +11,7 @@ use crate::{FloorRow, LatencyNs, Report, Row};
 
 mod grid;
 
-pub use grid::Table;
+pub use grid::{Column, Table};
 
 /// How a table looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,97 +56,96 @@ pub fn canonical(report: &Report, style: TableStyle) -> String {
         text += "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n";
     }
     text += &format!("\n{WHAT_IS_INCLUDED}\n");
-    if !report.floor.is_empty() {
-        text += &format!("\nThe machine's own floor, same run, same cores\n{}\n", floors(&report.floor, style));
-    }
+    text += &floor_section(report, "same run", style);
     if let Some(references) = references(&report.rows, style) {
         text += &format!("\nReference, on another machine and another wire ({})\n{references}\n", published::SOURCE);
     }
-    for note in report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes)) {
-        text += &format!("note: {note}\n");
+    text + &notes(report)
+}
+
+/// The notes of the report and of its rows, a line each.
+#[must_use]
+pub fn notes(report: &Report) -> String {
+    let all = report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes));
+    all.map(|note| format!("note: {note}\n")).collect()
+}
+
+/// The floors below a title that says when they were measured; nothing without floors.
+#[must_use]
+pub fn floor_section(report: &Report, when: &str, style: TableStyle) -> String {
+    if report.floor.is_empty() {
+        return String::new();
     }
-    text
+    format!("\nThe machine's own floor, {when}, same cores\n{}\n", floors(&report.floor, style))
 }
 
 /// The rows of the canonical benchmark, latency and throughput together.
 #[must_use]
 pub fn figures(rows: &[Row], style: TableStyle) -> String {
-    let mut table = Table::new(
-        style,
-        &[
-            "program",
-            "mode",
-            "encoding",
-            "access",
-            "cpu",
-            "tier",
-            "sessions",
-            "rate msg/s",
-            "p50 µs",
-            "p90 µs",
-            "p99 µs",
-            "p99.9 µs",
-            "p99.99 µs",
-            "max µs",
-            "msg/s",
-            "CPU ns/msg driver",
-            "CPU ns/msg service",
-            "× floor",
-            "paused %",
-            "stolen ms",
-            "verified",
-        ],
-        6,
-    );
-    for row in rows {
-        let config = &row.config;
-        let mut cells: Vec<String> =
-            [&config.program, &config.mode, &config.encoding, &config.access, &config.cpu, &config.tier]
-                .map(text)
-                .into();
-        cells.push(config.extra.get("sessions").and_then(Value::as_u64).map_or_else(absent, grouped));
-        cells.push(config.rate_per_s.map_or_else(|| "max".into(), grouped));
-        cells.extend(latency_cells(row.latency_ns, row.latency_failed()));
-        cells.push(row.throughput_per_s.map_or_else(absent, rate));
-        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver)));
-        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service)));
-        cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
-        let paused = row.extra.get("paused").and_then(|paused| paused["share"].as_f64());
-        cells.push(paused.map_or_else(absent, |share| format!("{:.2}", share * 100.0)));
-        cells.extend([stolen(row), verified(row)]);
-        table.add_row(&cells);
-    }
-    table.to_string()
+    let columns: [Column; 21] = [
+        ("program", |row| text(&row.config.program)),
+        ("mode", |row| text(&row.config.mode)),
+        ("encoding", |row| text(&row.config.encoding)),
+        ("access", |row| text(&row.config.access)),
+        ("cpu", |row| text(&row.config.cpu)),
+        ("tier", |row| text(&row.config.tier)),
+        ("sessions", |row| row.config.extra.get("sessions").and_then(Value::as_u64).map_or_else(absent, grouped)),
+        ("rate msg/s", |row| row.config.rate_per_s.map_or_else(|| "max".into(), grouped)),
+        ("p50 µs", |row| latency(row, |latency| latency.p50)),
+        ("p90 µs", |row| latency(row, |latency| latency.p90)),
+        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
+        ("p99.99 µs", |row| latency(row, |latency| latency.p99_99)),
+        ("max µs", |row| latency(row, |latency| latency.max)),
+        ("msg/s", throughput),
+        ("CPU ns/msg driver", driver_cpu),
+        ("CPU ns/msg service", service_cpu),
+        ("× floor", floor_ratio),
+        ("paused %", |row| {
+            let paused = row.extra.get("paused").and_then(|paused| paused["share"].as_f64());
+            paused.map_or_else(absent, |share| format!("{:.2}", share * 100.0))
+        }),
+        ("stolen ms", stolen),
+        ("verified", verified),
+    ];
+    Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 6, &columns).to_string()
 }
 
 /// Rows of a benchmark of parts (`bench time`, `bench log` …), one thing per row, named by `config.name`.
 #[must_use]
 pub fn parts(rows: &[Row], style: TableStyle) -> String {
-    let head = [
-        "what",
-        "encoding",
-        "tier",
-        "bytes",
-        "p50 µs",
-        "p90 µs",
-        "p99 µs",
-        "p99.9 µs",
-        "p99.99 µs",
-        "max µs",
-        "msg/s",
-        "× floor",
+    let columns: [Column; 12] = [
+        ("what", |row| text(&row.config.name)),
+        ("encoding", |row| text(&row.config.encoding)),
+        ("tier", |row| text(&row.config.tier)),
+        ("bytes", bytes),
+        ("p50 µs", |row| latency(row, |latency| latency.p50)),
+        ("p90 µs", |row| latency(row, |latency| latency.p90)),
+        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
+        ("p99.99 µs", |row| latency(row, |latency| latency.p99_99)),
+        ("max µs", |row| latency(row, |latency| latency.max)),
+        ("msg/s", throughput),
+        ("× floor", floor_ratio),
     ];
-    let mut table = Table::new(style, &head, 3);
-    for row in rows {
-        let config = &row.config;
-        let mut cells: Vec<String> = [&config.name, &config.encoding, &config.tier].map(text).into();
-        cells.push(bytes(row));
-        cells.extend(latency_cells(row.latency_ns, row.latency_failed()));
-        cells.push(row.throughput_per_s.map_or_else(absent, rate));
-        cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
-        table.add_row(&cells);
-    }
-    table.to_string()
+    Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 3, &columns).to_string()
+}
+
+/// The same for things that take nanoseconds, which microseconds with two decimals would hide.
+#[must_use]
+pub fn parts_in_nanoseconds(rows: &[Row], style: TableStyle) -> String {
+    let columns: [Column; 9] = [
+        ("what", |row| text(&row.config.name)),
+        ("encoding", |row| text(&row.config.encoding)),
+        ("bytes", bytes),
+        ("mean ns", |row| row.latency_ns.map_or_else(absent, |latency| format!("{:.1}", latency.mean))),
+        ("p50 ns", |row| row.latency_ns.map_or_else(absent, |latency| grouped(latency.p50))),
+        ("p99 ns", |row| row.latency_ns.map_or_else(absent, |latency| grouped(latency.p99))),
+        ("p99.9 ns", |row| row.latency_ns.map_or_else(absent, |latency| grouped(latency.p99_9))),
+        ("a second", throughput),
+        ("× floor", floor_ratio),
+    ];
+    Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 2, &columns).to_string()
 }
 
 /// The floors.
@@ -233,10 +232,35 @@ pub fn verified(row: &Row) -> String {
     }
 }
 
-fn latency_cells(latency: Option<LatencyNs>, failed: bool) -> [String; 6] {
-    let Some(latency) = latency else { return [ABSENT; 6].map(str::to_owned) };
-    let cells = [latency.p50, latency.p90, latency.p99, latency.p99_9, latency.p99_99, latency.max].map(microseconds);
-    if failed { cells.map(|cell| format!("FAILED {cell}")) } else { cells }
+/// Messages a second.
+#[must_use]
+pub fn throughput(row: &Row) -> String {
+    row.throughput_per_s.map_or_else(absent, rate)
+}
+
+/// CPU time of the driver for each message, ns.
+#[must_use]
+pub fn driver_cpu(row: &Row) -> String {
+    row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver))
+}
+
+/// CPU time of the service for each message, ns.
+#[must_use]
+pub fn service_cpu(row: &Row) -> String {
+    row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service))
+}
+
+/// How many times the floor it takes.
+#[must_use]
+pub fn floor_ratio(row: &Row) -> String {
+    row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}"))
+}
+
+/// A figure of its latency, µs.
+#[must_use]
+pub fn latency(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
+    let Some(ns) = row.latency_ns.map(figure) else { return absent() };
+    if row.latency_failed() { format!("FAILED {}", microseconds(ns)) } else { microseconds(ns) }
 }
 
 /// Nanoseconds as microseconds with three significant digits or all whole ones.

@@ -5,7 +5,7 @@ use super::build::Build;
 use super::verdict::Series;
 use super::workload::{NAMED, row_name};
 use crate::statistics::{Interval, median};
-use gapless_report::table::{Table, TableStyle, rate};
+use gapless_report::table::{Table, TableStyle, notes, rate};
 use gapless_report::{Report, Row, RowConfig};
 use serde_json::json;
 
@@ -77,9 +77,7 @@ pub(super) fn text(report: &Report, a: &Build, b: &Build, all: &[Series], counte
         ]);
     }
     let mut text = format!("{}\nA: {}\nB: {}\n\n{table}\n", report.environment.summary(), a.name, b.name);
-    for note in &report.notes {
-        text += &format!("note: {note}\n");
-    }
+    text += &notes(report);
     text += "Medians of pairs of runs; the ratio is the median of all pairwise averages, its interval Wilcoxon's. All intervals \
              together hold in nineteen comparisons of twenty.\n";
     text

@@ -37,7 +37,7 @@ use figures::{Figures, Phase, figures};
 use gapless::prelude::*;
 use gapless_client::ClientError;
 use gapless_report::progress::Progress;
-use gapless_report::table::{TableStyle, floors};
+use gapless_report::table::{self as tables, TableStyle, floor_section};
 use gapless_report::{Report, Row, RowConfig};
 use gapless_wire::HEADER_LENGTH;
 use ledger::{COUNT, NOTE_LENGTH, words};
@@ -221,11 +221,8 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     if let Some(catch_ups) = table::catch_ups(&scenarios, style) {
         text += &format!("{catch_ups}\n");
     }
-    text += &format!("The machine's own floor, same run, same cores\n{}\n", floors(&report.floor, style));
-    for note in &report.notes {
-        text += &format!("note: {note}\n");
-    }
-    Ok(text)
+    text += floor_section(&report, "same run", style).trim_start();
+    Ok(text + &tables::notes(&report))
 }
 
 /// One cluster, from its first start to its end.

@@ -10,7 +10,6 @@
 //! | [`storage`] | objects of a store: changed in transactions, applied elsewhere, written as a snapshot |
 //! | [`clocks`] | reading a clock |
 //! | `other` | the process at the other end, where there are two |
-//! | `table` | figures in nanoseconds |
 //!
 //! Each measures the floor that bounds it in the same run, on the same cores, and checks outside the
 //! clock that what was moved arrived. Nothing here pins the calling thread.
@@ -23,12 +22,11 @@ mod other;
 pub mod persistence;
 pub mod serialization;
 pub mod storage;
-mod table;
 
 use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
 use clap::Args;
-use gapless_report::table::{TableStyle, floors, parts};
+use gapless_report::table::{TableStyle, floor_section, notes, parts, parts_in_nanoseconds};
 use gapless_report::{FloorRow, Report, Row, RowConfig};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,16 +56,10 @@ impl PartArguments {
         let style = TableStyle::for_stdout();
         let figures = match unit {
             Unit::Microseconds => parts(&report.rows, style),
-            Unit::Nanoseconds => table::nanoseconds(&report.rows, style),
+            Unit::Nanoseconds => parts_in_nanoseconds(&report.rows, style),
         };
-        let mut text = format!("{}\n\n{figures}\n", report.environment.summary());
-        if !report.floor.is_empty() {
-            text += &format!("\nThe machine's own floor, same run, same cores\n{}\n", floors(&report.floor, style));
-        }
-        for note in report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes)) {
-            text += &format!("note: {note}\n");
-        }
-        Ok(text)
+        let floors = floor_section(report, "same run", style);
+        Ok(format!("{}\n\n{figures}\n{floors}{}", report.environment.summary(), notes(report)))
     }
 }
 

@@ -6,7 +6,8 @@ use super::RoleFigures;
 use super::published::{self, latency_of, rate_of};
 use super::slices::{PERCENTS, Slice};
 use gapless_report::table::{
-    ABSENT, Table, TableStyle, absent, bytes, floors, grouped, microseconds, rate, stolen, text, verified,
+    ABSENT, Column, Table, TableStyle, absent, bytes, driver_cpu, floor_ratio, floor_section, grouped, latency,
+    microseconds, notes, rate, service_cpu, stolen, text, throughput, verified,
 };
 use gapless_report::{LatencyNs, Report, Row};
 use serde::de::DeserializeOwned;
@@ -49,67 +50,41 @@ pub fn whole(report: &Report, style: TableStyle) -> String {
     }
     section("Each process", roles(&report.rows, style));
     text += &format!("\n{WHAT_IS_INCLUDED}\n");
-    if !report.floor.is_empty() {
-        text +=
-            &format!("\nThe machine's own floor, each before its row, same cores\n{}\n", floors(&report.floor, style));
-    }
+    text += &floor_section(report, "each before its row", style);
     text += &format!("\n{}.\n{}.\n{}.\n", published::LATENCY_SOURCE, published::RATE_SOURCE, published::WIRE);
     if report.rows.iter().any(|row| row.verified == Some(false)) {
         text += "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n";
     }
-    for note in report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes)) {
-        text += &format!("note: {note}\n");
-    }
-    text
+    text + &notes(report)
 }
 
 fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
-    let head = [
-        "transport",
-        "tier",
-        "threads",
-        "bytes",
-        "min µs",
-        "avg µs",
-        "p50 µs",
-        "p90 µs",
-        "p99 µs",
-        "p99.9 µs",
-        "p99.99 µs",
-        "max µs",
-        "count",
-        "floor p50 µs",
-        "× floor",
-        "target",
-        "CPU ns/msg node",
-        "CPU ns/msg sequencer",
-        "verified",
-        "published avg µs",
+    let columns: [Column; 20] = [
+        ("transport", |row| text(&row.config.transport)),
+        ("tier", |row| text(&row.config.tier)),
+        ("threads", |row| text(&row.config.cpu)),
+        ("bytes", bytes),
+        ("min µs", |row| latency(row, |latency| latency.min)),
+        ("avg µs", |row| latency(row, |latency| latency.mean.round() as u64)),
+        ("p50 µs", |row| latency(row, |latency| latency.p50)),
+        ("p90 µs", |row| latency(row, |latency| latency.p90)),
+        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
+        ("p99.99 µs", |row| latency(row, |latency| latency.p99_99)),
+        ("max µs", |row| latency(row, |latency| latency.max)),
+        ("count", |row| row.latency_ns.map_or_else(absent, |latency| grouped(latency.count))),
+        ("floor p50 µs", |row| number(row, "floor_p50_ns").map_or_else(absent, |ns| format!("{:.2}", ns / 1e3))),
+        ("× floor", floor_ratio),
+        ("target", |row| target(row, "floor_ratio_max", |most| format!("≤ {most}"))),
+        ("CPU ns/msg node", driver_cpu),
+        ("CPU ns/msg sequencer", service_cpu),
+        ("verified", verified),
+        ("published avg µs", |row| {
+            let published = row.config.payload_bytes.and_then(latency_of).filter(|_| is_udp(row));
+            published.map_or_else(absent, |published| microseconds(published.mean_ns))
+        }),
     ];
-    let mut table = Table::new(style, &head, 3);
-    for row in rows {
-        let mut cells = names(row);
-        cells.push(bytes(row));
-        cells.extend(row.latency_ns.map_or_else(|| vec![ABSENT.to_owned(); 9], latency_cells));
-        let floor_ns = row.extra.get("floor_p50_ns").and_then(serde_json::Value::as_f64);
-        cells.push(floor_ns.map_or_else(absent, |ns| format!("{:.2}", ns / 1e3)));
-        cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
-        cells.push(target(row, "floor_ratio_max", |most| format!("≤ {most}")));
-        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver)));
-        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service)));
-        cells.push(verified(row));
-        let published = row.config.payload_bytes.and_then(latency_of).filter(|_| is_udp(row));
-        cells.push(published.map_or_else(absent, |published| microseconds(published.mean_ns)));
-        table.add_row(&cells);
-    }
-    table
-}
-
-fn latency_cells(latency: LatencyNs) -> Vec<String> {
-    let LatencyNs { min, mean, p50, p90, p99, p99_9, p99_99, max, count } = latency;
-    let mut cells: Vec<_> = [min, mean.round() as u64, p50, p90, p99, p99_9, p99_99, max].map(microseconds).into();
-    cells.push(grouped(count));
-    cells
+    Table::of_rows(style, rows, 3, &columns)
 }
 
 fn slices(rows: &[&Row], style: TableStyle) -> Table {
@@ -142,97 +117,63 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
 }
 
 fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
-    let head = [
-        "transport",
-        "tier",
-        "threads",
-        "batching",
-        "bytes",
-        "messages",
-        "through the sequencer msg/s",
-        "target",
-        "delivered msg/s",
-        "each node msg/s",
-        "× floor",
-        "CPU ns/msg nodes",
-        "CPU ns/msg sequencer",
-        "stolen ms",
-        "verified",
-        "published msg/s",
-    ];
-    let mut table = Table::new(style, &head, 4);
-    for row in rows {
-        let batch = row.config.extra.get("batch_node").and_then(Value::as_bool);
-        let mut cells = names(row);
-        cells.push(match batch {
+    let columns: [Column; 16] = [
+        ("transport", |row| text(&row.config.transport)),
+        ("tier", |row| text(&row.config.tier)),
+        ("threads", |row| text(&row.config.cpu)),
+        ("batching", |row| match is_batched(row) {
             None => "no packets".to_owned(),
             Some(true) => "node and sequencer".to_owned(),
             Some(false) => "one per packet".to_owned(),
-        });
-        cells.push(bytes(row));
-        cells.push(row.sent.map_or_else(absent, grouped));
-        cells.push(row.throughput_per_s.map_or_else(absent, rate));
-        cells.push(target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least))));
-        cells.push(row.extra.get("delivered_per_s").and_then(Value::as_f64).map_or_else(absent, rate));
-        let nodes: Vec<RoleFigures> = extra(row, "roles").unwrap_or_default();
-        let rates = nodes.iter().filter(|role| role.role.starts_with("node")).map(|role| role.rate_per_s);
-        let (least, most) = rates.fold((f64::MAX, 0_f64), |(least, most), rate| (least.min(rate), most.max(rate)));
-        cells.push(if most > 0.0 { format!("{} – {}", rate(least), rate(most)) } else { absent() });
-        cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
-        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver)));
-        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service)));
-        cells.push(stolen(row));
-        cells.push(verified(row));
-        let published = row
-            .config
-            .payload_bytes
-            .zip(batch)
-            .and_then(|(bytes, batch)| rate_of(bytes, batch))
-            .filter(|_| is_udp(row));
-        cells.push(published.map_or_else(absent, |published| {
-            format!("{} ({})", grouped(published.sequencer_per_s), grouped(published.node_per_s))
-        }));
-        table.add_row(&cells);
-    }
-    table
+        }),
+        ("bytes", bytes),
+        ("messages", |row| row.sent.map_or_else(absent, grouped)),
+        ("through the sequencer msg/s", throughput),
+        ("target", |row| target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least)))),
+        ("delivered msg/s", |row| number(row, "delivered_per_s").map_or_else(absent, rate)),
+        ("each node msg/s", |row| {
+            let nodes: Vec<RoleFigures> = extra(row, "roles").unwrap_or_default();
+            let rates = nodes.iter().filter(|role| role.role.starts_with("node")).map(|role| role.rate_per_s);
+            let (least, most) = rates.fold((f64::MAX, 0_f64), |(least, most), rate| (least.min(rate), most.max(rate)));
+            if most > 0.0 { format!("{} – {}", rate(least), rate(most)) } else { absent() }
+        }),
+        ("× floor", floor_ratio),
+        ("CPU ns/msg nodes", driver_cpu),
+        ("CPU ns/msg sequencer", service_cpu),
+        ("stolen ms", stolen),
+        ("verified", verified),
+        ("published msg/s", |row| {
+            let batched = row.config.payload_bytes.zip(is_batched(row));
+            let published = batched.and_then(|(bytes, batch)| rate_of(bytes, batch)).filter(|_| is_udp(row));
+            published.map_or_else(absent, |published| {
+                format!("{} ({})", grouped(published.sequencer_per_s), grouped(published.node_per_s))
+            })
+        }),
+    ];
+    Table::of_rows(style, rows, 4, &columns)
 }
 
 fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
-    let head = [
-        "transport",
-        "tier",
-        "threads",
-        "bytes",
-        "frames",
-        "frames/s",
-        "target",
-        "live msg/s",
-        "p50 µs before",
-        "p50 µs during",
-        "p99 µs before",
-        "p99 µs during",
-        "lost",
-        "verified",
-    ];
-    let mut table = Table::new(style, &head, 3);
-    for row in rows {
-        let before: Option<LatencyNs> = extra(row, "latency_before_ns");
-        let figure = |latency: Option<LatencyNs>, of: fn(LatencyNs) -> u64| {
-            latency.map_or_else(absent, |latency| microseconds(of(latency)))
-        };
-        let mut cells = names(row);
-        cells.push(bytes(row));
-        cells.push(row.sent.map_or_else(absent, grouped));
-        cells.push(row.throughput_per_s.map_or_else(absent, rate));
-        cells.push(target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least))));
-        cells.push(row.config.rate_per_s.map_or_else(absent, grouped));
-        cells.extend([figure(before, |latency| latency.p50), figure(row.latency_ns, |latency| latency.p50)]);
-        cells.extend([figure(before, |latency| latency.p99), figure(row.latency_ns, |latency| latency.p99)]);
-        cells.push(row.lost.map_or_else(absent, grouped));
-        cells.push(verified(row));
-        table.add_row(&cells);
+    fn before(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
+        extra(row, "latency_before_ns").map_or_else(absent, |latency| microseconds(figure(latency)))
     }
-    table
+    let columns: [Column; 14] = [
+        ("transport", |row| text(&row.config.transport)),
+        ("tier", |row| text(&row.config.tier)),
+        ("threads", |row| text(&row.config.cpu)),
+        ("bytes", bytes),
+        ("frames", |row| row.sent.map_or_else(absent, grouped)),
+        ("frames/s", throughput),
+        ("target", |row| target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least)))),
+        ("live msg/s", |row| row.config.rate_per_s.map_or_else(absent, grouped)),
+        ("p50 µs before", |row| before(row, |latency| latency.p50)),
+        ("p50 µs during", |row| latency(row, |latency| latency.p50)),
+        ("p99 µs before", |row| before(row, |latency| latency.p99)),
+        ("p99 µs during", |row| latency(row, |latency| latency.p99)),
+        ("lost", |row| row.lost.map_or_else(absent, grouped)),
+        ("verified", verified),
+    ];
+    Table::of_rows(style, rows, 3, &columns)
 }
 
 fn roles(rows: &[Row], style: TableStyle) -> Table {
@@ -252,10 +193,7 @@ fn roles(rows: &[Row], style: TableStyle) -> Table {
     ];
     let mut table = Table::new(style, &head, 2);
     for row in rows {
-        let batch = match row.config.extra.get("batch_node").and_then(Value::as_bool) {
-            Some(false) => ", one per packet",
-            _ => "",
-        };
+        let batch = if is_batched(row) == Some(false) { ", one per packet" } else { "" };
         let name = format!("{} {}{batch}", text(&row.config.mode), text(&row.config.transport));
         let of_row: Vec<RoleFigures> = extra(row, "roles").unwrap_or_default();
         for role in of_row {
@@ -280,9 +218,13 @@ fn roles(rows: &[Row], style: TableStyle) -> Table {
     table
 }
 
-/// Transport, tier and thread plan.
-fn names(row: &Row) -> Vec<String> {
-    [&row.config.transport, &row.config.tier, &row.config.cpu].map(text).into()
+/// Whether its packets may hold several messages; `None` without packets.
+fn is_batched(row: &Row) -> Option<bool> {
+    row.config.extra.get("batch_node").and_then(Value::as_bool)
+}
+
+fn number(row: &Row, key: &str) -> Option<f64> {
+    row.extra.get(key).and_then(Value::as_f64)
 }
 
 fn is_udp(row: &Row) -> bool {
@@ -294,7 +236,7 @@ fn extra<T: DeserializeOwned>(row: &Row, key: &str) -> Option<T> {
 }
 
 fn target(row: &Row, key: &str, words: impl FnOnce(f64) -> String) -> String {
-    let Some(value) = row.extra.get(key).and_then(Value::as_f64) else { return absent() };
+    let Some(value) = number(row, key) else { return absent() };
     let is_met = row.extra.get("target_met").and_then(Value::as_bool) == Some(true);
     format!("{}, {}", words(value), if is_met { "reached" } else { "not reached" })
 }

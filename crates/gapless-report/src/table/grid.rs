@@ -8,10 +8,14 @@ mod plain;
 use std::fmt;
 
 use super::TableStyle;
+use crate::Row;
 #[cfg(feature = "tables")]
 use lined::draw;
 #[cfg(not(feature = "tables"))]
 use plain::draw;
+
+/// A column of a table with a line for each row of a report: its head, and what stands in a line.
+pub type Column = (&'static str, fn(&Row) -> String);
 
 /// A head and rows of texts; its `Display` draws it, without a line feed at its end.
 ///
@@ -37,6 +41,16 @@ impl Table {
     pub fn new(style: TableStyle, head: &[&str], text_columns: usize) -> Self {
         let head = head.iter().map(|&text| text.to_owned()).collect();
         Self { style, head, text_columns, rows: Vec::new() }
+    }
+
+    /// A table of these columns with a line for each of `rows`; all but the first columns hold numbers.
+    #[must_use]
+    pub fn of_rows(style: TableStyle, rows: &[&Row], text_columns: usize, columns: &[Column]) -> Self {
+        let head: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+        let mut table = Self::new(style, &head, text_columns);
+        let line = |row: &&Row| columns.iter().map(|(_, cell)| cell(row)).collect();
+        table.rows = rows.iter().map(line).collect();
+        table
     }
 
     /// Adds a row.
