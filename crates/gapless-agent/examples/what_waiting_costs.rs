@@ -79,7 +79,7 @@ fn idle_node(clock: &Clock, seconds: f64) -> Result<(), Box<dyn std::error::Erro
     let cores = gapless_agent::plan::cores_available();
     let plan = plan(PlanKind::Default, OptimizeFor::Latency, &specs, cores, 0);
     print!("{plan}");
-    let agents = specs.iter().map(|spec| watcher(&spec.name).0).collect();
+    let agents = specs.iter().map(|spec| (spec.role, watcher(spec.role).0)).collect();
     let wakers = plan.threads.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
     let group = ThreadGroup::launch(&plan, agents, clock, wakers)?;
     let begun = Instant::now();

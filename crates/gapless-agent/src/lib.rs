@@ -8,7 +8,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`thread_group`] | [`ThreadGroup`]: the threads of a whole plan |
-//! | [`seats`] | [`Seats`]: a plan's threads before they run, and their wakers |
+//! | [`assignment`] | [`ThreadAssignment`]: a plan's threads before they run, and their wakers |
 //! | [`mod@plan`] | [`plan()`](plan::plan): agents to threads, threads to cores |
 //! | [`thread`] | [`AgentThread`]: the duty cycle on a thread of its own |
 //! | [`group`] | [`AgentGroup`]: agents polled in order, with or without a thread |
@@ -27,6 +27,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod agent;
+pub mod assignment;
 pub mod atomic_word;
 pub mod clock;
 pub mod counters;
@@ -40,12 +41,12 @@ pub mod latch;
 pub mod park_flag;
 pub mod pauses;
 pub mod plan;
-pub mod seats;
 pub mod thread;
 pub mod thread_group;
 pub mod wake;
 
 pub use agent::{Agent, AgentError, Now};
+pub use assignment::ThreadAssignment;
 pub use clock::{Clock, ClockKind, VirtualTime};
 pub use counters::{Counter, CounterView, Counters, CountersReader};
 pub use cpu_mask::{CpuMask, PinWarning};
@@ -55,7 +56,6 @@ pub use group::AgentGroup;
 pub use idle::{Idle, IdleAction, IdleStrategy};
 pub use pauses::{PauseTracker, Pauses};
 pub use plan::{AgentSpec, OptimizeFor, PlanKind, PlannedThread, ThreadPlan, plan};
-pub use seats::Seats;
 pub use thread::{AgentThread, ThreadSpec};
 pub use thread_group::ThreadGroup;
 pub use wake::{WakeFd, Waker};

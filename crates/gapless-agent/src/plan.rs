@@ -50,11 +50,12 @@ pub enum PlanKind {
 /// for the helper threads that block and for the system.
 pub const SPREADING_CORES_MIN: usize = 4;
 
-/// What a plan has to know about an agent.
+/// What a plan has to know about an agent. `R` is what agents are found by, an enum of their roles as a rule; printed, it is
+/// the agent's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentSpec {
-    /// The agent's name, unique in the plan.
-    pub name: String,
+pub struct AgentSpec<R> {
+    /// The agent's role, unique in the plan.
+    pub role: R,
     /// Whether it may run on another thread than the business logic.
     pub detachable: bool,
     /// Whether it is on the path of a message, so that its waiting is somebody's latency.
@@ -67,11 +68,11 @@ pub struct AgentSpec {
     pub alone: bool,
 }
 
-impl AgentSpec {
+impl<R> AgentSpec<R> {
     /// An agent that runs with the business logic, is not hot, has weight 1 and no mask.
     #[must_use]
-    pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), detachable: false, hot: false, weight: 1, cpus: None, alone: false }
+    pub fn new(role: R) -> Self {
+        Self { role, detachable: false, hot: false, weight: 1, cpus: None, alone: false }
     }
 
     /// May run on another thread.
@@ -112,27 +113,27 @@ impl AgentSpec {
 
 /// A thread and the agents it runs, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlannedThread {
+pub struct PlannedThread<R> {
     /// How it runs. Named after its heaviest agent that is not detachable, else its first.
     pub spec: ThreadSpec,
-    /// Its agents' names, in the order of the path of a message.
-    pub agents: Vec<String>,
+    /// Its agents' roles, in the order of the path of a message.
+    pub agents: Vec<R>,
 }
 
 /// Agents to threads, threads to cores. Printed, it is one line for each thread and each note.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ThreadPlan {
+pub struct ThreadPlan<R> {
     /// In the order of the path of a message: stop them in this order.
-    pub threads: Vec<PlannedThread>,
+    pub threads: Vec<PlannedThread<R>>,
     /// What was decided against what was asked for. Print it.
     pub notes: Vec<String>,
 }
 
-impl ThreadPlan {
-    /// The index of the thread that runs `agent`.
+impl<R: Copy + Eq> ThreadPlan<R> {
+    /// The index of the thread that runs the agent of this role.
     #[must_use]
-    pub fn thread_of(&self, agent: &str) -> Option<usize> {
-        self.threads.iter().position(|thread| thread.agents.iter().any(|name| name == agent))
+    pub fn thread_of(&self, role: R) -> Option<usize> {
+        self.threads.iter().position(|thread| thread.agents.contains(&role))
     }
 }
 
@@ -159,13 +160,13 @@ pub fn cores_available() -> usize {
 /// assert_eq!(on_a_server.threads.len(), 3);
 /// ```
 #[must_use]
-pub fn plan(
+pub fn plan<R: Copy + Eq + fmt::Display>(
     kind: PlanKind,
     optimize_for: OptimizeFor,
-    agents: &[AgentSpec],
+    agents: &[AgentSpec<R>],
     cores_available: usize,
     callers_hot_threads: usize,
-) -> ThreadPlan {
+) -> ThreadPlan<R> {
     let mut notes = Vec::new();
     let mut threads = share_out(kind, optimize_for, agents, cores_available, callers_hot_threads);
     for thread in &mut threads {
@@ -184,7 +185,7 @@ pub fn plan(
                         && thread.agents.iter().any(|agent| agent.hot && agent.cpus.is_some())
                 }
             };
-            let mut spec = ThreadSpec::new(thread.name());
+            let mut spec = ThreadSpec::new(&thread.name().to_string());
             spec.cpus = thread.cpus;
             spec.hot = has_core && asked_to_spin;
             spec.idle = match (has_core, spec.hot) {
@@ -192,27 +193,27 @@ pub fn plan(
                 (true, false) => IdleStrategy::SPIN_YIELD_PARK,
                 (false, _) => IdleStrategy::SHARED_CORE,
             };
-            PlannedThread { spec, agents: thread.agents.iter().map(|agent| agent.name.clone()).collect() }
+            PlannedThread { spec, agents: thread.agents.iter().map(|agent| agent.role).collect() }
         })
         .collect();
     ThreadPlan { threads, notes }
 }
 
 /// A thread in the making. Never without an agent.
-struct Draft<'a> {
-    agents: Vec<&'a AgentSpec>,
+struct Draft<'a, R> {
+    agents: Vec<&'a AgentSpec<R>>,
     is_main: bool,
     cpus: Option<CpuMask>,
 }
 
-impl<'a> Draft<'a> {
-    fn lead(&self) -> &'a AgentSpec {
+impl<'a, R: Copy> Draft<'a, R> {
+    fn lead(&self) -> &'a AgentSpec<R> {
         let fixed = self.agents.iter().filter(|agent| !agent.detachable);
         fixed.max_by_key(|agent| agent.weight).or(self.agents.first()).expect("a thread has an agent")
     }
 
-    fn name(&self) -> &'a str {
-        &self.lead().name
+    fn name(&self) -> R {
+        self.lead().role
     }
 
     /// Whether it takes a core while messages flow.
@@ -226,13 +227,13 @@ impl<'a> Draft<'a> {
 }
 
 /// Which agents share a thread.
-fn share_out<'a>(
+fn share_out<R: Copy>(
     kind: PlanKind,
     optimize_for: OptimizeFor,
-    agents: &'a [AgentSpec],
+    agents: &[AgentSpec<R>],
     cores_available: usize,
     callers_hot_threads: usize,
-) -> Vec<Draft<'a>> {
+) -> Vec<Draft<'_, R>> {
     // The business logic's thread is where the agents are that cannot leave it.
     let main_index = agents
         .iter()
@@ -269,7 +270,7 @@ fn share_out<'a>(
     };
     let own_thread: Vec<bool> =
         (0..agents.len()).map(|index| by_plan[index] || (can_leave(index) && agents[index].alone)).collect();
-    let mut threads: Vec<Draft<'a>> = Vec::new();
+    let mut threads: Vec<Draft<'_, R>> = Vec::new();
     let (mut main, mut beside) = (None, None);
     for (index, agent) in agents.iter().enumerate() {
         // Off the path of a message: together on one thread that is not hot.
@@ -290,16 +291,16 @@ fn share_out<'a>(
 }
 
 /// One mask for a thread: its lead's, else that of an agent which cannot leave it, else the first there is.
-fn choose_mask(thread: &Draft<'_>, notes: &mut Vec<String>) -> Option<CpuMask> {
+fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &Draft<'_, R>, notes: &mut Vec<String>) -> Option<CpuMask> {
     let lead = thread.lead();
-    let mut masked: Vec<&AgentSpec> = thread.agents.iter().copied().filter(|agent| agent.cpus.is_some()).collect();
-    masked.sort_by_key(|agent| (agent.name != lead.name, agent.detachable));
+    let mut masked: Vec<&AgentSpec<R>> = thread.agents.iter().copied().filter(|agent| agent.cpus.is_some()).collect();
+    masked.sort_by_key(|agent| (agent.role != lead.role, agent.detachable));
     let chosen = masked.first()?;
     for agent in &thread.agents {
         if let Some(mask) = agent.cpus.filter(|_| agent.cpus != chosen.cpus) {
             notes.push(format!(
                 "CPU mask {mask} of {} is not used: it shares the thread of {}, which is pinned to {}",
-                agent.name, chosen.name, chosen.cpus?
+                agent.role, chosen.role, chosen.cpus?
             ));
         }
     }
@@ -320,8 +321,8 @@ enum Core {
 
 /// Which threads have a core for themselves: the business logic first, then those with a mask,
 /// then the heaviest. The last of them lends its core to those that have none.
-fn assign_cores(
-    threads: &[Draft<'_>],
+fn assign_cores<R: Copy + fmt::Display>(
+    threads: &[Draft<'_, R>],
     cores_available: usize,
     callers_hot_threads: usize,
     notes: &mut Vec<String>,
@@ -372,17 +373,18 @@ fn assign_cores(
 }
 
 /// The last of the threads that take all CPUs of `mask`, if they do.
-fn rival(threads: &[Draft<'_>], with_core: &[usize], mask: &CpuMask) -> Option<usize> {
+fn rival<R>(threads: &[Draft<'_, R>], with_core: &[usize], mask: &CpuMask) -> Option<usize> {
     let is_within =
         |index: &usize| threads[*index].cpus.is_some_and(|other| other.iter().all(|cpu| mask.contains(cpu)));
     let rivals: Vec<usize> = with_core.iter().copied().filter(is_within).collect();
     (rivals.len() >= mask.count()).then(|| rivals.last().copied()).flatten()
 }
 
-impl fmt::Display for ThreadPlan {
+impl<R: fmt::Display> fmt::Display for ThreadPlan<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for thread in &self.threads {
-            write!(f, "thread {}: {}; ", thread.spec.name, thread.agents.join(", "))?;
+            let agents: Vec<String> = thread.agents.iter().map(R::to_string).collect();
+            write!(f, "thread {}: {}; ", thread.spec.name, agents.join(", "))?;
             if thread.spec.hot {
                 f.write_str("hot")?;
             } else {

@@ -10,6 +10,7 @@ use crate::pauses::Pauses;
 use crate::plan::ThreadPlan;
 use crate::thread::AgentThread;
 use crate::wake::Waker;
+use std::fmt::Display;
 
 /// The running threads of a [`ThreadPlan`]. Dropping it stops and joins them in order.
 #[derive(Debug)]
@@ -19,16 +20,16 @@ pub struct ThreadGroup {
 }
 
 impl ThreadGroup {
-    /// Starts the plan's threads. `agents` are found by their names, in any order; `wakers` holds
+    /// Starts the plan's threads. `agents` are found by their roles, in any order; `wakers` holds
     /// one for each planned thread, in the plan's order.
     ///
     /// # Errors
     /// [`Error::PlanMismatch`] if an agent of the plan is missing, is given twice or is not in the
     /// plan, or if the wakers are not as many as the threads; [`Error::ThreadStart`]. Threads
     /// that have been started are stopped again.
-    pub fn launch(
-        plan: &ThreadPlan,
-        agents: Vec<Box<dyn Agent>>,
+    pub fn launch<R: Copy + Eq + Display>(
+        plan: &ThreadPlan<R>,
+        agents: Vec<(R, Box<dyn Agent>)>,
         clock: &Clock,
         wakers: Vec<Waker>,
     ) -> Result<Self, Error> {
@@ -40,16 +41,16 @@ impl ThreadGroup {
         let mut crews: Vec<Vec<Box<dyn Agent>>> = Vec::with_capacity(plan.threads.len());
         for thread in &plan.threads {
             let mut crew = Vec::with_capacity(thread.agents.len());
-            for name in &thread.agents {
-                let found = agents.iter().position(|agent| agent.name() == name);
+            for role in &thread.agents {
+                let found = agents.iter().position(|(given, _)| given == role);
                 let index =
-                    found.ok_or_else(|| Error::PlanMismatch(format!("agent {name} is planned and was not given")))?;
-                crew.push(agents.remove(index));
+                    found.ok_or_else(|| Error::PlanMismatch(format!("agent {role} is planned and was not given")))?;
+                crew.push(agents.remove(index).1);
             }
             crews.push(crew);
         }
-        if let Some(agent) = agents.first() {
-            return Err(Error::PlanMismatch(format!("agent {} was given and is not planned", agent.name())));
+        if let Some((role, _)) = agents.first() {
+            return Err(Error::PlanMismatch(format!("agent {role} was given and is not planned")));
         }
         let mut group = Self { threads: Vec::with_capacity(crews.len()), failures: FailureSlot::new() };
         for ((thread, crew), waker) in plan.threads.iter().zip(crews).zip(wakers) {

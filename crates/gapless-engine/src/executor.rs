@@ -13,6 +13,7 @@ use crate::state_hasher::StateHasher;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
 use gapless_log::{GatingCursor, Window};
+use gapless_stream::AgentRole;
 use gapless_stream::egress::{Delivered, Egress, Payload};
 use gapless_stream::messages::{ResponderMessage, SequencerRequest};
 use gapless_stream::responder::{NOT_LEADER_LENGTH_MAX, not_leader};
@@ -251,7 +252,7 @@ impl Executor {
 
 impl Agent for Executor {
     fn name(&self) -> &str {
-        "service"
+        AgentRole::Service.name()
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {

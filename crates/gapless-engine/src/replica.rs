@@ -20,6 +20,7 @@ use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind, OnFault, ServiceConfig};
+use gapless_stream::AgentRole;
 use gapless_stream::member_service::MemberService;
 use std::sync::{Arc, PoisonError};
 
@@ -243,7 +244,7 @@ impl Replica {
 
     /// The threads and what the plan says of them.
     #[must_use]
-    pub const fn plan(&self) -> &ThreadPlan {
+    pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         self.member.stream().plan()
     }
 

@@ -5,6 +5,7 @@
 
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
+use gapless_stream::AgentRole;
 use gapless_stream::egress::{Delivered, Egress, Payload};
 use gapless_transport::ConnectionId;
 use gapless_transport::mailbox::Mailbox;
@@ -102,7 +103,7 @@ impl SendQueue {
 
 impl Agent for Sender {
     fn name(&self) -> &str {
-        "sender"
+        AgentRole::Sender.name()
     }
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {

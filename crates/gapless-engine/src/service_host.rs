@@ -26,7 +26,7 @@ use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Ingress, IngressOptions, Sequencer, StreamError};
+use gapless_stream::{AgentRole, Ingress, IngressOptions, Sequencer, StreamError};
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
 use std::path::Path;
@@ -117,7 +117,7 @@ impl ServiceHost {
         let found = RecoveredDirectory::recover(&mut fold, &options)?;
         let RecoveredDirectory { directory, opened, sequencer, recovered, record, dead_letters, identity } = found;
         let layout = directory.as_ref().map(LockedDirectory::layout).cloned();
-        let mut builder = StreamBuilder::with_seats(
+        let mut builder = StreamBuilder::on_threads(
             &stream_options,
             directory,
             identity,
@@ -140,7 +140,7 @@ impl ServiceHost {
             };
             let at = recovered.snapshot_sequence;
             let below = HostJournal::new(syncer, preparer, at);
-            let woken = builder.seats.waker("service");
+            let woken = builder.threads.waker(AgentRole::Service);
             schedule = Some(SnapshotSchedule::start(layout.snapshots(), identity, at, rules, below, woken)?);
         }
         let (snapshots, snapshot_requests) = schedule.unzip();
@@ -164,8 +164,8 @@ impl ServiceHost {
                 counters,
             },
         );
-        let mut answering: Vec<Box<dyn Agent>> = vec![Box::new(executor)];
-        answering.extend(sender.map(|sender| Box::new(sender) as Box<dyn Agent>));
+        let mut answering: Vec<(AgentRole, Box<dyn Agent>)> = vec![(AgentRole::Service, Box::new(executor))];
+        answering.extend(sender.map(|sender| (AgentRole::Sender, Box::new(sender) as Box<dyn Agent>)));
         let (clock, why_not_tsc) = Clock::fastest();
         if let Some(reason) = why_not_tsc {
             tracing::info!(reason, "time is read from the operating system");
@@ -223,7 +223,7 @@ impl ServiceHost {
 
     /// The threads and what the plan says of them.
     #[must_use]
-    pub const fn plan(&self) -> &ThreadPlan {
+    pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         self.stream.plan()
     }
 
@@ -390,7 +390,9 @@ fn ingress(
             publishers: builder.acceptor_links.ingress.clone(),
             service: builder.answers.clone(),
             requests: builder.requests.clone(),
-            downstream: builder.seats.downstream(Some("sequencer"), &["journaler", "service"]),
+            downstream: builder
+                .threads
+                .downstream(Some(AgentRole::Sequencer), &[AgentRole::Journaler, AgentRole::Service]),
             counters,
         },
         IngressOptions {
@@ -401,27 +403,28 @@ fn ingress(
     );
     let mut state = None;
     if let Some(applier) = TransactionApplier::in_fold(fold) {
-        ingress = ingress
-            .with_speculative_execution(Box::new(applier.speculative_executor(builder.seats.waker("sequencer"))));
+        ingress = ingress.with_speculative_execution(Box::new(
+            applier.speculative_executor(builder.threads.waker(AgentRole::Sequencer)),
+        ));
         // There is no other: it asks for the state now, and takes nothing before that is there.
         ingress.lead(NO_TERM)?;
-        state = Some(applier.attach(builder.seats.waker("service"), &builder.counters)?);
+        state = Some(applier.attach(builder.threads.waker(AgentRole::Service), &builder.counters)?);
     }
     Ok((ingress, repeated, state))
 }
 
-/// How replies leave, and the agent that sends them, where that has a seat of its own.
+/// How replies leave, and the agent that sends them, where that has a thread of its own.
 fn delivery(
     options: &ServiceHostOptions,
     builder: &StreamBuilder<'_>,
 ) -> Result<(Delivery, Option<Sender>), EngineError> {
     let egress = builder.egress();
-    if builder.seats.seat("sender").is_none() {
+    if !builder.threads.has(AgentRole::Sender) {
         return Ok((Delivery::Direct(egress), None));
     }
     let depth = options.threads.send_queue_depth;
     // At least the longest output, of which a ring takes half its length.
     let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
-    let (queue, sender) = sender::detached(egress, depth, queue_bytes, builder.seats.waker("sender"))?;
+    let (queue, sender) = sender::detached(egress, depth, queue_bytes, builder.threads.waker(AgentRole::Sender))?;
     Ok((Delivery::Detached(queue), Some(sender)))
 }

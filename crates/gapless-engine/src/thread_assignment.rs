@@ -3,25 +3,26 @@
 use crate::EngineError;
 use crate::options::ServiceHostOptions;
 use gapless_agent::plan::cores_available;
-use gapless_agent::{AgentSpec, PlanKind, Seats};
+use gapless_agent::{AgentSpec, PlanKind, ThreadAssignment};
+use gapless_stream::AgentRole;
 use gapless_transport::Tier;
 
 /// A clean stop may take this long: what was taken is handled, and a last snapshot written.
 const DRAIN_NS_MAX: u64 = 600_000_000_000;
 
 /// The threads of a host's agents.
-pub(crate) fn of_host(options: &ServiceHostOptions) -> Result<Seats, EngineError> {
+pub(crate) fn of_host(options: &ServiceHostOptions) -> Result<ThreadAssignment<AgentRole>, EngineError> {
     let threads = &options.threads;
     let is_durable = options.tier != Tier::Memory;
     // All of them are on the path of a message. The weights are their shares of its time.
-    let mut agents = vec![AgentSpec::new("sequencer").hot()];
+    let mut agents = vec![AgentSpec::new(AgentRole::Sequencer).hot()];
     if is_durable {
-        let journaler = AgentSpec::new("journaler").detachable().alone(threads.detach_persister);
+        let journaler = AgentSpec::new(AgentRole::Journaler).detachable().alone(threads.detach_persister);
         agents.push(journaler.hot().cpus(threads.persister_cpus));
     }
-    agents.push(AgentSpec::new("service").hot().weight(2).cpus(threads.service_cpus));
+    agents.push(AgentSpec::new(AgentRole::Service).hot().weight(2).cpus(threads.service_cpus));
     if threads.detach_sender || threads.plan == PlanKind::Max {
-        let sender = AgentSpec::new("sender").detachable().alone(threads.detach_sender);
+        let sender = AgentSpec::new(AgentRole::Sender).detachable().alone(threads.detach_sender);
         agents.push(sender.hot().cpus(threads.sender_cpus));
     }
     let mut plan =
@@ -29,5 +30,5 @@ pub(crate) fn of_host(options: &ServiceHostOptions) -> Result<Seats, EngineError
     for thread in &mut plan.threads {
         thread.spec.drain_ns_max = DRAIN_NS_MAX;
     }
-    Seats::new(plan).map_err(EngineError::system("making a waker"))
+    ThreadAssignment::new(plan).map_err(EngineError::system("making a waker"))
 }

@@ -22,13 +22,13 @@ mod publishers;
 mod speculative_execution;
 mod window_frames;
 
-use crate::StreamError;
 use crate::fragments::{Collected, Fragments};
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::sequencer::{Decision, Sequencer, compare};
 use crate::sequencer_state::SequencerState;
 use crate::sequencer_state_writer::SequencerStateWriter;
 use crate::stream_time::StreamTime;
+use crate::{AgentRole, StreamError};
 use following::{Role, UnsentRoleChanges};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now, Waker};
@@ -504,7 +504,7 @@ fn checked(copied: &[u8], is_checked: bool) -> Result<Frame<'_>, FrameError> {
 
 impl Agent for Ingress {
     fn name(&self) -> &str {
-        "sequencer"
+        AgentRole::Sequencer.name()
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {

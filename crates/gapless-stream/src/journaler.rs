@@ -1,8 +1,8 @@
 //! [`Journaler`]: the agent that copies appended frames into the journal, a batch at a time, and says
 //! that they are released, or hands them to the sync thread.
 
-use crate::StreamError;
 use crate::syncer::SyncRequests;
+use crate::{AgentRole, StreamError};
 use gapless_agent::fault::mutant;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_journal::Journal;
@@ -134,7 +134,7 @@ impl Batch {
 
 impl Agent for Journaler {
     fn name(&self) -> &str {
-        "journaler"
+        AgentRole::Journaler.name()
     }
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {

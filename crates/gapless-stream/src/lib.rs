@@ -30,6 +30,7 @@
 //! | [`sequencer_state`] | the file with what a sequencer knows |
 //! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
 //! | [`locked_directory`] | a directory that nobody else starts on |
+//! | [`agent_role`] | [`AgentRole`]: the agents that a stream's process may have |
 //! | [`error`] | [`StreamError`] |
 //!
 //! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
@@ -37,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acceptor;
+pub mod agent_role;
 pub mod control_server;
 pub mod egress;
 pub mod error;
@@ -67,6 +69,7 @@ pub mod syncer;
 pub mod transactions;
 
 pub use acceptor::Acceptor;
+pub use agent_role::AgentRole;
 pub use error::StreamError;
 pub use ingress::{Ingress, IngressOptions};
 pub use journaler::Journaler;

@@ -1,6 +1,7 @@
 //! [`Responder`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
 //! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
 
+use crate::AgentRole;
 use crate::egress::{Egress, Payload};
 use crate::messages::ResponderMessage;
 use gapless_agent::{Agent, AgentError, Now};
@@ -213,7 +214,7 @@ impl Responder {
 
 impl Agent for Responder {
     fn name(&self) -> &str {
-        "answers"
+        AgentRole::Responder.name()
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {

@@ -11,3 +11,4 @@
 //! ```
 
 pub use gapless_agent::{Clock, Counters, CountersReader, CpuMask, Now, OptimizeFor, Pauses, PlanKind, ThreadPlan};
+pub use gapless_stream::AgentRole;

@@ -285,7 +285,9 @@ fn a_plan_is_launched_stopped_and_its_failure_found() {
     }
     let wakers = || (0..2).map(|_| Waker::new().unwrap()).collect::<Vec<_>>();
     let clock = Clock::system();
-    let agents = |fails| vec![Probe::boxed("journaler", fails, &log), Probe::boxed("service", None, &log)];
+    let agents = |fails| {
+        vec![("journaler", Probe::boxed("journaler", fails, &log)), ("service", Probe::boxed("service", None, &log))]
+    };
     let group = ThreadGroup::launch(&plan, agents(None), &clock, wakers()).unwrap();
     assert_eq!(group.pin_warnings().len(), 2, "each thread warns that it is not pinned");
     assert!(group.pin_warnings()[0].contains("[1023]"), "{:?}", group.pin_warnings());
@@ -302,7 +304,7 @@ fn a_plan_is_launched_stopped_and_its_failure_found() {
     assert!(mismatch(agents(None), Vec::new()).contains("0 wakers given for 2 threads"));
     assert!(mismatch(Vec::new(), wakers()).contains("service is planned and was not given"));
     let mut twice = agents(None);
-    twice.push(Probe::boxed("service", None, &log));
+    twice.push(("service", Probe::boxed("service", None, &log)));
     assert!(mismatch(twice, wakers()).contains("service was given and is not planned"));
 }
 

@@ -9,7 +9,7 @@ fn mask(text: &str) -> Option<CpuMask> {
 }
 
 /// A durable node: the chain of a message, and an agent that only looks on.
-fn node() -> Vec<AgentSpec> {
+fn node() -> Vec<AgentSpec<&'static str>> {
     vec![
         AgentSpec::new("sequencer").hot(),
         AgentSpec::new("journaler").detachable().hot().weight(4),
@@ -20,8 +20,8 @@ fn node() -> Vec<AgentSpec> {
 }
 
 /// One line for each thread: agents, how it waits, mask. `hot`, `warm` and `shared`.
-fn picture(plan: &ThreadPlan) -> Vec<String> {
-    let picture = |thread: &gapless_agent::PlannedThread| {
+fn picture(plan: &ThreadPlan<&'static str>) -> Vec<String> {
+    let picture = |thread: &gapless_agent::PlannedThread<&'static str>| {
         let waiting = match (thread.spec.hot, thread.spec.effective_idle()) {
             (true, IdleStrategy::Spin) => "hot",
             (false, IdleStrategy::SPIN_YIELD_PARK) => "warm",
@@ -217,7 +217,7 @@ fn agents_that_can_all_leave_still_have_a_main_thread() {
     let agents = [AgentSpec::new("a").detachable(), AgentSpec::new("b").detachable().hot()];
     assert_eq!(picture(&plan(PlanKind::Min, OptimizeFor::Latency, &agents, 2, 0)), ["a shared", "b hot"]);
     assert_eq!(picture(&plan(PlanKind::Max, OptimizeFor::Latency, &agents[..1], 2, 0)), ["a hot"]);
-    assert!(plan(PlanKind::Max, OptimizeFor::Latency, &[], 2, 0).threads.is_empty());
+    assert!(plan::<&str>(PlanKind::Max, OptimizeFor::Latency, &[], 2, 0).threads.is_empty());
 }
 
 #[test]
@@ -241,25 +241,25 @@ proptest! {
         cores in 0_usize..20,
         callers in 0_usize..20,
     ) {
-        let agents: Vec<AgentSpec> = traits.iter().enumerate().map(|(index, &(detachable, hot, weight, cpu))| AgentSpec {
-            name: format!("agent {index}"), detachable, hot, weight, cpus: cpu.and_then(|cpu| CpuMask::of(&[cpu])), alone: weight % 3 == 0,
+        let agents: Vec<AgentSpec<usize>> = traits.iter().enumerate().map(|(index, &(detachable, hot, weight, cpu))| AgentSpec {
+            role: index, detachable, hot, weight, cpus: cpu.and_then(|cpu| CpuMask::of(&[cpu])), alone: weight % 3 == 0,
         }).collect();
         let plan = plan(kind, optimize_for, &agents, cores, callers);
-        let mut seen: Vec<&String> = plan.threads.iter().flat_map(|thread| &thread.agents).collect();
+        let mut seen: Vec<usize> = plan.threads.iter().flat_map(|thread| thread.agents.clone()).collect();
         for thread in &plan.threads {
             prop_assert!(thread.agents.is_sorted());
             prop_assert!(!thread.agents.is_empty());
         }
         seen.sort();
         for agent in agents.iter().filter(|agent| agent.alone && agent.detachable) {
-            let thread = &plan.threads[plan.thread_of(&agent.name).unwrap()];
+            let thread = &plan.threads[plan.thread_of(agent.role).unwrap()];
             let is_main = agents.iter().all(|agent| agent.detachable);
-            prop_assert!(thread.agents.len() == 1 || is_main, "{} wants a thread of its own: {}", agent.name, plan);
+            prop_assert!(thread.agents.len() == 1 || is_main, "agent {} wants a thread of its own: {}", agent.role, plan);
         }
-        prop_assert_eq!(seen, agents.iter().map(|agent| &agent.name).collect::<Vec<_>>());
+        prop_assert_eq!(seen, agents.iter().map(|agent| agent.role).collect::<Vec<_>>());
         let spinning = plan.threads.iter().filter(|thread| thread.spec.idle != IdleStrategy::SHARED_CORE).count();
         prop_assert!(spinning <= cores.saturating_sub(callers), "{}", plan);
-        let together = agents.iter().filter(|agent| !agent.detachable).map(|agent| plan.thread_of(&agent.name)).collect::<std::collections::HashSet<_>>();
+        let together = agents.iter().filter(|agent| !agent.detachable).map(|agent| plan.thread_of(agent.role)).collect::<std::collections::HashSet<_>>();
         prop_assert!(together.len() <= 1, "agents that are not detachable share a thread: {}", plan);
     }
 }

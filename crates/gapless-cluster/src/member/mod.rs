@@ -66,6 +66,7 @@ use crate::link::wire::{Refusal, RefusalCode};
 use crate::link::{Content, GoneReason, LinkEvent, Links};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
+use gapless_stream::AgentRole;
 use late::LateAppends;
 use peers::Peers;
 use rustix::fd::BorrowedFd;
@@ -369,7 +370,7 @@ fn transmit(links: &mut Links, bytes: &mut Vec<u8>, outgoing: &Outgoing, frames:
 
 impl Agent for Member {
     fn name(&self) -> &str {
-        "member"
+        AgentRole::Member.name()
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {

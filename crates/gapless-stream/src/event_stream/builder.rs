@@ -3,7 +3,6 @@
 //! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
 
 use super::{Driver, EventStream, StreamRecovery};
-use crate::StreamError;
 use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
 use crate::control_server::{ControlCounters, ControlServer, ControlTarget};
 use crate::egress::Egress;
@@ -19,8 +18,9 @@ use crate::options::EventStreamOptions;
 use crate::persistence::OpenedJournal;
 use crate::preparer_thread::PreparerThread;
 use crate::syncer::SyncThread;
+use crate::{AgentRole, StreamError};
 use gapless_agent::plan::cores_available;
-use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, Seats, ThreadGroup};
+use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, ThreadAssignment, ThreadGroup};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DirectoryLock, Preparer, RecoveryReport, Syncer};
 use gapless_log::{GatingCursor, MemoryKind, Releaser, Scope, StreamIdentity, Window, WindowOptions, WindowWriter};
@@ -55,31 +55,31 @@ pub enum Head {
 }
 
 impl Head {
-    /// The agent's name.
+    /// The agent's role.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn role(self) -> AgentRole {
         match self {
-            Self::Sequencer | Self::Service => "sequencer",
-            Self::Relay => "relay",
-            Self::Member | Self::Replica => "member",
+            Self::Sequencer | Self::Service => AgentRole::Sequencer,
+            Self::Relay => AgentRole::Relay,
+            Self::Member | Self::Replica => AgentRole::Member,
         }
     }
 
     /// The agent that answers publishers.
     #[must_use]
-    pub const fn answering(self) -> &'static str {
+    pub const fn answering(self) -> AgentRole {
         match self {
-            Self::Relay => "relay",
-            Self::Sequencer | Self::Member => "answers",
-            Self::Replica | Self::Service => "service",
+            Self::Relay => AgentRole::Relay,
+            Self::Sequencer | Self::Member => AgentRole::Responder,
+            Self::Replica | Self::Service => AgentRole::Service,
         }
     }
 
     /// Who has to hear that the journal has gone on: who answers, and a sequencer that writes its state aside.
-    fn journal_readers(self) -> Vec<&'static str> {
+    fn journal_readers(self) -> Vec<AgentRole> {
         match self {
             Self::Service => vec![self.answering()],
-            _ => vec!["answers", self.name()],
+            _ => vec![AgentRole::Responder, self.role()],
         }
     }
 
@@ -103,8 +103,8 @@ pub struct StreamBuilder<'a> {
     pub told_limits: (usize, usize),
     /// What its agents count.
     pub counters: Counters,
-    /// Which agent sits on which thread.
-    pub seats: Seats,
+    /// Which agent runs on which thread.
+    pub threads: ThreadAssignment<AgentRole>,
     /// What is read.
     pub window: Window,
     writer: Option<WindowWriter>,
@@ -158,22 +158,22 @@ impl<'a> StreamBuilder<'a> {
         opened: Option<OpenedJournal>,
         head: Head,
     ) -> Result<Self, StreamError> {
-        let seats = seats(options, head)?;
-        Self::with_seats(options, directory, identity, next_sequence, opened, head, seats)
+        let threads = assign_threads(options, head)?;
+        Self::on_threads(options, directory, identity, next_sequence, opened, head, threads)
     }
 
-    /// As [`StreamBuilder::new`], with agents on the threads of `seats`.
+    /// As [`StreamBuilder::new`], with agents on these threads.
     ///
     /// # Errors
     /// As for [`StreamBuilder::new`].
-    pub fn with_seats(
+    pub fn on_threads(
         options: &'a EventStreamOptions,
         directory: Option<LockedDirectory>,
         identity: StreamIdentity,
         next_sequence: u64,
         opened: Option<OpenedJournal>,
         head: Head,
-        seats: Seats,
+        threads: ThreadAssignment<AgentRole>,
     ) -> Result<Self, StreamError> {
         let (layout, lock) = directory.map(LockedDirectory::split).unzip();
         let counters = match &layout {
@@ -196,8 +196,12 @@ impl<'a> StreamBuilder<'a> {
         let acceptor_links = AcceptorLinks {
             ingress: Mailbox::new(MAILBOX_MESSAGES),
             egress: Mailbox::new(MAILBOX_MESSAGES),
-            ingress_waker: seats.waker(head.name()),
-            egress_waker: seats.waker(if seats.seat("sender").is_some() { "sender" } else { head.answering() }),
+            ingress_waker: threads.waker(head.role()),
+            egress_waker: threads.waker(if threads.has(AgentRole::Sender) {
+                AgentRole::Sender
+            } else {
+                head.answering()
+            }),
         };
         let socket_path = layout.as_ref().map(StreamLayout::socket);
         Ok(Self {
@@ -210,7 +214,7 @@ impl<'a> StreamBuilder<'a> {
             head,
             told_limits: (options.frame_length_max, options.message_bytes_max()),
             counters,
-            seats,
+            threads,
             window,
             writer: Some(writer),
             releaser: Some(releaser),
@@ -287,7 +291,7 @@ impl<'a> StreamBuilder<'a> {
         self.preparer = Some(PreparerThread::start(journal.preparer())?);
         let readers = self.head.journal_readers();
         let release = if self.options.tier.is_synced() {
-            let woken = self.seats.downstream(None, &[&readers[..], &["journaler"]].concat());
+            let woken = self.threads.downstream(None, &[&readers[..], &[AgentRole::Journaler]].concat());
             let last_sequence = self.counters.add("sync.last_sequence")?;
             let (thread, syncing) = SyncThread::start(journal.syncer(), releaser, woken, last_sequence)?;
             self.sync_thread = Some(thread);
@@ -295,7 +299,7 @@ impl<'a> StreamBuilder<'a> {
         } else {
             Release::WhenJournaled(releaser)
         };
-        let downstream = self.seats.downstream(Some("journaler"), &readers);
+        let downstream = self.threads.downstream(Some(AgentRole::Journaler), &readers);
         let batch_bytes_max = if self.options.persistence.flush_on_commit { 1 } else { JOURNAL_BATCH_BYTES };
         let counted = JournalerCounters::add_to(&self.counters)?;
         self.journaler = Some(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted));
@@ -310,7 +314,7 @@ impl<'a> StreamBuilder<'a> {
     pub fn start(
         self,
         head: Box<dyn Agent>,
-        answering: Vec<Box<dyn Agent>>,
+        answering: Vec<(AgentRole, Box<dyn Agent>)>,
         ingress: Arc<IngressShared>,
         recovery: StreamRecovery,
         clock: Option<Clock>,
@@ -327,7 +331,7 @@ impl<'a> StreamBuilder<'a> {
             ControlTarget::Elsewhere
         } else {
             let (requests, outcomes) = (self.requests.clone(), ingress.outcomes.clone());
-            ControlTarget::Sequencer { requests, outcomes, waker: self.seats.waker(self.head.name()) }
+            ControlTarget::Sequencer { requests, outcomes, waker: self.threads.waker(self.head.role()) }
         };
         let (status, counted) = (SharedStatus::default(), ControlCounters::add_to(&self.counters)?);
         let control = ControlServer::new(target, self.window.clone(), status.clone(), counted);
@@ -351,34 +355,37 @@ impl<'a> StreamBuilder<'a> {
             status: status.clone(),
             counters: &self.counters,
         };
-        let mut agents: Vec<Box<dyn Agent>> = Vec::new();
+        let mut agents: Vec<(AgentRole, Box<dyn Agent>)> = Vec::new();
         let mut behind = Vec::new();
         if let (Some(network), Some(cursor)) = (&options.packets, self.feed_cursor) {
             let [gateway, feed, replayer] = build(network, cursor, &served)?;
-            agents.push(gateway);
-            behind.extend([feed, replayer]);
+            agents.push((AgentRole::Gateway, gateway));
+            behind.extend([(AgentRole::Feed, feed), (AgentRole::Replayer, replayer)]);
         }
         let mut tcp_addresses = None;
         if let Some(network) = &options.tcp {
             let ([gateway, rewind], addresses) = tcp_endpoints::build(network, &served)?;
-            agents.push(gateway);
-            behind.push(rewind);
+            agents.push((AgentRole::TcpGateway, gateway));
+            behind.push((AgentRole::Rewind, rewind));
             tcp_addresses = Some(addresses);
         }
         let mut client_address = None;
         if let Some(port) = options.clients.as_ref().filter(|_| self.head == Head::Replica) {
             let (gateway, address) = client_port::build(port, &served)?;
-            agents.push(gateway);
+            agents.push((AgentRole::TcpGateway, gateway));
             client_address = Some(address);
         }
-        agents.push(head);
-        agents.extend(self.journaler.map(|journaler| Box::new(journaler) as Box<dyn Agent>));
+        agents.push((self.head.role(), head));
+        let journaler = |journaler| (AgentRole::Journaler, Box::new(journaler) as Box<dyn Agent>);
+        agents.extend(self.journaler.map(journaler));
         agents.extend(behind);
         agents.extend(answering);
-        let waker = self.seats.waker(self.head.name());
+        let waker = self.threads.waker(self.head.role());
         let driver = match clock {
-            Some(clock) => Driver::Threads(ThreadGroup::launch(&self.seats.plan, agents, &clock, self.seats.wakers)?),
-            None => Driver::Caller(Mutex::new(AgentGroup::new(agents))),
+            Some(clock) => {
+                Driver::Threads(ThreadGroup::launch(&self.threads.plan, agents, &clock, self.threads.wakers)?)
+            }
+            None => Driver::Caller(Mutex::new(AgentGroup::new(agents.into_iter().map(|(_, agent)| agent).collect()))),
         };
         Ok(EventStream {
             driver: Some(driver),
@@ -393,7 +400,7 @@ impl<'a> StreamBuilder<'a> {
             _lock: self.lock,
             counters: self.counters,
             recovery,
-            plan: self.seats.plan,
+            plan: self.threads.plan,
             tier: options.tier,
             status,
             tcp_addresses,
@@ -402,26 +409,26 @@ impl<'a> StreamBuilder<'a> {
     }
 }
 
-/// Which agent sits on which thread, in the order of a message's path.
-fn seats(options: &EventStreamOptions, head: Head) -> Result<Seats, StreamError> {
+/// Which agent runs on which thread, in the order of a message's path.
+fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssignment<AgentRole>, StreamError> {
     let mut agents = Vec::new();
     if options.packets.is_some() {
-        agents.push(AgentSpec::new("gateway").hot());
+        agents.push(AgentSpec::new(AgentRole::Gateway).hot());
     }
     if options.tcp.is_some() || (options.clients.is_some() && head == Head::Replica) {
-        agents.push(AgentSpec::new("tcp-gateway").hot());
+        agents.push(AgentSpec::new(AgentRole::TcpGateway).hot());
     }
-    agents.push(AgentSpec::new(head.name()).hot().weight(2).cpus(options.sequencer_cpus));
+    agents.push(AgentSpec::new(head.role()).hot().weight(2).cpus(options.sequencer_cpus));
     if options.tier != Tier::Memory && !head.is_member() {
-        agents.push(AgentSpec::new("journaler").detachable().hot());
+        agents.push(AgentSpec::new(AgentRole::Journaler).detachable().hot());
     }
     if options.packets.is_some() {
-        agents.push(AgentSpec::new("feed").hot());
-        agents.push(AgentSpec::new("replayer"));
+        agents.push(AgentSpec::new(AgentRole::Feed).hot());
+        agents.push(AgentSpec::new(AgentRole::Replayer));
     }
     if options.tcp.is_some() {
         // Beside the others: a late joiner takes all of a core for a while.
-        agents.push(AgentSpec::new("rewind").detachable());
+        agents.push(AgentSpec::new(AgentRole::Rewind).detachable());
     }
     match head {
         Head::Relay => {}
@@ -437,5 +444,5 @@ fn seats(options: &EventStreamOptions, head: Head) -> Result<Seats, StreamError>
             thread.spec.drain_ns_max = SERVICE_DRAIN_NS_MAX;
         }
     }
-    Seats::new(plan).map_err(|source| StreamError::System { action: "making a waker".to_owned(), source })
+    ThreadAssignment::new(plan).map_err(|source| StreamError::System { action: "making a waker".to_owned(), source })
 }

@@ -11,7 +11,6 @@ pub mod builder;
 mod relaying;
 mod sequencing;
 
-use crate::StreamError;
 use crate::acceptor::Acceptor;
 use crate::ingress::IngressShared;
 use crate::messages::SequencerRequest;
@@ -20,6 +19,7 @@ use crate::network::client_sessions::SharedStatus;
 use crate::options::EventStreamOptions;
 use crate::preparer_thread::PreparerThread;
 use crate::syncer::SyncThread;
+use crate::{AgentRole, StreamError};
 use gapless_agent::{AgentGroup, Clock, Counters, Now, Pauses, ThreadGroup, ThreadPlan, Waker};
 use gapless_client::ClientError;
 use gapless_client::client::{Client, ClientOptions};
@@ -72,7 +72,7 @@ pub struct EventStream {
     layout: Option<StreamLayout>,
     counters: Counters,
     recovery: StreamRecovery,
-    plan: ThreadPlan,
+    plan: ThreadPlan<AgentRole>,
     tier: Tier,
     status: SharedStatus,
     tcp_addresses: Option<TcpAddresses>,
@@ -186,7 +186,7 @@ impl EventStream {
 
     /// The threads and what the plan says of them.
     #[must_use]
-    pub const fn plan(&self) -> &ThreadPlan {
+    pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         &self.plan
     }
 

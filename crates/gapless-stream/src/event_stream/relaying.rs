@@ -3,13 +3,13 @@
 
 use super::builder::{Head, Journaling, StreamBuilder};
 use super::{EventStream, StreamRecovery};
-use crate::StreamError;
 use crate::locked_directory::{LockedDirectory, Owner};
 use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::feeds::KeptFeeds;
 use crate::relay::limits::RelayLimits;
 use crate::relay::{Relay, RelayCounters, RelayLinks};
+use crate::{AgentRole, StreamError};
 use gapless_agent::Clock;
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::{Feeds, SharedFeeds};
@@ -123,7 +123,7 @@ pub(super) fn start(
     let links = RelayLinks {
         publishers: builder.acceptor_links.ingress.clone(),
         egress: builder.egress(),
-        downstream: builder.seats.downstream(Some("relay"), &["journaler"]),
+        downstream: builder.threads.downstream(Some(AgentRole::Relay), &[AgentRole::Journaler]),
         feeds: SharedFeeds::new(feeds),
         kept_feeds: kept,
         throttle: options.throttle,

@@ -12,7 +12,7 @@ use crate::retention_watermark::RetentionWatermark;
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::sequencer_recovery::Rebuilt;
 use crate::sequencer_state_writer::{SequencerStateWriter, StateInterval};
-use crate::{StreamError, sequencer_recovery, sequencer_state_writer};
+use crate::{AgentRole, StreamError, sequencer_recovery, sequencer_state_writer};
 use gapless_agent::Clock;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::StreamIdentity;
@@ -47,7 +47,8 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     }
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
-    let downstream = builder.seats.downstream(Some("sequencer"), &["journaler", "answers"]);
+    let downstream =
+        builder.threads.downstream(Some(AgentRole::Sequencer), &[AgentRole::Journaler, AgentRole::Responder]);
     let mut ingress = Ingress::new(
         sequencer,
         builder.take_writer(),
@@ -78,7 +79,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     }
     let shared = ingress.shared();
     let responder = Responder::new(builder.answers.clone(), builder.egress(), builder.window.clone());
-    builder.start(Box::new(ingress), vec![Box::new(responder)], shared, recovery, clock)
+    builder.start(Box::new(ingress), vec![(AgentRole::Responder, Box::new(responder))], shared, recovery, clock)
 }
 
 /// The sequencer as it stood: its newest state, and the journal behind it.

@@ -1,7 +1,7 @@
 //! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64: to multicast groups, to single
 //! nodes, or both. It waits for nobody: what is lost on the way is asked for again.
 
-use crate::StreamError;
+use crate::{AgentRole, StreamError};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_client::feed_sessions::{Feed, Feeds};
@@ -391,7 +391,7 @@ fn mark_at(frames: &[u8]) -> Option<Mark<'_>> {
 
 impl<S: Datagrams + 'static> Agent for FeedSender<S> {
     fn name(&self) -> &str {
-        "feed"
+        AgentRole::Feed.name()
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 
 use super::client_sessions::ClientSessions;
 use super::feed_sender::FeedChange;
+use crate::AgentRole;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_transport::mailbox::Mailbox;
@@ -102,7 +103,7 @@ impl<S: Datagrams> Gateway<S> {
 
 impl<S: Datagrams> Agent for Gateway<S> {
     fn name(&self) -> &str {
-        "gateway"
+        AgentRole::Gateway.name()
     }
 
     #[inline]

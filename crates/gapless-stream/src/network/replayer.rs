@@ -1,7 +1,7 @@
 //! [`Replayer`]: the agent that answers MoldUDP64 requests: what a node has missed goes to it alone, in a packet like
 //! any other, from the window or the journal.
 
-use crate::StreamError;
+use crate::{AgentRole, StreamError};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::SharedFeeds;
@@ -132,7 +132,7 @@ impl<S: Datagrams> Replayer<S> {
 
 impl<S: Datagrams> Agent for Replayer<S> {
     fn name(&self) -> &str {
-        "replayer"
+        AgentRole::Replayer.name()
     }
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {

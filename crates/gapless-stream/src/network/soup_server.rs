@@ -4,7 +4,7 @@
 mod client;
 
 use super::client_sessions::ClientSessionOptions;
-use crate::StreamError;
+use crate::{AgentRole, StreamError};
 use client::{Ending, SoupClient, Told};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_client::feed_sessions::SharedFeeds;
@@ -213,7 +213,7 @@ impl SoupServer {
 
 impl Agent for SoupServer {
     fn name(&self) -> &str {
-        "rewind"
+        AgentRole::Rewind.name()
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {

@@ -3,7 +3,7 @@
 //! without room lets its connection wait, and so the node.
 
 use super::client_sessions::{ClientSessions, Greeting, Offered};
-use crate::StreamError;
+use crate::{AgentRole, StreamError};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_transport::network::tcp::{Received, TcpConnection};
 use gapless_transport::network::tcp_server::{Slot, TcpServer};
@@ -293,7 +293,7 @@ fn overdue(caller: &Caller, hello_timeout_ns: u64, now_ns: u64) -> Option<Ending
 
 impl Agent for TcpGateway {
     fn name(&self) -> &str {
-        "tcp-gateway"
+        AgentRole::TcpGateway.name()
     }
 
     #[inline]

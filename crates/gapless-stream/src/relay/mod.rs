@@ -15,10 +15,10 @@ mod openings;
 pub use gapless_transport::seen::Seen;
 use limits::RelayLimits;
 
-use crate::StreamError;
 use crate::egress::{Delivered, Egress, Payload};
 use crate::ingress::IngressShared;
 use crate::messages::PublisherEvent;
+use crate::{AgentRole, StreamError};
 use feeds::KeptFeeds;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_client::ClientError;
@@ -539,7 +539,7 @@ fn note(connections: &mut Vec<ConnectionId>, connection: ConnectionId) {
 
 impl Agent for Relay {
     fn name(&self) -> &str {
-        "relay"
+        AgentRole::Relay.name()
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {

@@ -31,7 +31,7 @@ use gapless_stream::responder::Responder;
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state_writer::{SequencerStateWriter, StateInterval};
-use gapless_stream::{Sequencer, sequencer_recovery};
+use gapless_stream::{AgentRole, Sequencer, sequencer_recovery};
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::aligned_length;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
@@ -100,7 +100,7 @@ impl Assembly<'_> {
             builder.without_threads();
         }
         let OwnJournaling { opened, cursor, releaser } = builder.take_journal()?;
-        let waker = builder.seats.waker("member");
+        let waker = builder.threads.waker(AgentRole::Member);
         let mut writer = builder.take_writer();
         let service_cursor = service.as_ref().map(|_| writer.gating_cursor(Scope::Released));
         let journal = self.journal(opened.journal, cursor, &waker, (aside, ballot))?;
@@ -144,7 +144,9 @@ impl Assembly<'_> {
             feed_session: options.feed_session,
             begins_feeds: rules.takes_events && config.own().kind == MemberKind::Full,
             requests: builder.requests.clone(),
-            downstream: builder.seats.downstream(Some("member"), &[head.answering(), "feed", "rewind"]),
+            downstream: builder
+                .threads
+                .downstream(Some(AgentRole::Member), &[head.answering(), AgentRole::Feed, AgentRole::Rewind]),
             committed,
             entry_bytes_max: ENTRY_BYTES_MAX.min(options.window_bytes / 16),
             held_by_all,
@@ -172,14 +174,15 @@ impl Assembly<'_> {
                     syncer,
                     watermark: watermarks.of_service,
                     hashes,
-                    waker: builder.seats.waker(head.answering()),
+                    waker: builder.threads.waker(head.answering()),
                     frames_per_poll_max: self.frames_per_poll_max(),
                     has_helpers: !surroundings.without_helpers,
                     snapshots: shared.snapshots_slot(),
                 })
                 .map_err(ClusterError::Service)?,
         };
-        let stream = builder.start(Box::new(member), vec![answering], ingress_shared, recovery, clock)?;
+        let stream =
+            builder.start(Box::new(member), vec![(head.answering(), answering)], ingress_shared, recovery, clock)?;
         Ok((stream, shared))
     }
 
@@ -260,7 +263,7 @@ impl Assembly<'_> {
             publishers: builder.acceptor_links.ingress.clone(),
             service: builder.answers.clone(),
             requests: builder.requests.clone(),
-            downstream: builder.seats.downstream(Some("member"), &[head.answering()]),
+            downstream: builder.threads.downstream(Some(AgentRole::Member), &[head.answering()]),
             counters: IngressCounters::add_to(&builder.counters).map_err(ClusterError::Agent)?,
         };
         let options = IngressOptions {
