@@ -7,6 +7,7 @@
 //! | [`client`] | [`Client`]: sessions, commands and their replies |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
 //! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a stream from an old frame on, by journal and window |
+//! | `assembly` | fragments put together |
 //! | [`node_progress`] | what a node on the sequencer's machine says of itself |
 //! | [`feed_sessions`] | which feed session a frame is of |
 //! | [`throttle`] | how much one publisher may send |
@@ -17,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+mod assembly;
 pub mod client;
 pub mod control;
 pub mod control_messages;

@@ -8,7 +8,7 @@ use gapless_log::{LogError, RingWriter};
 use gapless_transport::link::{ANSWER_LENGTH_MAX, ConnectionId};
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::checksum::crc32c;
-use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
+use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, MessageParts, aligned_length};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -246,11 +246,9 @@ fn write_frame(
 impl Begun {
     /// Writes as many fragments as find room; `Ok` behind the last.
     fn write_to(&mut self, writer: &mut RingWriter) -> Result<(), LogError> {
-        let count = self.payload.len().div_ceil(self.part_length);
-        while self.next < count {
-            let begin = self.next * self.part_length;
-            let part = &self.payload[begin..self.payload.len().min(begin + self.part_length)];
-            let fragment = Fragment { index: self.next as u16, count: count as u16 };
+        let parts = MessageParts::new(&self.payload, self.part_length);
+        while self.next < parts.count() {
+            let (fragment, part) = parts.get(self.next);
             write_frame(writer, &self.header, Payload::new(part), fragment)?;
             self.next += 1;
         }
@@ -266,8 +264,8 @@ fn write_fragments(
     payload: &[u8],
     part_length: usize,
 ) -> Result<(), LogError> {
-    let count = payload.len().div_ceil(part_length);
-    let needed_bytes = payload.len() + count * (aligned_length(HEADER_LENGTH) + 8);
+    let parts = MessageParts::new(payload, part_length);
+    let needed_bytes = payload.len() + parts.count() * (aligned_length(HEADER_LENGTH) + 8);
     let limit_bytes = writer.frame_length_max();
     if needed_bytes > limit_bytes {
         return Err(LogError::TooLong { length_bytes: needed_bytes, limit_bytes });
@@ -277,8 +275,7 @@ fn write_fragments(
         let lag_bytes = writer.backlog_bytes();
         return Err(LogError::Full { needed_bytes, lag_bytes, capacity_bytes: 2 * limit_bytes });
     }
-    for (index, part) in payload.chunks(part_length).enumerate() {
-        let fragment = Fragment { index: index as u16, count: count as u16 };
+    for (fragment, part) in parts.iter() {
         write_frame(writer, header, Payload::new(part), fragment)?;
     }
     Ok(())

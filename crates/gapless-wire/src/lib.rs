@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`message_parts`] | [`MessageParts`]: a message that is longer than a frame, cut into fragments |
 //! | [`writer`] | [`FrameWriter`], which builds a frame in place |
 //! | [`frame`] | [`Frame`], a checked view of received bytes; [`FrameHeader`], the fields as values |
 //! | [`control`] | payloads of the frames that the engine itself understands |
@@ -28,6 +29,7 @@ pub mod feed_session;
 pub mod fields;
 pub mod frame;
 pub mod mark;
+pub mod message_parts;
 pub mod mold;
 pub mod prefetch;
 pub mod soup;
@@ -38,4 +40,5 @@ pub mod writer;
 pub use descriptor::{Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
 pub use feed_session::FeedSession;
 pub use frame::{Frame, FrameError, FrameHeader};
+pub use message_parts::MessageParts;
 pub use writer::{FrameWriter, stamp};

@@ -1,9 +1,8 @@
-//! What a poll hands out, what each message does to its session, and the putting together of fragmented messages.
+//! What a poll hands out, and what each message does to its session.
 
 use super::session::{Answered, Session};
 use crate::ClientError;
 use crate::session_key::SessionKey;
-use gapless_transport::link::ANSWER_LENGTH_MAX;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Encoding, Frame, Kind};
@@ -174,41 +173,6 @@ impl DeferredMessage {
     }
 }
 
-/// The fragments of one message so far; the service sends them one behind the other.
-#[derive(Default)]
-pub(super) struct Assembly {
-    payload: Vec<u8>,
-    next_index: u16,
-    complete: bool,
-}
-
-impl Assembly {
-    /// Adds a fragment; the whole payload with the last one.
-    pub(super) fn add(&mut self, frame: &Frame<'_>) -> Result<Option<&[u8]>, ClientError> {
-        let fragment = frame.fragment();
-        if self.complete || fragment.index == 0 {
-            self.payload.clear();
-            self.next_index = 0;
-            self.complete = false;
-        }
-        if fragment.index != self.next_index {
-            let what = format!("fragment {} where {} was due", fragment.index, self.next_index);
-            return Err(ClientError::Protocol { what });
-        }
-        if self.payload.len() + frame.payload().len() > ANSWER_LENGTH_MAX {
-            let what = format!("a message of more than {ANSWER_LENGTH_MAX} bytes, which no service sends");
-            return Err(ClientError::Protocol { what });
-        }
-        self.payload.extend_from_slice(frame.payload());
-        self.next_index += 1;
-        self.complete = fragment.is_last();
-        Ok(self.complete.then_some(self.payload.as_slice()))
-    }
-}
-
-/// One whole message from the service, to the session `key` if it is known. Returns from where a session's
-/// commands are to be sent again.
-#[inline]
 /// Whether a frame says that the stream has a message, and not what came of it: what a service answers has a place in the
 /// order. So answer event streams, and members on which no service runs.
 #[cold]
@@ -216,6 +180,9 @@ pub(super) fn is_of_no_service(frame: &Frame<'_>) -> bool {
     frame.kind() == Kind::Reply && frame.session_seq() != 0 && frame.flags() & REFUSED_FLAG == 0
 }
 
+/// One whole message from the service, to the session `key` if it is known. Returns from where a session's
+/// commands are to be sent again.
+#[inline]
 pub(super) fn take_message(
     sessions: &mut [Session],
     by_id: &mut FxHashMap<u64, SessionKey>,

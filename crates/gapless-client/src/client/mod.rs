@@ -31,19 +31,22 @@ pub use outcome::Outcome;
 pub use saved_session::SavedSession;
 
 use crate::ClientError;
+use crate::assembly::Assembly;
 use gapless_agent::fault::mutant;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_transport::addresses::Addresses;
 use gapless_transport::connect::ConnectOptions;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::handshake::Welcome;
-use gapless_transport::link::RingSizes;
+use gapless_transport::link::{ANSWER_LENGTH_MAX, RingSizes};
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
 use gapless_wire::control::SessionOpen;
-use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
-use incoming::{Assembly, is_of_no_service, take_message};
+use gapless_wire::{
+    Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length,
+};
+use incoming::{is_of_no_service, take_message};
 use reconnecting::{Deferred, ServiceAddress};
 use rustc_hash::FxHashMap;
 use session::Session;
@@ -422,20 +425,18 @@ impl Client {
         }
         let mut payload = vec![0; length_max];
         let payload_length = encode(&mut payload)?;
-        let count = payload_length.div_ceil(frame_payload).max(1);
+        let parts = MessageParts::new(&payload[..payload_length], frame_payload);
+        let count = parts.count();
         if payload_length + count * (HEADER_LENGTH + 8) > limit_bytes {
             return Err(too_long(payload_length));
         }
         let mut frames = Vec::with_capacity(payload_length + count * (HEADER_LENGTH + 8));
-        let parts =
-            if payload_length == 0 { vec![&[][..]] } else { payload[..payload_length].chunks(frame_payload).collect() };
-        for (index, part) in parts.into_iter().enumerate() {
+        for (fragment, part) in parts.iter() {
             let start = frames.len();
             frames.resize(start + aligned_length(HEADER_LENGTH + part.len()), 0);
             let mut writer = FrameWriter::new(&mut frames[start..]);
             writer.payload_mut()[..part.len()].copy_from_slice(part);
-            let fragment = Fragment { index: index as u16, count: count as u16 };
-            let session_seq = header.session_seq + index as u64;
+            let session_seq = header.session_seq + u64::from(fragment.index);
             writer.finish(&FrameHeader { fragment, session_seq, ..header }, part.len());
         }
         self.flush();
@@ -480,7 +481,7 @@ impl Client {
             let whole = if frame.fragment() == Fragment::WHOLE {
                 frame.payload()
             } else {
-                match self.assembly.add(&frame)? {
+                match self.assembly.add(&frame, ANSWER_LENGTH_MAX)? {
                     Some(payload) => payload,
                     None => continue,
                 }

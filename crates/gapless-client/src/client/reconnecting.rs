@@ -180,7 +180,7 @@ impl Client {
         self.link = link;
         self.accepted = (0, 0);
         self.was_turned_away = false;
-        self.assembly = super::Assembly::default();
+        self.assembly.clear();
         self.drop_unfinished();
     }
 

@@ -3,6 +3,7 @@
 use super::event::{Message, NodeEvent};
 use super::publishing_session::PublishingSession;
 use crate::ClientError;
+use crate::assembly::Assembly;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
@@ -69,9 +70,7 @@ fn observe_note(
 /// Puts messages together and makes events of frames.
 #[derive(Default)]
 pub(super) struct EventDecoder {
-    message: Vec<u8>,
-    /// The number of the fragment that is due.
-    next_fragment: u16,
+    assembly: Assembly,
 }
 
 impl EventDecoder {
@@ -99,24 +98,13 @@ impl EventDecoder {
         own: bool,
         take: &mut dyn FnMut(NodeEvent<'_>),
     ) -> Result<(), ClientError> {
-        let fragment = frame.fragment();
-        if fragment.index == 0 {
-            self.message.clear();
-            self.next_fragment = 0;
-        } else if self.message.is_empty() && self.next_fragment == 0 {
+        if frame.fragment().index > 0 && !self.assembly.is_begun() {
             // Reading began in the middle of a message, whose beginning nobody asked for.
             return Ok(());
         }
-        if fragment.index != self.next_fragment {
-            let what = format!("fragment {} where {} was due", fragment.index, self.next_fragment);
-            return Err(ClientError::Protocol { what });
-        }
-        self.message.extend_from_slice(frame.payload());
-        self.next_fragment += 1;
-        if fragment.is_last() {
-            self.next_fragment = 0;
-            take(NodeEvent::Message(message(frame, &self.message, own)));
-            self.message.clear();
+        // The sequencer has seen to it that the message is not too long.
+        if let Some(payload) = self.assembly.add(frame, usize::MAX)? {
+            take(NodeEvent::Message(message(frame, payload, own)));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::stall_detector::StallDetector;
 use crate::ClientError;
 use crate::throttle::{Throttle, TokenBucket};
 use gapless_wire::control::{SessionOpen, SessionOpened};
-use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length};
 
 /// How a node publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +187,8 @@ impl PublishingSession {
         let payload_length = encode(&mut payload)?;
         payload.truncate(payload_length);
         let part_length = frame_length_max - HEADER_LENGTH;
-        let count = payload.len().div_ceil(part_length).max(1);
+        let parts = MessageParts::new(&payload, part_length);
+        let count = parts.count();
         if count > usize::from(u16::MAX) {
             let limit_bytes = usize::from(u16::MAX) * part_length;
             return Err(ClientError::TooLong { length_bytes: payload.len(), limit_bytes });
@@ -201,15 +202,13 @@ impl PublishingSession {
             self.progress_ns = now_ns;
         }
         let mut number = 0;
-        for index in 0..count {
-            let part = &payload[index * part_length..payload.len().min((index + 1) * part_length)];
+        for (fragment, part) in parts.iter() {
             number = self.unacknowledged.next_number();
             let claim = self.unacknowledged.claim(HEADER_LENGTH + part.len()).expect("there is room for all of them");
             let mut writer = FrameWriter::new(claim);
             writer.payload_mut()[..part.len()].copy_from_slice(part);
-            let fragment = Fragment { index: index as u16, count: count as u16 };
             let length = writer.finish(&FrameHeader { session_seq: number, fragment, ..header }, part.len());
-            self.unacknowledged.commit(aligned_length(length), index + 1 == count);
+            self.unacknowledged.commit(aligned_length(length), fragment.is_last());
             self.skip_sending(number);
         }
         if let Some(bucket) = &mut self.bucket {

@@ -8,7 +8,7 @@ use crate::transactions::Transactions;
 use gapless_log::WindowWriter;
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::{ENCODING_FLAGS, REFUSED_FLAG, TRANSACTION_FLAG};
-use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts};
 
 /// The service that runs ahead, and what it needs.
 pub(super) struct SpeculativeExecution {
@@ -60,14 +60,12 @@ impl Appending<'_> {
     pub fn append(self, window: &mut WindowWriter, sequencer: &mut Sequencer) -> Result<(), StreamError> {
         let Self { mut header, bytes, epoch_ns } = self;
         header.flags = header.flags & !(ENCODING_FLAGS | REFUSED_FLAG) | TRANSACTION_FLAG;
-        let part_max = window.frame_length_max() - HEADER_LENGTH;
-        let count = bytes.len().div_ceil(part_max).max(1);
-        for index in 0..count {
-            let part = &bytes[index * part_max..bytes.len().min((index + 1) * part_max)];
-            if index > 0 {
+        let parts = MessageParts::new(bytes, window.frame_length_max() - HEADER_LENGTH);
+        for (fragment, part) in parts.iter() {
+            if fragment.index > 0 {
                 (header.sequence, header.timestamp_ns) = sequencer.stamp(epoch_ns);
             }
-            header.fragment = Fragment { index: index as u16, count: count as u16 };
+            header.fragment = fragment;
             let mut writer = FrameWriter::new(window.claim(HEADER_LENGTH + part.len())?);
             writer.payload_mut()[..part.len()].copy_from_slice(part);
             let length = writer.finish(&header, part.len());
