@@ -11,7 +11,7 @@
 use gapless_agent::fault::{CRASH_POINTS, STREAM_CRASH_POINTS};
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    DatagramLink, DatagramOptions, NodeEvent, NodeLink, SharedMemoryLink, SharedMemoryOptions, StreamNode,
+    AnyLink, DatagramLink, DatagramOptions, NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode,
     StreamNodeOptions,
 };
 use gapless_journal::JournalReader;
@@ -174,26 +174,25 @@ impl Deployment {
     }
 
     /// A node over UDP that only opens a session.
-    fn visitor(&self) -> StreamNode<Box<dyn NodeLink>> {
+    fn visitor(&self) -> StreamNode<AnyLink> {
         StreamNode::new(self.udp(), StreamNodeOptions::default())
     }
 
-    fn udp(&self) -> Box<dyn NodeLink> {
+    fn udp(&self) -> AnyLink {
         let options = DatagramOptions::new(self.command, self.request);
-        Box::new(DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap())
+        DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap().into()
     }
 
     fn nodes(&self) -> Vec<Node> {
-        let shared = || -> Box<dyn NodeLink> {
-            Box::new(SharedMemoryLink::new(self.directory.path(), SharedMemoryOptions::default()))
-        };
+        let shared =
+            || -> AnyLink { SharedMemoryLink::new(self.directory.path(), SharedMemoryOptions::default()).into() };
         vec![Node::new(1, shared()), Node::new(2, shared()), Node::new(3, self.udp())]
     }
 }
 
 struct Node {
     owner: u64,
-    node: StreamNode<Box<dyn NodeLink>>,
+    node: StreamNode<AnyLink>,
     sent: u64,
     /// The last of its own that it has met, and everything that it has met.
     own: u64,
@@ -201,7 +200,7 @@ struct Node {
 }
 
 impl Node {
-    fn new(owner: u64, link: Box<dyn NodeLink>) -> Self {
+    fn new(owner: u64, link: AnyLink) -> Self {
         let node = StreamNode::new(link, StreamNodeOptions::with_token(u128::from(owner)));
         Self { owner, node, sent: 0, own: 0, met: Vec::new() }
     }

@@ -6,8 +6,8 @@ use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::link::{Connected, LinkRead};
 use gapless_client::node::{
-    DatagramLink, DatagramOptions, NodeEvent, NodeLink, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
-    StreamNodeOptions, TcpLink, TcpOptions,
+    AnyLink, DatagramLink, DatagramOptions, NodeEvent, NodeLink, SharedMemoryLink, SharedMemoryOptions, Start,
+    StreamNode, StreamNodeOptions, TcpLink, TcpOptions,
 };
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
@@ -146,7 +146,7 @@ fn the_last_message_is_sent_again_behind_any_number_of_relays() {
     let tcp = || TcpLink::new(TcpOptions::new(addresses.command, addresses.rewind));
     let far_relay = EventStream::relay(&options(far.path()), Box::new(tcp()), Start::First, &running).unwrap();
     let shared = |directory: &Path| SharedMemoryLink::new(directory, SharedMemoryOptions::default());
-    let links: [Box<dyn NodeLink>; 3] = [Box::new(shared(near.path())), Box::new(tcp()), Box::new(shared(far.path()))];
+    let links: [AnyLink; 3] = [shared(near.path()).into(), tcp().into(), shared(far.path()).into()];
     for (number, link) in links.into_iter().enumerate() {
         let mut node = node(link);
         let payloads = |count: u8, length: usize| -> Vec<_> { (0..count).map(|each| vec![each; length]).collect() };

@@ -5,7 +5,7 @@
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::{
-    DatagramLink, DatagramOptions, NodeEvent, NodeLink, SharedMemoryLink, SharedMemoryOptions, StreamNode,
+    AnyLink, DatagramLink, DatagramOptions, NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode,
     StreamNodeOptions, TcpLink, TcpOptions,
 };
 use gapless_stream::Persistence;
@@ -30,7 +30,7 @@ enum Way {
     Tcp,
 }
 
-type Node = StreamNode<Box<dyn NodeLink>>;
+type Node = StreamNode<AnyLink>;
 
 struct Deployment {
     way: Way,
@@ -63,15 +63,15 @@ impl Deployment {
 
     fn node(&self, token: u128) -> Node {
         let [command, request] = self.ports;
-        let link: Box<dyn NodeLink> = match self.way {
+        let link: AnyLink = match self.way {
             Way::SharedMemory => {
-                Box::new(SharedMemoryLink::new(&self.directory.path().join("stream"), SharedMemoryOptions::default()))
+                SharedMemoryLink::new(&self.directory.path().join("stream"), SharedMemoryOptions::default()).into()
             }
             Way::Udp => {
                 let options = DatagramOptions::new(command, request);
-                Box::new(DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap())
+                DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap().into()
             }
-            Way::Tcp => Box::new(TcpLink::new(TcpOptions::new(command, request))),
+            Way::Tcp => TcpLink::new(TcpOptions::new(command, request)).into(),
         };
         let mut node = StreamNode::new(link, StreamNodeOptions::with_token(token));
         node.wait_open(PATIENCE).unwrap();
