@@ -40,22 +40,13 @@ pub struct Controlled {
 #[derive(Clone, Debug)]
 pub struct Controller {
     socket: PathBuf,
-    identity: StreamIdentity,
 }
 
 impl Controller {
     /// For whatever stream is in `directory`.
     #[must_use]
     pub fn new(directory: impl AsRef<Path>) -> Self {
-        let socket = StreamLayout::new(directory.as_ref()).socket();
-        Self { socket, identity: StreamIdentity::default() }
-    }
-
-    /// For this stream and life of it only; zeros for any.
-    #[must_use]
-    pub const fn for_stream(mut self, identity: StreamIdentity) -> Self {
-        self.identity = identity;
-        self
+        Self { socket: StreamLayout::new(directory.as_ref()).socket() }
     }
 
     /// Asks for `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream
@@ -66,7 +57,7 @@ impl Controller {
     /// take effect: asking again tells.
     pub fn command(&self, command: ControlCommand, timeout: Duration) -> Result<Controlled, ClientError> {
         let name = command.name();
-        let request = ControlRequest { command, identity: self.identity };
+        let request = ControlRequest { command, identity: StreamIdentity::default() };
         let mut bytes = [0; ANSWER_LENGTH + 1];
         let asked = format!("a {name}");
         let length = self.ask(&self.dial()?, &request.to_bytes(), &asked, &mut bytes, Instant::now() + timeout)?;
@@ -84,8 +75,7 @@ impl Controller {
     /// Who is connected: every row there is. See [`super::StatusFeed`] for reading it again and again.
     ///
     /// # Errors
-    /// [`ClientError::Control`] if nobody is there or it is another stream than the one that is meant;
-    /// [`ClientError::TimedOut`].
+    /// [`ClientError::Control`] if nobody is there; [`ClientError::TimedOut`].
     pub fn nodes(&self, timeout: Duration) -> Result<NodesAnswer, ClientError> {
         let (asked, deadline) = ("a question who is connected", Instant::now() + timeout);
         let socket = self.dial()?;
@@ -97,10 +87,6 @@ impl Controller {
             let page = NodesAnswer::from_bytes(&bytes[..length])
                 .filter(|page| page.rows.first().is_none_or(|row| row.connection > behind))
                 .ok_or_else(|| self.refused(None, format!("an answer of {length} bytes that is none to {asked}")))?;
-            if self.identity.stream_id != 0 && page.identity != self.identity {
-                let reason = format!("it is stream {:032x}", page.identity.stream_id);
-                return Err(self.refused(Some(ControlStatus::OtherStream), reason));
-            }
             let has_more = page.has_more;
             match &mut all {
                 None => all = Some(page),
@@ -133,11 +119,10 @@ impl Controller {
                 "the stream holds a feed session of this name already; choose another".to_owned()
             }
             ControlStatus::OtherStream => {
-                format!("it is stream {:032x}, not {:032x}", answer.identity.stream_id, self.identity.stream_id)
+                format!("it is stream {:032x}", answer.identity.stream_id)
             }
             ControlStatus::OtherIncarnation => {
-                let (found, wanted) = (answer.identity.incarnation, self.identity.incarnation);
-                format!("the stream is in incarnation {found:016x}, not {wanted:016x}")
+                format!("the stream is in incarnation {:016x}", answer.identity.incarnation)
             }
             ControlStatus::Follower => "this member follows another; ask the leader".to_owned(),
             ControlStatus::Busy => "too many requests wait there already; try again".to_owned(),
