@@ -11,6 +11,9 @@ pub enum StreamError {
     /// What its publishers and readers are told, or a relay, which is both.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// Where processes and machines meet.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
     /// A window or ring failed.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -57,15 +60,4 @@ pub enum StreamError {
         /// What does not fit.
         reason: String,
     },
-}
-
-/// What is the same below has the same name here.
-impl From<TransportError> for StreamError {
-    fn from(error: TransportError) -> Self {
-        match error {
-            TransportError::Log(error) => Self::Log(error),
-            TransportError::System { action, source } => Self::System { action, source },
-            error => Self::Client(error.into()),
-        }
-    }
 }
