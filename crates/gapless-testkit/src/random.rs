@@ -13,6 +13,13 @@ const SEEDS: &str = "GAPLESS_SEEDS";
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
+/// FNV-1a of 64 bits, begun with what came before; 0 where nothing did.
+#[must_use]
+pub fn fnv_64(before: u64, bytes: &[u8]) -> u64 {
+    let mix = |mixed: u64, byte: &u8| (mixed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(before ^ 0xcbf2_9ce4_8422_2325, mix)
+}
+
 impl Random {
     /// Numbers that begin at `seed`.
     pub const fn new(seed: u64) -> Self {
@@ -26,9 +33,7 @@ impl Random {
 
     /// Numbers of the test with this name: they are the same whatever else runs.
     pub fn of(seed: u64, name: &str) -> Self {
-        // FNV-1a.
-        let mix = |mixed: u64, byte: &u8| (mixed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        Self(name.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix) ^ seed)
+        Self(fnv_64(0, name.as_bytes()) ^ seed)
     }
 
     /// Any number.

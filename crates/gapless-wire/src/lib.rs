@@ -13,6 +13,7 @@
 //! | [`feed_session`] | [`FeedSession`], the name under which other networks know a stream |
 //! | [`fields`] | the one reader and writer of fields |
 //! | [`checksum`] | CRC-32C |
+//! | [`fnv`] | FNV-1a |
 //! | [`descriptor`] | the layout: offsets, limits, kinds and flags |
 //! | [`prefetch`] | asking for memory before it is needed |
 //! | [`words`] | copying what another process may be writing |
@@ -27,6 +28,7 @@ pub mod control;
 pub mod descriptor;
 pub mod feed_session;
 pub mod fields;
+pub mod fnv;
 pub mod frame;
 pub mod mark;
 pub mod message_parts;

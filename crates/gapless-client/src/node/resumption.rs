@@ -5,6 +5,7 @@
 //! many numbers as it takes frames.
 
 use crate::ClientError;
+use gapless_wire::fnv::fnv_128;
 
 /// Passes over the messages that were published before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +54,7 @@ impl Resumption {
 /// session over.
 #[must_use]
 pub fn token_of(name: &str) -> u128 {
-    const OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let hash = name.bytes().fold(OFFSET_BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
-    hash.max(1)
+    fnv_128(name.as_bytes())
 }
 
 #[cfg(test)]

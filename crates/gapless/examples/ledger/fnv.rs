@@ -1,5 +1,5 @@
 //! FNV-1a: short fingerprints that are the same on every machine and in every version of the program.
-//! Against accidents, not against enemies.
+//! Against accidents, not against enemies. The example's own: what an application imports has no such thing.
 
 /// The fingerprint of nothing.
 pub const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;

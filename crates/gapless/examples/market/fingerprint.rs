@@ -1,4 +1,4 @@
-//! Fingerprints of books, FNV-1a of 64 bits.
+//! Fingerprints of books, FNV-1a of 64 bits. The example's own: what an application imports has no such thing.
 
 /// A fingerprint of what was written into it, in its order.
 pub struct Fingerprint(u64);

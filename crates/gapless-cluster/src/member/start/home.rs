@@ -12,6 +12,7 @@ use gapless_journal::{Environment, JournalReader};
 use gapless_log::StreamIdentity;
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
 use gapless_stream::options::EventStreamOptions;
+use gapless_wire::fnv::fnv_128;
 use std::path::Path;
 
 /// What a member's directory is, before its journal is opened.
@@ -71,9 +72,7 @@ pub(super) fn foreign_journal(path: &Path) -> ClusterError {
 
 /// The same on each member: from the cluster's name (FNV-1a with 128 bits).
 pub(in crate::member) fn stream_id(name: &str) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    name.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME)).max(1)
+    fnv_128(name.as_bytes())
 }
 
 pub(in crate::member) fn member_id(number: u64) -> MemberId {

@@ -134,7 +134,7 @@ struct Met {
     lasts: usize,
     /// How often the sequencer was lost.
     losses: u64,
-    /// FNV-1a over sequence, session, number, length and checksum of each message.
+    /// A checksum over sequence, session, number, length and checksum of each message.
     checksum: u64,
 }
 

@@ -44,10 +44,7 @@ impl Bank {
 
 /// The chain after one more command.
 pub fn link(chain: u64, payload: &[u8]) -> u64 {
-    // FNV-1a, begun with what came before.
-    payload
-        .iter()
-        .fold(chain ^ 0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    gapless_testkit::random::fnv_64(chain, payload)
 }
 
 impl Service for Bank {
