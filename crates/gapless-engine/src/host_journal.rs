@@ -2,16 +2,16 @@
 
 use crate::EngineError;
 use crate::snapshot_schedule::SnapshotJournal;
-use gapless_journal::{Preparer, Syncer};
+use gapless_journal::{SegmentPreparer, Syncer};
 
 pub(crate) struct HostJournal {
     syncer: Syncer,
-    preparer: Preparer,
+    preparer: SegmentPreparer,
 }
 
 impl HostJournal {
     /// Of a journal whose newest snapshot stands at `snapshot_sequence`, 0 without one.
-    pub fn new(syncer: Syncer, preparer: Preparer, snapshot_sequence: u64) -> Self {
+    pub fn new(syncer: Syncer, preparer: SegmentPreparer, snapshot_sequence: u64) -> Self {
         if snapshot_sequence > 0 {
             preparer.set_snapshot_sequence(snapshot_sequence);
         }

@@ -16,7 +16,7 @@ use crate::error::JournalError;
 use crate::history::{self, History};
 use crate::mapping::Mapping;
 use crate::mark::{self, MarkValue};
-use crate::records::Held;
+use crate::records::SegmentRecords;
 
 /// The lock of a directory; let go by the kernel when the process dies, however it dies. An open [`crate::Journal`] holds
 /// that of its own; taken by itself it keeps others from opening one, while its directory is replaced, or from a directory
@@ -91,7 +91,7 @@ pub(crate) struct Found {
     pub(crate) journaled: Option<MarkValue>,
     pub(crate) synced: Option<MarkValue>,
     pub(crate) sync_failed: bool,
-    pub(crate) held: Held,
+    pub(crate) segment_records: SegmentRecords,
     /// The time stamps of the frame before the first and of the last, 0 where they are not known.
     pub(crate) times_ns: (u64, u64),
 }
@@ -274,7 +274,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         journaled: read_sequence(d::JOURNALED_MARK_OFFSET, |mark| mark.second),
         synced: read_sequence(d::SYNCED_MARK_OFFSET, |mark| mark.first),
         sync_failed: read(d::FAILED_MARK_OFFSET).is_some_and(|mark| mark.first != 0),
-        held: Held::read(&mapping),
+        segment_records: SegmentRecords::read(&mapping),
         times_ns: read(d::TIMES_MARK_OFFSET).map_or((0, 0), |mark| (mark.first, mark.second)),
         path,
     })))

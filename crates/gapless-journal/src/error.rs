@@ -47,7 +47,7 @@ pub enum FrameFault {
     },
     /// A whole record of consensus, but of another place in the order.
     #[error("a record behind sequence {expected} expected, one behind sequence {found} found")]
-    RecordPlace {
+    RecordPosition {
         /// The sequence of the frame before it.
         expected: u64,
         /// What the record says.

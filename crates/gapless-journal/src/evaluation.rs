@@ -12,7 +12,7 @@ use crate::error::{FrameFault, JournalError, MarkName};
 use crate::index;
 use crate::mapping::Mapping;
 use crate::options::{Environment, RecoveryCheck};
-use crate::records::{Held, is_checkpoint};
+use crate::records::{SegmentRecords, is_checkpoint};
 use crate::scan::{self, ScanEnd};
 use crate::segment::end_of_nonzero;
 
@@ -48,7 +48,7 @@ pub(crate) struct Kept {
     pub(crate) position: usize,
     /// The index anew, if the segment was scanned: slot, sequence, position.
     pub(crate) index: Option<Vec<(usize, u64, usize)>>,
-    pub(crate) held: Held,
+    pub(crate) segment_records: SegmentRecords,
     /// The time stamp of the last frame, of the frame before the first where there is none; 0 if it is not known.
     pub(crate) last_timestamp_ns: u64,
 }
@@ -159,7 +159,8 @@ fn judge(
     };
     if let (Some(mark), Some(next), Some(expected_last)) = (found.journaled, next, expected_last) {
         // Records behind the last frame that is vouched for are so only up to the place.
-        let has_synced_end = found.held == Held::Nothing || good.must_reach(found) >= mark.first & !d::SEALED_BIT;
+        let has_synced_end =
+            found.segment_records == SegmentRecords::Nothing || good.must_reach(found) >= mark.first & !d::SEALED_BIT;
         let is_vouched_for = found.is_sealed() && (is_same_boot || mark.second <= good.sequence && has_synced_end);
         if found.is_sealed() && mark.second > expected_last {
             return Err(duplicate(found, next));
@@ -181,7 +182,7 @@ fn judge(
                 last_sequence: mark.second,
                 position: position as usize,
                 index: None,
-                held: found.held,
+                segment_records: found.segment_records,
                 last_timestamp_ns: found.times_ns.1,
             };
             return Ok(Judged { kept, fault: None, frames_scanned: 0 });
@@ -215,7 +216,7 @@ fn judge(
         last_sequence: end.last_sequence,
         position: end.position,
         index: Some(entries.index),
-        held: entries.held,
+        segment_records: entries.segment_records,
         last_timestamp_ns: entries.last_timestamp_ns,
     };
     Ok(Judged { kept, fault, frames_scanned })
@@ -225,7 +226,7 @@ struct Scanned {
     index: Vec<(usize, u64, usize)>,
     /// Where the last journaled frame ends, or the last record behind it that the journaled mark covers.
     at_mark: Option<u64>,
-    held: Held,
+    segment_records: SegmentRecords,
     last_timestamp_ns: u64,
 }
 
@@ -239,7 +240,7 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     let mut scanned = Scanned {
         index: Vec::new(),
         at_mark: (mark_sequence + 1 == found.first_sequence).then_some(header.frames_offset),
-        held: Held::Nothing,
+        segment_records: SegmentRecords::Nothing,
         last_timestamp_ns: found.times_ns.0,
     };
     let mut next_slot_position = frames_offset;
@@ -249,7 +250,7 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     mapping.read_ahead(0..mapping.length().min(found.journaled_position().unwrap_or(0) as usize));
     let each = |frame: &Frame<'_>, sequence, start: usize, end: usize| {
         if scan::is_record(frame) {
-            scanned.held = scanned.held.with(is_checkpoint(frame), start as u64, sequence);
+            scanned.segment_records = scanned.segment_records.with(is_checkpoint(frame), start as u64, sequence);
         } else {
             scanned.last_timestamp_ns = frame.timestamp_ns();
         }

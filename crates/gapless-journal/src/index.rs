@@ -98,8 +98,8 @@ fn read(entry: &[AtomicU64]) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::frames;
     use crate::scan::check_frame;
+    use crate::test_frames::frames;
 
     fn words(entries: &[(u64, usize)]) -> Vec<AtomicU64> {
         let words: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(0)).collect();

@@ -5,14 +5,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cutting::bytes_on_device;
+use crate::cut_files::bytes_on_device;
 use crate::descriptor as d;
 use crate::directory::Found;
 use crate::error::{JournalError, MarkName};
 use crate::evaluation::evaluate;
 use crate::options::{Environment, FilePoint, RecoveryCheck};
 use crate::reader::JournalReader;
-use crate::records::{Held, ReplayStop};
+use crate::records::{ReplayStop, SegmentRecords};
 use crate::replay::Replay;
 
 /// One segment, by its header and marks alone.
@@ -388,10 +388,10 @@ fn segment_info(found: &Found) -> SegmentInfo {
         file_bytes: found.file_length,
         length_bytes: found.header.segment_length,
         used_bytes: end.saturating_sub(found.header.frames_offset),
-        holds_records: found.held != Held::Nothing,
-        checkpoint_position: match found.held {
-            Held::Checkpoint { position, .. } => Some(position),
-            Held::Nothing | Held::Records => None,
+        holds_records: found.segment_records != SegmentRecords::Nothing,
+        checkpoint_position: match found.segment_records {
+            SegmentRecords::Checkpoint { position, .. } => Some(position),
+            SegmentRecords::Nothing | SegmentRecords::Records => None,
         },
         is_sealed: found.is_sealed(),
         opened_ns: found.opened_ns,

@@ -17,12 +17,12 @@ use crate::error::JournalError;
 use crate::index;
 use crate::mark::MarkWriter;
 use crate::options::{Flush, JournalOptions};
-use crate::preparer::Preparer;
-use crate::records::Held;
+use crate::records::SegmentRecords;
 use crate::recovery::{self, Recovered, RecoveryReport};
 use crate::scan::{first_sequence_of, split_batch};
 use crate::segment::Segment;
-use crate::shared::Shared;
+use crate::segment_preparer::SegmentPreparer;
+use crate::shared_journal::SharedJournal;
 use crate::syncer::Syncer;
 use crate::write_buffer::WriteBuffer;
 
@@ -50,7 +50,7 @@ use crate::write_buffer::WriteBuffer;
 /// ```
 #[derive(Debug)]
 pub struct Journal {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedJournal>,
     pub(crate) active: Arc<Segment>,
     /// Where the next frame goes.
     pub(crate) position: usize,
@@ -73,8 +73,8 @@ pub struct Journal {
     pub(crate) next: Option<Arc<Segment>>,
     pub(crate) segments_begun: u64,
     /// What the active segment holds besides frames, and what of that its header says.
-    pub(crate) held: Held,
-    pub(crate) held_published: Held,
+    pub(crate) segment_records: SegmentRecords,
+    pub(crate) published_records: SegmentRecords,
     pub(crate) records_appended: u64,
     pub(crate) records_journaled: u64,
     /// Whether a record stands behind the last frame; at an opening, whether one may.
@@ -113,8 +113,8 @@ impl Journal {
             next: None,
             segments_begun: u64::from(report.is_new),
             active_first_sequence: 0,
-            held: Held::Nothing,
-            held_published: Held::Nothing,
+            segment_records: SegmentRecords::Nothing,
+            published_records: SegmentRecords::Nothing,
             records_appended: 0,
             records_journaled: 0,
             has_record_behind_last: false,
@@ -258,8 +258,8 @@ impl Journal {
 
     /// A handle that works ahead of the writer and cleans up behind it, for a helper thread.
     #[must_use]
-    pub fn preparer(&self) -> Preparer {
-        Preparer::new(self.shared.clone())
+    pub fn preparer(&self) -> SegmentPreparer {
+        SegmentPreparer::new(self.shared.clone())
     }
 
     /// Commits, syncs, and lets go of everything; afterwards the marks vouch for every frame on any
@@ -278,9 +278,9 @@ impl Journal {
     /// Stands at `position` of the active segment, of which the newest entry says what it holds.
     pub(crate) fn stand_at(&mut self, position: usize) {
         let frames_offset = self.active.header.frames_offset as usize;
-        if let Some(entry) = self.shared.state().entries.back() {
+        if let Some(entry) = self.shared.segment_list().entries.back() {
             self.active_first_sequence = entry.first_sequence;
-            (self.held, self.held_published) = (entry.held, entry.held);
+            (self.segment_records, self.published_records) = (entry.segment_records, entry.segment_records);
         }
         self.position = position;
         self.limit = self.active.header.segment_length as usize;
@@ -416,7 +416,7 @@ mod tests {
         const fn is_send<T: Send>() {}
         const { is_send::<Journal>() };
         const { is_send::<Syncer>() };
-        const { is_send::<Preparer>() };
+        const { is_send::<SegmentPreparer>() };
         const { is_send::<crate::Replay>() };
         const { is_send::<crate::JournalReader>() };
     }
@@ -432,7 +432,7 @@ mod tests {
         work_off(&journal);
         let populated = |segment: &Segment| segment.populated_until.load(Ordering::SeqCst);
         assert!(populated(&journal.active) >= journal.position + (3 << 20));
-        let frames = crate::fixture::frames(1, 7_000, 960);
+        let frames = crate::test_frames::frames(1, 7_000, 960);
         let mut first = 1;
         for batch in frames.chunks(1024 * 10) {
             journal.append(batch, first, first + batch.len() as u64 / 1024 - 1).unwrap();
@@ -441,7 +441,7 @@ mod tests {
         journal.commit().unwrap();
         work_off(&journal);
         assert_eq!(populated(&journal.active), 8 << 20);
-        let prepared = journal.shared.state().prepared.clone().unwrap();
+        let prepared = journal.shared.segment_list().prepared.clone().unwrap();
         let beyond = journal.position + (3 << 20) - (8 << 20);
         assert!(populated(&prepared) >= prepared.header.frames_offset as usize + beyond);
         assert!(populated(&prepared) < 8 << 20);

@@ -2,23 +2,23 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`points`] | whether a file beside a journal and the journal come from one history |
+//! | [`history_check`] | whether a file beside a journal and the journal come from one history |
 //! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
 //! | [`restore`] | [`Restore`]: a copy that was put back becomes a new incarnation |
-//! | `fixture` | frames for the tests |
+//! | `test_frames` | frames for the tests |
 //! | `record_writer` | appending records of consensus |
 //! | `retention` | deletes the oldest segments |
 //! | `rolling` | from one segment to the next |
 //! | `truncation` | taking back frames that nobody has acted on yet |
 //! | [`journal`] | [`Journal`], the one writer of a directory |
-//! | [`syncer`], [`preparer`] | [`Syncer`] and [`Preparer`], for helper threads |
+//! | [`syncer`], [`segment_preparer`] | [`Syncer`] and [`SegmentPreparer`], for helper threads |
 //! | [`recovery`] | [`RecoveryReport`]: what opening found and cut (decision D7) |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
-//! | `cutting` | what recovery cuts keeps its bytes, under another name |
+//! | `cut_files` | what recovery cuts keeps its bytes, under another name |
 //! | `evaluation` | what of the segments is the journal, and what is not (decision D7) |
 //! | `frame_batch` | a run of checked frames, as replay hands them out |
-//! | `works` | the steps of the work beside the writer |
-//! | `shared` | what the writer and its helper threads have in common |
+//! | `segment_maintenance` | what is done to segments beside the writer, step by step |
+//! | `shared_journal` | what the writer and its helper threads have in common |
 //! | `directory` | the lock, and the survey of the segments |
 //! | [`records`] | [`Record`]: what consensus keeps, among the frames |
 //! | `history` | the file that names the journal and the segments which must be there |
@@ -26,7 +26,7 @@
 //! | `segment` | one segment file as its writer holds it |
 //! | [`options`] | [`JournalOptions`] and its defaults |
 //! | `boot` | which boot of the machine this is: decides which mark is good |
-//! | `times` | by which time stamps two neighbouring segments know each other |
+//! | `segment_times` | by which time stamps two neighbouring segments know each other |
 //! | `index` | from a sequence to a position near it |
 //! | `mapping` | mapped files |
 //! | `mark` | two values that a crash cannot tear |
@@ -45,25 +45,22 @@
 #![deny(unsafe_code)]
 
 mod boot;
-mod cutting;
+mod cut_files;
 pub mod descriptor;
 mod directory;
 pub mod disk;
 pub mod durable_file;
 pub mod error;
 mod evaluation;
-#[cfg(test)]
-mod fixture;
 mod frame_batch;
 mod history;
+pub mod history_check;
 mod index;
 pub mod inspect;
 pub mod journal;
 mod mapping;
 mod mark;
 pub mod options;
-pub mod points;
-pub mod preparer;
 pub mod reader;
 mod record_writer;
 pub mod records;
@@ -74,12 +71,15 @@ mod retention;
 mod rolling;
 mod scan;
 mod segment;
-mod shared;
+mod segment_maintenance;
+pub mod segment_preparer;
+mod segment_times;
+mod shared_journal;
 pub mod syncer;
-mod times;
+#[cfg(test)]
+mod test_frames;
 mod truncation;
 mod wake;
-mod works;
 mod write_buffer;
 
 pub use boot::BootId;
@@ -91,10 +91,10 @@ pub use frame_batch::FrameBatch;
 pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify};
 pub use journal::Journal;
 pub use options::{Environment, FilePoint, Flush, JournalOptions, RecoveryCheck, Retention};
-pub use preparer::Preparer;
 pub use reader::JournalReader;
 pub use records::{Record, Records, ReplayStop};
 pub use recovery::{Cut, RecoveryReport};
 pub use replay::Replay;
 pub use restore::Restore;
+pub use segment_preparer::SegmentPreparer;
 pub use syncer::Syncer;

@@ -9,7 +9,7 @@ use crate::directory::{Found, Survey, survey};
 use crate::error::{JournalError, MarkName};
 use crate::evaluation::evaluate;
 use crate::options::{Environment, RecoveryCheck};
-use crate::records::{Held, Record, Records};
+use crate::records::{Record, Records, SegmentRecords};
 use crate::replay::Replay;
 
 /// A journal, open for reading.
@@ -145,11 +145,11 @@ impl JournalReader {
         let is_same_boot = self.is_same_boot();
         let good = crate::evaluation::good_mark(&self.survey, self.newest(), is_same_boot)?;
         // On another boot one that is not vouched for may stand behind the journal's end.
-        let is_good = |found: &&Found| match found.held {
-            Held::Checkpoint { position, behind_sequence } => {
+        let is_good = |found: &&Found| match found.segment_records {
+            SegmentRecords::Checkpoint { position, behind_sequence } => {
                 is_same_boot || behind_sequence < good.sequence || position < good.must_reach(found)
             }
-            Held::Nothing | Held::Records => false,
+            SegmentRecords::Nothing | SegmentRecords::Records => false,
         };
         for found in self.survey.segments.iter().rev().filter(is_good) {
             let mut replay = self.replay_segment(found)?;
@@ -169,7 +169,13 @@ impl JournalReader {
         &self,
         mut is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<Option<Record>, JournalError> {
-        for found in self.survey.segments.iter().rev().filter(|found| matches!(found.held, Held::Checkpoint { .. })) {
+        for found in self
+            .survey
+            .segments
+            .iter()
+            .rev()
+            .filter(|found| matches!(found.segment_records, SegmentRecords::Checkpoint { .. }))
+        {
             let record = match self.replay_segment(found) {
                 Ok(mut replay) => replay.checkpoint()?,
                 Err(JournalError::NotHeld { .. }) => None,

@@ -10,7 +10,7 @@ use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length
 use crate::descriptor::RECORDS_MARK_OFFSET;
 use crate::error::JournalError;
 use crate::journal::Journal;
-use crate::records::Held;
+use crate::records::SegmentRecords;
 
 impl Journal {
     /// Appends a record of consensus behind what was appended. It is in the operating system's hands after
@@ -79,7 +79,7 @@ impl Journal {
         let put = self.put(&bytes[..aligned_length(length)], None);
         self.record = bytes;
         put?;
-        self.held = self.held.with(flags & CHECKPOINT_FLAG != 0, position, behind_sequence);
+        self.segment_records = self.segment_records.with(flags & CHECKPOINT_FLAG != 0, position, behind_sequence);
         self.records_appended += 1;
         self.has_record_behind_last = true;
         Ok(())
@@ -119,18 +119,18 @@ impl Journal {
     /// Says in the active segment's header, and to retention, what it holds. Only for what a journaled mark covers.
     #[cold]
     pub(crate) fn publish_held(&mut self) {
-        let (first, second) = self.held.to_words();
+        let (first, second) = self.segment_records.to_words();
         self.active.write_mark(RECORDS_MARK_OFFSET, first, second);
-        if let Some(entry) = self.shared.state().entries.back_mut() {
-            entry.held = self.held;
+        if let Some(entry) = self.shared.segment_list().entries.back_mut() {
+            entry.segment_records = self.segment_records;
         }
-        self.held_published = self.held;
+        self.published_records = self.segment_records;
     }
 
     /// Says that every appended record is journaled.
     #[cold]
     pub(crate) fn count_records(&mut self) {
-        if self.held != self.held_published {
+        if self.segment_records != self.published_records {
             self.publish_held();
         }
         self.records_journaled = self.records_appended;
@@ -140,11 +140,11 @@ impl Journal {
 
     /// Whether a record may stand behind the last frame, by what the segments say of themselves.
     pub(crate) fn may_hold_record_behind_last(&self) -> bool {
-        let state = self.shared.state();
-        let newest = state.entries.iter().rev();
+        let list = self.shared.segment_list();
+        let newest = list.entries.iter().rev();
         // The last frame stands in the newest segment that begins at or before it.
-        let last_with_frame = state.entries.iter().rposition(|entry| entry.first_sequence <= self.last_sequence);
-        let looked_at = state.entries.len() - last_with_frame.unwrap_or(0);
-        newest.take(looked_at).any(|entry| entry.held != Held::Nothing)
+        let last_with_frame = list.entries.iter().rposition(|entry| entry.first_sequence <= self.last_sequence);
+        let looked_at = list.entries.len() - last_with_frame.unwrap_or(0);
+        newest.take(looked_at).any(|entry| entry.segment_records != SegmentRecords::Nothing)
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn is_checkpoint(record: &Frame<'_>) -> bool {
 
 /// What a segment holds besides frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum SegmentRecords {
     /// No record.
     #[default]
     Nothing,
@@ -75,14 +75,14 @@ pub(crate) enum Held {
     Checkpoint { position: u64, behind_sequence: u64 },
 }
 
-impl Held {
+impl SegmentRecords {
     /// As the records mark says. It is only a hint where the frames beside it may be damaged; a mark that was never
     /// written says the same as one that is damaged.
     pub(crate) fn read(mapping: &Mapping) -> Self {
         match mark::read(mapping.mark(RECORDS_MARK_OFFSET)) {
             None => Self::Nothing,
             Some(mark) if mark.first == 0 => {
-                // Taken back by a truncation, see `Held::to_words`.
+                // Taken back by a truncation, see `SegmentRecords::to_words`.
                 if mark.second == 0 { Self::Records } else { Self::Nothing }
             }
             Some(mark) => Self::Checkpoint { position: mark.first, behind_sequence: mark.second },
@@ -103,7 +103,7 @@ impl Held {
         match (is_checkpoint, self) {
             (true, _) => Self::Checkpoint { position, behind_sequence },
             (false, Self::Nothing) => Self::Records,
-            (false, held) => held,
+            (false, segment_records) => segment_records,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use gapless_agent::fault;
 
 use crate::boot::BootId;
-use crate::cutting::{bytes_on_device, keep_tail, set_aside};
+use crate::cut_files::{bytes_on_device, copy_tail, take_out};
 use crate::directory::{DirectoryLock, Found, Survey, survey};
 use crate::disk::{DiskWork, sync_directory};
 use crate::error::{FrameFault, JournalError, MarkName, PointFault};
@@ -21,10 +21,10 @@ use crate::evaluation::{Evaluation, Kept, Tail, evaluate};
 use crate::history::{History, HistoryFile};
 use crate::options::{Flush, JournalOptions};
 use crate::reader::JournalReader;
-use crate::records::Held;
+use crate::records::SegmentRecords;
 use crate::segment::{Preparation, Segment, allocate, write_zeros};
-use crate::shared::{Entry, Rolled, Shared, State};
-use crate::times::note_last;
+use crate::segment_times::note_last;
+use crate::shared_journal::{Entry, Rolled, SegmentList, SharedJournal};
 use crate::{descriptor as d, index};
 
 /// What recovery found and did.
@@ -93,7 +93,7 @@ impl std::fmt::Display for Cut {
 /// What a writer stands on.
 #[derive(Debug)]
 pub(crate) struct Recovered {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedJournal>,
     pub(crate) active: Arc<Segment>,
     pub(crate) position: usize,
     pub(crate) last_sequence: u64,
@@ -155,8 +155,9 @@ fn create(
         kept_cuts: survey.cuts,
     };
     let active = Arc::new(segment);
-    let entry = Entry { first_sequence, opened_ns, length: header.segment_length, held: Held::Nothing };
-    let state = State {
+    let entry =
+        Entry { first_sequence, opened_ns, length: header.segment_length, segment_records: SegmentRecords::Nothing };
+    let list = SegmentList {
         entries: VecDeque::from([entry]),
         active: active.clone(),
         prepared: None,
@@ -164,11 +165,11 @@ fn create(
         unsettled: VecDeque::new(),
     };
     let last_sequence = first_sequence - 1;
-    let shared = Shared::new(
+    let shared = SharedJournal::new(
         options,
         incarnation,
         (last_sequence, last_sequence),
-        state,
+        list,
         bytes_on_device(&report.kept_cuts),
         (2, history),
         lock,
@@ -200,7 +201,7 @@ fn recover(
     let mut cuts = Vec::new();
     // From the newest on, so that no gap arises if this is interrupted.
     for found in dropped.iter().rev() {
-        cuts.push(set_aside(&options.directory, &found.path, found.first_sequence)?);
+        cuts.push(take_out(&options.directory, &found.path, found.first_sequence)?);
     }
     let (active, position, kept_tail) = restore_active(&options, newest, tail.as_ref())?;
     cuts.extend(kept_tail);
@@ -228,7 +229,7 @@ fn recover(
         rolled.clear();
         synced_sequence = last_sequence;
     }
-    let holds_records = kept.iter().any(|kept| kept.held != Held::Nothing);
+    let holds_records = kept.iter().any(|kept| kept.segment_records != SegmentRecords::Nothing);
     let is_all_synced = is_rewritten || !is_same_boot;
     let synced_position = match newest.found.synced {
         _ if is_all_synced && holds_records => position as u64,
@@ -269,10 +270,10 @@ fn recover(
         first_sequence: kept.found.first_sequence,
         opened_ns: kept.found.opened_ns,
         length: kept.found.header.segment_length,
-        held: kept.held,
+        segment_records: kept.segment_records,
     });
     let active = Arc::new(active);
-    let state = State {
+    let list = SegmentList {
         entries: entries.collect(),
         active: active.clone(),
         prepared: None,
@@ -280,7 +281,8 @@ fn recover(
         unsettled: VecDeque::new(),
     };
     let (cut_bytes, next) = (bytes_on_device(&report.kept_cuts), (next_number, history));
-    let shared = Shared::new(options, incarnation, (last_sequence, synced_sequence), state, cut_bytes, next, lock);
+    let shared =
+        SharedJournal::new(options, incarnation, (last_sequence, synced_sequence), list, cut_bytes, next, lock);
     if holds_records && !is_all_synced {
         // Relaxed: nobody else has a handle yet.
         shared.journaled_records.store(1, Ordering::Relaxed);
@@ -299,7 +301,7 @@ fn restore_older(
         let found = &segment.found;
         let is_scanned = segment.index.is_some();
         let has_unsynced = segment.last_sequence > synced_sequence
-            || segment.last_sequence == synced_sequence && segment.held != Held::Nothing;
+            || segment.last_sequence == synced_sequence && segment.segment_records != SegmentRecords::Nothing;
         if is_scanned || has_unsynced || !found.is_settled {
             let before_ns = last_ns(&options.directory, i.checked_sub(1).map(|before| &kept[before]))?;
             let restored = restore_sealed(options, segment, before_ns)?;
@@ -388,7 +390,7 @@ fn restore_active(
             position = (tail.nonzero_end as usize).next_multiple_of(gapless_wire::MESSAGE_ALIGNMENT);
         } else {
             let range = (position as u64, tail.nonzero_end);
-            kept_tail = Some(keep_tail(&options.directory, &file, found.first_sequence, range)?);
+            kept_tail = Some(copy_tail(&options.directory, &file, found.first_sequence, range)?);
             // Else these bytes could come back as frames, behind others that are written before them.
             write_zeros(&file, position as u64, tail.nonzero_end)
                 .and_then(|()| file.sync_data())
@@ -459,8 +461,8 @@ fn rebuild_index(segment: &Segment, kept: &Kept) {
 
 /// Makes the header say which records the segment holds.
 fn note_held(segment: &Segment, kept: &Kept) {
-    if kept.held != kept.found.held {
-        let (first, second) = kept.held.to_words();
+    if kept.segment_records != kept.found.segment_records {
+        let (first, second) = kept.segment_records.to_words();
         segment.write_mark(d::RECORDS_MARK_OFFSET, first, second);
     }
 }

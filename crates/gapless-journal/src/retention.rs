@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering;
 use crate::disk::sync_directory;
 use crate::error::JournalError;
 use crate::history::History;
-use crate::records::Held;
-use crate::shared::{Entry, Rolled, Shared, Works};
+use crate::records::SegmentRecords;
+use crate::shared_journal::{Entry, Rolled, SegmentMaintenance, SharedJournal};
 
-impl Shared {
+impl SharedJournal {
     /// Deletes the oldest segment if it may and must go; `true` if it went.
-    pub(crate) fn retain_step(&self, works: &mut Works) -> Result<bool, JournalError> {
+    pub(crate) fn retain_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let retention = self.options.retention;
         if retention.bytes_max.is_none() && retention.age_max_ns.is_none() {
             return Ok(false);
@@ -23,9 +23,9 @@ impl Shared {
         // Acquire: pairs with the release of `set_snapshot_sequence`.
         let snapshot_sequence = self.snapshot_sequence.load(Ordering::Acquire);
         let (oldest, next_first_sequence, checkpoint) = {
-            let state = self.state();
-            let (Some(oldest), Some(next)) = (state.entries.front(), state.entries.get(1)) else { return Ok(false) };
-            let total_bytes = state.entries.iter().map(|entry| entry.length).sum::<u64>() + self.cut_bytes;
+            let list = self.segment_list();
+            let (Some(oldest), Some(next)) = (list.entries.front(), list.entries.get(1)) else { return Ok(false) };
+            let total_bytes = list.entries.iter().map(|entry| entry.length).sum::<u64>() + self.cut_bytes;
             let is_too_much = retention.bytes_max.is_some_and(|limit| total_bytes > limit);
             // A segment took its last frame when the next was opened.
             let age_ns = (self.options.environment.epoch_ns)().saturating_sub(next.opened_ns);
@@ -35,13 +35,13 @@ impl Shared {
                 return Ok(false);
             }
             // What consensus keeps must be in a segment that stays, before a frame that no truncation takes.
-            let holds_records = state.entries.iter().any(|entry| entry.held != Held::Nothing);
-            let is_checkpoint = |entry: &&Entry| match entry.held {
-                Held::Checkpoint { behind_sequence, .. } => behind_sequence < snapshot_sequence,
-                Held::Nothing | Held::Records => false,
+            let holds_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Nothing);
+            let is_checkpoint = |entry: &&Entry| match entry.segment_records {
+                SegmentRecords::Checkpoint { behind_sequence, .. } => behind_sequence < snapshot_sequence,
+                SegmentRecords::Nothing | SegmentRecords::Records => false,
             };
-            let checkpoint = state.entries.iter().skip(1).rfind(is_checkpoint).map(|entry| entry.first_sequence);
-            if holds_records && (checkpoint.is_none() || !state.unsettled.is_empty()) {
+            let checkpoint = list.entries.iter().skip(1).rfind(is_checkpoint).map(|entry| entry.first_sequence);
+            if holds_records && (checkpoint.is_none() || !list.unsettled.is_empty()) {
                 return Ok(false);
             }
             (*oldest, next.first_sequence, checkpoint)
@@ -50,9 +50,9 @@ impl Shared {
             self.sync_checkpoint(checkpoint)?;
         }
         // First: what the history names must be there.
-        let history = works.history.history();
+        let history = maintenance.history.history();
         let first_sequence = history.first_sequence.max(next_first_sequence);
-        self.set_history(works, History { first_sequence, ..history })?;
+        self.set_history(maintenance, History { first_sequence, ..history })?;
         let path = self.segment_path(oldest.first_sequence);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -62,10 +62,10 @@ impl Shared {
         }
         sync_directory(&self.options.directory)?;
         {
-            let mut state = self.state();
-            state.entries.pop_front();
+            let mut list = self.segment_list();
+            list.entries.pop_front();
             // What is gone need not get to the device.
-            state.rolled.retain(|rolled| rolled.first_sequence >= next_first_sequence);
+            list.rolled.retain(|rolled| rolled.first_sequence >= next_first_sequence);
         }
         // Release: pairs with the acquire of `Journal::first_sequence`.
         self.first_sequence.store(next_first_sequence, Ordering::Release);
@@ -76,10 +76,10 @@ impl Shared {
     fn sync_checkpoint(&self, first_sequence: u64) -> Result<(), JournalError> {
         let _syncing = self.syncing();
         let (active, rolled) = {
-            let state = self.state();
-            let is_active = state.entries.back().is_some_and(|entry| entry.first_sequence == first_sequence);
+            let list = self.segment_list();
+            let is_active = list.entries.back().is_some_and(|entry| entry.first_sequence == first_sequence);
             let is_it = |rolled: &&Rolled| rolled.first_sequence == first_sequence;
-            (is_active.then(|| state.active.clone()), state.rolled.iter().find(is_it).cloned())
+            (is_active.then(|| list.active.clone()), list.rolled.iter().find(is_it).cloned())
         };
         match (active, rolled) {
             (Some(active), _) => self.sync_written(&active),

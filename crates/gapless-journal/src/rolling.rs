@@ -7,9 +7,9 @@ use gapless_agent::fault;
 use crate::descriptor::{JOURNALED_MARK_OFFSET, SEALED_BIT};
 use crate::error::JournalError;
 use crate::journal::{Journal, malformed};
-use crate::records::Held;
+use crate::records::SegmentRecords;
 use crate::scan::split_batch;
-use crate::shared::{Entry, Rolled};
+use crate::shared_journal::{Entry, Rolled};
 
 impl Journal {
     /// Appends a batch that reaches into the next segment.
@@ -50,7 +50,7 @@ impl Journal {
     /// Makes sure that there is a next segment.
     pub(crate) fn reserve_next(&mut self) -> Result<(), JournalError> {
         if self.next.is_none() {
-            let prepared = self.shared.state().prepared.take();
+            let prepared = self.shared.segment_list().prepared.take();
             self.next = Some(match prepared {
                 Some(segment) => segment,
                 None => self.shared.prepare_at_once()?,
@@ -69,7 +69,7 @@ impl Journal {
         }
         self.reserve_next()?;
         self.flush_buffer()?;
-        if self.held != self.held_published {
+        if self.segment_records != self.published_records {
             self.publish_held();
         }
         let next = self.next.take().expect("reserve_next has just put it there");
@@ -83,9 +83,9 @@ impl Journal {
         );
         let old = std::mem::replace(&mut self.active, next);
         {
-            let mut state = self.shared.state();
-            let old_first_sequence = state.entries.back().map_or(1, |entry| entry.first_sequence);
-            state.rolled.push_back(Rolled {
+            let mut list = self.shared.segment_list();
+            let old_first_sequence = list.entries.back().map_or(1, |entry| entry.first_sequence);
+            list.rolled.push_back(Rolled {
                 file: old.file.clone(),
                 segment: Some(old),
                 first_sequence: old_first_sequence,
@@ -93,10 +93,15 @@ impl Journal {
                 end: self.position as u64,
                 sealed_ns: opened_ns,
             });
-            state.unsettled.push_back((self.active.clone(), first_sequence));
+            list.unsettled.push_back((self.active.clone(), first_sequence));
             let length = self.active.header.segment_length;
-            state.entries.push_back(Entry { first_sequence, opened_ns, length, held: Held::Nothing });
-            state.active = self.active.clone();
+            list.entries.push_back(Entry {
+                first_sequence,
+                opened_ns,
+                length,
+                segment_records: SegmentRecords::Nothing,
+            });
+            list.active = self.active.clone();
         }
         self.stand_at(self.active.header.frames_offset as usize);
         self.journaled_position = 0;

@@ -57,7 +57,7 @@ fn check_place(record: &Frame<'_>, next_sequence: u64) -> Result<(), FrameFault>
         return Err(FrameFault::Sequence { expected: 0, found: record.sequence() });
     }
     let (expected, found) = (next_sequence.wrapping_sub(1), record.session_seq());
-    if expected == found { Ok(()) } else { Err(FrameFault::RecordPlace { expected, found }) }
+    if expected == found { Ok(()) } else { Err(FrameFault::RecordPosition { expected, found }) }
 }
 
 #[cold]
@@ -161,7 +161,7 @@ pub(crate) fn first_sequence_of(frames: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::frames;
+    use crate::test_frames::frames;
     use proptest::prelude::*;
 
     #[test]

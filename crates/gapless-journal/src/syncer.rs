@@ -17,16 +17,16 @@ use crate::disk::DiskWork;
 use crate::error::JournalError;
 use crate::options::Flush;
 use crate::segment::Segment;
-use crate::shared::Shared;
+use crate::shared_journal::SharedJournal;
 
 /// Syncs a journal. Several may exist; they take turns.
 #[derive(Clone, Debug)]
 pub struct Syncer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedJournal>,
 }
 
 impl Syncer {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedJournal>) -> Self {
         Self { shared }
     }
 
@@ -46,13 +46,13 @@ impl Syncer {
         loop {
             shared.check_poison()?;
             // A segment is found again after a power failure by its final name.
-            if !shared.state().unsettled.is_empty() {
-                shared.settle(&mut shared.works())?;
+            if !shared.segment_list().unsettled.is_empty() {
+                shared.settle(&mut shared.maintenance())?;
             }
             let _syncing = shared.syncing();
             let (target, records, active, rolled) = {
-                let state = shared.state();
-                if !state.unsettled.is_empty() {
+                let list = shared.segment_list();
+                if !list.unsettled.is_empty() {
                     continue;
                 }
                 // Acquire: pairs with the release of `move_mark`. Under the lock that a roll takes,
@@ -60,7 +60,7 @@ impl Syncer {
                 let target = shared.journaled_sequence.0.load(Ordering::Acquire);
                 // Acquire: pairs with the release of the writer's `count_records`.
                 let records = shared.journaled_records.load(Ordering::Acquire);
-                (target, records, state.active.clone(), state.rolled.clone())
+                (target, records, list.active.clone(), list.rolled.clone())
             };
             // Relaxed: only holders of `syncing` write it, and its mutex orders them.
             let has_records = records != shared.synced_records.load(Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl Syncer {
             fault::crash_point("after_sync");
             // Retention may have taken some of them off the list meanwhile, and a roll may have added others.
             let is_synced = |file: &Arc<File>| rolled.iter().any(|synced| Arc::ptr_eq(&synced.file, file));
-            shared.state().rolled.retain(|each| !is_synced(&each.file));
+            shared.segment_list().rolled.retain(|each| !is_synced(&each.file));
             shared.move_synced(&active, target, synced_position)?;
             // Relaxed: as above.
             shared.synced_records.store(records, Ordering::Relaxed);
@@ -93,7 +93,7 @@ impl Syncer {
     pub fn sync_marks(&self) -> Result<(), JournalError> {
         self.shared.check_poison()?;
         let _syncing = self.shared.syncing();
-        let active = self.shared.state().active.clone();
+        let active = self.shared.segment_list().active.clone();
         self.shared.sync_file(&active.file, || active.path())
     }
 
@@ -126,7 +126,7 @@ impl Syncer {
     }
 }
 
-impl Shared {
+impl SharedJournal {
     /// Puts a file's data on the device. The caller holds `syncing`.
     pub(crate) fn sync_file(&self, file: &File, path: impl Fn() -> PathBuf) -> Result<(), JournalError> {
         self.sync_by(|| file.sync_data(), path)
@@ -179,7 +179,7 @@ impl Shared {
 
     /// Notes for this process, and for the next on this boot, that a sync has failed.
     pub(crate) fn sync_failed(&self, segment: PathBuf, source: io::Error) -> JournalError {
-        let active = self.state().active.clone();
+        let active = self.segment_list().active.clone();
         active.write_mark(FAILED_MARK_OFFSET, 1, 0);
         let error = JournalError::SyncFailed { segment, source };
         self.poison(&error);
@@ -190,7 +190,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     //! A failed sync is fatal for ever, and the next process makes good what it can.
-    use crate::fixture::frames;
+    use crate::test_frames::frames;
     use crate::{Flush, Journal, JournalError, JournalOptions};
 
     fn options(directory: &std::path::Path, flush: Flush) -> JournalOptions {
@@ -245,9 +245,9 @@ mod tests {
         let syncer = journal.syncer();
         assert_eq!(syncer.sync().unwrap(), 0);
         append(&mut journal, 2000);
-        assert!(journal.shared.state().rolled.len() > 3);
+        assert!(journal.shared.segment_list().rolled.len() > 3);
         assert_eq!(syncer.sync().unwrap(), 2000);
-        assert!(journal.shared.state().rolled.is_empty());
+        assert!(journal.shared.segment_list().rolled.is_empty());
         syncer.fail_next_sync();
         assert_eq!(syncer.sync().unwrap(), 2000, "there is nothing to sync, so nothing fails");
         append(&mut journal, 1);

@@ -13,9 +13,9 @@ use crate::disk::{DiskWork, sync_directory};
 use crate::error::JournalError;
 use crate::history::History;
 use crate::journal::Journal;
-use crate::records::{Held, is_checkpoint};
+use crate::records::{SegmentRecords, is_checkpoint};
 use crate::segment::{Segment, end_of_nonzero, write_zeros};
-use crate::shared::Entry;
+use crate::shared_journal::Entry;
 use crate::{index, scan};
 
 impl Journal {
@@ -52,18 +52,18 @@ impl Journal {
 
     fn cut(&mut self, sequence: u64) -> Result<(), JournalError> {
         let shared = self.shared.clone();
-        let mut works = shared.works();
-        shared.settle(&mut works)?;
+        let mut maintenance = shared.maintenance();
+        shared.settle(&mut maintenance)?;
         let _syncing = shared.syncing();
-        let entries: Vec<Entry> = shared.state().entries.iter().copied().collect();
+        let entries: Vec<Entry> = shared.segment_list().entries.iter().copied().collect();
         let keep = entries.iter().rposition(|entry| entry.first_sequence <= sequence).unwrap_or(0);
         let kept = entries[keep];
         let segment = if keep + 1 == entries.len() { self.active.clone() } else { self.reopen(kept)? };
 
         // First: what the history names must be there.
-        let history = works.history.history();
+        let history = maintenance.history.history();
         let newest_sequence = history.newest_sequence.min(kept.first_sequence);
-        shared.set_history(&mut works, History { newest_sequence, ..history })?;
+        shared.set_history(&mut maintenance, History { newest_sequence, ..history })?;
 
         let (position, last_sequence) = position_behind(&segment, kept.first_sequence, sequence)?;
         assert_eq!(last_sequence, sequence, "the journal holds every frame up to its last");
@@ -79,9 +79,9 @@ impl Journal {
         let synced_position = segment.mark(SYNCED_MARK_OFFSET).map_or(0, |mark| mark.second.min(position as u64));
         segment.write_mark(SYNCED_MARK_OFFSET, synced, synced_position);
         shared.synced_sequence.0.store(synced, Ordering::Release);
-        let held = held_before(&segment, kept, position)?;
-        if held != kept.held {
-            let (first, second) = held.to_words();
+        let segment_records = records_before(&segment, kept, position)?;
+        if segment_records != kept.segment_records {
+            let (first, second) = segment_records.to_words();
             segment.write_mark(RECORDS_MARK_OFFSET, first, second);
         }
         self.sync_cut(&segment)?;
@@ -98,16 +98,16 @@ impl Journal {
         self.sync_cut(&segment)?;
 
         {
-            let mut state = shared.state();
-            state.entries.truncate(keep + 1);
-            if let Some(entry) = state.entries.back_mut() {
-                entry.held = held;
+            let mut list = shared.segment_list();
+            list.entries.truncate(keep + 1);
+            if let Some(entry) = list.entries.back_mut() {
+                entry.segment_records = segment_records;
             }
-            state.rolled.retain(|rolled| rolled.last_sequence < kept.first_sequence);
-            state.active = segment.clone();
+            list.rolled.retain(|rolled| rolled.last_sequence < kept.first_sequence);
+            list.active = segment.clone();
         }
-        works.sealed_sync = None;
-        drop(works);
+        maintenance.sealed_sync = None;
+        drop(maintenance);
         self.active = segment;
         self.stand_at(position);
         self.last_sequence = sequence;
@@ -202,12 +202,12 @@ fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Res
 }
 
 /// What a segment, which holds what `kept` says, holds before `position`.
-fn held_before(segment: &Segment, kept: Entry, position: usize) -> Result<Held, JournalError> {
-    match kept.held {
-        Held::Nothing => return Ok(Held::Nothing),
-        Held::Checkpoint { position: at, .. } if at < position as u64 => return Ok(kept.held),
+fn records_before(segment: &Segment, kept: Entry, position: usize) -> Result<SegmentRecords, JournalError> {
+    match kept.segment_records {
+        SegmentRecords::Nothing => return Ok(SegmentRecords::Nothing),
+        SegmentRecords::Checkpoint { position: at, .. } if at < position as u64 => return Ok(kept.segment_records),
         // Some records are cut, and perhaps all: only the frames before say.
-        Held::Records | Held::Checkpoint { .. } => {}
+        SegmentRecords::Records | SegmentRecords::Checkpoint { .. } => {}
     }
     let mapping = crate::mapping::Mapping::read_only(&segment.file, segment.header.segment_length as usize)
         .map_err(|error| JournalError::io("map", segment.path(), error))?;
@@ -216,12 +216,12 @@ fn held_before(segment: &Segment, kept: Entry, position: usize) -> Result<Held, 
     // SAFETY: as in `position_behind`.
     #[allow(unsafe_code)]
     let frames = unsafe { mapping.bytes(frames_offset..position) };
-    let mut held = Held::Nothing;
+    let mut segment_records = SegmentRecords::Nothing;
     let limit = header.frame_length_max as usize;
     scan::scan(frames, 0, kept.first_sequence, limit, |frame, sequence, start, _| {
         if scan::is_record(frame) {
-            held = held.with(is_checkpoint(frame), (frames_offset + start) as u64, sequence);
+            segment_records = segment_records.with(is_checkpoint(frame), (frames_offset + start) as u64, sequence);
         }
     });
-    Ok(held)
+    Ok(segment_records)
 }

@@ -2,12 +2,12 @@
 
 use crate::StreamError;
 use gapless_agent::thread::spawn_helper;
-use gapless_journal::Preparer;
+use gapless_journal::SegmentPreparer;
 use std::thread::JoinHandle;
 
 /// The thread that works ahead of the journal's writer, or what does its work by hand; ended by being dropped.
 pub struct PreparerThread {
-    preparer: Preparer,
+    preparer: SegmentPreparer,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -16,7 +16,7 @@ impl PreparerThread {
     ///
     /// # Errors
     /// [`StreamError::System`] if no thread can be started.
-    pub fn start(preparer: Preparer) -> Result<Self, StreamError> {
+    pub fn start(preparer: SegmentPreparer) -> Result<Self, StreamError> {
         let for_thread = preparer.clone();
         let run = move || {
             if let Err(error) = for_thread.run() {
@@ -33,7 +33,7 @@ impl PreparerThread {
 
     /// The same without a thread: what is to be done is done by [`PreparerThread::turn`].
     #[must_use]
-    pub const fn by_hand(preparer: Preparer) -> Self {
+    pub const fn by_hand(preparer: SegmentPreparer) -> Self {
         Self { preparer, thread: None }
     }
 

@@ -1,13 +1,13 @@
 //! [`RetentionWatermark`]: what may go from a journal that several need: only what the states of all of them cover.
 
-use gapless_journal::Preparer;
+use gapless_journal::SegmentPreparer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One of those whose states, written aside, cover a journal's beginning.
 #[derive(Clone, Debug)]
 pub struct RetentionWatermark {
-    preparer: Preparer,
+    preparer: SegmentPreparer,
     /// Up to where each of them covers it.
     sequences: Arc<[AtomicU64]>,
     own: usize,
@@ -16,7 +16,7 @@ pub struct RetentionWatermark {
 impl RetentionWatermark {
     /// One for each of `sequences`: up to where its state covers the journal of `preparer` now, 0 for none.
     #[must_use]
-    pub fn shared<const N: usize>(preparer: &Preparer, sequences: [u64; N]) -> [Self; N] {
+    pub fn shared<const N: usize>(preparer: &SegmentPreparer, sequences: [u64; N]) -> [Self; N] {
         let all: Arc<[AtomicU64]> = sequences.map(AtomicU64::new).into();
         let of = |own| Self { preparer: preparer.clone(), sequences: Arc::clone(&all), own };
         let shared = std::array::from_fn(of);

@@ -4,14 +4,16 @@ use gapless_wire::{Frame, aligned_length};
 
 use super::Replay;
 use crate::error::{FrameFault, JournalError, MarkName};
-use crate::records::{Held, Passed, Record, Records, is_checkpoint};
+use crate::records::{Passed, Record, Records, SegmentRecords, is_checkpoint};
 use crate::scan::{check_next, is_record};
 
 impl Replay {
     /// Stands on the newest checkpoint that the header of the current segment names; `false` if there is none that can be
     /// read, and then nothing has changed.
     pub(crate) fn stand_at_checkpoint(&mut self) -> Result<bool, JournalError> {
-        let Held::Checkpoint { position, behind_sequence } = self.current.found.held else { return Ok(false) };
+        let SegmentRecords::Checkpoint { position, behind_sequence } = self.current.found.segment_records else {
+            return Ok(false);
+        };
         if self.is_same_boot {
             self.move_limit()?;
         }

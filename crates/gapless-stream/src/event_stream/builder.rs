@@ -22,7 +22,7 @@ use crate::{AgentRole, StreamError};
 use gapless_agent::plan::cores_available;
 use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, ThreadAssignment, ThreadGroup};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{DirectoryLock, Preparer, RecoveryReport, Syncer};
+use gapless_journal::{DirectoryLock, RecoveryReport, SegmentPreparer, Syncer};
 use gapless_log::{GatingCursor, MemoryKind, Releaser, Scope, StreamIdentity, Window, WindowOptions, WindowWriter};
 use gapless_transport::Tier;
 use gapless_transport::mailbox::Mailbox;
@@ -140,7 +140,7 @@ pub struct Journaling {
     /// At tier `memory` that agent releases.
     pub releaser: Option<Releaser>,
     /// The journal's ends for helper threads.
-    pub syncer_and_preparer: Option<(Syncer, Preparer)>,
+    pub syncer_and_preparer: Option<(Syncer, SegmentPreparer)>,
     /// What opening it found.
     pub report: Option<RecoveryReport>,
 }

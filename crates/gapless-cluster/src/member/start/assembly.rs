@@ -19,7 +19,7 @@ use crate::member::surroundings::Surroundings;
 use crate::member::{MESSAGE_BYTES_MAX, Member};
 use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{Journal, JournalReader, Preparer, Retention, Syncer};
+use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer};
 use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
@@ -204,7 +204,12 @@ impl Assembly<'_> {
     }
 
     /// What may go from the journal: what the state covers, and the service's snapshot, if there is a service.
-    fn watermarks(&self, preparer: &Preparer, state_sequence: u64, snapshot_sequence: Option<u64>) -> Watermarks {
+    fn watermarks(
+        &self,
+        preparer: &SegmentPreparer,
+        state_sequence: u64,
+        snapshot_sequence: Option<u64>,
+    ) -> Watermarks {
         let of_service = match snapshot_sequence {
             Some(sequence) => sequence,
             // Nothing goes before it has heard what the full members have.

@@ -1,4 +1,4 @@
-//! The preparer: works ahead of the writer and cleans up behind it, for a helper thread.
+//! [`SegmentPreparer`]: prepares segments ahead of the writer and cleans up behind it, on a helper thread.
 //!
 //! It allocates the next segment, makes pages present before the writer touches them, gives segments
 //! their names, puts sealed ones on the device and deletes what retention lets go. A journal works
@@ -9,22 +9,22 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::error::JournalError;
-use crate::shared::Shared;
+use crate::shared_journal::SharedJournal;
 
-/// How long the loop of [`Preparer::run`] waits before it tries again on a full disk.
+/// How long the loop of [`SegmentPreparer::run`] waits before it tries again on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Retention by age and the sync of sealed segments need a look at the clock now and then, also when
 /// nothing is written.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Works ahead of a journal's writer and cleans up behind it.
+/// SegmentMaintenance ahead of a journal's writer and cleans up behind it.
 #[derive(Clone, Debug)]
-pub struct Preparer {
-    shared: Arc<Shared>,
+pub struct SegmentPreparer {
+    shared: Arc<SharedJournal>,
 }
 
-impl Preparer {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+impl SegmentPreparer {
+    pub(crate) fn new(shared: Arc<SharedJournal>) -> Self {
         Self { shared }
     }
 
@@ -36,18 +36,18 @@ impl Preparer {
     pub fn run_once(&mut self) -> Result<bool, JournalError> {
         let shared = &self.shared;
         shared.check_poison()?;
-        let mut works = shared.works();
-        if shared.populate_step(&mut works)? || shared.settle(&mut works)? {
+        let mut maintenance = shared.maintenance();
+        if shared.populate_step(&mut maintenance)? || shared.settle(&mut maintenance)? {
             return Ok(true);
         }
-        if shared.retire_step(&mut works) || shared.unmap_step(&mut works) {
+        if shared.retire_step(&mut maintenance) || shared.unmap_step(&mut maintenance) {
             return Ok(true);
         }
-        if works.preparation.is_some() || shared.wants_preparation() {
-            shared.prepare_step(&mut works)?;
+        if maintenance.preparation.is_some() || shared.wants_preparation() {
+            shared.prepare_step(&mut maintenance)?;
             return Ok(true);
         }
-        Ok(shared.sync_sealed_step(&mut works)? || shared.retain_step(&mut works)?)
+        Ok(shared.sync_sealed_step(&mut maintenance)? || shared.retain_step(&mut maintenance)?)
     }
 
     /// As [`crate::Journal::set_snapshot_sequence`], from the thread that writes the snapshots.
@@ -60,18 +60,18 @@ impl Preparer {
     /// Sleeps until the writer has passed a threshold, a snapshot was taken, or `timeout` is over.
     /// `false` when the journal has ended. A loop of one's own gives a timeout of some seconds, because
     /// retention by age and the sync of sealed segments fall due by time alone; see
-    /// [`Preparer::run`].
+    /// [`SegmentPreparer::run`].
     #[must_use]
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         self.shared.wake.wait(timeout)
     }
 
-    /// Tells whoever waits in [`Preparer::wait`] to end. Dropping the journal does it too.
+    /// Tells whoever waits in [`SegmentPreparer::wait`] to end. Dropping the journal does it too.
     pub fn end(&self) {
         self.shared.wake.end();
     }
 
-    /// Works until the journal ends: the body of a helper thread. On a full disk it says so in the
+    /// SegmentMaintenance until the journal ends: the body of a helper thread. On a full disk it says so in the
     /// log and goes on trying, because space may come back before the writer needs it.
     ///
     /// # Errors

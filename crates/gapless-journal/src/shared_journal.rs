@@ -1,8 +1,8 @@
 //! What the writer and its helper threads have in common.
 //!
 //! The writer touches the mutexes here only when it rolls to another segment, and then for the swap
-//! of a few pointers; whoever does I/O holds `works` or `syncing`, never `state`. Order of the locks:
-//! `works`, then `syncing`, then `state`.
+//! of a few pointers; whoever does I/O holds `maintenance` or `syncing`, never `segment_list`. Order of the locks:
+//! `maintenance`, then `syncing`, then `segment_list`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::error::JournalError;
 use crate::history::HistoryFile;
 use crate::mapping::Mapping;
 use crate::options::JournalOptions;
-use crate::records::Held;
+use crate::records::SegmentRecords;
 use crate::segment::{Preparation, Segment};
 use crate::wake::Wake;
 
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     pub(crate) opened_ns: u64,
     pub(crate) length: u64,
     /// As far as it is journaled.
-    pub(crate) held: Held,
+    pub(crate) segment_records: SegmentRecords,
 }
 
 /// A segment that takes no more frames and may not be on the device yet.
@@ -49,9 +49,9 @@ pub(crate) struct Rolled {
     pub(crate) sealed_ns: u64,
 }
 
-/// The segments. Held for moments only.
+/// The segments. SegmentRecords for moments only.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SegmentList {
     /// Oldest first; the last is the active one.
     pub(crate) entries: VecDeque<Entry>,
     pub(crate) active: Arc<Segment>,
@@ -62,7 +62,7 @@ pub(crate) struct State {
     pub(crate) unsettled: VecDeque<(Arc<Segment>, u64)>,
 }
 
-impl State {
+impl SegmentList {
     /// Makes room for one more segment, so that the writer need not when it rolls.
     pub(crate) fn reserve(&mut self) {
         self.entries.reserve(2);
@@ -71,9 +71,9 @@ impl State {
     }
 }
 
-/// What is being made. Held during I/O.
+/// What is being made. SegmentRecords during I/O.
 #[derive(Debug)]
-pub(crate) struct Works {
+pub(crate) struct SegmentMaintenance {
     pub(crate) preparation: Option<Preparation>,
     pub(crate) next_number: u64,
     pub(crate) history: HistoryFile,
@@ -85,7 +85,7 @@ pub(crate) struct Works {
 
 /// Everything that the writer and its helper threads share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedJournal {
     pub(crate) options: JournalOptions,
     pub(crate) incarnation: u64,
     /// Moved by the writer at each commit.
@@ -102,27 +102,27 @@ pub(crate) struct Shared {
     pub(crate) is_poisoned: OwnLine<AtomicBool>,
     poison: Mutex<Option<String>>,
     pub(crate) wake: Wake,
-    state: Mutex<State>,
-    works: Mutex<Works>,
+    segment_list: Mutex<SegmentList>,
+    maintenance: Mutex<SegmentMaintenance>,
     syncing: Mutex<()>,
     #[cfg(any(test, feature = "fault-injection"))]
     pub(crate) fails_next_sync: AtomicBool,
-    /// Held until the last of the handles is gone, because each of them writes.
+    /// SegmentRecords until the last of the handles is gone, because each of them writes.
     _lock: DirectoryLock,
 }
 
-impl Shared {
+impl SharedJournal {
     pub(crate) fn new(
         options: JournalOptions,
         incarnation: u64,
         sequences: (u64, u64),
-        state: State,
+        list: SegmentList,
         cut_bytes: u64,
         (next_number, history): (u64, HistoryFile),
         lock: DirectoryLock,
     ) -> Self {
         let (journaled, synced) = sequences;
-        let first_sequence = state.entries.front().map_or(1, |entry| entry.first_sequence);
+        let first_sequence = list.entries.front().map_or(1, |entry| entry.first_sequence);
         Self {
             options,
             incarnation,
@@ -136,8 +136,14 @@ impl Shared {
             is_poisoned: OwnLine(AtomicBool::new(false)),
             poison: Mutex::new(None),
             wake: Wake::default(),
-            state: Mutex::new(state),
-            works: Mutex::new(Works { preparation: None, next_number, history, sealed_sync: None, populates: true }),
+            segment_list: Mutex::new(list),
+            maintenance: Mutex::new(SegmentMaintenance {
+                preparation: None,
+                next_number,
+                history,
+                sealed_sync: None,
+                populates: true,
+            }),
             syncing: Mutex::new(()),
             #[cfg(any(test, feature = "fault-injection"))]
             fails_next_sync: AtomicBool::new(false),
@@ -145,12 +151,12 @@ impl Shared {
         }
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        unpoisoned(self.state.lock())
+    pub(crate) fn segment_list(&self) -> MutexGuard<'_, SegmentList> {
+        unpoisoned(self.segment_list.lock())
     }
 
-    pub(crate) fn works(&self) -> MutexGuard<'_, Works> {
-        unpoisoned(self.works.lock())
+    pub(crate) fn maintenance(&self) -> MutexGuard<'_, SegmentMaintenance> {
+        unpoisoned(self.maintenance.lock())
     }
 
     pub(crate) fn syncing(&self) -> MutexGuard<'_, ()> {

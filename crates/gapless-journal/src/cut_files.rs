@@ -18,7 +18,7 @@ fn free_name(directory: &Path, first_sequence: u64) -> PathBuf {
 }
 
 /// Takes the segment at `path` out of the journal.
-pub(crate) fn set_aside(directory: &Path, path: &Path, first_sequence: u64) -> Result<PathBuf, JournalError> {
+pub(crate) fn take_out(directory: &Path, path: &Path, first_sequence: u64) -> Result<PathBuf, JournalError> {
     let cut = free_name(directory, first_sequence);
     std::fs::rename(path, &cut).map_err(|error| JournalError::io("rename", path, error))?;
     sync_directory(directory)?;
@@ -26,7 +26,7 @@ pub(crate) fn set_aside(directory: &Path, path: &Path, first_sequence: u64) -> R
 }
 
 /// Copies what stands at `from..to` of a segment that stays.
-pub(crate) fn keep_tail(
+pub(crate) fn copy_tail(
     directory: &Path,
     segment: &File,
     first_sequence: u64,

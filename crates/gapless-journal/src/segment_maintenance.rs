@@ -1,6 +1,6 @@
-//! The steps of the work beside the writer: preparing, naming, populating, syncing what is sealed.
+//! The maintenance of segments beside the writer, step by step: preparing, naming, populating, syncing what is sealed.
 //!
-//! Done by the helper thread through [`crate::Preparer`], and by the writer itself where it needs a
+//! Done by the helper thread through [`crate::SegmentPreparer`], and by the writer itself where it needs a
 //! segment that nobody has prepared. Every step is short, so that the next can be a more urgent one.
 
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::history::History;
 use crate::mapping::Mapping;
 use crate::options::Flush;
 use crate::segment::{Preparation, Segment};
-use crate::shared::{Rolled, Shared, Works};
-use crate::times::note_last;
+use crate::segment_times::note_last;
+use crate::shared_journal::{Rolled, SegmentMaintenance, SharedJournal};
 
 /// Pages are populated in pieces of this length.
 const POPULATE_STEP_LENGTH: usize = 2 << 20;
@@ -29,20 +29,20 @@ const ROLLED_MAX: usize = 8;
 /// How long a sealed segment waits for the device: as long as the kernel leaves pages dirty by default.
 const SEALED_SYNC_DELAY_NS: u64 = 30_000_000_000;
 
-impl Shared {
+impl SharedJournal {
     /// A segment for a writer that cannot wait for its helper.
     pub(crate) fn prepare_at_once(&self) -> Result<Arc<Segment>, JournalError> {
-        let mut works = self.works();
+        let mut maintenance = self.maintenance();
         loop {
-            if let Some(prepared) = self.state().prepared.take() {
+            if let Some(prepared) = self.segment_list().prepared.take() {
                 return Ok(prepared);
             }
-            if self.prepare_step(&mut works)? {
+            if self.prepare_step(&mut maintenance)? {
                 // Nobody else may be there to do this.
-                self.settle(&mut works)?;
-                while self.unmap_step(&mut works) {}
-                while self.state().rolled.len() > ROLLED_MAX {
-                    self.sync_sealed_step(&mut works)?;
+                self.settle(&mut maintenance)?;
+                while self.unmap_step(&mut maintenance) {}
+                while self.segment_list().rolled.len() > ROLLED_MAX {
+                    self.sync_sealed_step(&mut maintenance)?;
                 }
             }
         }
@@ -51,50 +51,50 @@ impl Shared {
     /// Whether it is time to prepare the next segment: at half of the active one. Not earlier, also where
     /// its zeros take long to write: a helper that writes them steals from the writer's core.
     pub(crate) fn wants_preparation(&self) -> bool {
-        let state = self.state();
-        let half = state.active.header.segment_length / 2;
-        state.prepared.is_none() && writer_position(&state.active) >= half
+        let list = self.segment_list();
+        let half = list.active.header.segment_length / 2;
+        list.prepared.is_none() && writer_position(&list.active) >= half
     }
 
     /// Whether time alone makes something to do.
     pub(crate) fn waits_for_clock(&self) -> bool {
-        self.options.retention.age_max_ns.is_some() || !self.state().rolled.is_empty()
+        self.options.retention.age_max_ns.is_some() || !self.segment_list().rolled.is_empty()
     }
 
     /// Takes the preparation of the next segment one step on; `true` when it is ready.
-    pub(crate) fn prepare_step(&self, works: &mut Works) -> Result<bool, JournalError> {
+    pub(crate) fn prepare_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let options = &self.options;
-        let mut preparation = match works.preparation.take() {
+        let mut preparation = match maintenance.preparation.take() {
             Some(preparation) => preparation,
             None => {
-                let header = self.next_header(works.next_number);
+                let header = self.next_header(maintenance.next_number);
                 Preparation::begin(options, header)?
             }
         };
         if !preparation.step()? {
-            works.preparation = Some(preparation);
+            maintenance.preparation = Some(preparation);
             return Ok(false);
         }
         let segment = preparation.finish(options.flush, options.environment.boot_id)?;
-        works.next_number += 1;
-        self.make_present(works, &segment)?;
-        let mut state = self.state();
-        state.reserve();
-        state.prepared = Some(Arc::new(segment));
+        maintenance.next_number += 1;
+        self.make_present(maintenance, &segment)?;
+        let mut list = self.segment_list();
+        list.reserve();
+        list.prepared = Some(Arc::new(segment));
         Ok(true)
     }
 
     /// Makes the pages present that the writer touches first in a segment that is not in use yet.
     #[allow(unsafe_code)]
-    fn make_present(&self, works: &mut Works, segment: &Segment) -> Result<(), JournalError> {
+    fn make_present(&self, maintenance: &mut SegmentMaintenance, segment: &Segment) -> Result<(), JournalError> {
         let frames_offset = segment.header.frames_offset as usize;
         match segment.mapping.populate(0..frames_offset) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
             Err(error) => return Err(JournalError::io("populate", segment.path(), error)),
         }
-        if works.populates {
-            works.populates = false;
+        if maintenance.populates {
+            maintenance.populates = false;
             tracing::info!("the kernel cannot populate pages on request; whole segments are touched ahead of use");
         }
         if self.options.populate_ahead_bytes > 0 {
@@ -111,16 +111,15 @@ impl Shared {
     /// there, or a power failure would leave a name without a segment.
     ///
     /// From then on the history names it, and each of the two neighbours the time stamp of the frame between them.
-    pub(crate) fn settle(&self, works: &mut Works) -> Result<bool, JournalError> {
+    pub(crate) fn settle(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let mut did_work = false;
         loop {
-            let oldest = self.state().unsettled.front().cloned();
+            let oldest = self.segment_list().unsettled.front().cloned();
             let Some((segment, first_sequence)) = oldest else { return Ok(did_work) };
             let (from, to) = (segment.path(), self.segment_path(first_sequence));
             let before = {
-                let state = self.state();
-                state
-                    .entries
+                let list = self.segment_list();
+                list.entries
                     .iter()
                     .rfind(|entry| entry.first_sequence < first_sequence)
                     .map(|entry| entry.first_sequence)
@@ -137,27 +136,31 @@ impl Shared {
             segment.set_path(to);
             sync_directory(&self.options.directory)?;
             fault::crash_point("after_segment_name");
-            let history = works.history.history();
-            self.set_history(works, History { newest_sequence: first_sequence, ..history })?;
-            self.state().unsettled.pop_front();
+            let history = maintenance.history.history();
+            self.set_history(maintenance, History { newest_sequence: first_sequence, ..history })?;
+            self.segment_list().unsettled.pop_front();
             did_work = true;
         }
     }
 
     /// Puts on the device which segments the journal has. Where that fails nothing is synced any more.
-    pub(crate) fn set_history(&self, works: &mut Works, history: History) -> Result<(), JournalError> {
-        works.history.set(history, &self.options.environment).inspect_err(|error| self.poison(error))
+    pub(crate) fn set_history(
+        &self,
+        maintenance: &mut SegmentMaintenance,
+        history: History,
+    ) -> Result<(), JournalError> {
+        maintenance.history.set(history, &self.options.environment).inspect_err(|error| self.poison(error))
     }
 
     /// Makes the next pages ahead of the writer present; `true` if there were any to make.
-    pub(crate) fn populate_step(&self, works: &mut Works) -> Result<bool, JournalError> {
+    pub(crate) fn populate_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let window = self.options.populate_ahead_bytes as usize;
-        if self.options.flush != Flush::Mapped || window == 0 || !works.populates {
+        if self.options.flush != Flush::Mapped || window == 0 || !maintenance.populates {
             return Ok(false);
         }
         let (active, prepared) = {
-            let state = self.state();
-            (state.active.clone(), state.prepared.clone())
+            let list = self.segment_list();
+            (list.active.clone(), list.prepared.clone())
         };
         let length = active.mapping.length();
         let position = writer_position(&active) as usize;
@@ -178,13 +181,13 @@ impl Shared {
     /// Takes the next pages that the writer has filled out of its mapping; `true` if there were any.
     ///
     /// While they are mapped, each costs an interruption of the writer's processor when it goes to the device.
-    pub(crate) fn retire_step(&self, _works: &mut Works) -> bool {
+    pub(crate) fn retire_step(&self, _maintenance: &mut SegmentMaintenance) -> bool {
         if self.options.flush != Flush::Mapped {
             return false;
         }
-        let active = self.state().active.clone();
+        let active = self.segment_list().active.clone();
         let until = writer_position(&active) as usize / RETIRE_STEP_LENGTH * RETIRE_STEP_LENGTH;
-        // Relaxed: only the holder of `works` uses it, and its mutex orders that.
+        // Relaxed: only the holder of `maintenance` uses it, and its mutex orders that.
         let from = active.retired_until.load(Ordering::Relaxed);
         if from >= until {
             return false;
@@ -195,8 +198,8 @@ impl Shared {
     }
 
     /// Takes down the mapping of a segment that the writer has left; `true` if there was one.
-    pub(crate) fn unmap_step(&self, _works: &mut Works) -> bool {
-        let segment = self.state().rolled.iter_mut().find_map(|rolled| rolled.segment.take());
+    pub(crate) fn unmap_step(&self, _maintenance: &mut SegmentMaintenance) -> bool {
+        let segment = self.segment_list().rolled.iter_mut().find_map(|rolled| rolled.segment.take());
         // Dropped here, outside of the lock that the writer takes.
         segment.is_some()
     }
@@ -206,17 +209,17 @@ impl Shared {
     /// No tier asks for it: it makes the synced mark follow, so that after a power failure damage in
     /// what is long on the device is an error and not an end. It waits until the kernel has written
     /// most of it by itself.
-    pub(crate) fn sync_sealed_step(&self, works: &mut Works) -> Result<bool, JournalError> {
+    pub(crate) fn sync_sealed_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let now_ns = (self.options.environment.epoch_ns)();
         let due = {
-            let state = self.state();
+            let list = self.segment_list();
             let is_due = |rolled: &Rolled| now_ns.saturating_sub(rolled.sealed_ns) >= SEALED_SYNC_DELAY_NS;
-            let are_many = state.rolled.len() > ROLLED_MAX;
-            state.rolled.front().filter(|rolled| are_many || is_due(rolled)).cloned()
+            let are_many = list.rolled.len() > ROLLED_MAX;
+            list.rolled.front().filter(|rolled| are_many || is_due(rolled)).cloned()
         };
         let Some(rolled) = due else { return Ok(false) };
         let path = || self.segment_path(rolled.first_sequence);
-        let (mapping, from) = match works.sealed_sync.take() {
+        let (mapping, from) = match maintenance.sealed_sync.take() {
             Some((first_sequence, mapping, from)) if first_sequence == rolled.first_sequence => (mapping, from),
             _ => {
                 let mapping = Mapping::read_only(&rolled.file, rolled.end as usize);
@@ -226,18 +229,18 @@ impl Shared {
         if from < mapping.length() {
             let until = from + SYNC_STEP_LENGTH;
             mapping.sync(from..until).map_err(|error| self.sync_failed(path(), error))?;
-            works.sealed_sync = Some((rolled.first_sequence, mapping, until));
+            maintenance.sealed_sync = Some((rolled.first_sequence, mapping, until));
             return Ok(true);
         }
         let _syncing = self.syncing();
         self.sync_file(&rolled.file, path)?;
         let active = {
-            let mut state = self.state();
+            let mut list = self.segment_list();
             // Another thread may have synced it, and taken it out, in the meantime.
-            if state.rolled.front().is_some_and(|front| front.first_sequence == rolled.first_sequence) {
-                state.rolled.pop_front();
+            if list.rolled.front().is_some_and(|front| front.first_sequence == rolled.first_sequence) {
+                list.rolled.pop_front();
             }
-            state.active.clone()
+            list.active.clone()
         };
         self.move_synced(&active, rolled.last_sequence, 0)?;
         Ok(true)
@@ -246,7 +249,7 @@ impl Shared {
 
 /// Populates one piece of `segment`, from what is populated or `position`, whichever is further.
 fn populate_towards(segment: &Segment, position: usize, target: usize) -> Result<bool, JournalError> {
-    // Relaxed: only the holder of `works` uses it, and its mutex orders that.
+    // Relaxed: only the holder of `maintenance` uses it, and its mutex orders that.
     let from = segment.populated_until.load(Ordering::Relaxed).max(position / PAGE_LENGTH * PAGE_LENGTH);
     if from >= target {
         return Ok(false);
