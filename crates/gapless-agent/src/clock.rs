@@ -49,14 +49,14 @@ pub enum ClockKind {
 /// ```
 #[derive(Debug)]
 pub struct Clock {
-    shared: Arc<Shared>,
+    shared: Arc<SharedClock>,
     /// The greatest readings given: a clone that has just seen a piece expire may be told of one
     /// that began a moment earlier and runs slower.
     last: Cell<Now>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedClock {
     source: Source,
     piece: Latch<PIECE_WORDS>,
     renewal: Mutex<Renewal>,
@@ -95,7 +95,7 @@ impl Clock {
 
     fn over(source: Source) -> Self {
         let (piece, renewal) = timeline::begin(&source);
-        let shared = Shared { source, piece: Latch::new(piece.to_words()), renewal: Mutex::new(renewal) };
+        let shared = SharedClock { source, piece: Latch::new(piece.to_words()), renewal: Mutex::new(renewal) };
         Self { shared: Arc::new(shared), last: Cell::new(Now::default()) }
     }
 

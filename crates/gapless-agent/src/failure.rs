@@ -61,11 +61,11 @@ pub struct FailureSlot {
 #[derive(Debug, Default)]
 struct Inner {
     failed: AtomicBool,
-    state: Mutex<State>,
+    reported: Mutex<ReportedFailures>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReportedFailures {
     first: Option<AgentFailure>,
     watchers: Vec<Waker>,
 }
@@ -80,11 +80,11 @@ impl FailureSlot {
     /// Reports a failure and wakes the watchers. Only the first is kept.
     pub fn report(&self, failure: AgentFailure) {
         let watchers = {
-            let mut state = self.state();
-            state.first.get_or_insert(failure);
+            let mut reported = self.reported();
+            reported.first.get_or_insert(failure);
             // Release pairs with the load in `has_failed`.
             self.inner.failed.store(true, Ordering::Release);
-            state.watchers.clone()
+            reported.watchers.clone()
         };
         for watcher in watchers {
             watcher.interrupt();
@@ -102,19 +102,19 @@ impl FailureSlot {
     /// The first failure.
     #[must_use]
     pub fn failure(&self) -> Option<AgentFailure> {
-        if self.has_failed() { self.state().first.clone() } else { None }
+        if self.has_failed() { self.reported().first.clone() } else { None }
     }
 
     /// `waker` is interrupted when a failure is reported, at once if there is one already.
     pub fn watch(&self, waker: &Waker) {
-        self.state().watchers.push(waker.clone());
+        self.reported().watchers.push(waker.clone());
         if self.has_failed() {
             waker.interrupt();
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing under this lock can panic half-way, so a poisoned state is a good one.
-        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reported(&self) -> MutexGuard<'_, ReportedFailures> {
+        // Nothing under this lock can panic half-way, so what a poisoned lock guards is whole.
+        self.inner.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

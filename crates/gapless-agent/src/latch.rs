@@ -2,7 +2,7 @@
 //!
 //! The clock keeps its current piece of the time line here. Two slots and a count: the writer
 //! fills the slot that nobody is sent to and then moves the count, so that a reader is never held
-//! up by a writer that lost its core in the middle (which a plain sequence lock does). A reader
+//! up by a writer that lost its core in the middle (which a plain sequence lock does); Linux has it as `seqcount_latch`. A reader
 //! only tries again if a whole write came in between. `tests/loom/loom_latch.rs` runs the interleavings.
 
 use std::sync::atomic::{AtomicU64, Ordering};

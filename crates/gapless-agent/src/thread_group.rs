@@ -38,24 +38,30 @@ impl ThreadGroup {
             return Err(Error::PlanMismatch(found));
         }
         let mut agents = agents;
-        let mut crews: Vec<Vec<Box<dyn Agent>>> = Vec::with_capacity(plan.threads.len());
+        let mut agents_of_threads: Vec<Vec<Box<dyn Agent>>> = Vec::with_capacity(plan.threads.len());
         for thread in &plan.threads {
-            let mut crew = Vec::with_capacity(thread.agents.len());
+            let mut agents_of_thread = Vec::with_capacity(thread.agents.len());
             for role in &thread.agents {
                 let found = agents.iter().position(|(given, _)| given == role);
                 let index =
                     found.ok_or_else(|| Error::PlanMismatch(format!("agent {role} is planned and was not given")))?;
-                crew.push(agents.remove(index).1);
+                agents_of_thread.push(agents.remove(index).1);
             }
-            crews.push(crew);
+            agents_of_threads.push(agents_of_thread);
         }
         if let Some((role, _)) = agents.first() {
             return Err(Error::PlanMismatch(format!("agent {role} was given and is not planned")));
         }
-        let mut group = Self { threads: Vec::with_capacity(crews.len()), failures: FailureSlot::new() };
-        for ((thread, crew), waker) in plan.threads.iter().zip(crews).zip(wakers) {
+        let mut group = Self { threads: Vec::with_capacity(agents_of_threads.len()), failures: FailureSlot::new() };
+        for ((thread, agents_of_thread), waker) in plan.threads.iter().zip(agents_of_threads).zip(wakers) {
             let spec = thread.spec.clone();
-            group.threads.push(AgentThread::spawn_sharing(spec, crew, clock.clone(), waker, &group.failures)?);
+            group.threads.push(AgentThread::spawn_sharing(
+                spec,
+                agents_of_thread,
+                clock.clone(),
+                waker,
+                &group.failures,
+            )?);
         }
         Ok(group)
     }
