@@ -35,7 +35,6 @@
 //! [`outputs`] → [`sessions`] → the publisher's ring.
 
 #![forbid(unsafe_code)]
-#![allow(missing_docs, reason = "the face documents every name that applications import")]
 
 pub mod context;
 pub mod dead_letters;

@@ -1,7 +1,5 @@
 //! One object of each message with the values of `gapless-schema/golden/GoldenWriter.java`, and the golden bytes.
 
-#![allow(missing_docs, reason = "each function is named after the sample that it makes")]
-
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
