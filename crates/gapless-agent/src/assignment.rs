@@ -6,7 +6,6 @@ use std::io;
 
 /// A plan with a waker for each of its threads.
 pub struct ThreadAssignment<R> {
-    /// The plan.
     pub plan: ThreadPlan<R>,
     /// The waker of each of its threads, in the same order.
     pub wakers: Vec<Waker>,

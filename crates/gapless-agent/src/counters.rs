@@ -140,7 +140,7 @@ fn check_capacity(capacity: usize) -> Result<(), Error> {
     }
 }
 
-/// One counter. It has one writer: whoever holds it. It can be handed to another thread and not
+/// One counter. Its holder is its one writer. It can be handed to another thread and not
 /// be shared by two.
 pub struct Counter {
     value: *const AtomicU64,

@@ -14,23 +14,14 @@ pub enum Error {
         what: &'static str,
         /// The accepted forms.
         expected: &'static str,
-        /// The text.
         found: String,
     },
     /// The system starts no more threads.
     #[error("thread {thread} cannot be started: {source}; check the limits on processes and threads")]
-    ThreadStart {
-        /// The thread's name.
-        thread: String,
-        /// The system's reason.
-        source: io::Error,
-    },
+    ThreadStart { thread: String, source: io::Error },
     /// An agent panicked.
     #[error("panicked: {message}")]
-    AgentPanicked {
-        /// The panic's message.
-        message: String,
-    },
+    AgentPanicked { message: String },
     /// An agent was asked to stop and still had work when its time was over.
     #[error("not drained {limit_ns} ns after it was closed; its unfinished work is lost")]
     NotDrained {
@@ -45,18 +36,10 @@ pub enum Error {
     TscUnusable(String),
     /// A system call on the counters file failed.
     #[error("counters file {path}: cannot {action}: {source}")]
-    CountersIo {
-        /// The file.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// The system's reason.
-        source: io::Error,
-    },
+    CountersIo { path: PathBuf, action: &'static str, source: io::Error },
     /// The counters file belongs to a process that is alive.
     #[error("counters file {path} belongs to process {pid}, which is alive; choose another path or stop that process")]
     CountersInUse {
-        /// The file.
         path: PathBuf,
         /// The owner, as the file names it; 0 if the file does not say.
         pid: u32,
@@ -64,7 +47,6 @@ pub enum Error {
     /// The file is not a counters file, or a damaged one.
     #[error("counters file {path} is damaged at byte {position}: expected {expected}, found {found}")]
     CountersDamaged {
-        /// The file.
         path: PathBuf,
         /// Where in the file, in bytes.
         position: u64,
@@ -83,10 +65,5 @@ pub enum Error {
     },
     /// A label that cannot be stored.
     #[error("counter label {label:?}: {reason}")]
-    CounterLabel {
-        /// The label.
-        label: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    CounterLabel { label: String, reason: &'static str },
 }

@@ -15,7 +15,6 @@ use crate::wake::Waker;
 pub struct AgentFailure {
     /// The thread; empty for a group without one.
     pub thread: String,
-    /// The agent.
     pub agent: String,
     /// What happened; [`crate::Error::AgentPanicked`] for a panic.
     pub error: Arc<dyn StdError + Send + Sync>,

@@ -17,7 +17,7 @@ use crate::error::Error;
 pub enum IdleStrategy {
     /// Spins for ever: the least latency, one core at 100 %.
     Spin,
-    /// Spins, then gives the core away between polls to whoever wants it. Still 100 % if nobody does.
+    /// Spins, then gives the core away between polls to any thread that wants it. Still 100 % if none does.
     SpinYield {
         /// How long to spin.
         spin_ns: u64,

@@ -13,7 +13,6 @@ pub const PAUSE_NS_MIN: u64 = 2_000;
 /// The pauses of one thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
-    /// How many there were.
     pub count: u64,
     /// All of them together, in nanoseconds.
     pub total_ns: u64,

@@ -1,7 +1,7 @@
 //! The thread plan: which agents share a thread, and which threads get a core.
 //!
-//! Pure: [`plan`] is a function of what there is to run and how many cores there are. Whoever
-//! builds a node calls it, prints its notes, and starts the threads ([`crate::ThreadGroup`]).
+//! Pure: [`plan`] is a function of what there is to run and how many cores there are. The
+//! builder of a node calls it, prints its notes, and starts the threads ([`crate::ThreadGroup`]).
 //!
 //! What is known about the costs, and decides:
 //! - A hand-over between two cores costs a transfer of the cache line, 0.1–0.3 µs; so for latency
@@ -350,7 +350,7 @@ fn assign_cores<R: Copy + fmt::Display>(
             with_core.push(index);
             continue;
         };
-        // Whoever it meets on the cores where it may run.
+        // The threads that it meets on the cores where it may run.
         let meets = |other: &&usize| match (thread.cpus, threads[**other].cpus) {
             (Some(own), Some(other)) => own.iter().any(|cpu| other.contains(cpu)),
             _ => true,

@@ -339,7 +339,7 @@ impl Runner {
     fn park(&mut self, ns_max: u64) -> Result<(), AgentFailure> {
         self.waker.announce();
         self.group.arm();
-        // What the agents announced comes before the poll; pairs with the fence of whoever reads it
+        // What the agents announced comes before the poll; pairs with the fence of the thread that reads it
         // in shared memory after publishing.
         fence(Ordering::SeqCst);
         let work = self.group.poll_once(self.clock.now())?;

@@ -1,6 +1,6 @@
 //! `ThreadGroup`: the threads of a whole plan, started, watched and stopped together.
 //!
-//! Whoever builds a node uses it. When one thread fails, all of them close.
+//! The builder of a node uses it. When one thread fails, all of them close.
 
 use crate::agent::Agent;
 use crate::clock::Clock;

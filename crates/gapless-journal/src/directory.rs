@@ -134,7 +134,7 @@ impl Survey {
     }
 
     /// Whether all the segments are there that the history names, and whether it is theirs. A writer may change both
-    /// meanwhile, so only who holds the lock takes the answer as it is.
+    /// meanwhile, so only the holder of the lock takes the answer as it is.
     ///
     /// # Errors
     /// What is missing, and which files say so.

@@ -31,12 +31,7 @@ pub enum FrameFault {
     Frame(#[from] FrameError),
     /// Longer than the stream allows.
     #[error("frame length {length_bytes} is above the stream's limit of {limit_bytes} bytes")]
-    TooLong {
-        /// The length field.
-        length_bytes: usize,
-        /// The stream's limit.
-        limit_bytes: usize,
-    },
+    TooLong { length_bytes: usize, limit_bytes: usize },
     /// A whole frame, but of another place in the order.
     #[error("sequence {expected} expected, {found} found")]
     Sequence {
@@ -61,10 +56,7 @@ pub enum FrameFault {
     Empty,
     /// The file ends inside the frame or before it.
     #[error("the file ends after {file_bytes} bytes")]
-    EndOfFile {
-        /// The length of the file.
-        file_bytes: u64,
-    },
+    EndOfFile { file_bytes: u64 },
     /// The frame does not end where the journaled mark says.
     #[error("sequence {sequence} ends at byte {found}, the journaled mark says {expected}")]
     MarkDisagrees {
@@ -82,43 +74,24 @@ pub enum FrameFault {
 pub enum JournalError {
     /// An option is out of its range.
     #[error("journal option {option}: {reason}")]
-    Options {
-        /// The option.
-        option: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Options { option: &'static str, reason: String },
     /// The operating system refused.
     #[error("cannot {action} {path}: {source}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
     /// No space for a segment.
     #[error(
         "no space for the next {needed_bytes} bytes of the journal at {path}: {source}; free some space, lower the retention \
          or the segment length, then start again"
     )]
     NoSpace {
-        /// The segment.
         path: PathBuf,
         /// How much was asked for.
         needed_bytes: u64,
-        /// The system's answer.
         source: io::Error,
     },
     /// The file system does not take writes.
     #[error("cannot {action} {path}: the file system is read-only; mount it writable or choose another directory")]
-    ReadOnly {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-    },
+    ReadOnly { action: &'static str, path: PathBuf },
     /// Another process has the journal.
     #[error(
         "{directory} is in use by {holder}; stop it, or choose another directory (reading needs no lock: `gapless journal dump`)"
@@ -131,16 +104,12 @@ pub enum JournalError {
     },
     /// There is no journal to read.
     #[error("{directory} holds no segment of a journal; is it the right directory?")]
-    NoJournal {
-        /// The directory.
-        directory: PathBuf,
-    },
+    NoJournal { directory: PathBuf },
     /// Not a segment, or its first bytes are destroyed.
     #[error(
         "{segment} is not a segment of a journal: its first bytes are {found:02x?}; remove it if it is foreign, else put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     NotASegment {
-        /// The file.
         segment: PathBuf,
         /// Its first bytes.
         found: Vec<u8>,
@@ -150,41 +119,24 @@ pub enum JournalError {
         "{segment} has layout version {found}, this program knows {expected}; read it with the program that wrote it"
     )]
     Version {
-        /// The file.
         segment: PathBuf,
         /// The version of this program.
         expected: u32,
-        /// The version of the file.
         found: u32,
     },
     /// The header page fails its checks.
     #[error(
         "the header of {segment} is damaged at byte {position}: {reason}; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
-    HeaderDamaged {
-        /// The file.
-        segment: PathBuf,
-        /// Where.
-        position: u64,
-        /// What is wrong.
-        reason: String,
-    },
+    HeaderDamaged { segment: PathBuf, position: u64, reason: String },
     /// A mark on which recovery depends cannot be read.
     #[error(
         "the {mark} mark of {segment} at byte {position} is damaged, both of its slots; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
-    MarkDamaged {
-        /// The file.
-        segment: PathBuf,
-        /// Where.
-        position: u64,
-        /// Which mark.
-        mark: MarkName,
-    },
+    MarkDamaged { segment: PathBuf, position: u64, mark: MarkName },
     /// The segment belongs to another stream.
     #[error("{segment} belongs to stream {found:032x}, {expected:032x} was expected; is it the right directory?")]
     ForeignStream {
-        /// The file.
         segment: PathBuf,
         /// What the caller asked for, or what the other segments say.
         expected: u128,
@@ -196,7 +148,6 @@ pub enum JournalError {
         "{segment} belongs to incarnation {found:016x}, the segments before it to {expected:016x}; remove what does not belong here"
     )]
     ForeignIncarnation {
-        /// The file.
         segment: PathBuf,
         /// What the segments before it say.
         expected: u64,
@@ -208,7 +159,6 @@ pub enum JournalError {
         "{segment} begins with sequence {found} by its header, not with the one in its name; give it back its name {expected_name}"
     )]
     NameMismatch {
-        /// The file.
         segment: PathBuf,
         /// What its header says.
         found: u64,
@@ -234,9 +184,7 @@ pub enum JournalError {
         before: PathBuf,
         /// The segment behind it.
         after: PathBuf,
-        /// The first missing sequence.
         missing_from: u64,
-        /// The last missing sequence.
         missing_to: u64,
     },
     /// The newest segment is sealed, so there was one behind it.
@@ -244,7 +192,6 @@ pub enum JournalError {
         "the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     SuccessorMissing {
-        /// The sealed segment.
         segment: PathBuf,
         /// The first sequence of the missing one.
         sequence: u64,
@@ -255,13 +202,11 @@ pub enum JournalError {
          up to sequence {mark_sequence}, so nothing was cut; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     Corrupt {
-        /// The file.
         segment: PathBuf,
         /// Where the bad frame begins.
         position: u64,
         /// The sequence that belongs there.
         sequence: u64,
-        /// What is wrong with it.
         reason: FrameFault,
         /// The mark that covers it.
         mark: MarkName,
@@ -289,23 +234,18 @@ pub enum JournalError {
         "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; put the files back that belong together, or make what is here a history of its own with `gapless journal restore`"
     )]
     OtherHistory {
-        /// The file.
         file: PathBuf,
         /// Where it stands.
         sequence: u64,
         /// The journal, or the segment of it that says otherwise.
         journal: PathBuf,
-        /// What differs.
         fault: Box<PointFault>,
     },
     /// The file that says which segments must be there cannot be read.
     #[error(
         "{path}, which says what segments there must be, is damaged in both of its slots; if `gapless journal verify` finds nothing else, remove it, and it is written anew from the segments"
     )]
-    HistoryDamaged {
-        /// The file.
-        path: PathBuf,
-    },
+    HistoryDamaged { path: PathBuf },
     /// The file that says which segments must be there was written for others.
     #[error(
         "{history} belongs to stream and incarnation {history_says}, {segment} to {segment_says}; put back the one that belongs here"
@@ -329,9 +269,7 @@ pub enum JournalError {
         oldest: PathBuf,
         /// The file `history`.
         path: PathBuf,
-        /// The first missing sequence.
         missing_from: u64,
-        /// The last missing sequence.
         missing_to: u64,
     },
     /// The newest segment is missing.
@@ -351,7 +289,6 @@ pub enum JournalError {
         "all segments are missing in {directory}: {path} says that the journal began with sequence {first} and that its newest segment began with {newest}; put them back, or choose another directory"
     )]
     SegmentsGone {
-        /// The directory.
         directory: PathBuf,
         /// The file `history`.
         path: PathBuf,
@@ -381,7 +318,6 @@ pub enum JournalError {
         batch_bytes: usize,
         /// Where in the batch.
         offset: usize,
-        /// What is wrong.
         reason: String,
     },
     /// A record of consensus makes a longer frame than the stream allows.
@@ -389,7 +325,6 @@ pub enum JournalError {
     RecordTooLong {
         /// What the record would take, header included.
         length_bytes: usize,
-        /// The stream's limit.
         limit_bytes: usize,
     },
     /// Each segment but the newest holds a frame, and in this one there is room for nothing else.
@@ -397,7 +332,6 @@ pub enum JournalError {
         "{segment} is full of records up to byte {position} without a frame among them; what is left is for a frame, which must come first"
     )]
     RecordsFull {
-        /// The file.
         segment: PathBuf,
         /// Where the next record would go.
         position: u64,
@@ -405,29 +339,18 @@ pub enum JournalError {
     /// A truncation would cut frames that others have acted on.
     #[error("truncation after sequence {sequence} would cut released frames: {released} is released")]
     TruncatesReleased {
-        /// What was asked for.
         sequence: u64,
         /// How far frames are released.
         released: u64,
     },
     /// The sequence is no longer, or was never, in this journal.
     #[error("sequence {sequence} is not in the journal {directory}, which holds {first}..={last}")]
-    NotHeld {
-        /// The journal.
-        directory: PathBuf,
-        /// What was asked for.
-        sequence: u64,
-        /// The first sequence held.
-        first: u64,
-        /// The last sequence held.
-        last: u64,
-    },
+    NotHeld { directory: PathBuf, sequence: u64, first: u64, last: u64 },
     /// The writer cut what this reader has read already.
     #[error(
         "the journal was truncated behind this reader: it stands at byte {position} of {segment}, the journal ends at {end}; replay again"
     )]
     Rewound {
-        /// The file.
         segment: PathBuf,
         /// Where the reader stands.
         position: u64,
@@ -438,12 +361,7 @@ pub enum JournalError {
     #[error(
         "syncing {segment} failed: {source}. It is never retried, because the kernel may have dropped the data; nothing after the last synced sequence is safe"
     )]
-    SyncFailed {
-        /// The file.
-        segment: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
+    SyncFailed { segment: PathBuf, source: io::Error },
     /// The journal has failed before and takes nothing more.
     #[error("the journal has failed and takes nothing more: {reason}")]
     Poisoned {

@@ -6,7 +6,7 @@
 //! and a segment is no longer named here before it is deleted or cut.
 //!
 //! The file is one page, allocated when it is made, so that a full disk cannot stop a write. It has two slots, written in
-//! turn, so that one is always whole. It is written by who holds the journal's lock, and read by anybody.
+//! turn, so that one is always whole. The holder of the journal's lock writes it, anybody reads it.
 //!
 //! ```text
 //! slot, at 0 and at 2048
@@ -87,7 +87,7 @@ impl History {
     }
 }
 
-/// The file, open for writing by who holds the journal's lock.
+/// The file, open for writing by the holder of the journal's lock.
 #[derive(Debug)]
 pub(crate) struct HistoryFile {
     file: File,

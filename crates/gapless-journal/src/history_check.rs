@@ -1,5 +1,6 @@
-//! Whether a file beside a journal, a [`FilePoint`], and the journal come from one history. A state, a snapshot and a journal know each other by a sequence
-//! and the time stamp of its frame: histories that were one once and went on apart give a sequence two time stamps.
+//! Whether a file beside a journal, a [`FilePoint`], and the journal come from one history. A state, a snapshot and a journal
+//! know each other by a sequence and the time stamp of its frame: histories that were one once and went on apart give a
+//! sequence two time stamps.
 
 use crate::{FilePoint, PointFault};
 use std::path::PathBuf;

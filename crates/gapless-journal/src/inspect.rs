@@ -18,7 +18,6 @@ use crate::replay::Replay;
 /// One segment, by its header and marks alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentInfo {
-    /// The file.
     pub path: PathBuf,
     /// Counts the segments of the directory from 1, deleted ones included.
     pub number: u64,
@@ -49,7 +48,6 @@ pub struct SegmentInfo {
 /// A journal, by the headers and marks of its segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalInfo {
-    /// The directory.
     pub directory: PathBuf,
     /// The stream whose frames these are.
     pub stream_id: u128,

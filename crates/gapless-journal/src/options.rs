@@ -115,7 +115,6 @@ pub struct JournalOptions {
     /// What files beside the journal say of it: a journal that is not of their history is refused, and nothing is
     /// changed. Default none.
     pub points: Vec<FilePoint>,
-    /// The machine.
     pub environment: Environment,
 }
 
@@ -180,7 +179,6 @@ impl JournalOptions {
 /// A file that was written when the journal beside it held the frame of a sequence, on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePoint {
-    /// The file.
     pub path: PathBuf,
     /// Whose it is: stream and incarnation. `None` if it cannot be read, and only its name says where it stands.
     pub identity: Option<(u128, u64)>,

@@ -50,7 +50,7 @@ impl Journal {
     }
 
     /// How many segments this journal has begun since it was opened: rises by one with each, the first segment of a new
-    /// directory included. Whoever keeps records writes a checkpoint when it has risen.
+    /// directory included. The consensus that appends records writes a checkpoint when it has risen.
     #[must_use]
     pub fn segments_begun(&self) -> u64 {
         self.segments_begun

@@ -111,7 +111,6 @@ impl SegmentRecords {
 /// What a replay notes of the records that it passes over.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
-    /// How many there were.
     pub(crate) count: u64,
     /// Their length in bytes, padding included.
     pub(crate) bytes: u64,
@@ -119,7 +118,7 @@ pub(crate) struct Passed {
     pub(crate) checkpoint: Option<(u64, u64)>,
     /// Segment and position of the last one. A replay that has met no frame behind records meets them again.
     last: Option<(u64, usize)>,
-    /// From the newest checkpoint on, for who wants them.
+    /// From the newest checkpoint on.
     pub(crate) collected: Option<Vec<Record>>,
 }
 
@@ -151,13 +150,11 @@ impl Passed {
 /// it was written; opening the journal for writing cuts there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayStop {
-    /// In which segment.
     pub segment: PathBuf,
     /// Where the first bad frame begins.
     pub position: u64,
     /// The sequence that belongs there.
     pub sequence: u64,
-    /// What is wrong with it.
     pub reason: FrameFault,
 }
 

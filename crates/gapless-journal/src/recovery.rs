@@ -40,9 +40,7 @@ pub struct RecoveryReport {
     pub first_sequence: u64,
     /// The last sequence that the journal holds; one before the first where there is none.
     pub last_sequence: u64,
-    /// How many segments there are.
     pub segments: usize,
-    /// How many frames were checked.
     pub frames_scanned: u64,
     /// What was cut from the end; `None` if nothing was.
     pub cut: Option<Cut>,
@@ -57,7 +55,6 @@ pub struct RecoveryReport {
 /// What recovery cut from the end of a journal: nothing that a good mark vouched for.
 #[derive(Clone, Debug)]
 pub struct Cut {
-    /// In which segment.
     pub segment: PathBuf,
     /// The files that hold what was cut, under other names.
     pub kept: Vec<PathBuf>,
@@ -65,7 +62,6 @@ pub struct Cut {
     pub position: u64,
     /// The sequence that belonged there.
     pub sequence: u64,
-    /// What was wrong with it.
     pub reason: FrameFault,
     /// How many bytes were cut, up to the last that was not zero.
     pub bytes: u64,
@@ -405,7 +401,7 @@ fn restore_active(
 }
 
 /// Raises the limit in the header of the segment that takes the next frames to that of the options: a frame above
-/// the header's limit would be damage to whoever reads it.
+/// the header's limit would be damage to a reader.
 fn admit_longer_frames(options: &JournalOptions, found: &Found, file: &File) -> Result<d::FixedHeader, JournalError> {
     let frame_length_max = found.header.frame_length_max.max(options.frame_length_max as u32);
     let header = d::FixedHeader { frame_length_max, ..found.header };

@@ -271,7 +271,7 @@ impl Replay {
             self.move_limit()?;
         }
         let frames = self.current.found.header.frames_offset as usize..self.limit;
-        // Who reads all of a segment meets what stands before its first frame, too.
+        // A replay of a whole segment meets what stands before its first frame, too.
         let is_inside = sequence > self.current.found.first_sequence;
         if let Some(words) = self.current.index().filter(|_| is_inside)
             && let Some((near, position)) = index::nearest(words, frames, sequence, self.current.look(self.limit))

@@ -1,6 +1,6 @@
 //! [`Restore`]: what lies in a directory becomes a history of its own, of a new incarnation.
 //!
-//! For a copy that was put back on purpose. Whoever knew more than the copy holds then finds another incarnation, and not
+//! For a copy that was put back on purpose. A client that knew more than the copy holds then finds another incarnation, and not
 //! a journal that has forgotten something. Begun again after an interruption, it goes on where it was; until it is
 //! finished nobody opens the journal.
 

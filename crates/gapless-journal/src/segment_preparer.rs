@@ -66,7 +66,7 @@ impl SegmentPreparer {
         self.shared.wake.wait(timeout)
     }
 
-    /// Tells whoever waits in [`SegmentPreparer::wait`] to end. Dropping the journal does it too.
+    /// Ends the wait of a thread in [`SegmentPreparer::wait`]. Dropping the journal does it too.
     pub fn end(&self) {
         self.shared.wake.end();
     }

@@ -14,7 +14,7 @@ use crate::mark::{self, MarkWriter};
 use crate::scan;
 
 /// The time stamp of the frame of `last_sequence`, the last of the sealed segment at `path` that begins with
-/// `first_sequence`; noted in its header. 0 if that frame is not there: whoever reads it will say what is wrong.
+/// `first_sequence`; noted in its header. 0 if that frame is not there: a reader of it will say what is wrong.
 pub(crate) fn note_last(path: &Path, first_sequence: u64, last_sequence: u64) -> Result<u64, JournalError> {
     let failed = |action, error| JournalError::io(action, path, error);
     let file =

@@ -1,7 +1,7 @@
 //! What the writer and its helper threads have in common.
 //!
 //! The writer touches the mutexes here only when it rolls to another segment, and then for the swap
-//! of a few pointers; whoever does I/O holds `maintenance` or `syncing`, never `segment_list`. Order of the locks:
+//! of a few pointers; a thread that does I/O holds `maintenance` or `syncing`, never `segment_list`. Order of the locks:
 //! `maintenance`, then `syncing`, then `segment_list`.
 
 use std::collections::VecDeque;
@@ -90,7 +90,7 @@ pub(crate) struct SharedJournal {
     pub(crate) incarnation: u64,
     /// Moved by the writer at each commit.
     pub(crate) journaled_sequence: OwnLine<AtomicU64>,
-    /// Moved by whoever has synced.
+    /// Moved by the thread that has synced.
     pub(crate) synced_sequence: OwnLine<AtomicU64>,
     /// How many records were journaled, and how many of them are on the device. What an earlier process has left is one.
     pub(crate) journaled_records: AtomicU64,

@@ -21,7 +21,7 @@
 //!   512  u64  head (ring): position behind the last frame the reader has done with
 //!   640  u64  reader parked: 1 while the reader of a ring sleeps
 //!   768  u64  closed: 1 when the writer will write no more, 2 when the reader will read no more
-//!   896  u64 × 8  notes (ring): words of the reader's, for whoever looks; nothing here depends on them
+//!   896  u64 × 8  notes (ring): words of the reader's, for the other side to look at; nothing here depends on them
 //! ```
 //! Positions are bytes since the start, never wrap, and map to `position % capacity`. Index slot
 //! `sequence % slots` holds the position of that sequence's frame, or [`NOWHERE`] if it was cut off.

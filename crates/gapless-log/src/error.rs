@@ -7,20 +7,10 @@ use gapless_wire::FrameError;
 pub enum LogError {
     /// A size that no mapping can have.
     #[error("{what} is {found}; it must be a power of two from {min} to {max} bytes")]
-    Capacity {
-        /// Which size.
-        what: &'static str,
-        /// What was asked for.
-        found: usize,
-        /// The least allowed.
-        min: usize,
-        /// The greatest allowed.
-        max: usize,
-    },
+    Capacity { what: &'static str, found: usize, min: usize, max: usize },
     /// A longest frame that no window can have.
     #[error("the longest frame is {found} bytes; it must be from {min} to {max} in a window of this capacity")]
     FrameLengthMax {
-        /// What was asked for.
         found: usize,
         /// The least allowed: a header.
         min: usize,
@@ -32,15 +22,12 @@ pub enum LogError {
     System {
         /// What was being done, with the path where there is one.
         action: String,
-        /// The operating system's answer.
         source: std::io::Error,
     },
     /// The file or descriptor is not a mapping of ours, or not of this kind or stream.
     #[error("not a usable mapping: {field} is {found}, expected {expected}")]
     Foreign {
-        /// The header field.
         field: &'static str,
-        /// What it holds.
         found: String,
         /// What it should hold.
         expected: String,
@@ -48,21 +35,14 @@ pub enum LogError {
     /// There is no room until a reader moves on: back-pressure, not a fault.
     #[error("no room for {needed_bytes} bytes: a reader is {lag_bytes} bytes behind in {capacity_bytes}")]
     Full {
-        /// Bytes asked for.
         needed_bytes: usize,
         /// How far the slowest reader is behind.
         lag_bytes: u64,
-        /// The capacity.
         capacity_bytes: usize,
     },
     /// The frame is longer than this window or ring takes.
     #[error("a frame of {length_bytes} bytes is longer than the limit of {limit_bytes}")]
-    TooLong {
-        /// What was asked for.
-        length_bytes: usize,
-        /// The limit.
-        limit_bytes: usize,
-    },
+    TooLong { length_bytes: usize, limit_bytes: usize },
     /// The process at the other end broke the protocol.
     #[error("the mapping is corrupt at position {position}: {reason}; it is of no more use")]
     Corrupt {
@@ -76,7 +56,6 @@ pub enum LogError {
     Frame {
         /// Byte position.
         position: u64,
-        /// What is wrong with it.
         source: FrameError,
     },
     /// The frames behind this position were cut off while the cursor stood beyond them.

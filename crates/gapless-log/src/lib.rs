@@ -25,7 +25,7 @@
 //! 4. *Parking.* The waiter stores its parked flag, then looks at the tail once more; the writer
 //!    stores the tail, then looks at the flag; a sequentially consistent fence between the two on both
 //!    sides makes sure that at least one of them sees the other.
-//! 5. *Release.* Whoever releases loads the tail with Acquire and stores the released position, then its
+//! 5. *Release.* The releaser loads the tail with Acquire and stores the released position, then its
 //!    sequence, with Release; so who sees a sequence released sees its frame, its place in the index
 //!    and a released position behind it, without having synchronised with the writer.
 //! 6. *Truncation.* The writer stores the new tail, then counts the truncation at each gate, with

@@ -16,7 +16,7 @@ pub enum MemoryKind {
     /// A sealed memory file whose descriptor can be passed to another process; nobody can shrink it,
     /// so no access to it ever faults.
     Shared,
-    /// A file that another process of the same user opens by its path. Created anew with mode 0600; whoever still maps
+    /// A file that another process of the same user opens by its path. Created anew with mode 0600; a process that still maps
     /// an older file of this name keeps it. A process of this user could shrink it under one that maps it, which
     /// would kill that one: what need not be trusted passes [`MemoryKind::Shared`].
     File(std::path::PathBuf),

@@ -196,7 +196,7 @@ impl RingWriter {
         self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the reader sleeps and was not woken since it fell asleep: whoever asks wakes it. For news that do not
+    /// Whether the reader sleeps and was not woken since it fell asleep: the caller wakes it then. For news that do not
     /// come through the ring; whatever they are was published before this call.
     #[inline]
     #[must_use = "a reader that sleeps must be woken"]
@@ -342,7 +342,7 @@ impl RingReader {
     /// Looks at the writer's position; whether there is something to read.
     #[inline]
     fn look(&mut self) -> Result<bool, LogError> {
-        // Relaxed: where nothing new is published nothing new is read. Whoever polls is mostly here.
+        // Relaxed: where nothing new is published nothing new is read. Most polls end here.
         if self.memory.header_word(d::TAIL_WORD).load(Ordering::Relaxed) == self.tail {
             return Ok(self.head != self.tail);
         }

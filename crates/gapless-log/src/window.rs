@@ -1,6 +1,6 @@
 //! The window: the last frames of a stream in memory, with one writer.
 //!
-//! [`WindowWriter`] belongs to the sequencer, [`Releaser`] to whoever reaches the promised tier,
+//! [`WindowWriter`] belongs to the sequencer, [`Releaser`] to the agent that reaches the promised tier,
 //! [`Window`] to everybody who wants a cursor. Nobody here knows what a frame means beyond its length
 //! and sequence.
 

@@ -166,7 +166,6 @@ impl RefusalCode {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal<'a> {
-    /// What was wrong.
     pub code: RefusalCode,
     /// For a gap the next expected session_seq, for a throttled publisher until when, of a command that its handler has
     /// refused the application's own code, a number for [`RefusalCode::ReplyExpired`] and [`RefusalCode::NotACommand`]; else 0.

@@ -11,45 +11,30 @@ pub enum FrameError {
     Truncated {
         /// Bytes that the frame needs.
         needed_bytes: usize,
-        /// Bytes that there are.
         found_bytes: usize,
     },
     /// The length field is smaller than a header or greater than the limit.
     #[error("frame length {length_bytes} is outside of {HEADER_LENGTH}..={limit_bytes} bytes")]
     Length {
-        /// The length field.
         length_bytes: u32,
         /// The longest frame allowed here.
         limit_bytes: usize,
     },
     /// A layout this program does not know.
     #[error("frame version {found} is not {}", d::VERSION)]
-    Version {
-        /// The version byte.
-        found: u8,
-    },
+    Version { found: u8 },
     /// No kind has this number, or the kind has no place in a stream.
     #[error("frame kind {found} is unknown in a stream")]
-    Kind {
-        /// The kind byte.
-        found: u8,
-    },
+    Kind { found: u8 },
     /// The reserved encoding, or a flag that has no meaning.
     #[error("frame flags {found:#06x} have no meaning")]
-    Flags {
-        /// The flags field.
-        found: u16,
-    },
+    Flags { found: u16 },
     /// Fragment index not below its count.
     #[error("fragment field {found:#010x}: the index must be below the count")]
-    Fragment {
-        /// The fragment field.
-        found: u32,
-    },
+    Fragment { found: u32 },
     /// The header's checksum is not that of its bytes.
     #[error("header checksum is {found:#010x}, the bytes give {computed:#010x}")]
     HeaderChecksum {
-        /// The checksum field.
         found: u32,
         /// What bytes 0–59 sum to.
         computed: u32,
@@ -57,7 +42,6 @@ pub enum FrameError {
     /// The payload's checksum is not that of its bytes.
     #[error("payload checksum is {found:#010x}, the bytes give {computed:#010x}")]
     PayloadChecksum {
-        /// The checksum field.
         found: u32,
         /// What the payload sums to.
         computed: u32,

@@ -16,15 +16,9 @@ use crate::fields::u32_at;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark<'a> {
     /// The first frame of a feed session.
-    FeedBegan {
-        /// Its name.
-        feed_session: FeedSession,
-    },
+    FeedBegan { feed_session: FeedSession },
     /// The last frame of a feed session.
-    FeedEnded {
-        /// Its name.
-        feed_session: FeedSession,
-    },
+    FeedEnded { feed_session: FeedSession },
     /// From here on nothing of the publishers is taken until [`Mark::Resumed`].
     Halted {
         /// Why, for a person.

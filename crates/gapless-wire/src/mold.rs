@@ -61,25 +61,16 @@ const _: () = assert!(HEADER_LENGTH + BLOCK_HEADER_LENGTH + FRAME_LENGTH_UDP <= 
 pub enum MoldError {
     /// Fewer bytes than a header.
     #[error("MoldUDP64 packet is cut short: a header of {HEADER_LENGTH} bytes is expected, {found_bytes} bytes found")]
-    Header {
-        /// Bytes that there are.
-        found_bytes: usize,
-    },
+    Header { found_bytes: usize },
     /// A request is longer or shorter than it must be.
     #[error("MoldUDP64 request has {found_bytes} bytes, {REQUEST_LENGTH} are expected")]
-    Request {
-        /// Bytes that there are.
-        found_bytes: usize,
-    },
+    Request { found_bytes: usize },
     /// The feed session is neither a name nor blank.
     #[error(
         "feed session \"{}\" is not printable ASCII filled up with spaces on the right",
         found.escape_ascii()
     )]
-    FeedSession {
-        /// The field.
-        found: [u8; FeedSession::LENGTH],
-    },
+    FeedSession { found: [u8; FeedSession::LENGTH] },
     /// The messages would have sequences that do not exist.
     #[error("{count} messages from sequence {sequence} on go beyond the last sequence")]
     Sequence {

@@ -62,9 +62,9 @@ pub const LOGIN_LENGTH: usize = HEADER_LENGTH + 6 + 10 + 10 + SEQUENCE_LENGTH;
 pub const LOGIN_ACCEPTED_LENGTH: usize = HEADER_LENGTH + 10 + SEQUENCE_LENGTH;
 /// Length of a login rejected packet in bytes.
 pub const LOGIN_REJECTED_LENGTH: usize = HEADER_LENGTH + 1;
-/// Whoever has sent nothing for this long sends a heartbeat, ns.
+/// A side that has sent nothing for this long sends a heartbeat, ns.
 pub const HEARTBEAT_INTERVAL_NS: u64 = 1_000_000_000;
-/// Whoever has been silent for longer than this is taken for dead, ns.
+/// A side that has been silent for longer than this is taken for dead, ns.
 pub const SILENCE_NS_MAX: u64 = 15_000_000_000;
 
 const LENGTH_FIELD_LENGTH: usize = 2;
@@ -93,7 +93,6 @@ pub enum SoupError {
     /// No packet from this side has this type.
     #[error("SoupBinTCP packet type '{}' is none of {expected}", found.escape_ascii())]
     Kind {
-        /// The type byte.
         found: u8,
         /// The types that there are.
         expected: &'static str,
@@ -104,7 +103,6 @@ pub enum SoupError {
         kind.escape_ascii()
     )]
     FixedLength {
-        /// The type byte.
         kind: u8,
         /// Length of every packet of this type.
         expected_bytes: usize,
@@ -113,22 +111,13 @@ pub enum SoupError {
     },
     /// The sequence of a login is not a number of 64 bits.
     #[error("sequence \"{}\" is not a decimal number of 64 bits filled up with spaces", found.escape_ascii())]
-    Sequence {
-        /// The field.
-        found: [u8; SEQUENCE_LENGTH],
-    },
+    Sequence { found: [u8; SEQUENCE_LENGTH] },
     /// The feed session of a login is neither a name nor blank.
     #[error("feed session \"{}\" is not printable ASCII filled up with spaces", found.escape_ascii())]
-    FeedSession {
-        /// The field.
-        found: [u8; FeedSession::LENGTH],
-    },
+    FeedSession { found: [u8; FeedSession::LENGTH] },
     /// The username of a login is not printable.
     #[error("username \"{}\" is not printable ASCII filled up with spaces", found.escape_ascii())]
-    Username {
-        /// The field.
-        found: [u8; 6],
-    },
+    Username { found: [u8; 6] },
     /// The password of a login is not printable; it is not shown.
     #[error("the login's password is not printable ASCII filled up with spaces")]
     Password,

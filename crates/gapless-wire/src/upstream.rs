@@ -83,32 +83,20 @@ pub const POSITION_NONE: u64 = u64::MAX - 1;
 pub enum UpstreamError {
     /// Another first word.
     #[error("an upstream packet begins with {MAGIC:#010x}, not {found:#010x}")]
-    Magic {
-        /// The first word.
-        found: u32,
-    },
+    Magic { found: u32 },
     /// The length field is not that of the packet, or beyond the limits.
     #[error("an upstream packet of {found_bytes} bytes says that it has {length_bytes}")]
-    Length {
-        /// The length field.
-        length_bytes: u32,
-        /// Bytes that there are.
-        found_bytes: usize,
-    },
+    Length { length_bytes: u32, found_bytes: usize },
     /// The checksum is not that of its bytes.
     #[error("an upstream packet's checksum is {found:#010x}, its bytes give {computed:#010x}")]
     Checksum {
-        /// The field.
         found: u32,
         /// What the bytes sum to.
         computed: u32,
     },
     /// An unknown type, or a body of another form than the type's.
     #[error("the body of an upstream packet of type {kind} is malformed")]
-    Body {
-        /// The type byte.
-        kind: u8,
-    },
+    Body { kind: u8 },
 }
 
 /// Why the sequencer does not let a node in. The discriminant is the wire value.
@@ -154,9 +142,8 @@ pub struct Hello {
     pub incarnation: u64,
     /// What it reads next; see [`POSITION_FIRST`] and [`POSITION_LIVE`].
     pub position: u64,
-    /// Who it is.
+    /// The node's user.
     pub username: Field<6>,
-    /// Its password.
     pub password: Field<10>,
     /// The sequence of the last frame that it has seen, 0 for none.
     pub seen_sequence: u64,
@@ -173,7 +160,6 @@ pub struct Hello {
 pub struct Welcome {
     /// Of the hello.
     pub nonce: u64,
-    /// The stream.
     pub stream_id: u128,
     /// Its life.
     pub incarnation: u64,
@@ -225,7 +211,6 @@ pub enum Body<'a> {
     Refusal {
         /// Of the hello.
         nonce: u64,
-        /// Why.
         reason: RefusalReason,
         /// For a person.
         text: &'a str,
@@ -247,7 +232,6 @@ pub enum Body<'a> {
 pub struct UpstreamPacket<'a> {
     /// The connection; 0 in a hello and a refusal.
     pub key: u64,
-    /// What it holds.
     pub body: Body<'a>,
 }
 

@@ -43,7 +43,7 @@ fn each_kind_on_each_machine() {
     let cases: Vec<(PlanKind, OptimizeFor, usize, usize, Vec<String>, usize)> = vec![
         (Min, Latency, 2, 1, vec![format!("{chain} hot"), "watcher shared".into()], 0),
         (Min, Throughput, 16, 1, vec![format!("{chain} hot"), "watcher shared".into()], 0),
-        // A caller spins on the only core: whoever spins beside it steals from it.
+        // A caller spins on the only core: a thread that spins beside it steals from it.
         (Min, Latency, 1, 1, vec![format!("{chain} shared"), "watcher shared".into()], 1),
         (Min, Latency, 1, 0, vec![format!("{chain} hot"), "watcher shared".into()], 0),
         // The default never spins for ever, and for latency never splits the chain.

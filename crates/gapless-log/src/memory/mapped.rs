@@ -102,7 +102,7 @@ impl Memory {
             // Relaxed: published by the magic.
             memory.header_word(*number).store(*value, Ordering::Relaxed);
         }
-        // Release: whoever sees the magic sees the rest (pairs with the Acquire in `adopt`).
+        // Release: a process that sees the magic sees the rest (pairs with the Acquire in `adopt`).
         memory.header_word(d::MAGIC_WORD).store(d::MAGIC, Ordering::Release);
         Ok(memory)
     }
@@ -116,7 +116,7 @@ impl Memory {
         // NONBLOCK: what is no file at all, a pipe for one, must not hold us up.
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(system(format!("opening {}", path.display())))?;
-        // A file has no seals. Who owns it can cut it under us, and ourselves we trust.
+        // A file has no seals. Its owner can cut it under us, and the owner is our own user, whom we trust.
         let (owner, user) = (rustix::fs::fstat(&fd).map_err(system("reading a mapping's owner"))?.st_uid, geteuid());
         if owner != user.as_raw() {
             return Err(foreign("owner", owner, user.as_raw()));

@@ -1,4 +1,4 @@
-//! Ordering argument 1: whoever sees a frame's position sees the whole frame.
+//! Ordering argument 1: a reader that sees a frame's position sees the whole frame.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Released and appended: a cursor of scope `Released` sees whole frames, and only those that whoever
-//! reaches the tier has released, though it never synchronises with the writer itself.
+//! Released and appended: a cursor of scope `Released` sees whole frames, and only those that the
+//! releaser has released, though it never synchronises with the writer itself.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

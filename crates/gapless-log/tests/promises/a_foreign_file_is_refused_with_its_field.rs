@@ -160,7 +160,7 @@ fn a_file_is_its_owners_alone_and_replaces_an_older_one() {
     let options = WindowOptions { memory: MemoryKind::File(path.clone()), ..WindowOptions::default() };
     let (mut first, _releaser) = options.create(1).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    // Whoever maps the old one keeps it; to cut it to nothing would kill them at their next look.
+    // A process that maps the old one keeps it; to cut it to nothing would kill that process at its next look.
     let reader = Window::open_file(&path).unwrap();
     let (_second, _releaser) = options.create(100).unwrap();
     first.claim(64).unwrap();

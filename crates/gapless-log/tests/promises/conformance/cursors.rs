@@ -122,7 +122,7 @@ pub fn an_index_with_fewer_slots_than_frames_says_lapped(place: &impl Place) {
         assert_eq!(window.free_cursor(sequence).read(&mut copy).unwrap(), FreeRead::Frame(64));
         assert_eq!(marks(&copy), [(sequence, sequence)]);
     }
-    // Who goes from frame to frame needs the index only to begin.
+    // A reader that goes from frame to frame needs the index only to begin.
     from_start.seek(4);
     for sequence in 4..=6 {
         assert_eq!(from_start.sequence(), sequence);
