@@ -100,11 +100,11 @@ impl Counters {
             return Err(Error::CountersFull { asked: index + 1, limit: self.capacity });
         }
         let record = descriptor::label_record(label);
-        for (word, bytes) in record.chunks_exact(4).enumerate() {
+        for (number, bytes) in record.chunks_exact(4).enumerate() {
             let bytes: [u8; 4] = bytes.try_into().expect("chunks of four");
             // Relaxed: published by the store of the count below.
-            let place = self.region.u32_at(descriptor::label_offset(index) + 4 * word);
-            place.store(u32::from_ne_bytes(bytes), Ordering::Relaxed);
+            let word = self.region.u32_at(descriptor::label_offset(index) + 4 * number);
+            word.store(u32::from_ne_bytes(bytes), Ordering::Relaxed);
         }
         // Release: a reader reads the count first, by a system call, and only then the labels.
         self.region.u32_at(descriptor::USED_OFFSET).store((index as u32 + 1).to_le(), Ordering::Release);
@@ -118,9 +118,9 @@ impl Counters {
     pub fn values(&self) -> Vec<(String, u64)> {
         let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
         let value = |index| {
-            let place = self.region.u64_at(descriptor::value_offset(self.capacity, index));
+            let word = self.region.u64_at(descriptor::value_offset(self.capacity, index));
             // Relaxed: each value stands for itself; pairs with nothing.
-            u64::from_le(place.load(Ordering::Relaxed))
+            u64::from_le(word.load(Ordering::Relaxed))
         };
         labels.iter().enumerate().map(|(index, label)| (label.clone(), value(index))).collect()
     }
@@ -158,7 +158,7 @@ impl Counter {
     #[inline]
     pub fn set(&self, value: u64) {
         // Relaxed: each value stands for itself; pairs with nothing.
-        self.place().store(value.to_le(), Ordering::Relaxed);
+        self.word().store(value.to_le(), Ordering::Relaxed);
     }
 
     /// Adds to the value, wrapping around: a load and a store of the own cache line, no locked instruction.
@@ -172,7 +172,7 @@ impl Counter {
     #[must_use]
     pub fn get(&self) -> u64 {
         // Relaxed: this is the only writer.
-        u64::from_le(self.place().load(Ordering::Relaxed))
+        u64::from_le(self.word().load(Ordering::Relaxed))
     }
 
     /// A look at this counter for other threads of the process.
@@ -182,7 +182,7 @@ impl Counter {
     }
 
     #[inline]
-    fn place(&self) -> &AtomicU64 {
+    fn word(&self) -> &AtomicU64 {
         // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps
         // mapped; only accessed as an atomic.
         unsafe { &*self.value }
@@ -212,10 +212,10 @@ impl CounterView {
     #[inline]
     #[must_use]
     pub fn get(&self) -> u64 {
-        // SAFETY: as in `Counter::place`.
-        let place = unsafe { &*self.value };
+        // SAFETY: as in `Counter::word`.
+        let word = unsafe { &*self.value };
         // Relaxed: each value stands for itself; pairs with nothing.
-        u64::from_le(place.load(Ordering::Relaxed))
+        u64::from_le(word.load(Ordering::Relaxed))
     }
 }
 

@@ -15,7 +15,7 @@ pub struct AgentGroup {
     agents: Vec<Box<dyn Agent>>,
     /// Kept apart, so that naming a failed agent runs none of its code.
     names: Vec<String>,
-    /// Whose code runs now or ran last: a panic is laid at its door.
+    /// The agent whose code runs now or ran last: a panic is its failure.
     current: usize,
     /// How many have been started, and so must be closed.
     started: usize,
@@ -163,7 +163,7 @@ impl AgentGroup {
         &self.names
     }
 
-    /// After a panic came out of this group: lays it at the door of the agent that ran, which is
+    /// After a panic came out of this group: makes it the failure of the agent that ran, which is
     /// not called again.
     #[must_use]
     pub fn blame_panic(&mut self, payload: &(dyn Any + Send)) -> AgentFailure {

@@ -127,10 +127,10 @@ impl Survey {
         self.segments.iter().filter_map(|found| found.synced).map(|mark| mark.first).max().unwrap_or(0)
     }
 
-    /// The newest place up to which a synced mark vouches for every byte: a segment's first sequence, and a position.
-    pub(crate) fn synced_place(&self) -> Option<(u64, u64)> {
-        let place = |found: &Found| Some((found.first_sequence, found.synced?.second));
-        self.segments.iter().rev().filter_map(place).find(|&(_, position)| position != 0)
+    /// The newest log position up to which a synced mark vouches for every byte: a segment's first sequence, and a position.
+    pub(crate) fn synced_position(&self) -> Option<(u64, u64)> {
+        let position = |found: &Found| Some((found.first_sequence, found.synced?.second));
+        self.segments.iter().rev().filter_map(position).find(|&(_, position)| position != 0)
     }
 
     /// Whether all the segments are there that the history names, and whether it is theirs. A writer may change both

@@ -32,7 +32,7 @@ pub enum FrameFault {
     /// Longer than the stream allows.
     #[error("frame length {length_bytes} is above the stream's limit of {limit_bytes} bytes")]
     TooLong { length_bytes: usize, limit_bytes: usize },
-    /// A whole frame, but of another place in the order.
+    /// A whole frame, but not the next one.
     #[error("sequence {expected} expected, {found} found")]
     Sequence {
         /// What continues the order.
@@ -40,7 +40,7 @@ pub enum FrameFault {
         /// What the frame says.
         found: u64,
     },
-    /// A whole record of consensus, but of another place in the order.
+    /// A whole record of consensus, but behind another frame.
     #[error("a record behind sequence {expected} expected, one behind sequence {found} found")]
     RecordPosition {
         /// The sequence of the frame before it.

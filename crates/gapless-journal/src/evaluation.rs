@@ -23,7 +23,7 @@ pub(crate) struct GoodMark {
     pub(crate) sequence: u64,
     /// Also vouched for: everything before this position of the segment with this first sequence, records included,
     /// and every segment before it.
-    pub(crate) place: Option<(u64, u64)>,
+    pub(crate) position: Option<(u64, u64)>,
 }
 
 impl GoodMark {
@@ -31,9 +31,9 @@ impl GoodMark {
     pub(crate) fn must_reach(&self, found: &Found) -> u64 {
         let is_before = |(first_sequence, _)| found.first_sequence < first_sequence;
         let is_all_good =
-            found.journaled.is_some_and(|mark| mark.second < self.sequence) || self.place.is_some_and(is_before);
+            found.journaled.is_some_and(|mark| mark.second < self.sequence) || self.position.is_some_and(is_before);
         let sealed_end = found.journaled_position().filter(|_| found.is_sealed() && is_all_good).unwrap_or(0);
-        match self.place {
+        match self.position {
             Some((first_sequence, position)) if found.first_sequence == first_sequence => position.max(sealed_end),
             _ => sealed_end,
         }
@@ -124,14 +124,16 @@ pub(crate) fn good_mark(survey: &Survey, newest: &Found, is_same_boot: bool) -> 
             let (segment, sequence) = (newest.path.clone(), mark.second + 1);
             return Err(JournalError::SuccessorMissing { segment, sequence });
         }
-        let place = Some((newest.first_sequence, mark.first));
-        return Ok(GoodMark { name: MarkName::Journaled, sequence: mark.second, place });
+        let position = Some((newest.first_sequence, mark.first));
+        return Ok(GoodMark { name: MarkName::Journaled, sequence: mark.second, position });
     }
     match survey.segments.iter().find(|found| found.synced.is_none()) {
         Some(found) => damaged(found, MarkName::Synced, d::SYNCED_MARK_OFFSET),
-        None => {
-            Ok(GoodMark { name: MarkName::Synced, sequence: survey.synced_sequence(), place: survey.synced_place() })
-        }
+        None => Ok(GoodMark {
+            name: MarkName::Synced,
+            sequence: survey.synced_sequence(),
+            position: survey.synced_position(),
+        }),
     }
 }
 
@@ -158,7 +160,7 @@ fn judge(
         None => good.sequence,
     };
     if let (Some(mark), Some(next), Some(expected_last)) = (found.journaled, next, expected_last) {
-        // Records behind the last frame that is vouched for are so only up to the place.
+        // Records behind the last frame that is vouched for are so only up to its position.
         let has_synced_end =
             found.segment_records == SegmentRecords::Nothing || good.must_reach(found) >= mark.first & !d::SEALED_BIT;
         let is_vouched_for = found.is_sealed() && (is_same_boot || mark.second <= good.sequence && has_synced_end);

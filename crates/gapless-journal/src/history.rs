@@ -64,8 +64,8 @@ impl History {
         bytes[8..16].copy_from_slice(&generation.to_le_bytes());
         bytes[16..32].copy_from_slice(&self.stream_id.to_le_bytes());
         let words = [self.incarnation, self.replaced, self.first_sequence, self.newest_sequence];
-        for (place, word) in bytes[32..64].chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
+        for (field, word) in bytes[32..64].chunks_exact_mut(8).zip(words) {
+            field.copy_from_slice(&word.to_le_bytes());
         }
         let sum = crc32c(&bytes[..CRC_OFFSET]);
         bytes[CRC_OFFSET..].copy_from_slice(&sum.to_le_bytes());

@@ -57,8 +57,8 @@ pub struct Replay {
     stop: Option<ReplayStop>,
     /// How often the journaled mark had been written when the limit was taken from it.
     limit_generation: u64,
-    /// The newest place up to which a synced mark vouches for every byte, see `GoodMark`.
-    synced_place: Option<(u64, u64)>,
+    /// The newest log position up to which a synced mark vouches for every byte, see `GoodMark`.
+    synced_position: Option<(u64, u64)>,
     /// Length of the records between the frame that was returned last and `position`.
     passed_over: usize,
     passed: Passed,
@@ -116,7 +116,7 @@ impl Replay {
             until: u64::MAX,
             stop: None,
             limit_generation: 0,
-            synced_place: survey.synced_place(),
+            synced_position: survey.synced_position(),
             passed_over: 0,
             passed: Passed::default(),
         };

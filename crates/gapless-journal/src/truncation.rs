@@ -69,7 +69,7 @@ impl Journal {
         assert_eq!(last_sequence, sequence, "the journal holds every frame up to its last");
 
         // Marks first: from here on nothing vouches for what is about to go, so that an interrupted
-        // cut is found as frames (not cut) or as rubbish behind the marks (cut by recovery).
+        // cut is found as frames (not cut) or as bytes without a meaning behind the marks (cut by recovery).
         segment.write_mark(JOURNALED_MARK_OFFSET, position as u64, sequence);
         if let Some(times) = segment.mark(TIMES_MARK_OFFSET).filter(|times| times.second != 0) {
             segment.write_mark(TIMES_MARK_OFFSET, times.first, 0);

@@ -15,12 +15,12 @@ use gapless_wire::fields::{u64_at, u128_at};
 use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
-/// Which stream a mapping belongs to, and which life of it.
+/// The stream that a mapping belongs to, and its incarnation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamIdentity {
     /// Chosen when the stream is made; never changes.
     pub stream_id: u128,
-    /// Changes whenever sequences of an earlier life are no longer those of this one.
+    /// Changes whenever sequences of an earlier incarnation are no longer those of this one.
     pub incarnation: u64,
 }
 

@@ -138,7 +138,7 @@ pub struct Hello {
     pub nonce: u64,
     /// The stream it wants, 0 for any.
     pub stream_id: u128,
-    /// The life of the stream it wants, 0 for any.
+    /// The incarnation that it wants, 0 for any.
     pub incarnation: u64,
     /// What it reads next; see [`POSITION_FIRST`] and [`POSITION_LIVE`].
     pub position: u64,
@@ -151,7 +151,7 @@ pub struct Hello {
     pub seen_timestamp_ns: u64,
     /// That frame's stream.
     pub seen_stream_id: u128,
-    /// And the life of it.
+    /// That frame's incarnation.
     pub seen_incarnation: u64,
 }
 
@@ -161,7 +161,7 @@ pub struct Welcome {
     /// Of the hello.
     pub nonce: u64,
     pub stream_id: u128,
-    /// Its life.
+    /// Its incarnation.
     pub incarnation: u64,
     /// What the node reads next.
     pub position: u64,

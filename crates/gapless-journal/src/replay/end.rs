@@ -115,7 +115,7 @@ impl Replay {
 
     /// What the synced marks vouch for.
     pub(super) fn good_place(&self) -> GoodMark {
-        GoodMark { name: MarkName::Synced, sequence: self.synced_sequence, place: self.synced_place }
+        GoodMark { name: MarkName::Synced, sequence: self.synced_sequence, position: self.synced_position }
     }
 
     /// Reads the journaled mark again; returns whether the segment is sealed, and its last sequence.
