@@ -3,14 +3,14 @@
 use crate::checker::Broken;
 use crate::disk;
 use crate::options::MS;
-use crate::subject::Subject;
+use crate::system_under_test::SystemUnderTest;
 use crate::world::World;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::requests::Wish;
 use gapless_transport::Tier;
 
-impl<A: Subject> World<'_, A> {
+impl<A: SystemUnderTest> World<'_, A> {
     pub(crate) fn inject_faults(&mut self) -> Result<(), Broken> {
         let profile = self.profile;
         let is_synced = profile.tier == Tier::QuorumSync;
@@ -83,11 +83,11 @@ impl<A: Subject> World<'_, A> {
         if self.random.happens(profile.slow_way) {
             self.slow_way();
         }
-        for at in 0..self.users.len() {
+        for at in 0..self.workloads.len() {
             if self.random.happens(profile.publisher) {
                 self.tally.publishers += 1;
                 self.tell(format_args!("publisher {} is started anew", at + 1));
-                self.users[at].restart();
+                self.workloads[at].restart();
             }
         }
         Ok(())
@@ -157,7 +157,7 @@ impl<A: Subject> World<'_, A> {
             for to in 1..=members {
                 let is_between = group[from as usize - 1] != group[to as usize - 1];
                 if is_between && (!is_one_way || group[from as usize - 1]) {
-                    state.way_mut(from, to).cut_until_ns = until_ns;
+                    state.route_mut(from, to).cut_until_ns = until_ns;
                 }
             }
         }
@@ -176,8 +176,8 @@ impl<A: Subject> World<'_, A> {
             _ => (0, 20 + self.random.below(400)),
         };
         let mut state = self.network.lock();
-        let way = state.way_mut(from, to);
-        (way.delay_ns, way.bytes_per_ms) = (delay_ns, bytes_per_ms);
+        let route = state.route_mut(from, to);
+        (route.delay_ns, route.bytes_per_ms) = (delay_ns, bytes_per_ms);
         drop(state);
         self.tell(format_args!("from {from} to {to}: {delay_ns} ns more, {bytes_per_ms} bytes a millisecond"));
     }

@@ -7,11 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
 pub(crate) struct FaultyDisk {
-    state: Mutex<State>,
+    state: Mutex<DiskState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DiskState {
     is_full: bool,
     /// So many syncs from now one fails; 0 for none. The same for writes.
     syncs_left: u64,
@@ -28,7 +28,7 @@ const FULL: &str = "No space left on device";
 const FAILED: &str = "Input/output error";
 
 impl FaultyDisk {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DiskState> {
         // A member that is killed unwinds, but never with the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

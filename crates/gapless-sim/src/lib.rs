@@ -16,14 +16,14 @@
 //! | `network` | connections of bytes on virtual time |
 //! | `disk` | what a loss of power leaves |
 //! | `faulty_disk` | a disk that is full, or fails |
-//! | `publisher` | nodes of an event stream, that publish and send again |
-//! | `caller` | clients of a service, that send again what has no reply |
-//! | `user` | who publishes, whatever the cluster offers |
-//! | `subject` | what a world runs, of whichever kind the application is |
+//! | `publishing_node` | nodes of an event stream, that publish and send again |
+//! | `service_client` | clients of a service, that send again what has no reply |
+//! | `workload` | who publishes, whatever the cluster offers |
+//! | `system_under_test` | what a world runs, of whichever kind the application is |
 //! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
 //! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
 //! | [`random`] | dice |
-//! | `observed` | the copy of a service on a member |
+//! | `observed_service` | the copy of a service on a member |
 //! | `reference` | what the service has to answer |
 //! | `checker` | what must be true |
 //! | `trace` | what happened, as one number |
@@ -40,7 +40,6 @@
 #![forbid(unsafe_code)]
 
 pub mod application;
-mod caller;
 mod checker;
 mod disk;
 mod fault_injector;
@@ -49,16 +48,17 @@ mod faulty_disk;
 pub mod ledger;
 mod machine;
 mod network;
-mod observed;
+mod observed_service;
 pub mod options;
-mod publisher;
+mod publishing_node;
 pub mod random;
 mod reference;
 pub mod report;
+mod service_client;
 pub mod store_application;
-mod subject;
+mod system_under_test;
 mod trace;
-mod user;
+mod workload;
 mod world;
 
 use crate::options::MS;
@@ -71,7 +71,7 @@ pub use store_application::StoreApplication;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use subject::{OfState, Subject};
+use system_under_test::{StateSystem, SystemUnderTest};
 use world::World;
 
 /// Runs `application` on a cluster, with whatever happens to it by `seed`.
@@ -80,7 +80,7 @@ use world::World;
 /// A promise that was not kept, a panic among them, or no place for the members' files.
 pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     const { assert!(!matches!(A::OFFER, Offer::State), "a replicated state is for a StateApplication and simulate_state") };
-    simulate_subject(application, options, seed)
+    simulate_system(application, options, seed)
 }
 
 /// As [`simulate`], of a service whose state is replicated.
@@ -92,14 +92,14 @@ pub fn simulate_state<A: StateApplication>(
     options: &Options,
     seed: u64,
 ) -> Result<Tally, Box<Failure>> {
-    simulate_subject(&OfState(application), options, seed)
+    simulate_system(&StateSystem(application), options, seed)
 }
 
-fn simulate_subject(subject: &impl Subject, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
+fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     let no_place =
         |reason: String| Box::new(Failure { seed, at_ms: 0, reason, state: String::new(), tally: Tally::default() });
     let directory = directory().map_err(|error| no_place(format!("no directory for the members: {error}")))?;
-    let mut world = World::new(subject, options, seed, directory.path()).map_err(no_place)?;
+    let mut world = World::new(system, options, seed, directory.path()).map_err(no_place)?;
     // A panic is a promise that was not kept, too, and has its seed.
     let outcome = catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());

@@ -5,11 +5,11 @@ use crate::disk::Bit;
 use crate::fault_profile::FaultProfile;
 use crate::faulty_disk::FaultyDisk;
 use crate::network::{Killed, Network, Port, address_of};
-use crate::observed::{Observed, Seen, take};
+use crate::observed_service::{ObservedHashes, ObservedService, take};
 use crate::options::Offer;
 use crate::random::Random;
 use crate::reference::Reference;
-use crate::subject::{Seated, Subject};
+use crate::system_under_test::{Deployment, SystemUnderTest};
 use crate::trace::hash_of;
 use gapless_agent::{Clock, Now, VirtualTime};
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
@@ -33,7 +33,7 @@ const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// What a turn came to.
-pub(crate) enum Turned {
+pub(crate) enum TurnOutcome {
     /// It goes on.
     Lives,
     /// It was killed in the middle.
@@ -80,18 +80,18 @@ pub(crate) struct Machine {
 struct Running {
     member: ClusterMember,
     reader: ReplayMerge,
-    copy: Copy,
+    copy: ServiceCopy,
     released: u64,
 }
 
 /// The service on a member.
-enum Copy {
+enum ServiceCopy {
     /// A witness has none.
     None,
     /// It folds what the member's stream releases.
     Reads(Box<Fold>),
     /// It is the member's own; what it says of its state.
-    Answers(Seen),
+    Answers(ObservedHashes),
 }
 
 impl Drop for Machine {
@@ -225,15 +225,15 @@ impl Machine {
     }
 
     /// Its process is started; what it said if it has stopped at once because its disk refused something.
-    pub(crate) fn start(&mut self, subject: &impl Subject) -> Result<Option<String>, Broken> {
+    pub(crate) fn start(&mut self, system: &impl SystemUnderTest) -> Result<Option<String>, Broken> {
         if let Some(bit) = self.flipped.take() {
-            if self.start_sound(subject).is_ok() {
+            if self.start_sound(system).is_ok() {
                 return Err(format!("member {} starts although {bit:?} of its journal has changed", self.number));
             }
             // The error has said where; somebody has mended it, and nothing else was touched.
             bit.flip().map_err(|error| error.to_string())?;
         }
-        match self.start_sound(subject) {
+        match self.start_sound(system) {
             Ok(()) => Ok(None),
             Err(said) => self.because_of_disk(said).map(Some),
         }
@@ -244,24 +244,26 @@ impl Machine {
         if self.disk.has_told(&said) { Ok(said) } else { Err(said) }
     }
 
-    fn start_sound(&mut self, subject: &impl Subject) -> Result<(), Broken> {
+    fn start_sound(&mut self, system: &impl SystemUnderTest) -> Result<(), Broken> {
         let number = self.number;
         self.disk.begin();
-        let (mut copy, mut seat) = (Copy::None, None);
+        let (mut copy, mut observed) = (ServiceCopy::None, None);
         if !self.is_witness {
-            match subject.seat(&self.config)? {
-                Seated::Beside(fold) => copy = Copy::Reads(fold),
-                Seated::Own(service) => {
-                    let seen = Seen::default();
-                    seat = Some(Observed { service, seen: Arc::clone(&seen) });
-                    copy = Copy::Answers(seen);
+            match system.deploy(&self.config)? {
+                Deployment::Beside(fold) => copy = ServiceCopy::Reads(fold),
+                Deployment::Own(service) => {
+                    let seen = ObservedHashes::default();
+                    observed = Some(ObservedService { service, seen: Arc::clone(&seen) });
+                    copy = ServiceCopy::Answers(seen);
                 }
             }
         }
         // A process takes the wall clock for right when it starts.
         self.clock = Clock::virtual_time(&self.time);
-        let started = catch_unwind(AssertUnwindSafe(|| match seat {
-            Some(seat) => ClusterMember::start_by_hand_with_in(&self.config, Box::new(seat), &self.surroundings),
+        let started = catch_unwind(AssertUnwindSafe(|| match observed {
+            Some(observed) => {
+                ClusterMember::start_by_hand_with_in(&self.config, Box::new(observed), &self.surroundings)
+            }
             None => ClusterMember::start_by_hand_in(&self.config, &self.surroundings),
         }));
         let member = match started {
@@ -284,8 +286,8 @@ impl Machine {
     }
 
     /// One turn of each agent.
-    pub(crate) fn turn(&mut self) -> Result<Turned, Broken> {
-        let Some(running) = &mut self.member else { return Ok(Turned::Lives) };
+    pub(crate) fn turn(&mut self) -> Result<TurnOutcome, Broken> {
+        let Some(running) = &mut self.member else { return Ok(TurnOutcome::Lives) };
         let Now { monotonic_ns, epoch_ns } = self.clock.now();
         let number = self.number;
         let turned = catch_unwind(AssertUnwindSafe(|| running.member.turn(Now { monotonic_ns, epoch_ns })));
@@ -293,21 +295,21 @@ impl Machine {
             return Err(format!("member {number} has asked for a sync after one had failed"));
         }
         match turned {
-            Ok(Ok(_)) => Ok(Turned::Lives),
+            Ok(Ok(_)) => Ok(TurnOutcome::Lives),
             Ok(Err(error)) if self.has_lost_disk && error.to_string().contains("it comes with another directory") => {
-                Ok(Turned::Refused)
+                Ok(TurnOutcome::Refused)
             }
             Ok(Err(error)) if self.goes && error.to_string().contains("was removed from its cluster") => {
-                Ok(Turned::Removed)
+                Ok(TurnOutcome::Removed)
             }
             Ok(Err(error)) if says_so(&error.to_string()) => {
-                Ok(Turned::FoundOut(format!("member {number} has stopped: {error}")))
+                Ok(TurnOutcome::FoundOut(format!("member {number} has stopped: {error}")))
             }
-            Ok(Err(_)) if running.member.must_start_again() => Ok(Turned::Fetched),
-            Ok(Err(error)) => {
-                self.because_of_disk(format!("member {number} has stopped by itself: {error}")).map(Turned::Stopped)
-            }
-            Err(panic) if panic.is::<Killed>() => Ok(Turned::Killed),
+            Ok(Err(_)) if running.member.must_start_again() => Ok(TurnOutcome::Fetched),
+            Ok(Err(error)) => self
+                .because_of_disk(format!("member {number} has stopped by itself: {error}"))
+                .map(TurnOutcome::Stopped),
+            Err(panic) if panic.is::<Killed>() => Ok(TurnOutcome::Killed),
             Err(panic) => Err(format!("member {number} panicked: {}", text_of(&*panic))),
         }
     }
@@ -342,7 +344,7 @@ impl Machine {
             }
             *released += 1;
             seen += 1;
-            if let Copy::Reads(fold) = copy {
+            if let ServiceCopy::Reads(fold) = copy {
                 fold.apply_event_stream_frame(&frame, false, &mut NoSink)
                     .map_err(|error| format!("member {number}: {error}"))?;
                 if released.is_multiple_of(compare_interval) {
@@ -350,7 +352,7 @@ impl Machine {
                 }
             }
         }
-        if let Copy::Answers(hashes) = copy {
+        if let ServiceCopy::Answers(hashes) = copy {
             for state in take(hashes) {
                 checker.state(number, state.sequence, state.hash)?;
             }
@@ -360,7 +362,7 @@ impl Machine {
 
     /// Whether its service has handled everything that is released here.
     pub(crate) fn has_handled_all(&self) -> bool {
-        let Some(Running { member, copy: Copy::Answers(_), released, .. }) = &self.member else { return true };
+        let Some(Running { member, copy: ServiceCopy::Answers(_), released, .. }) = &self.member else { return true };
         let counted = member.stream().counters().values();
         counted.iter().any(|(label, value)| label == "service.last_sequence" && value == released)
     }

@@ -25,7 +25,7 @@ pub(crate) fn address_of(member: u64) -> SocketAddr {
 
 /// How the way from one member to another is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     /// Nothing gets through until then.
     pub cut_until_ns: u64,
     /// Everything takes so much longer.
@@ -37,19 +37,19 @@ pub(crate) struct Way {
 /// All machines' network.
 #[derive(Debug)]
 pub(crate) struct Network {
-    state: Mutex<State>,
+    state: Mutex<NetworkState>,
     /// Nobody waits for descriptors where everything is polled.
     nothing: OwnedFd,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct NetworkState {
     pub now_ns: u64,
     pub trace: Trace,
     random: Random,
     /// Every byte takes up to so long.
     pub delay_ns_max: u64,
-    ways: BTreeMap<(u64, u64), Way>,
+    routes: BTreeMap<(u64, u64), Route>,
     /// Who has no power: connections to it are not answered.
     dark: Vec<u64>,
     listeners: BTreeMap<SocketAddr, VecDeque<u64>>,
@@ -110,12 +110,12 @@ impl End {
 impl Network {
     pub(crate) fn new(seed: u64, trace: Trace) -> io::Result<Arc<Self>> {
         let nothing = OwnedFd::from(std::fs::File::open("/dev/null")?);
-        let state = State {
+        let state = NetworkState {
             now_ns: 0,
             trace,
             random: Random::of(seed, &[1]),
             delay_ns_max: 0,
-            ways: BTreeMap::new(),
+            routes: BTreeMap::new(),
             dark: Vec::new(),
             listeners: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -125,20 +125,20 @@ impl Network {
         Ok(Arc::new(Self { state: Mutex::new(state), nothing }))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, NetworkState> {
         // A member that is killed unwinds, but never with the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    pub(crate) fn way_mut(&mut self, from: u64, to: u64) -> &mut Way {
-        self.ways.entry((from, to)).or_default()
+impl NetworkState {
+    pub(crate) fn route_mut(&mut self, from: u64, to: u64) -> &mut Route {
+        self.routes.entry((from, to)).or_default()
     }
 
     /// All ways are good again, and pieces that were held up come.
     pub(crate) fn heal(&mut self) {
-        self.ways.clear();
+        self.routes.clear();
         self.killed = None;
     }
 
@@ -182,14 +182,14 @@ impl State {
     }
 
     fn is_cut(&self, from: u64, to: u64) -> bool {
-        self.ways.get(&(from, to)).is_some_and(|way| self.now_ns < way.cut_until_ns)
+        self.routes.get(&(from, to)).is_some_and(|route| self.now_ns < route.cut_until_ns)
     }
 
     fn arrival_ns(&mut self, from: u64, to: u64, length: usize) -> u64 {
-        let way = self.ways.get(&(from, to)).copied().unwrap_or_default();
-        let sending_ns = (length as u64 * 1_000_000).checked_div(way.bytes_per_ms).unwrap_or(0);
+        let route = self.routes.get(&(from, to)).copied().unwrap_or_default();
+        let sending_ns = (length as u64 * 1_000_000).checked_div(route.bytes_per_ms).unwrap_or(0);
         let delay_ns_max = self.delay_ns_max;
-        self.now_ns + way.delay_ns + sending_ns + self.random.below(delay_ns_max + 1)
+        self.now_ns + route.delay_ns + sending_ns + self.random.below(delay_ns_max + 1)
     }
 
     fn push(&mut self, id: u64, to_side: usize, piece: impl FnOnce(u64) -> Piece, length: usize) {
@@ -411,7 +411,7 @@ impl PipeListener for Door {
             return Ok((Box::new(wire), address_of(from)));
         }
         // Who has hung up before is forgotten.
-        let State { listeners, connections, .. } = &mut *state;
+        let NetworkState { listeners, connections, .. } = &mut *state;
         if let Some(backlog) = listeners.get_mut(&self.address) {
             backlog.retain(|id| connections.contains_key(id));
         }

@@ -3,34 +3,34 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `changes` | members that are added, removed and replaced |
-//! | `copies` | older copies of directories that are put back, and directories that are exchanged |
+//! | `membership_changes` | members that are added, removed and replaced |
+//! | `directory_rollbacks` | older copies of directories that are put back, and directories that are exchanged |
 
-mod changes;
-mod copies;
+mod directory_rollbacks;
+mod membership_changes;
 
-use crate::caller::Caller;
 use crate::checker::{Broken, Checker};
 use crate::fault_profile::FaultProfile;
 use crate::faulty_disk::FaultyDisk;
-use crate::machine::{Machine, Turned, says_so};
+use crate::machine::{Machine, TurnOutcome, says_so};
 use crate::network::Network;
 use crate::options::{MS, Offer, Options};
-use crate::publisher::Publisher;
+use crate::publishing_node::PublishingNode;
 use crate::random::Random;
 use crate::reference::{Answers, Reference};
 use crate::report::Tally;
-use crate::subject::Subject;
+use crate::service_client::ServiceClient;
+use crate::system_under_test::SystemUnderTest;
 use crate::trace::Trace;
-use crate::user::User;
-use changes::Change;
+use crate::workload::Workload;
 use gapless_agent::{Clock, VirtualTime};
 use gapless_cluster::config::MemberKind;
+use membership_changes::Change;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) struct World<'a, A: Subject> {
+pub(crate) struct World<'a, A: SystemUnderTest> {
     application: &'a A,
     options: &'a Options,
     pub(crate) profile: FaultProfile,
@@ -38,8 +38,8 @@ pub(crate) struct World<'a, A: Subject> {
     /// Where the machines' directories are.
     pub(crate) root: PathBuf,
     pub(crate) machines: Vec<Machine>,
-    pub(crate) users: Vec<Box<dyn User<A>>>,
-    users_made: u64,
+    pub(crate) workloads: Vec<Box<dyn Workload<A>>>,
+    workloads_made: u64,
     seed: u64,
     /// A change of members that is not done yet.
     pub(crate) change: Option<Change>,
@@ -57,14 +57,14 @@ pub(crate) struct World<'a, A: Subject> {
     pub(crate) tally: Tally,
 }
 
-fn new_user<A: Subject>(seed: u64, number: u64, options: &Options, clock: &Clock) -> Box<dyn User<A>> {
+fn new_workload<A: SystemUnderTest>(seed: u64, number: u64, options: &Options, clock: &Clock) -> Box<dyn Workload<A>> {
     match A::OFFER {
-        Offer::EventStream => Box::new(Publisher::new(seed, number, options.messages, clock.clone())),
-        Offer::Service | Offer::State => Box::new(Caller::new(seed, number, options.messages)),
+        Offer::EventStream => Box::new(PublishingNode::new(seed, number, options.messages, clock.clone())),
+        Offer::Service | Offer::State => Box::new(ServiceClient::new(seed, number, options.messages)),
     }
 }
 
-impl<'a, A: Subject> World<'a, A> {
+impl<'a, A: SystemUnderTest> World<'a, A> {
     pub(crate) fn new(application: &'a A, options: &'a Options, seed: u64, root: &Path) -> Result<Self, Broken> {
         let profile = FaultProfile::of(seed, options);
         let network = Network::new(seed, Trace::new(options.is_told)).map_err(|error| error.to_string())?;
@@ -86,8 +86,8 @@ impl<'a, A: Subject> World<'a, A> {
             root: root.to_owned(),
             machines,
             change: None,
-            users: (1..=profile.publishers).map(|number| new_user(seed, number, options, &clock)).collect(),
-            users_made: profile.publishers,
+            workloads: (1..=profile.publishers).map(|number| new_workload(seed, number, options, &clock)).collect(),
+            workloads_made: profile.publishers,
             seed,
             came_apart: false,
             checker: Checker::default(),
@@ -137,7 +137,7 @@ impl<'a, A: Subject> World<'a, A> {
     /// How everything stands, for people.
     pub(crate) fn describe(&self) -> String {
         let mut lines: Vec<String> = self.machines.iter().map(Machine::describe).collect();
-        lines.extend(self.users.iter().map(|user| user.describe()));
+        lines.extend(self.workloads.iter().map(|workload| workload.describe()));
         lines.join("\n")
     }
 
@@ -145,9 +145,9 @@ impl<'a, A: Subject> World<'a, A> {
         let state = self.network.lock();
         let (trace, events) = (state.trace.hash(), state.trace.events());
         let released = self.checker.last_sequence();
-        let acknowledged = self.users.iter().map(|user| user.acknowledged()).sum();
-        let repeated = self.users.iter().map(|user| user.repeated()).sum();
-        let resolved = self.users.iter().map(|user| user.resolved()).sum();
+        let acknowledged = self.workloads.iter().map(|workload| workload.acknowledged()).sum();
+        let repeated = self.workloads.iter().map(|workload| workload.repeated()).sum();
+        let resolved = self.workloads.iter().map(|workload| workload.resolved()).sum();
         let (terms, timers, times_kept) = (self.checker.terms, self.checker.timers, self.checker.times_kept);
         let notices = self.reference.as_ref().map_or(0, |reference| reference.answers.notices.len() as u64);
         let virtual_ns = self.now_ns;
@@ -198,15 +198,15 @@ impl<'a, A: Subject> World<'a, A> {
         for at in order {
             self.turn(at)?;
         }
-        for at in 0..self.users.len() {
+        for at in 0..self.workloads.len() {
             let read = match self.turn_user(at) {
                 Ok(read) => read,
                 Err(said) if self.came_apart => {
                     // It has met another history than before; somebody else goes on.
                     self.tell(format_args!("{said}"));
-                    self.users_made += 1;
+                    self.workloads_made += 1;
                     let clock = Clock::virtual_time(&self.time);
-                    self.users[at] = new_user(self.seed, self.users_made, self.options, &clock);
+                    self.workloads[at] = new_workload(self.seed, self.workloads_made, self.options, &clock);
                     continue;
                 }
                 Err(said) => return Err(said),
@@ -219,15 +219,15 @@ impl<'a, A: Subject> World<'a, A> {
     }
 
     fn turn_user(&mut self, at: usize) -> Result<usize, Broken> {
-        if self.users[at].is_searching() {
+        if self.workloads[at].is_searching() {
             self.let_in(at)?;
         }
         let answers = self.reference.as_ref().map_or(&self.no_answers, |reference| &reference.answers);
-        self.users[at].poll(self.now_ns, self.application, answers, &mut self.random)
+        self.workloads[at].poll(self.now_ns, self.application, answers, &mut self.random)
     }
 
     /// Somebody looks for a member: rather for the one that leads, and seldom where nobody does.
-    fn let_in(&mut self, user: usize) -> Result<(), Broken> {
+    fn let_in(&mut self, workload: usize) -> Result<(), Broken> {
         let leads = |at: &usize| self.machines[*at].leads().is_some();
         let mut serving: Vec<usize> = (0..self.machines.len()).filter(|at| self.machines[*at].serves()).collect();
         let is_led = serving.iter().any(leads);
@@ -242,7 +242,7 @@ impl<'a, A: Subject> World<'a, A> {
         }
         let machine = &self.machines[self.random.pick(&serving)];
         match machine.running() {
-            Some(member) => self.users[user].let_in(machine.number, member.stream()),
+            Some(member) => self.workloads[workload].let_in(machine.number, member.stream()),
             None => Ok(()),
         }
     }
@@ -267,31 +267,31 @@ impl<'a, A: Subject> World<'a, A> {
             return Ok(());
         }
         match machine.turn()? {
-            Turned::Lives => {}
-            Turned::Killed => {
+            TurnOutcome::Lives => {}
+            TurnOutcome::Killed => {
                 self.tally.kills += 1;
                 self.tell(format_args!("member {} is killed in the middle of a turn", at + 1));
                 self.down(at, 150 * MS);
                 return Ok(());
             }
-            Turned::Fetched => {
+            TurnOutcome::Fetched => {
                 self.tally.fetched += 1;
                 self.tell(format_args!("member {} has fetched a state", at + 1));
                 self.down(at, 50 * MS);
                 return Ok(());
             }
-            Turned::FoundOut(said) => return self.is_found_out(at, &said),
-            Turned::Stopped(said) => {
+            TurnOutcome::FoundOut(said) => return self.is_found_out(at, &said),
+            TurnOutcome::Stopped(said) => {
                 self.stopped(at, &said);
                 return Ok(());
             }
-            Turned::Removed => {
+            TurnOutcome::Removed => {
                 self.tell(format_args!("member {} stops, because it was removed", at + 1));
                 self.down(at, 1);
                 self.machines[at].is_gone = true;
                 return Ok(());
             }
-            Turned::Refused => {
+            TurnOutcome::Refused => {
                 self.tell(format_args!("member {} is refused, because it has lost its disk", at + 1));
                 self.down(at, 1);
                 self.machines[at].is_gone = true;
@@ -342,8 +342,8 @@ impl<'a, A: Subject> World<'a, A> {
         self.machines[at].paused_until_ns = 0;
         let number = self.machines[at].number;
         self.network.lock().spare();
-        for user in self.users.iter_mut().filter(|user| user.at() == Some(number)) {
-            user.lose();
+        for workload in self.workloads.iter_mut().filter(|workload| workload.at() == Some(number)) {
+            workload.lose();
         }
     }
 
@@ -370,7 +370,7 @@ impl<'a, A: Subject> World<'a, A> {
     fn is_settled(&self) -> bool {
         let all = self.checker.last_sequence();
         self.change.is_none()
-            && self.users.iter().all(|user| user.is_done())
+            && self.workloads.iter().all(|workload| workload.is_done())
             && self.machines.iter().all(|machine| machine.is_gone || machine.released() == all)
             && self.machines.iter().any(|machine| machine.leads().is_some())
             && self.machines.iter().all(Machine::has_handled_all)

@@ -17,7 +17,7 @@ use process::Process;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
-use world::{FaultProfile, Place, World};
+use world::{FaultProfile, SimulatedEnvironment, World};
 
 const SEEDS: u64 = 60;
 const ACTS: u64 = 150;
@@ -38,7 +38,7 @@ fn profile(random: &mut Random) -> FaultProfile {
 
 /// One run; how often what happened in it.
 fn run(seed: u64) -> BTreeMap<&'static str, u64> {
-    let place = Place::new(World::new(seed));
+    let place = SimulatedEnvironment::new(World::new(seed));
     place.world().profile = profile(&mut Random::of(seed, &[3]));
     let mut process = Process::new(place.clone(), seed);
     for _ in 0..ACTS {

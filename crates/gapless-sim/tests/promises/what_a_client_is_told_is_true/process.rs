@@ -2,7 +2,7 @@
 
 use super::book::{DO, REFUSE, TELL, bytes, numbers};
 use super::facts::{Facts, Said};
-use super::world::{EXPIRY, MS, Place, STEP};
+use super::world::{EXPIRY, MS, STEP, SimulatedEnvironment};
 use gapless_client::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
 use gapless_client::session_key::CommandNumber;
 use gapless_client::{Client, ClientError, Incoming, Reply, SessionKey};
@@ -27,7 +27,7 @@ struct Note {
 }
 
 pub struct Process {
-    place: Place,
+    place: SimulatedEnvironment,
     random: Random,
     pub facts: Facts,
     client: Option<(Client, SessionKey)>,
@@ -44,7 +44,7 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn new(place: Place, seed: u64) -> Self {
+    pub fn new(place: SimulatedEnvironment, seed: u64) -> Self {
         let mut process = Self {
             place,
             random: Random::of(seed, &[2]),

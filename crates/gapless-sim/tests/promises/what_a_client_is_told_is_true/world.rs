@@ -7,7 +7,7 @@ use gapless_client::ClientError;
 use gapless_client::client::ClientEnvironment;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::member::Surroundings as OfMember;
+use gapless_cluster::member::Surroundings as MemberSurroundings;
 use gapless_engine::{Replica, ReplicaOptions};
 use gapless_journal::Environment;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, ring};
@@ -97,7 +97,7 @@ pub struct World {
     pub profile: FaultProfile,
     pub random: Random,
     config: ClusterConfig,
-    surroundings: OfMember,
+    surroundings: MemberSurroundings,
     member: Option<ClusterMember>,
     up_at_ns: u64,
     wire: Option<Wire>,
@@ -129,12 +129,12 @@ impl World {
             directory.path().join("member").display(),
             EXPIRY.as_secs()
         );
-        let surroundings = OfMember {
+        let surroundings = MemberSurroundings {
             instance: Some(1),
             journal: Environment { epoch_ns: || BEGINNING_NS, ..Environment::default() },
             message_bytes_max: Some(1 << 20),
             without_helpers: true,
-            ..OfMember::default()
+            ..MemberSurroundings::default()
         };
         Self {
             beginning: Instant::now(),
@@ -237,9 +237,9 @@ impl World {
 
 /// The world as a client has it.
 #[derive(Clone)]
-pub struct Place(Arc<Mutex<World>>);
+pub struct SimulatedEnvironment(Arc<Mutex<World>>);
 
-impl Place {
+impl SimulatedEnvironment {
     pub fn new(world: World) -> Self {
         Self(Arc::new(Mutex::new(world)))
     }
@@ -249,7 +249,7 @@ impl Place {
     }
 }
 
-impl ClientEnvironment for Place {
+impl ClientEnvironment for SimulatedEnvironment {
     fn now(&self) -> Instant {
         let world = self.world();
         world.beginning + Duration::from_nanos(world.now_ns)

@@ -1,4 +1,4 @@
-//! [`Observed`]: the shipped copy of a service, whose hashes of its state the simulator sees before its member does.
+//! [`ObservedService`]: the shipped copy of a service, whose hashes of its state the simulator sees before its member does.
 
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_client::stream_layout::StreamLayout;
@@ -12,20 +12,20 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Hashes that were not looked at yet.
-pub(crate) type Seen = Arc<Mutex<Vec<StateHash>>>;
+pub(crate) type ObservedHashes = Arc<Mutex<Vec<StateHash>>>;
 
 /// What the service has said since the last look.
-pub(crate) fn take(seen: &Seen) -> Vec<StateHash> {
+pub(crate) fn take(seen: &ObservedHashes) -> Vec<StateHash> {
     // A member that is killed unwinds, but never with the lock.
     std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-pub(crate) struct Observed {
+pub(crate) struct ObservedService {
     pub service: Box<dyn MemberService>,
-    pub seen: Seen,
+    pub seen: ObservedHashes,
 }
 
-impl MemberService for Observed {
+impl MemberService for ObservedService {
     fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError> {
         self.service.points(layout)
     }
@@ -46,21 +46,21 @@ impl MemberService for Observed {
         let Self { service, seen } = *self;
         let own = Mailbox::new(HASHES_MAX);
         let member = std::mem::replace(&mut parts.hashes, own.clone());
-        Ok(Box::new(Overheard { agent: service.agent(parts)?, own, member, seen }))
+        Ok(Box::new(ObservedAgent { agent: service.agent(parts)?, own, member, seen }))
     }
 }
 
 /// More frames than a service applies in one poll.
 const HASHES_MAX: usize = 4096;
 
-struct Overheard {
+struct ObservedAgent {
     agent: Box<dyn Agent>,
     own: Mailbox<StateHash>,
     member: Mailbox<StateHash>,
-    seen: Seen,
+    seen: ObservedHashes,
 }
 
-impl Agent for Overheard {
+impl Agent for ObservedAgent {
     fn name(&self) -> &str {
         self.agent.name()
     }

@@ -1,13 +1,13 @@
-//! [`Publisher`]: a shipped node that publishes through whichever member it is let in by, and sends what has not come
-//! back again at the next one. [`Way`] is its link: the shipped one to a stream of this process, exchanged when a member
+//! [`PublishingNode`]: a shipped node that publishes through whichever member it is let in by, and sends what has not come
+//! back again at the next one. [`MemberLink`] is its link: the shipped one to a stream of this process, exchanged when a member
 //! is gone or does not lead.
 
 use crate::checker::Broken;
 use crate::random::Random;
 use crate::reference::Answers;
-use crate::subject::Subject;
+use crate::system_under_test::SystemUnderTest;
 use crate::trace::hash_of;
-use crate::user::{User, message_of};
+use crate::workload::{Workload, message_of};
 use gapless_agent::Clock;
 use gapless_client::ClientError;
 use gapless_client::node::link::{Connected, LinkRead};
@@ -34,7 +34,7 @@ struct Handover {
 }
 
 /// A node's link to one member after the other.
-struct Way {
+struct MemberLink {
     handover: Arc<Mutex<Handover>>,
     link: Option<SharedMemoryLink>,
 }
@@ -47,7 +47,7 @@ fn disconnected() -> ClientError {
     ClientError::Disconnected { peer: "a member".to_owned() }
 }
 
-impl Way {
+impl MemberLink {
     fn up(&mut self) -> Result<&mut SharedMemoryLink, ClientError> {
         if std::mem::take(&mut lock(&self.handover).is_gone) {
             self.link = None;
@@ -56,7 +56,7 @@ impl Way {
     }
 }
 
-impl NodeLink for Way {
+impl NodeLink for MemberLink {
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
         let offer = {
             let mut handover = lock(&self.handover);
@@ -131,10 +131,10 @@ impl NodeLink for Way {
 }
 
 /// A client of the cluster.
-pub(crate) struct Publisher {
+pub(crate) struct PublishingNode {
     number: u64,
     seed: u64,
-    node: StreamNode<Way>,
+    node: StreamNode<MemberLink>,
     handover: Arc<Mutex<Handover>>,
     clock: Clock,
     /// Which member it is connected to.
@@ -148,14 +148,14 @@ pub(crate) struct Publisher {
     messages: u64,
 }
 
-impl Publisher {
+impl PublishingNode {
     pub(crate) fn new(seed: u64, number: u64, messages: u64, clock: Clock) -> Self {
         let (node, handover) = node(seed, number, &clock);
         Self { number, seed, node, handover, clock, at: None, next: None, read: 0, acknowledged: 0, messages }
     }
 
     /// Which message begins with this number of the session.
-    fn message_at(&self, application: &impl Subject, session_seq: u64) -> Result<u64, Broken> {
+    fn message_at(&self, application: &impl SystemUnderTest, session_seq: u64) -> Result<u64, Broken> {
         let (mut index, mut number) = (0, 1);
         while number < session_seq {
             let (_, payload) = message_of(application, self.seed, self.number, index);
@@ -170,7 +170,7 @@ impl Publisher {
     }
 }
 
-impl<A: Subject> User<A> for Publisher {
+impl<A: SystemUnderTest> Workload<A> for PublishingNode {
     fn restart(&mut self) {
         (self.node, self.handover) = node(self.seed, self.number, &self.clock);
         (self.at, self.next, self.read) = (None, None, 0);
@@ -252,7 +252,7 @@ impl<A: Subject> User<A> for Publisher {
     }
 }
 
-fn node(seed: u64, number: u64, clock: &Clock) -> (StreamNode<Way>, Arc<Mutex<Handover>>) {
+fn node(seed: u64, number: u64, clock: &Clock) -> (StreamNode<MemberLink>, Arc<Mutex<Handover>>) {
     let mut random = Random::of(seed, &[8, number]);
     let token = u128::from(random.number()) << 64 | u128::from(random.number());
     let publisher = PublisherOptions {
@@ -266,6 +266,6 @@ fn node(seed: u64, number: u64, clock: &Clock) -> (StreamNode<Way>, Arc<Mutex<Ha
     let options =
         StreamNodeOptions { start: Start::First, publisher: Some(publisher), identity: StreamIdentity::default() };
     let handover = Arc::<Mutex<Handover>>::default();
-    let way = Way { handover: Arc::clone(&handover), link: None };
-    (StreamNode::with_clock(way, options, clock.clone()), handover)
+    let link = MemberLink { handover: Arc::clone(&handover), link: None };
+    (StreamNode::with_clock(link, options, clock.clone()), handover)
 }

@@ -1,4 +1,4 @@
-//! [`Caller`]: a shipped client of a service. It sends commands through whichever member leads, goes to another one when
+//! [`ServiceClient`]: a shipped client of a service. It sends commands through whichever member leads, goes to another one when
 //! that is gone or says nothing, sends there again what has no reply, and now and then asks for a reply once more. One that is
 //! started anew asks for each reply that its window still holds, before it sends anything. What it hears has to be what the
 //! service has said of what is released.
@@ -7,8 +7,8 @@ use crate::checker::Broken;
 use crate::options::MS;
 use crate::random::Random;
 use crate::reference::{Answers, Said};
-use crate::subject::Subject;
-use crate::user::{User, message_of};
+use crate::system_under_test::SystemUnderTest;
+use crate::workload::{Workload, message_of};
 use gapless_client::client::ClientOptions;
 use gapless_client::{Client, ClientError, Incoming, Reply, SessionKey};
 use gapless_log::LogError;
@@ -23,7 +23,7 @@ const WINDOWS: [u32; 3] = [1, 4, 8];
 /// A member that owes an answer for so long is left for another, ns.
 const SILENCE_NS_MAX: u64 = 400 * MS;
 
-pub(crate) struct Caller {
+pub(crate) struct ServiceClient {
     number: u64,
     seed: u64,
     messages: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Caller {
     waits_since_ns: Option<u64>,
 }
 
-impl Caller {
+impl ServiceClient {
     pub(crate) fn new(seed: u64, number: u64, messages: u64) -> Self {
         Self {
             number,
@@ -78,7 +78,7 @@ impl Caller {
         format!("client {}: {what}", self.number)
     }
 
-    fn send(&mut self, application: &impl Subject, random: &mut Random) -> Result<(), Broken> {
+    fn send(&mut self, application: &impl SystemUnderTest, random: &mut Random) -> Result<(), Broken> {
         let index = self.sent.len() as u64;
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         let may_send = self.is_open && self.asked.is_empty() && client.can_send(*key);
@@ -124,7 +124,12 @@ impl Caller {
         }
     }
 
-    fn take(&mut self, incoming: &Incoming<'_>, application: &impl Subject, answers: &Answers) -> Result<(), Broken> {
+    fn take(
+        &mut self,
+        incoming: &Incoming<'_>,
+        application: &impl SystemUnderTest,
+        answers: &Answers,
+    ) -> Result<(), Broken> {
         match incoming {
             Incoming::Opened { .. } => Ok(()),
             Incoming::Reply { reply, first, .. } => self.reply(reply, *first, application, answers),
@@ -144,7 +149,7 @@ impl Caller {
         &mut self,
         reply: &Reply<'_>,
         is_first: bool,
-        application: &impl Subject,
+        application: &impl SystemUnderTest,
         answers: &Answers,
     ) -> Result<(), Broken> {
         let number = reply.session_seq;
@@ -214,14 +219,14 @@ impl Caller {
     }
 }
 
-impl<A: Subject> User<A> for Caller {
+impl<A: SystemUnderTest> Workload<A> for ServiceClient {
     fn restart(&mut self) {
         (self.client, self.at, self.is_open, self.waits_since_ns) = (None, None, false, None);
         self.asked.clear();
     }
 
     fn is_done(&self) -> bool {
-        User::<A>::acknowledged(self) >= self.messages && self.asked.is_empty()
+        Workload::<A>::acknowledged(self) >= self.messages && self.asked.is_empty()
     }
 
     fn is_searching(&self) -> bool {
@@ -306,7 +311,7 @@ impl<A: Subject> User<A> for Caller {
 
     fn describe(&self) -> String {
         let (number, sent, messages, at) = (self.number, self.sent.len(), self.messages, self.at);
-        let acknowledged = User::<A>::acknowledged(self);
+        let acknowledged = Workload::<A>::acknowledged(self);
         format!("  client {number}: {acknowledged} of {messages} acknowledged, {sent} sent, at member {at:?}")
     }
 }

@@ -1,13 +1,13 @@
-//! [`User`]: who publishes, whatever the cluster offers: a node of an event stream, or a client of a service.
+//! [`Workload`]: who publishes, whatever the cluster offers: a node of an event stream, or a client of a service.
 
 use crate::checker::Broken;
 use crate::random::Random;
 use crate::reference::Answers;
-use crate::subject::Subject;
+use crate::system_under_test::SystemUnderTest;
 use gapless_client::client::MessageType;
 use gapless_stream::event_stream::EventStream;
 
-pub(crate) trait User<A> {
+pub(crate) trait Workload<A> {
     /// Its process dies and is started again: it knows nothing but its token.
     fn restart(&mut self);
 
@@ -47,6 +47,11 @@ pub(crate) trait User<A> {
 }
 
 /// The same whenever it is asked for.
-pub(crate) fn message_of(application: &impl Subject, seed: u64, publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
+pub(crate) fn message_of(
+    application: &impl SystemUnderTest,
+    seed: u64,
+    publisher: u64,
+    index: u64,
+) -> (MessageType, Vec<u8>) {
     application.message(publisher, index, &mut Random::of(seed, &[7, publisher, index]))
 }

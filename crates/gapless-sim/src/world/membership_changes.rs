@@ -5,7 +5,7 @@ use super::World;
 use crate::checker::Broken;
 use crate::network::address_of;
 use crate::options::MS;
-use crate::subject::Subject;
+use crate::system_under_test::SystemUnderTest;
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::{MemberId, Members};
 use gapless_cluster::member::requests::{NewMember, Wish};
@@ -42,7 +42,7 @@ impl What {
     }
 }
 
-impl<A: Subject> World<'_, A> {
+impl<A: SystemUnderTest> World<'_, A> {
     /// Who leads, as far as anybody knows, and the members as it sees them.
     fn leader(&self) -> Option<(usize, Members)> {
         let leading = self.machines.iter().enumerate().filter_map(|(at, each)| Some((each.leads()?, at)));

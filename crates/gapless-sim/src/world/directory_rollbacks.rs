@@ -6,7 +6,7 @@ use super::World;
 use crate::checker::Broken;
 use crate::machine::Machine;
 use crate::options::MS;
-use crate::subject::Subject;
+use crate::system_under_test::SystemUnderTest;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -17,7 +17,7 @@ const MAY_LAG_FRAMES: u64 = 200;
 /// Of 100,000 times that something is put back, so often it is exchanged.
 const EXCHANGED: u64 = 15_000;
 
-impl<A: Subject> World<'_, A> {
+impl<A: SystemUnderTest> World<'_, A> {
     /// Copies the directory of a machine, puts back the copy that there is, or exchanges it with another machine's.
     pub(crate) fn copy_or_put_back(&mut self, at: usize) -> Result<(), Broken> {
         let number = self.machines[at].number;

@@ -1,4 +1,4 @@
-//! [`Subject`]: what a world runs, of whichever kind the application is.
+//! [`SystemUnderTest`]: what a world runs, of whichever kind the application is.
 
 use crate::application::{Application, StateApplication};
 use crate::checker::Broken;
@@ -18,11 +18,11 @@ use gapless_stream::member_service::MemberService;
 const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
 
 /// What is on each full member, and what it is sent.
-pub(crate) trait Subject: Sync {
+pub(crate) trait SystemUnderTest: Sync {
     const OFFER: Offer;
 
     /// What is on a member that begins or is started again.
-    fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken>;
+    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken>;
 
     /// What a service has to answer.
     fn reference(&self) -> Option<Reference>;
@@ -33,21 +33,21 @@ pub(crate) trait Subject: Sync {
 }
 
 /// What is put on a member.
-pub(crate) enum Seated {
+pub(crate) enum Deployment {
     /// Beside it: it folds what the member's stream releases.
     Beside(Box<Fold>),
     /// Its own service.
     Own(Box<dyn MemberService>),
 }
 
-impl<A: Application> Subject for A {
+impl<A: Application> SystemUnderTest for A {
     const OFFER: Offer = A::OFFER;
 
-    fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken> {
+    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken> {
         Ok(match A::OFFER {
             Offer::EventStream => {
                 let fold = Fold::new(self.service(), policy());
-                Seated::Beside(Box::new(fold.on_event_stream()))
+                Deployment::Beside(Box::new(fold.on_event_stream()))
             }
             Offer::Service | Offer::State => {
                 let options = ReplicaOptions {
@@ -55,7 +55,7 @@ impl<A: Application> Subject for A {
                     policy: policy(),
                     ..ReplicaOptions::default()
                 };
-                Seated::Own(Replica::member_service(self.service(), options, config))
+                Deployment::Own(Replica::member_service(self.service(), options, config))
             }
         })
     }
@@ -79,16 +79,18 @@ fn policy() -> Policy {
     Policy { check_refusals: CheckRefusals::Always, ..Policy::default() }
 }
 
-/// A [`StateApplication`] as a subject.
-pub(crate) struct OfState<'a, A>(pub &'a A);
+/// A [`StateApplication`] as a system.
+pub(crate) struct StateSystem<'a, A>(pub &'a A);
 
-impl<A: StateApplication> Subject for OfState<'_, A> {
+impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {
     const OFFER: Offer = Offer::State;
 
-    fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken> {
+    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken> {
         let options =
             StateOptions { snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES), ..StateOptions::default() };
-        Replica::member_state_service(A::service, options, config).map(Seated::Own).map_err(|error| error.to_string())
+        Replica::member_state_service(A::service, options, config)
+            .map(Deployment::Own)
+            .map_err(|error| error.to_string())
     }
 
     /// Of the transactions alone: handlers run on leaders, and need not do the same twice.
