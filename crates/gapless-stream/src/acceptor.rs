@@ -1,4 +1,4 @@
-//! [`Acceptor`]: decides which publishers are let in, and tells the stream's agents who comes and who is gone.
+//! [`Acceptor`]: decides which publishers are let in, and tells the stream's agents which come and which are gone.
 //!
 //! How processes meet is below, in [`gapless_transport::listener`]. Here is what they may do: which stream a publisher asks
 //! for, whether it may read it, whether what it has seen is in it, and who asks to control the stream.
@@ -156,7 +156,7 @@ impl Drop for Acceptor {
     }
 }
 
-/// Who is let in, and who is told of it.
+/// Decides on hellos, and tells the agents.
 struct Admission {
     description: StreamDescription,
     links: AcceptorLinks,

@@ -33,7 +33,6 @@ pub enum AgentRole {
 }
 
 impl AgentRole {
-    /// The agent's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

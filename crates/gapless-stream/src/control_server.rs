@@ -18,7 +18,7 @@ use std::time::Instant;
 /// Commands that may wait for the sequencer at one time.
 pub const WAITING_MAX: usize = 64;
 
-/// Who decides here.
+/// Where commands take effect.
 pub enum ControlTarget {
     /// A sequencer in this process.
     Sequencer {
@@ -37,7 +37,7 @@ pub enum ControlTarget {
 pub struct ControlCounters {
     /// Requests that took effect.
     pub done: Counter,
-    /// Requests that were refused, and first words that were nothing at all.
+    /// Requests that were refused, and first messages that were nothing at all.
     pub refused: Counter,
 }
 
@@ -64,7 +64,6 @@ pub enum Asked {
 struct LocalNode {
     connection: ConnectionId,
     process_id: Option<u32>,
-    /// Its program's name.
     name: String,
     notes: RingNotes,
 }
@@ -74,14 +73,14 @@ pub struct ControlServer {
     target: ControlTarget,
     window: Window,
     next_number: u64,
-    /// What the sequencer has said and what is not told yet.
+    /// What the sequencer has answered, and what waits for release.
     outcomes: Vec<ControlOutcome>,
-    /// Asked of the sequencer, and nothing heard of it.
+    /// Requests that the sequencer has not answered yet.
     unheard: usize,
     counters: ControlCounters,
-    /// Who is connected here, by rising connections.
+    /// Nodes of other processes of this machine, by rising connections.
     local_nodes: Vec<LocalNode>,
-    /// Who is connected over networks.
+    /// Nodes that are connected over networks.
     status: SharedStatus,
     since: Instant,
 }
@@ -94,18 +93,17 @@ impl ControlServer {
         Self { target, window, next_number: 1, outcomes, unheard: 0, counters, local_nodes, status, since }
     }
 
-    /// A node of another process has come, which notes how it is in `notes`.
+    /// A node of another process has connected, which notes its state in `notes`.
     pub fn came(&mut self, connection: ConnectionId, process_id: Option<u32>, notes: RingNotes) {
         let name = process_id.map(program_of).unwrap_or_default();
         self.local_nodes.push(LocalNode { connection, process_id, name, notes });
     }
 
-    /// It is gone.
     pub fn left(&mut self, connection: ConnectionId) {
         self.local_nodes.retain(|node| node.connection != connection);
     }
 
-    /// A page of who is connected.
+    /// A page of the nodes that are connected.
     #[must_use]
     pub fn nodes(&self, request: NodesRequest) -> NodesAnswer {
         let released_sequence = self.window.released_sequence();
@@ -123,12 +121,11 @@ impl ControlServer {
         NodesAnswer { identity: self.window.identity(), released_sequence, process_id, has_more, rows }
     }
 
-    /// Somebody's first word was none.
+    /// A first message was malformed.
     pub fn count_refused(&self) {
         self.counters.refused.add(1);
     }
 
-    /// Takes a request.
     pub fn ask(&mut self, request: ControlRequest) -> Asked {
         let ours = self.window.identity();
         let theirs = request.identity;
@@ -165,7 +162,7 @@ impl ControlServer {
             self.unheard = self.unheard.saturating_sub(1);
             self.outcomes.push(outcome);
             if self.outcomes.len() > 2 * WAITING_MAX {
-                // Of those who hung up nobody asks.
+                // Nobody asks for the outcome of a request whose connection is closed.
                 self.outcomes.remove(0);
             }
         }

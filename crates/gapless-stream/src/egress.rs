@@ -1,7 +1,7 @@
 //! [`Egress`]: answers on their way into the publishers' rings.
 //!
 //! A publisher that does not read must not hold up the others: what does not fit its ring stays with the
-//! sender, who is told to try again. What never fits it as a whole goes there in parts, as the publisher reads.
+//! sender, which is told to try again. What never fits it as a whole goes there in parts, as the publisher reads.
 
 use crate::messages::EgressMessage;
 use gapless_log::{LogError, RingWriter};
@@ -27,11 +27,10 @@ struct Begun {
     payload: Vec<u8>,
     /// The length of each fragment's payload but the last.
     part_length: usize,
-    /// The next fragment.
     next: usize,
 }
 
-/// What a message carries, and the CRC-32C over it that stands in its frame's header: summed once, for whoever needs it.
+/// What a message carries, and the CRC-32C over it that stands in its frame's header: summed once, for all that need it.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
     bytes: &'a [u8],
@@ -46,7 +45,6 @@ impl<'a> Payload<'a> {
         Self { bytes, crc: crc32c(bytes) }
     }
 
-    /// The payload.
     #[inline]
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {

@@ -20,18 +20,15 @@ pub enum StreamError {
     /// The journal failed; the stream takes no more input.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The operating system refused.
     #[error("{action}: {source}")]
     System {
         /// What was being done, with the path where there is one.
         action: String,
-        /// The operating system's answer.
         source: std::io::Error,
     },
     /// An option that makes no sense.
     #[error("{option}: {reason}")]
     Option {
-        /// Its name.
         option: &'static str,
         /// What is wrong and what is allowed.
         reason: String,
@@ -41,7 +38,6 @@ pub enum StreamError {
     State {
         /// The file or its directory.
         path: std::path::PathBuf,
-        /// What is wrong.
         reason: String,
     },
     /// An agent has failed and stopped the process's stream.
@@ -55,7 +51,6 @@ pub enum StreamError {
     Follow {
         /// The last sequence here.
         last_sequence: u64,
-        /// Its term.
         term: u64,
         /// What does not fit.
         reason: String,

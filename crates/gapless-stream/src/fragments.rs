@@ -3,7 +3,7 @@
 //!
 //! A session has one unfinished message at most. Where there is no memory for one more, it waits, the first that came
 //! before all others; and what has not gone on for a while makes room for it, the one that stands still for longest
-//! first. Whoever goes on with that one later is answered by a gap, and sends it again.
+//! first. A publisher that goes on with that one later is answered by a gap, and sends it again.
 
 use crate::sequencer::{Decision, compare};
 use gapless_transport::link::ConnectionId;
@@ -38,8 +38,8 @@ struct Waiting {
     next_look_ns: u64,
 }
 
-/// An unfinished message that has not gone on for so long makes room for others, ns. Who waits and does not ask again for
-/// so long waits no more.
+/// An unfinished message that has not gone on for so long makes room for others, ns. A publisher that waits and does not ask
+/// again for so long waits no more.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 /// So does one that comes slower than this in the long run, bytes a second.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 2), Collected::Later);
         assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 3), Collected::Kept);
         assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 4), Collected::Kept);
-        // Who waits and is gone, or asks no more, holds up nobody.
+        // A publisher that waits and is gone, or asks no more, holds up nobody.
         assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 5), Collected::Later);
         fragments.forget_from(ConnectionId(4));
         assert_eq!(add_at(&mut fragments, 5, &part(5, 1, 0, 2, 10), 1, 6), Collected::Kept);
@@ -575,7 +575,7 @@ mod tests {
             assert!((2..40).all(|session_seq| fragments.passes_by(3, session_seq, now_ns)));
         }
         assert_eq!(answers, 3);
-        // Who asks what is missing, by its last frame, is told.
+        // A publisher that asks what is missing, by its last frame, is told.
         let now_ns = LOOK_INTERVAL_NS * 4;
         assert!(!fragments.passes_by(3, 39, now_ns) && fragments.passes_by(3, 39, now_ns));
         assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::PutOff);

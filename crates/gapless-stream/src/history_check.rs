@@ -1,5 +1,5 @@
 //! [`HistoryCheck`]: whether a stream contains what somebody has seen of it. A stream whose directory was put back to an older copy
-//! cannot know by itself that it has forgotten something; who has seen more can.
+//! cannot know by itself that it has forgotten something; a peer that has seen more can.
 
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_log::Window;
@@ -41,7 +41,7 @@ pub struct HistoryCheck {
 
 impl HistoryCheck {
     /// That of the stream in `window` and, as far as it has one, in the directory `journal`. With `may_lag` it contradicts
-    /// nobody who has seen more than is there.
+    /// no peer that has seen more than is there.
     #[must_use]
     pub const fn new(window: Window, journal: Option<PathBuf>, may_lag: bool) -> Self {
         Self { window, journal, may_lag }

@@ -8,7 +8,7 @@
 //! | `answering` | what the service is told to answer |
 //! | `housekeeping` | frames of the sequencer's own: timers, expired sessions, marks |
 //! | `controlling` | what its operator commands |
-//! | `speculative_execution` | a service that runs ahead: transactions in the place of commands |
+//! | `speculative_execution` | transactions in the place of commands |
 //! | `following` | as a member of a cluster: taking over what a leader stamped, and leading |
 //! | `window_frames` | what the window still holds of what was appended |
 
@@ -313,7 +313,7 @@ impl Ingress {
         };
         let open = open.expect("only an open is answered so");
         self.links.counters.frames_refused.add(1);
-        // Who has gone may have opened it anew since, from where that is read before this.
+        // A publisher that has gone may have opened it anew since, by a ring that is read before this one.
         if !self.publishers[number].has_gone() {
             let connection = self.publishers[number].connection;
             self.reopen(&open, session, token, next_session_seq, connection);
@@ -344,7 +344,7 @@ impl Ingress {
         connection: ConnectionId,
     ) {
         self.sequencer.attach(session, connection, open.shared);
-        // Who goes on sends unfinished messages anew.
+        // A publisher that goes on sends unfinished messages anew.
         self.fragments.forget(session);
         // What was appended in this turn is not published yet.
         let (notices_seen, last_sequence) = (open.notices_seen, self.window.last_sequence());
@@ -456,9 +456,7 @@ impl Ingress {
 
 /// What became of one frame of a publisher's ring.
 enum Step {
-    /// It was taken.
     Taken,
-    /// There is none.
     Empty,
     /// The window has no room; it stays in the ring.
     WindowFull,

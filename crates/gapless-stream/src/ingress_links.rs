@@ -58,9 +58,7 @@ pub struct IngressCounters {
     pub frames_repeated: Counter,
     /// Frames refused, malformed ones and timers without room included.
     pub frames_refused: Counter,
-    /// Publishers connected.
     pub publishers: Counter,
-    /// Sessions open.
     pub sessions: Counter,
     /// How often a publisher was told to send less.
     pub throttled: Counter,
@@ -96,6 +94,5 @@ pub struct IngressLinks {
     pub requests: Mailbox<SequencerRequest>,
     /// Threads to wake when frames were appended.
     pub downstream: Vec<Waker>,
-    /// What it counts.
     pub counters: IngressCounters,
 }

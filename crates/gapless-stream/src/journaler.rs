@@ -11,7 +11,7 @@ use gapless_wire::descriptor::{FRAGMENT_OFFSET, SEQUENCE_OFFSET};
 use gapless_wire::frame::peek_length;
 use gapless_wire::{Fragment, aligned_length};
 
-/// Who says that a frame has reached the stream's tier.
+/// How a frame reaches the stream's tier.
 pub enum Release {
     /// This agent, as soon as the frame is journaled.
     WhenJournaled(Releaser),

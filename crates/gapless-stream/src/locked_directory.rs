@@ -1,4 +1,4 @@
-//! [`LockedDirectory`]: a stream's directory that nobody else starts on.
+//! [`LockedDirectory`]: a stream's directory, locked against other processes.
 
 use crate::StreamError;
 use gapless_client::stream_layout::StreamLayout;
@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
-/// The directory of a stream, on which nobody else starts meanwhile. Its file `lock` says who has it.
+/// The directory of a stream, locked against other processes by its file `lock`.
 #[derive(Debug)]
 pub struct LockedDirectory {
     layout: StreamLayout,
@@ -19,14 +19,12 @@ pub struct LockedDirectory {
 pub enum Owner {
     /// A sequencer, or a node with a service.
     Stream,
-    /// A relay.
     Relay,
-    /// A member of a cluster.
     Member,
 }
 
 impl LockedDirectory {
-    /// Takes the directory, which is made if it is missing: to be done before anything in it is read or written.
+    /// Locks the directory, which is made if it is missing: to be done before anything in it is read or written.
     ///
     /// # Errors
     /// It cannot be made, another process has it, or as [`check_kinds`].
@@ -73,7 +71,7 @@ impl LockedDirectory {
     }
 }
 
-/// Refuses what no program puts here and who opens it would wait for or write to: pipes, devices, and links that lead
+/// Refuses what no program puts here, and what an open would wait for or write to: pipes, devices, and links that lead
 /// nowhere. Links to files and folders are followed. Nothing is opened.
 ///
 /// # Errors

@@ -24,7 +24,6 @@ pub enum Form {
 /// template, length and payload: as text if it is UTF-8, control characters escaped, else as `hex` and digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logger {
-    /// How.
     pub form: Form,
 }
 

@@ -1,4 +1,4 @@
-//! [`MemberService`]: a service on a member's stream, as whoever runs services puts it there, and what the two say to
+//! [`MemberService`]: a service on a member's stream, as the host of services puts it there, and what the two say to
 //! each other. It stands in the place of the responder: it reads what is released, and nothing before.
 
 use crate::egress::Egress;
@@ -66,9 +66,7 @@ pub struct ServiceParts<'a> {
     pub sequencer: Mailbox<SequencerRequest>,
     /// The member's counters.
     pub counters: &'a Counters,
-    /// Where it lives.
     pub layout: &'a StreamLayout,
-    /// Which stream.
     pub identity: StreamIdentity,
     /// Puts the journal on the device.
     pub syncer: Syncer,
@@ -76,7 +74,6 @@ pub struct ServiceParts<'a> {
     pub watermark: RetentionWatermark,
     /// Takes hashes of the state, of sequences that are the same on each member.
     pub hashes: Mailbox<StateHash>,
-    /// Wakes the agent.
     pub waker: Waker,
     /// Frames applied in one poll.
     pub frames_per_poll_max: usize,
@@ -91,7 +88,6 @@ pub struct ServiceParts<'a> {
 pub struct StateHash {
     /// Behind which frame.
     pub sequence: u64,
-    /// The hash.
     pub hash: u64,
 }
 

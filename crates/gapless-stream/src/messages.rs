@@ -13,66 +13,45 @@ use std::sync::Arc;
 pub enum PublisherEvent {
     /// A publisher has come.
     Opened {
-        /// Which.
         connection: ConnectionId,
-        /// Its ring.
         reader: RingReader,
         /// Whether what is in the ring comes from this process, and both checksums of each frame were right there.
         is_checked: bool,
     },
     /// A publisher is gone; what it published whole is still taken.
-    Closed {
-        /// Which.
-        connection: ConnectionId,
-    },
+    Closed { connection: ConnectionId },
 }
 
-/// From the acceptor to whoever sends replies.
+/// From the acceptor to the agent that sends replies.
 pub enum EgressMessage {
     /// A publisher has come.
-    Opened {
-        /// Which.
-        connection: ConnectionId,
-        /// The ring to it.
-        writer: RingWriter,
-        /// Wakes it.
-        wake: Arc<OwnedFd>,
-    },
+    Opened { connection: ConnectionId, writer: RingWriter, wake: Arc<OwnedFd> },
     /// A publisher is gone.
-    Closed {
-        /// Which.
-        connection: ConnectionId,
-    },
+    Closed { connection: ConnectionId },
 }
 
-/// From the sequencer to the service.
+/// From the sequencer to the agent that answers publishers: a responder, or a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponderMessage {
     /// A session's replies go to this connection from now on.
     Attach {
-        /// The session.
         session: u64,
-        /// Its token.
         token: u128,
         /// Where its replies go.
         connection: ConnectionId,
     },
     /// A command was repeated: send its reply again, or wait for it.
     Repeat {
-        /// The session.
         session: u64,
         /// The command, by the number of its last frame.
         session_seq: u64,
-        /// Who asked.
         connection: ConnectionId,
         /// The last sequence that was given before: once that is released, so is the command.
         last_sequence: u64,
     },
     /// An open session was opened again with its token.
     Reopen {
-        /// The session.
         session: u64,
-        /// Its token.
         token: u128,
         /// The next session_seq that the sequencer accepts.
         next_session_seq: u64,
@@ -80,18 +59,13 @@ pub enum ResponderMessage {
         notices_seen: u64,
         /// The last sequence that was given before: once that is released, so is everything below the next number.
         last_sequence: u64,
-        /// Who asked.
         connection: ConnectionId,
     },
     /// A frame was not taken.
     Refuse {
-        /// Who sent it.
         connection: ConnectionId,
-        /// The session it named.
         session: u64,
-        /// The number it carried.
         session_seq: u64,
-        /// Why.
         code: RefusalCode,
         /// For a gap the next expected session_seq, for a throttled publisher until when, for a session too many the
         /// low half of its token.
@@ -99,7 +73,6 @@ pub enum ResponderMessage {
     },
     /// Nothing of this publisher is taken: this member follows another, or has followed one since it opened its sessions.
     NotLeader {
-        /// Who.
         connection: ConnectionId,
         /// Where the leader can be reached, one address a line; empty if that is not known.
         leader: Arc<str>,
@@ -115,10 +88,9 @@ pub enum ResponderMessage {
     },
 }
 
-/// To the sequencer, from the service or from whoever runs the stream.
+/// To the sequencer, from the service or from the stream's owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SequencerRequest {
-    /// A timer is to fire.
     SetTimer {
         /// The service's identifier.
         timer: u64,
@@ -148,17 +120,13 @@ pub enum SequencerRequest {
     /// Ends the feed session that is open; publishers' messages wait until another begins.
     EndFeed,
     /// From here on the stream's own service acts as this version of itself, not 0.
-    ServiceVersion {
-        /// Which.
-        version: u32,
-    },
+    ServiceVersion { version: u32 },
     /// How much each publisher may send from now on.
     Throttle(Option<Throttle>),
     /// A command whose asker is to be told where it took effect.
     Control {
         /// Which, for the answer.
         number: u64,
-        /// What is asked.
         command: ControlCommand,
     },
 }

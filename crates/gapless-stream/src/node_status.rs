@@ -63,7 +63,7 @@ impl NodeStatus {
     }
 }
 
-/// What is known of all nodes of the network, for whoever asks.
+/// What is known of all nodes of the network, for all that ask.
 #[derive(Clone, Default)]
 pub struct SharedStatus {
     nodes: Arc<Mutex<Vec<NodeStatus>>>,

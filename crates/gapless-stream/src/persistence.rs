@@ -56,7 +56,6 @@ pub struct Opening {
     pub new_stream_id: Option<u128>,
     /// What the files beside the journal say of it.
     pub points: Vec<FilePoint>,
-    /// The machine.
     pub environment: Environment,
 }
 
@@ -72,11 +71,9 @@ impl Opening {
 
 /// A journal that was opened, and what was found there.
 pub struct OpenedJournal {
-    /// The journal.
     pub journal: Journal,
     /// What opening found and cut.
     pub report: RecoveryReport,
-    /// Whose it is.
     pub identity: StreamIdentity,
 }
 

@@ -1,5 +1,5 @@
 //! [`Responder`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
-//! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
+//! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes publishers that sleep.
 
 use crate::AgentRole;
 use crate::egress::{Egress, Payload};
@@ -49,7 +49,7 @@ enum Pending {
     Refuse { connection: ConnectionId, session: u64, session_seq: u64, code: RefusalCode, detail: u64 },
 }
 
-/// More of them are dropped: whoever waits for one repeats again.
+/// More of them are dropped: a publisher that waits for one repeats again.
 const REPEATS_WAITING_MAX: usize = 4096;
 
 /// The longest refusal that names a leader, bytes.
@@ -104,7 +104,7 @@ impl Responder {
                 self.send_pending();
                 let appended_sequence = last_sequence;
                 if appended_sequence > self.released_sequence {
-                    // Whoever publishes again passes over what the stream says that it has.
+                    // A publisher that sends again passes over what the stream says that it has.
                     let reopened = Some((token, next_session_seq));
                     self.repeats.push(Repeated { connection, session, session_seq: 0, reopened, appended_sequence });
                 } else {
@@ -177,7 +177,7 @@ impl Responder {
         self.send(connection, &header, &opened.to_bytes());
     }
 
-    /// An answer that does not fit is dropped: whoever waits for it asks again.
+    /// An answer that does not fit is dropped: a publisher that waits for it asks again.
     fn send(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) {
         let _ = self.egress.deliver(connection, header, Payload::new(payload));
     }

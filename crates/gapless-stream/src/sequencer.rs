@@ -26,7 +26,6 @@ pub enum Decision {
     Reopen {
         /// The session that the token names.
         session: u64,
-        /// The token.
         token: u128,
         /// The next session_seq that it accepts.
         next_session_seq: u64,
@@ -434,7 +433,7 @@ impl Sequencer {
         }
     }
 
-    /// Whoever publishes here has to open its session again.
+    /// Every publisher here has to open its session again.
     pub fn detach_all(&mut self) {
         for state in self.sessions.values_mut() {
             state.connection = None;
@@ -453,7 +452,6 @@ impl Sequencer {
         self.sessions.len()
     }
 
-    /// A session's state.
     #[must_use]
     pub fn session(&self, session: u64) -> Option<&SessionState> {
         self.sessions.get(&session)
@@ -467,7 +465,6 @@ impl Sequencer {
         sessions
     }
 
-    /// The feed sessions.
     #[must_use]
     pub const fn feeds(&self) -> &Feeds {
         &self.feeds

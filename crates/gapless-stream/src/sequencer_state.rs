@@ -31,7 +31,6 @@ const HALTED_FLAG: u32 = 1;
 /// A session as the state holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionRecord {
-    /// Its identifier.
     pub session: u64,
     /// The token that opened it.
     pub token: u128,
@@ -56,9 +55,7 @@ pub struct SequencerState {
     pub is_halted: bool,
     /// The feed sessions that are held, oldest first.
     pub feeds: Vec<Feed>,
-    /// The open sessions.
     pub sessions: Vec<SessionRecord>,
-    /// The publishers' timers.
     pub timers: Vec<Timer>,
 }
 

@@ -1,4 +1,4 @@
-//! [`SequencerStateWriter`]: writes the sequencer's state aside now and then, on a thread of its own, and finds it again.
+//! [`SequencerStateWriter`]: writes the sequencer's state into files now and then, on a thread of its own, and finds it again.
 //! What the newest state covers, retention may delete from the journal.
 
 use crate::StreamError;
@@ -32,7 +32,7 @@ pub struct SequencerStateWriter {
     next_ns: u64,
 }
 
-/// Who writes.
+/// The thread that writes.
 enum Execution {
     /// A thread of its own.
     Thread {
@@ -197,7 +197,7 @@ fn write_states(
 impl StateFiles {
     /// Writes a state whose frames are released, unless the stream was cut since it was taken.
     fn write(&self, state: &SequencerState, cuts_before: u64, cuts: &AtomicU64) {
-        // Acquire: who sees frames released that were appended behind a cut sees the cut. What is released is never cut.
+        // Acquire: a thread that sees frames released that were appended behind a cut sees the cut. What is released is never cut.
         if cuts.load(Ordering::Acquire) != cuts_before {
             return;
         }
@@ -262,8 +262,8 @@ fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, StreamError> {
     Ok(states)
 }
 
-/// Makes the states in `directory` states of `identity`, another life of the same stream. Those that cannot be read go:
-/// who asks for them would pass them over.
+/// Makes the states in `directory` states of `identity`, another life of the same stream. Those that cannot be read are
+/// removed: readers would pass them over.
 ///
 /// # Errors
 /// The directory cannot be read or written, or holds another stream's states.

@@ -2,8 +2,8 @@
 //! whatever the wall clocks of their machines say (decision 8).
 //!
 //! Pure: time comes in as [`Now`]. A [`Clock`](gapless_agent::Clock) bridges jumps of the wall clock while a process runs.
-//! This bridges what is between two processes: the distance from this machine's clock to the stream's time is known to who
-//! leads, is told to who follows, and is led back to nothing slowly by who leads.
+//! This bridges what is between two processes: the distance from this machine's clock to the stream's time is known to the
+//! leader, is told to its followers, and is led back to nothing slowly by the leader.
 
 use gapless_agent::Now;
 use gapless_agent::clock::SLEW_PPM_MAX;
@@ -93,7 +93,7 @@ impl StreamTime {
         behind_ns.map_or(self.ahead_ns, |behind_ns| behind_ns.max(self.ahead_ns))
     }
 
-    /// Who leads has said that it is `stream_ns`. `false` if it never is, and then nothing has changed.
+    /// The leader has said that it is `stream_ns`. `false` if it never is, and then nothing has changed.
     pub fn hear(&mut self, stream_ns: u64, now: Now) -> bool {
         if stream_ns > TIME_NS_MAX {
             return false;

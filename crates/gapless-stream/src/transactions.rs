@@ -1,4 +1,4 @@
-//! [`Transactions`]: a service that runs ahead. Where it leads, its handlers run before a command enters the stream, and
+//! [`Transactions`]: speculative execution of a service. Where it leads, its handlers run before a command enters the stream, and
 //! what enters is the transaction that came of it (decision 26).
 
 use crate::sequencer::Sequencer;
@@ -48,6 +48,5 @@ pub trait Transactions: Send {
     /// `session` has acknowledged its notices up to `number`.
     fn acknowledged(&mut self, session: u64, number: u64);
 
-    /// `session` is closed.
     fn closed(&mut self, session: u64);
 }

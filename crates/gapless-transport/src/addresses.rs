@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Where the same stream can be reached, and who is tried now.
+/// Where the same stream can be reached, and which address is tried now.
 pub struct Addresses<A> {
     all: Vec<A>,
     at: usize,
@@ -15,7 +15,7 @@ pub struct Addresses<A> {
 /// The wait after each of them was tried in vain, doubled from the first to the last.
 const WAIT_MIN: Duration = Duration::from_millis(5);
 const WAIT_MAX: Duration = Duration::from_millis(100);
-/// Who found a member for so long begins again with the shortest wait.
+/// A client that has had a member for so long begins again with the shortest wait.
 const CALM: Duration = Duration::from_secs(1);
 
 impl<A: Display> Addresses<A> {
@@ -35,19 +35,18 @@ impl<A: Display> Addresses<A> {
         &self.all[self.at]
     }
 
-    /// How many there are.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// Nobody is there: the next one's turn. Returns how long to wait before.
+    /// Nobody answers there: it is the next one's turn. Returns how long to wait before.
     pub fn failed(&mut self, now: Instant) -> Duration {
         self.at = (self.at + 1) % self.all.len();
         self.wait(now)
     }
 
-    /// Who is there does not lead: the turn of the one that `leaders` names, an address a line, if it is one of these;
+    /// The member that answered does not lead: it is the turn of the one that `leaders` names, an address a line, if it is one of these;
     /// else of the next. Returns how long to wait before.
     pub fn turned_away(&mut self, leaders: &str, now: Instant) -> Duration {
         let is_named = |address: &A| {

@@ -1,13 +1,11 @@
-//! [`Credentials`]: who asks to come in, as SoupBinTCP names it.
+//! [`Credentials`]: username and password, as SoupBinTCP has them.
 
 use gapless_wire::soup::Field;
 
-/// Who may come in.
+/// Username and password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// The name.
     pub username: Field<6>,
-    /// The password.
     pub password: Field<10>,
 }
 

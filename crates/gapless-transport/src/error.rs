@@ -7,15 +7,12 @@ use gapless_log::LogError;
 /// What can go wrong before frames move between two processes, and on their way.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The rings.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The operating system said no.
     #[error("{action}: {source}")]
     System {
         /// What was being done, with the path where there is one.
         action: String,
-        /// The operating system's answer.
         source: std::io::Error,
     },
     /// The other side refused the connection, or is something else.
@@ -25,17 +22,13 @@ pub enum TransportError {
         peer: String,
         /// What it said, if it said no.
         status: Option<Status>,
-        /// What was wrong.
         reason: String,
     },
-    /// No answer came in time.
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
     TimedOut {
         /// The socket's path, or the address.
         peer: String,
-        /// What was asked.
         request: String,
-        /// The limit.
         timeout_ms: u64,
     },
     /// The stream there does not contain what was seen of it.
@@ -43,7 +36,6 @@ pub enum TransportError {
     OtherHistory {
         /// The service, the sequencer or the relay.
         peer: String,
-        /// What was seen.
         seen: Seen,
         /// How far its stream is; 0 if that is not known.
         released_sequence: u64,

@@ -94,9 +94,7 @@ pub struct Hello {
 pub struct Welcome {
     /// Yes or why not.
     pub status: Status,
-    /// This connection.
     pub connection: u32,
-    /// The stream.
     pub identity: StreamIdentity,
     /// The longest frame it takes, bytes.
     pub frame_length_max: u32,
@@ -111,7 +109,6 @@ pub struct Welcome {
 }
 
 impl Hello {
-    /// The message.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HELLO_LENGTH] {
         let mut bytes = [0; HELLO_LENGTH];
@@ -150,7 +147,6 @@ impl Hello {
 }
 
 impl Welcome {
-    /// The message.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; WELCOME_LENGTH] {
         let mut bytes = [0; WELCOME_LENGTH];

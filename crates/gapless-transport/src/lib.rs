@@ -1,9 +1,9 @@
-//! How processes and machines meet: who publishes is let in, gets its rings, and is known to be gone; packets and connections
+//! How processes and machines meet: publishers are accepted, get their rings, and their death is noticed; packets and connections
 //! between machines, and the same in memory for tests. Nothing here knows what a stream is made of.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`connect`] | connecting to who lets publishers in: a socket of this machine, or by TCP |
+//! | [`connect`] | connecting to a service: by a socket of this machine, or by TCP |
 //! | [`listener`] | [`Listener`](listener::Listener): the socket where publishers of this machine connect, and the notice of their death |
 //! | [`publisher_rings`] | [`PublisherRings`](publisher_rings::PublisherRings): both ends of a new publisher's rings |
 //! | [`publisher_link`] | [`PublisherLink`]: a publisher's end of a connection |
@@ -16,11 +16,12 @@
 //! | [`handshake`] | what both sides say over the Unix socket before the rings |
 //! | [`seen`] | [`Seen`](seen::Seen): the last frame that somebody has seen of a stream |
 //! | [`link`] | which link, how large its rings are, what goes through it at most |
-//! | [`credentials`], [`token`] | who asks to come in, and numbers that nobody else has |
+//! | [`credentials`], [`token`] | username and password, and numbers that nobody else has |
 //! | [`transport`] | [`Transport`]: what carries a stream to its nodes |
 //! | [`tier`] | [`Tier`]: how durable a released frame is |
 
 #![forbid(unsafe_code)]
+#![allow(missing_docs, reason = "the face documents every name that applications import")]
 
 pub mod addresses;
 pub mod connect;

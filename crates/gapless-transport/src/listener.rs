@@ -97,7 +97,7 @@ impl<A> Listener<A> {
         ListenerWaker(Arc::clone(&self.wake))
     }
 
-    /// Sleeps until something happens, it is woken, or for `timeout`, and says what has happened. Who connects is let in at
+    /// Sleeps until something happens, it is woken, or for `timeout`, and says what has happened. New connections are taken at
     /// the beginning of the next call, when the caller has dropped those that are to go.
     ///
     /// # Errors

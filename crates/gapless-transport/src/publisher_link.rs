@@ -90,7 +90,7 @@ impl PublisherLink {
     }
 }
 
-/// An eventfd that wakes who waits for it.
+/// An eventfd, by which a thread that waits for it is woken.
 ///
 /// # Errors
 /// The process has as many descriptors as it may have.

@@ -1,6 +1,6 @@
 //! [`PublisherRings`]: both ends of a new publisher's rings, until each side has its own.
 //!
-//! Made by whoever lets a publisher in. One half becomes a [`PublisherLink`] in this process or goes to another one, and the
+//! Made where a publisher is let in. One half becomes a [`PublisherLink`] in this process or goes to another one, and the
 //! other half, [`ServiceEnds`], stays with the service.
 
 use crate::TransportError;
@@ -20,7 +20,6 @@ pub struct PublisherRings {
 
 /// The service's ends of a publisher's rings.
 pub struct ServiceEnds {
-    /// The publisher's number here.
     pub connection: ConnectionId,
     /// From the publisher.
     pub commands: RingReader,
@@ -48,7 +47,6 @@ impl PublisherRings {
         Ok(Self { command_writer, reply_reader, service })
     }
 
-    /// The publisher's number here.
     #[must_use]
     pub const fn connection(&self) -> ConnectionId {
         self.service.connection

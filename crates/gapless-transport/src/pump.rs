@@ -1,5 +1,5 @@
 //! [`Pump`]: a client's way to a service on another machine. The client has its rings as if the service were here; what is
-//! between their other ends and the service's TCP port is this, moved by whoever polls the client.
+//! between their other ends and the service's TCP port is this, moved when the client is polled.
 //!
 //! The packets are those of `docs/upstream-protocol.md`.
 

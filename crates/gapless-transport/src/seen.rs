@@ -8,7 +8,6 @@ use gapless_log::StreamIdentity;
 pub struct Seen {
     /// Of which stream, and which life of it.
     pub identity: StreamIdentity,
-    /// Its sequence.
     pub sequence: u64,
     /// Its time stamp, ns since the epoch. No two histories give a sequence the same one.
     pub timestamp_ns: u64,

@@ -1,4 +1,4 @@
-//! [`StreamBuilder`]: puts together what every stream stands on, whoever fills its window: counters, threads, window, journal, links.
+//! [`StreamBuilder`]: puts together what every stream stands on, whatever fills its window: counters, threads, window, journal, links.
 //!
 //! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
 
@@ -75,7 +75,7 @@ impl Head {
         }
     }
 
-    /// Who has to hear that the journal has gone on: who answers, and a sequencer that writes its state aside.
+    /// The agents that are woken when the journal has gone on: the one that answers, and a sequencer that writes its state.
     fn journal_readers(self) -> Vec<AgentRole> {
         match self {
             Self::Service => vec![self.answering()],
@@ -93,7 +93,6 @@ impl Head {
 /// A stream in the making.
 pub struct StreamBuilder<'a> {
     options: &'a EventStreamOptions,
-    /// Where it lives.
     pub layout: Option<StreamLayout>,
     lock: Option<DirectoryLock>,
     identity: StreamIdentity,
@@ -105,7 +104,6 @@ pub struct StreamBuilder<'a> {
     pub counters: Counters,
     /// Which agent runs on which thread.
     pub threads: ThreadAssignment<AgentRole>,
-    /// What is read.
     pub window: Window,
     writer: Option<WindowWriter>,
     releaser: Option<Releaser>,
@@ -114,7 +112,7 @@ pub struct StreamBuilder<'a> {
     feed_cursor: Option<GatingCursor>,
     /// What the acceptor says to the agents.
     pub acceptor_links: AcceptorLinks,
-    /// From the sequencer to who answers.
+    /// From the sequencer to the agent that answers.
     pub answers: Mailbox<ResponderMessage>,
     /// From outside to the sequencer.
     pub requests: Mailbox<SequencerRequest>,
@@ -131,7 +129,6 @@ pub struct OwnJournaling {
     pub opened: OpenedJournal,
     /// Everything appended and not journaled yet.
     pub cursor: GatingCursor,
-    /// Releases.
     pub releaser: Releaser,
 }
 

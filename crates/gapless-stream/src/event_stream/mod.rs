@@ -41,7 +41,6 @@ use std::time::Duration;
 /// What a start found.
 #[derive(Clone, Debug, Default)]
 pub struct StreamRecovery {
-    /// The last sequence.
     pub last_sequence: u64,
     /// Where the state that was written aside stood; 0 without one.
     pub state_sequence: u64,
@@ -51,7 +50,7 @@ pub struct StreamRecovery {
     pub journal: Option<RecoveryReport>,
 }
 
-/// Who polls the agents.
+/// What polls the agents.
 enum Driver {
     /// Threads of their own.
     Threads(ThreadGroup),

@@ -39,7 +39,7 @@ impl Ingress {
         None
     }
 
-    /// Tells who had to put a message off that there is room now.
+    /// Tells a publisher whose message was put off that there is room now.
     #[inline]
     pub(super) fn recall(&mut self) {
         let now_ns = self.now.monotonic_ns;

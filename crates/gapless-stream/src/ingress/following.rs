@@ -42,7 +42,7 @@ pub(super) struct UnsentRoleChanges {
 
 /// A publisher that was turned away and stays is told again so often, ns: an answer that finds no room is lost.
 const TELL_AGAIN_NS: u64 = 100_000_000;
-/// Who lost its leader keeps its publishers waiting for the next one so long, ns; then they look elsewhere.
+/// A member without a leader keeps its publishers waiting for the next one so long, ns; then they look elsewhere.
 const LEADER_AWAITED_NS: u64 = 200_000_000;
 
 impl Ingress {
@@ -70,13 +70,13 @@ impl Ingress {
         self.window.last_sequence()
     }
 
-    /// The time of the stream, as far as it is known here; who leads tells it to who follows.
+    /// The time of the stream, as far as it is known here; the leader tells it to its followers.
     #[must_use]
     pub const fn time(&self) -> &StreamTime {
         &self.time
     }
 
-    /// Who leads has said that the stream's time is `stream_ns`. `false` if it never is.
+    /// The leader has said that the stream's time is `stream_ns`. `false` if it never is.
     pub fn hear_time(&mut self, stream_ns: u64, now: Now) -> bool {
         !self.is_following() || self.time.hear(stream_ns, now)
     }
@@ -102,7 +102,7 @@ impl Ingress {
             speculation.transactions.lead(term, self.window.last_sequence());
         }
         self.role = Role::Leading;
-        // Who waited for a leader has to open its sessions here, or has done so by now.
+        // A publisher that waited for a leader has to open its sessions here, or has done so by now.
         self.tell_away_now();
         Ok(())
     }
@@ -138,12 +138,12 @@ impl Ingress {
                     publisher.complete = None;
                     publisher.session = 0;
                     publisher.was_detached = true;
-                    // Who waits for what was appended here has to hear of it as well: that may be cut.
+                    // A publisher that waits for what was appended here has to hear of it as well: that may be cut.
                     publisher.away_told_next_ns = Some(0);
                 }
             }
         }
-        // Who was sent elsewhere is told of the change.
+        // Publishers that were sent elsewhere are told of the change.
         self.tell_away_now();
     }
 

@@ -1,4 +1,4 @@
-//! The publishers of an [`Ingress`]: who they are, how much each may send now, and what becomes of one whose ring is of no
+//! The publishers of an [`Ingress`]: which they are, how much each may send now, and what becomes of one whose ring is of no
 //! more use.
 
 use super::Ingress;

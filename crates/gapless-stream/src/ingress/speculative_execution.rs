@@ -1,4 +1,4 @@
-//! An [`Ingress`] whose service runs ahead: in the place of a command or a timer its transaction is appended, contiguously,
+//! An [`Ingress`] with speculative execution: in the place of a command or a timer its transaction is appended, contiguously,
 //! in one frame or as many as it takes.
 
 use super::Ingress;
@@ -10,7 +10,7 @@ use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::{ENCODING_FLAGS, REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts};
 
-/// The service that runs ahead, and what it needs.
+/// The service whose handlers run before commands are in the stream, and what that needs.
 pub(super) struct SpeculativeExecution {
     pub transactions: Box<dyn Transactions>,
     /// The transaction that is being appended, and a command that came in fragments.
@@ -85,7 +85,7 @@ impl Ingress {
         self
     }
 
-    /// Whether this turn may append anything: a service that runs ahead has to have its state.
+    /// Whether this turn may append anything: a service with speculative execution has to have its state.
     #[inline]
     pub(super) fn may_append(&mut self) -> bool {
         let last_sequence = self.window.last_sequence();

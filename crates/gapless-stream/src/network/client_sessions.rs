@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// How nodes are let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSessionOptions {
-    /// Who may come in; nobody named: everybody.
+    /// Users that may connect; none: everybody.
     pub users: Vec<Credentials>,
     /// Nodes at one time.
     pub clients_max: usize,
@@ -60,15 +60,13 @@ impl ClientSessionOptions {
     }
 }
 
-/// What is counted.
 pub struct ClientSessionCounters {
-    /// Nodes connected.
     pub nodes: Counter,
     /// Packets that are none of ours, or damaged.
     pub malformed: Counter,
-    /// Packets from who has not been let in.
+    /// Packets from peers that were not let in.
     pub unknown: Counter,
-    /// Who was refused.
+    /// Nodes that were refused.
     pub refused: Counter,
     /// Published frames that found no room.
     pub frames_dropped: Counter,
@@ -110,9 +108,8 @@ pub struct ClientSession {
 
 /// What the stream is, for welcomes.
 pub struct StreamFacts {
-    /// The window.
     pub window: Window,
-    /// What contradicts who has seen another history.
+    /// Finds nodes that have seen another history.
     pub history: HistoryCheck,
     /// The feed sessions; `None`: the stream belongs to a service, whose clients read their replies alone.
     pub feeds: Option<SharedFeeds>,
@@ -174,7 +171,6 @@ impl ClientSessions {
         Self { network, options, acceptor, facts, sessions, let_go, status, counters, next_sweep_ns, warnings }
     }
 
-    /// What is counted.
     #[must_use]
     pub const fn counters(&self) -> &ClientSessionCounters {
         &self.counters
@@ -235,7 +231,7 @@ impl ClientSessions {
             let text = format!("sequence {} was seen with another history: {contradiction}", seen.sequence);
             return Err((RefusalReason::OtherHistory, text));
         }
-        // Whoever comes from the same place again has forgotten what it was.
+        // A peer that reconnects from a known address has lost its state.
         let replaced = self.sessions.iter().find(|(_, client)| client.peer == peer).map(|(key, _)| *key);
         replaced.into_iter().for_each(|key| self.let_go(key));
         if self.sessions.len() >= self.options.clients_max {
@@ -338,7 +334,7 @@ impl ClientSessions {
     pub fn publish(&mut self, key: u64, frames: &[u8]) -> usize {
         let Some(client) = self.sessions.get_mut(&key) else { return 0 };
         if client.link.writer.is_reader_closed() {
-            // The sequencer has dropped its ring: its next packet is answered as a stranger's.
+            // The sequencer has dropped its ring: its next packet is answered as one of an unknown peer.
             self.let_go(key);
             return 0;
         }
@@ -451,12 +447,11 @@ impl ClientSessions {
         nodes.extend(self.sessions.values().map(status));
     }
 
-    /// Whoever serves this is about to sleep; answers wake it.
+    /// The agent that serves this is about to sleep; answers wake it.
     pub fn arm(&self) {
         self.sessions.values().for_each(|client| client.link.reader.arm());
     }
 
-    /// It is awake.
     pub fn disarm(&self) {
         for client in self.sessions.values() {
             client.link.reader.disarm();
@@ -470,7 +465,7 @@ impl ClientSessions {
         descriptors.extend(self.sessions.values().map(|client| client.link.wake_publisher.as_fd()));
     }
 
-    /// Everybody who is here.
+    /// All that are connected.
     pub fn keys(&self) -> impl Iterator<Item = (u64, Peer)> {
         self.sessions.iter().map(|(key, client)| (*key, client.peer))
     }

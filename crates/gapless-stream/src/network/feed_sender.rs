@@ -46,7 +46,6 @@ impl Default for FeedSenderOptions {
 pub enum FeedChange {
     /// Sends every packet to this address, too.
     Join(Peer),
-    /// No longer.
     Leave(Peer),
 }
 
@@ -77,7 +76,7 @@ impl FeedCounters {
     }
 }
 
-/// A feed session that has ended: who misses its last messages may ask for them still.
+/// A feed session that has ended: readers that miss its last messages may ask for them still.
 #[derive(Clone, Copy)]
 struct Ended {
     name: FeedSession,
@@ -200,7 +199,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                     if !self.targets.contains(&peer) {
                         self.targets.push(peer);
                     }
-                    // Who is new hears at once where the feed is.
+                    // A new node hears at once where the feed is.
                     self.heartbeats = 0;
                     self.next_heartbeat_ns = 0;
                 }
@@ -265,7 +264,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             self.lengths.push(length);
             offset += length;
             if is_over {
-                // Before the first packet of the next one: who reads numbers and no names begins anew then.
+                // Before the first packet of the next one: a reader of numbers, not of names, begins anew then.
                 let length = mold::end_of_session(&mut self.packets[offset..], feed.name, self.next_number);
                 self.lengths.push(length);
                 offset += length;
@@ -304,7 +303,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                         self.packets_taken += taken;
                     }
                     Err(error) => {
-                        // Lost like any packet: whoever misses it asks for it, once the way is there again.
+                        // Lost like any packet: a reader that misses it asks for it, once the way is there again.
                         self.counters.refused.add(lengths.len() as u64);
                         tracing::debug!(%error, "packets of the feed could not be sent");
                         break;

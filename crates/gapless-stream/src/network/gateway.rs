@@ -1,5 +1,5 @@
 //! [`Gateway`]: the agent behind the command port: what nodes say over datagrams goes into rings, what the sequencer
-//! answers goes back. It trusts no packet: who is not known is told so and counted.
+//! answers goes back. It trusts no packet: a peer that is not known is told so and counted.
 
 use super::client_sessions::ClientSessions;
 use super::feed_sender::FeedChange;
@@ -15,7 +15,7 @@ use rustix::fd::BorrowedFd;
 pub struct Gateway<S> {
     socket: S,
     sessions: ClientSessions,
-    /// Told of who comes and goes, if the feed is sent to single nodes.
+    /// Told which nodes come and go, if the feed is sent to single nodes.
     feed: Option<Mailbox<FeedChange>>,
     packet_length_max: usize,
     replies: Vec<(Peer, Vec<u8>)>,

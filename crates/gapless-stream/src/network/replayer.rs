@@ -12,9 +12,7 @@ use rustix::fd::BorrowedFd;
 
 /// What the agent counts.
 pub struct ReplayerCounters {
-    /// Requests answered.
     pub answered: Counter,
-    /// Frames sent again.
     pub frames: Counter,
     /// Requests that were malformed, of other feed sessions, or for what is not there.
     pub refused: Counter,

@@ -1,4 +1,4 @@
-//! [`SoupServer`]: the agent "rewind": every released frame, from any one on, to whoever logs in by SoupBinTCP 3.00. It
+//! [`SoupServer`]: the agent "rewind": every released frame, from any one on, to clients that log in by SoupBinTCP 3.00. It
 //! waits for nobody: a client that reads slowly is behind, and costs one buffer.
 
 mod client;
@@ -39,9 +39,7 @@ impl SoupServerOptions {
 
 /// What the agent counts.
 pub struct SoupServerCounters {
-    /// Clients connected.
     pub clients: Counter,
-    /// Logins accepted.
     pub logins: Counter,
     /// Logins refused: credentials, feed session or sequence.
     pub logins_refused: Counter,
@@ -53,7 +51,6 @@ pub struct SoupServerCounters {
     pub silent: Counter,
     /// Clients dropped because what they were to get next is no longer held.
     pub overtaken: Counter,
-    /// Frames sent.
     pub frames: Counter,
 }
 
@@ -78,15 +75,13 @@ impl SoupServerCounters {
 
 /// What the clients read.
 pub struct SoupSource {
-    /// The stream's window.
     pub window: Window,
-    /// Its feed sessions.
     pub feeds: SharedFeeds,
     /// Makes a reader that begins at a sequence.
     pub make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
     /// A connection that publishes nothing: by it the agent is woken for what is new in the window.
     pub news: PublisherLink,
-    /// The stream ends with this process: who has everything is told so when it stops.
+    /// The stream ends with this process: clients that have everything are told so when it stops.
     pub ends_here: bool,
 }
 
@@ -226,7 +221,7 @@ impl Agent for SoupServer {
     }
 
     fn arm(&mut self) {
-        // Only somebody who has everything waits for what is new.
+        // Only a client that has everything waits for what is new.
         if self.server.slots().any(|slot| slot.state.is_reading()) {
             self.source.news.reader.arm();
         }

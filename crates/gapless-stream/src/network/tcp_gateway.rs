@@ -44,7 +44,6 @@ impl TcpGatewayCounters {
 enum Caller {
     /// It has said nothing yet, since this time.
     Anonymous { since_ns: u64 },
-    /// A node.
     Admitted {
         key: u64,
         /// So many bytes of the frames of the packet that is first are in the ring already.

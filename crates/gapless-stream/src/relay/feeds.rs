@@ -19,7 +19,6 @@ use std::path::PathBuf;
 
 const SEAL: &str = "sealed ";
 
-/// The file.
 pub(crate) struct KeptFeeds {
     path: PathBuf,
     identity: StreamIdentity,

@@ -95,7 +95,7 @@ pub struct RelayLinks {
     pub egress: Egress,
     /// Threads to wake when frames were appended.
     pub downstream: Vec<Waker>,
-    /// The feed sessions, for who asks.
+    /// The feed sessions, for readers that ask.
     pub feeds: SharedFeeds,
     /// Where they are written down, if there is a journal that outlives the process.
     pub(crate) kept_feeds: Option<KeptFeeds>,
@@ -103,7 +103,6 @@ pub struct RelayLinks {
     pub throttle: Option<Throttle>,
     /// How long frames and messages may be.
     pub limits: RelayLimits,
-    /// What it counts.
     pub counters: RelayCounters,
 }
 
@@ -212,7 +211,7 @@ impl Relay {
         Ok(())
     }
 
-    /// What was on its way up is lost: whoever published opens its session again, and sends what is missing.
+    /// What was on its way up is lost: its publishers open their sessions again, and send what is missing.
     #[cold]
     fn ask_to_open_again(&mut self) {
         let sessions: Vec<_> = self.sessions.iter().map(|(number, session)| (*number, session.who.clone())).collect();
@@ -452,7 +451,7 @@ impl Relay {
                     session.token = opened.token;
                     let known = &mut session.who;
                     for (connection, shared) in &opening {
-                        // Who takes a session over takes it alone.
+                        // A publisher that takes a session over takes it alone.
                         if !shared {
                             known.clear();
                         }

@@ -4,7 +4,7 @@
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
 
-/// Who asks, by token.
+/// Publishers that ask, by token.
 #[derive(Default)]
 pub(crate) struct Openings {
     asked: FxHashMap<u128, Opening>,
@@ -72,7 +72,6 @@ impl Openings {
         }
     }
 
-    /// `connection` is gone.
     pub fn forget_from(&mut self, connection: ConnectionId) {
         self.asked.retain(|_, opening| {
             opening.asking.retain(|each| each.connection != connection);
@@ -85,7 +84,6 @@ impl Openings {
         self.asked.retain(|_, opening| now_ns.saturating_sub(opening.asked_ns) < PATIENCE_NS);
     }
 
-    /// Forgets everything.
     pub fn clear(&mut self) {
         self.asked.clear();
     }

@@ -1,4 +1,4 @@
-//! Connecting to who lets publishers in.
+//! Connecting to a service that lets publishers in.
 
 pub mod shared_memory;
 pub mod tcp;

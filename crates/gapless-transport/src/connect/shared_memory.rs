@@ -17,7 +17,7 @@ use std::io::IoSliceMut;
 use std::path::Path;
 use std::time::Instant;
 
-/// Connects to who listens on the socket `path`.
+/// Connects to the service that listens on the socket `path`.
 ///
 /// # Errors
 /// Nobody listens there; a refusal; no answer in time.

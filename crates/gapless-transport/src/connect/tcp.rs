@@ -71,7 +71,7 @@ fn look_up(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
     }
     let (asked, (sender, receiver)) = (address.to_owned(), std::sync::mpsc::channel());
     let ask = move || {
-        // Who has asked may have gone.
+        // The caller may have given up.
         let _ = sender.send(asked.to_socket_addrs().map(Iterator::collect));
     };
     spawn_helper("gapless-lookup", ask).map_err(io::Error::other)?;
@@ -155,6 +155,6 @@ fn over(
         message_length_max: welcome.message_bytes_max,
         released_sequence: welcome.released_sequence,
     };
-    // The pump is moved by who has these.
+    // The pump is moved by the owner of these.
     Ok(PublisherLink { pump: Some(Box::new(pump)), ..PublisherLink::of_rings(welcome, writer, reader)? })
 }

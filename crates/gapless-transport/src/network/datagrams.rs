@@ -81,19 +81,16 @@ pub enum SendRefused {
     /// No carrier takes a packet of this length.
     #[error("a packet of {packet_bytes} bytes to {peer} is longer than {PACKET_LENGTH_MAX}, the most that UDP carries")]
     TooLong {
-        /// Its length.
         packet_bytes: usize,
         /// Where it should go.
         peer: Peer,
     },
-    /// The operating system refused.
     #[error("sending a packet of {packet_bytes} bytes to {peer}: {source}")]
     System {
         /// Its length; the longest, where several were sent in one call.
         packet_bytes: usize,
         /// Where it should go.
         peer: Peer,
-        /// The operating system's answer.
         source: io::Error,
     },
 }

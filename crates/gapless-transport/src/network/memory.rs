@@ -62,7 +62,6 @@ pub struct MemoryCounters {
     pub delivered: u64,
     /// Lost as [`Faults::loss`] asks.
     pub lost: u64,
-    /// Copies made.
     pub duplicated: u64,
     /// Damaged, whether or not they arrived.
     pub corrupted: u64,
@@ -164,7 +163,6 @@ impl MemoryNetwork {
         state.cuts.remove(&(other, one));
     }
 
-    /// Ends all cuts.
     pub fn heal_all(&self) {
         self.lock().cuts.clear();
     }
@@ -204,7 +202,7 @@ impl MemoryNetwork {
     }
 
     fn lock(&self) -> MutexGuard<'_, NetworkState> {
-        // Whoever panicked here failed its test; the next one's message should not be about a lock.
+        // A test that panicked here has failed; the next one's message should not be about a lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,6 @@ use std::net::SocketAddr;
 pub enum Received {
     /// So many bytes more than before.
     Bytes(usize),
-    /// Nothing now.
     Nothing,
     /// The buffer is full; the rest waits until some of it is consumed.
     Full,
@@ -74,7 +73,6 @@ impl ByteQueue {
     }
 }
 
-/// A connection.
 #[derive(Debug)]
 pub struct TcpConnection {
     socket: OwnedFd,
@@ -111,7 +109,7 @@ impl TcpConnection {
     /// # Errors
     /// The operating system's.
     pub fn over(socket: OwnedFd, peer: SocketAddr, incoming_bytes: usize, outgoing_bytes: usize) -> io::Result<Self> {
-        // Whoever writes here has put together what belongs together.
+        // The callers write what belongs together in one call.
         sockopt::set_tcp_nodelay(&socket, true)?;
         let (incoming, outgoing) = (ByteQueue::new(incoming_bytes), ByteQueue::new(outgoing_bytes));
         Ok(Self { socket, peer, incoming, outgoing })

@@ -15,7 +15,6 @@ use std::net::{SocketAddr, TcpListener};
 
 /// A connection, and what is known of it.
 pub struct Slot<T> {
-    /// The connection.
     pub connection: TcpConnection,
     /// What is known of it.
     pub state: T,
@@ -118,7 +117,6 @@ impl<T> TcpServer<T> {
         self.local_address
     }
 
-    /// How many there are.
     #[must_use]
     pub const fn connections(&self) -> usize {
         self.connections
@@ -175,7 +173,7 @@ impl<T> TcpServer<T> {
             let (stream, peer) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // Who has hung up meanwhile, or a signal.
+                // A peer that has hung up meanwhile, or a signal.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                     continue;
                 }
@@ -221,7 +219,6 @@ impl<T> TcpServer<T> {
         }
     }
 
-    /// All connections.
     pub fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
         self.slots.iter().flatten()
     }

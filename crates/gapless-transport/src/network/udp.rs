@@ -33,7 +33,6 @@ pub struct Offload {
     pub receive: bool,
 }
 
-/// A UDP socket.
 pub struct UdpSocket {
     socket: OwnedFd,
     local: Peer,

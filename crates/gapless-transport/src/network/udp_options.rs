@@ -75,7 +75,6 @@ const fn unspecified_like(address: IpAddr) -> IpAddr {
 /// A group and where it is received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// Its address.
     pub group: IpAddr,
     /// The interface that its packets come in by.
     pub interface: Interface,
@@ -119,7 +118,6 @@ impl fmt::Display for Interface {
 pub enum Segmentation {
     /// Where the kernel and the interface can.
     Auto,
-    /// Each for itself.
     Off,
 }
 

@@ -240,7 +240,7 @@ impl SoupClient {
             }
             LoginState::Leaving { .. } => None,
             LoginState::Reading(_) => {
-                // Whoever has something to read needs no sign of life.
+                // A client that has something to read needs no sign of life.
                 let is_due = now_ns.saturating_sub(client.sent_ns) >= HEARTBEAT_INTERVAL_NS;
                 if is_due && slot.connection.unsent() == 0 {
                     client.sent_ns = now_ns;
