@@ -12,6 +12,7 @@
 //! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: what goes to and from other machines |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
 //! | [`warnings`] | [`Warnings`](warnings::Warnings): what others can provoke is logged once a second |
+//! | `readiness` | sleeping until a descriptor is ready |
 //! | [`error`] | [`TransportError`] |
 //! | [`handshake`] | what both sides say over the Unix socket before the rings |
 //! | [`seen`] | [`Seen`](seen::Seen): the last frame that somebody has seen of a stream |
@@ -35,6 +36,7 @@ pub mod network;
 pub mod publisher_link;
 pub mod publisher_rings;
 pub mod pump;
+mod readiness;
 pub mod seen;
 pub mod tier;
 pub mod token;

@@ -8,8 +8,9 @@ use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
 use crate::publisher_link::new_eventfd;
 use crate::publisher_rings::{PublisherRings, ServiceEnds};
+use crate::readiness;
 use crate::warnings::Warnings;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
@@ -131,14 +132,7 @@ impl<A> Listener<A> {
         fds.extend(self.connections.iter().map(|connection| PollFd::new(&connection.peer.socket, PollFlags::IN)));
         let has_pending = self.connections.iter().any(|each| matches!(each.progress, Progress::Pending { .. }));
         let check = has_pending.then_some(PENDING_CHECK_INTERVAL);
-        let timeout = timeout.into_iter().chain(check).min().map(|timeout| rustix::time::Timespec {
-            tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        });
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
+        readiness::wait(&mut fds, timeout.into_iter().chain(check).min())?;
         self.has_newcomers = fds[1].revents().contains(PollFlags::IN);
         Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
     }

@@ -3,8 +3,9 @@
 use crate::TransportError;
 use crate::handshake::Welcome;
 use crate::pump::Pump;
+use crate::readiness;
 use gapless_log::{RingReader, RingWriter, Window};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::time::Duration;
 
@@ -51,14 +52,7 @@ impl PublisherLink {
         if let Some(socket) = &self.socket {
             fds.push(PollFd::new(socket, PollFlags::IN));
         }
-        let timeout = rustix::time::Timespec {
-            tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(TransportError::system("waiting for the stream")(errno)),
-        }
+        readiness::wait(&mut fds, Some(timeout)).map_err(TransportError::system("waiting for the stream"))?;
         // Empties the counter; an empty one says so, which is as good.
         let _ = rustix::io::read(&self.wake_publisher, &mut [0u8; 8]);
         Ok(())

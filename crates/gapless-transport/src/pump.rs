@@ -6,10 +6,11 @@
 use crate::TransportError;
 use crate::network::TcpConnection;
 use crate::network::tcp::Received;
+use crate::readiness;
 use gapless_log::{LogError, RingReader, RingWriter};
 use gapless_wire::upstream::{self, Body, HEADER_LENGTH, Report, UpstreamPacket, finish_frames};
 use gapless_wire::{Frame, aligned_length};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::AsFd;
 use std::io;
 use std::time::{Duration, Instant};
@@ -39,14 +40,7 @@ struct Over;
 /// Waits until something has come, or can be sent if `sends`, or for `timeout`.
 pub(crate) fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -> io::Result<()> {
     let flags = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-    let timeout = rustix::time::Timespec {
-        tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
-        tv_nsec: i64::from(timeout.subsec_nanos()),
-    };
-    match poll(&mut [PollFd::from_borrowed_fd(connection.as_fd(), flags)], Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(errno) => Err(errno.into()),
-    }
+    Ok(readiness::wait(&mut [PollFd::from_borrowed_fd(connection.as_fd(), flags)], Some(timeout))?)
 }
 
 impl Pump {

@@ -3,7 +3,8 @@
 pub mod shared_memory;
 pub mod tcp;
 
-use crate::link::RingSizes;
+use crate::TransportError;
+use crate::link::{RingSizes, ring_size_reason};
 use crate::seen::Seen;
 use gapless_log::StreamIdentity;
 use std::time::Duration;
@@ -21,4 +22,18 @@ pub struct ConnectOptions {
     pub seen: Seen,
     /// How long the other side may take to answer.
     pub timeout: Duration,
+}
+
+impl ConnectOptions {
+    fn check(&self, peer: &str) -> Result<(), TransportError> {
+        if self.link.is_valid() {
+            return Ok(());
+        }
+        Err(TransportError::Handshake { peer: peer.to_owned(), status: None, reason: ring_size_reason(self.link) })
+    }
+
+    fn timed_out(&self, peer: &str) -> TransportError {
+        let (peer, request) = (peer.to_owned(), "a hello".to_owned());
+        TransportError::TimedOut { peer, request, timeout_ms: self.timeout.as_millis() as u64 }
+    }
 }

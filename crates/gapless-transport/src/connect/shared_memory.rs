@@ -5,6 +5,7 @@ use crate::TransportError;
 use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
 use crate::link::ring_size_reason;
 use crate::publisher_link::PublisherLink;
+use crate::readiness::timespec;
 use gapless_log::{RingReader, RingWriter, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
@@ -24,9 +25,7 @@ use std::time::Instant;
 pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, TransportError> {
     let peer = path.display().to_string();
     let refused = |reason: String| TransportError::Handshake { peer: peer.clone(), status: None, reason };
-    if !options.link.is_valid() {
-        return Err(refused(ring_size_reason(options.link)));
-    }
+    options.check(&peer)?;
     let action = || format!("connecting to {peer}");
     let address = SocketAddrUnix::new(path).map_err(TransportError::system(action()))?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -40,15 +39,10 @@ pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, T
     let begun = Instant::now();
     let has_come = || {
         let left = options.timeout.saturating_sub(begun.elapsed());
-        let left = rustix::time::Timespec {
-            tv_sec: left.as_secs().min(i64::MAX as u64) as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        Ok(poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&left))? > 0)
+        Ok(poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&timespec(left)))? > 0)
     };
     if !retry_on_intr(has_come).map_err(TransportError::system(action()))? {
-        let (request, timeout_ms) = ("a hello".to_owned(), options.timeout.as_millis() as u64);
-        return Err(TransportError::TimedOut { peer, request, timeout_ms });
+        return Err(options.timed_out(&peer));
     }
     let mut bytes = [0; WELCOME_LENGTH];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];

@@ -4,7 +4,6 @@ use super::ConnectOptions;
 use crate::TransportError;
 use crate::credentials::Credentials;
 use crate::handshake::{Status, Welcome};
-use crate::link::ring_size_reason;
 use crate::network::TcpConnection;
 use crate::network::tcp::Received;
 use crate::publisher_link::PublisherLink;
@@ -40,9 +39,7 @@ pub fn connect(
 ) -> Result<PublisherLink, TransportError> {
     let peer = format!("tcp:{address}");
     let refused = |reason| TransportError::Handshake { peer: peer.clone(), status: None, reason };
-    if !options.link.is_valid() {
-        return Err(refused(ring_size_reason(options.link)));
-    }
+    options.check(&peer)?;
     let deadline = Instant::now() + options.timeout;
     let failed = |source| TransportError::System { action: format!("connecting to {peer}"), source };
     let mut outcome = failed(io::Error::other("the name has no address"));
@@ -54,10 +51,7 @@ pub fn connect(
                 return Err(TransportError::OtherHistory { peer, seen: options.seen, released_sequence: 0 });
             }
             Err(Failure::System(source)) => failed(source),
-            Err(Failure::Silent) => {
-                let (request, timeout_ms) = ("a hello".to_owned(), options.timeout.as_millis() as u64);
-                TransportError::TimedOut { peer: peer.clone(), request, timeout_ms }
-            }
+            Err(Failure::Silent) => options.timed_out(&peer),
         };
     }
     Err(outcome)
