@@ -1,9 +1,10 @@
 //! [`ControlServer`]: what the acceptor does with a request. It passes commands to the sequencer and answers once their
 //! effect is released, and knows who is connected; it never blocks.
 
+use crate::counters::counters;
 use crate::messages::SequencerRequest;
 use crate::node_status::{NodeStatus, SharedStatus};
-use gapless_agent::{Counter, Counters, Waker};
+use gapless_agent::Waker;
 use gapless_client::control_messages::nodes::ROWS_MAX;
 use gapless_client::control_messages::{
     ControlAnswer, ControlOutcome, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
@@ -33,21 +34,13 @@ pub enum ControlTarget {
     Elsewhere,
 }
 
-/// What the control server counts.
-pub struct ControlCounters {
-    /// Requests that took effect.
-    pub done: Counter,
-    /// Requests that were refused, and first messages that were nothing at all.
-    pub refused: Counter,
-}
-
-impl ControlCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self { done: counters.add("control.done")?, refused: counters.add("control.refused")? })
+counters! {
+    /// What the control server counts.
+    pub struct ControlCounters {
+        /// Requests that took effect.
+        done: "control.done",
+        /// Requests that were refused, and first messages that were nothing at all.
+        refused: "control.refused",
     }
 }
 

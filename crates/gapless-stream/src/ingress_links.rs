@@ -2,8 +2,9 @@
 //! may know and say while it runs.
 
 use crate::control_server::WAITING_MAX;
+use crate::counters::counters;
 use crate::messages::{PublisherEvent, ResponderMessage, SequencerRequest};
-use gapless_agent::{Counter, Counters, Waker};
+use gapless_agent::Waker;
 use gapless_client::control_messages::ControlOutcome;
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::throttle::Throttle;
@@ -49,38 +50,22 @@ impl Default for IngressShared {
     }
 }
 
-/// What the agent counts.
-#[derive(Debug)]
-pub struct IngressCounters {
-    /// The last sequence given.
-    pub last_sequence: Counter,
-    /// Frames recognised as repeats.
-    pub frames_repeated: Counter,
-    /// Frames refused, malformed ones and timers without room included.
-    pub frames_refused: Counter,
-    pub publishers: Counter,
-    pub sessions: Counter,
-    /// How often a publisher was told to send less.
-    pub throttled: Counter,
-    /// Unfinished messages that stood still and had to make room for others; their publishers send them again.
-    pub messages_evicted: Counter,
-}
-
-impl IngressCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self {
-            last_sequence: counters.add("sequencer.last_sequence")?,
-            frames_repeated: counters.add("sequencer.frames_repeated")?,
-            frames_refused: counters.add("sequencer.frames_refused")?,
-            publishers: counters.add("sequencer.publishers")?,
-            sessions: counters.add("sequencer.sessions")?,
-            throttled: counters.add("sequencer.throttled")?,
-            messages_evicted: counters.add("sequencer.messages_evicted")?,
-        })
+counters! {
+    /// What the agent counts.
+    #[derive(Debug)]
+    pub struct IngressCounters {
+        /// The last sequence given.
+        last_sequence: "sequencer.last_sequence",
+        /// Frames recognised as repeats.
+        frames_repeated: "sequencer.frames_repeated",
+        /// Frames refused, malformed ones and timers without room included.
+        frames_refused: "sequencer.frames_refused",
+        publishers: "sequencer.publishers",
+        sessions: "sequencer.sessions",
+        /// How often a publisher was told to send less.
+        throttled: "sequencer.throttled",
+        /// Unfinished messages that stood still and had to make room for others; their publishers send them again.
+        messages_evicted: "sequencer.messages_evicted",
     }
 }
 

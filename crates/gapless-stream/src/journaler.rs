@@ -1,10 +1,11 @@
 //! [`Journaler`]: the agent that copies appended frames into the journal, a batch at a time, and says
 //! that they are released, or hands them to the sync thread.
 
+use crate::counters::counters;
 use crate::syncer::SyncRequests;
 use crate::{AgentRole, StreamError};
 use gapless_agent::fault::mutant;
-use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
+use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_journal::Journal;
 use gapless_log::{GatingCursor, Releaser};
 use gapless_wire::descriptor::{FRAGMENT_OFFSET, SEQUENCE_OFFSET};
@@ -31,22 +32,14 @@ pub struct Journaler {
     counters: JournalerCounters,
 }
 
-/// What the agent counts.
-#[derive(Debug)]
-pub struct JournalerCounters {
-    /// The last sequence journaled.
-    pub last_sequence: Counter,
-    /// Bytes journaled since the start.
-    pub bytes: Counter,
-}
-
-impl JournalerCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self { last_sequence: counters.add("journaler.last_sequence")?, bytes: counters.add("journaler.bytes")? })
+counters! {
+    /// What the agent counts.
+    #[derive(Debug)]
+    pub struct JournalerCounters {
+        /// The last sequence journaled.
+        last_sequence: "journaler.last_sequence",
+        /// Bytes journaled since the start.
+        bytes: "journaler.bytes",
     }
 }
 

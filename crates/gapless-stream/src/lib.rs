@@ -31,6 +31,7 @@
 //! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
 //! | [`locked_directory`] | a directory that nobody else starts on |
 //! | [`agent_role`] | [`AgentRole`]: the agents that a stream's process may have |
+//! | `counters` | what agents count, as structs beside their labels |
 //! | [`error`] | [`StreamError`] |
 //!
 //! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
@@ -41,6 +42,7 @@
 pub mod acceptor;
 pub mod agent_role;
 pub mod control_server;
+mod counters;
 pub mod egress;
 pub mod error;
 pub mod event_stream;

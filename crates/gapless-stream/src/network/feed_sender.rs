@@ -1,9 +1,10 @@
 //! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64: to multicast groups, to single
 //! nodes, or both. It waits for nobody: what is lost on the way is asked for again.
 
+use crate::counters::counters;
 use crate::{AgentRole, StreamError};
 use gapless_agent::fault::crash_point;
-use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::GatingCursor;
 use gapless_transport::mailbox::Mailbox;
@@ -49,30 +50,17 @@ pub enum FeedChange {
     Leave(Peer),
 }
 
-/// What the agent counts.
-pub struct FeedCounters {
-    /// Packets made, each sent to everybody.
-    pub packets: Counter,
-    /// Frames in them.
-    pub frames: Counter,
-    /// Packets that the operating system refused for an address.
-    pub refused: Counter,
-    /// Addresses that get each packet.
-    pub targets: Counter,
-}
-
-impl FeedCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self {
-            packets: counters.add("feed.packets")?,
-            frames: counters.add("feed.frames")?,
-            refused: counters.add("feed.packets_refused")?,
-            targets: counters.add("feed.targets")?,
-        })
+counters! {
+    /// What the agent counts.
+    pub struct FeedCounters {
+        /// Packets made, each sent to everybody.
+        packets: "feed.packets",
+        /// Frames in them.
+        frames: "feed.frames",
+        /// Packets that the operating system refused for an address.
+        refused: "feed.packets_refused",
+        /// Addresses that get each packet.
+        targets: "feed.targets",
     }
 }
 

@@ -1,8 +1,9 @@
 //! [`Replayer`]: the agent that answers MoldUDP64 requests: what a node has missed goes to it alone, in a packet like
 //! any other, from the window or the journal.
 
+use crate::counters::counters;
 use crate::{AgentRole, StreamError};
-use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
@@ -10,25 +11,13 @@ use gapless_transport::network::datagrams::{Datagrams, Peer};
 use gapless_wire::mold::{PacketWriter, Request};
 use rustix::fd::BorrowedFd;
 
-/// What the agent counts.
-pub struct ReplayerCounters {
-    pub answered: Counter,
-    pub frames: Counter,
-    /// Requests that were malformed, of other feed sessions, or for what is not there.
-    pub refused: Counter,
-}
-
-impl ReplayerCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self {
-            answered: counters.add("replayer.requests_answered")?,
-            frames: counters.add("replayer.frames")?,
-            refused: counters.add("replayer.requests_refused")?,
-        })
+counters! {
+    /// What the agent counts.
+    pub struct ReplayerCounters {
+        answered: "replayer.requests_answered",
+        frames: "replayer.frames",
+        /// Requests that were malformed, of other feed sessions, or for what is not there.
+        refused: "replayer.requests_refused",
     }
 }
 

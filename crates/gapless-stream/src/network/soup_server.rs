@@ -4,9 +4,10 @@
 mod client;
 
 use super::client_sessions::ClientSessionOptions;
+use crate::counters::counters;
 use crate::{AgentRole, StreamError};
 use client::{Ending, SoupClient, Told};
-use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::replay_merge::ReplayMerge;
 use gapless_log::Window;
@@ -37,39 +38,22 @@ impl SoupServerOptions {
     }
 }
 
-/// What the agent counts.
-pub struct SoupServerCounters {
-    pub clients: Counter,
-    pub logins: Counter,
-    /// Logins refused: credentials, feed session or sequence.
-    pub logins_refused: Counter,
-    /// Connections closed at once, because there were too many.
-    pub clients_refused: Counter,
-    /// Clients dropped for what is no SoupBinTCP.
-    pub malformed: Counter,
-    /// Clients dropped because they said nothing, or did not log in.
-    pub silent: Counter,
-    /// Clients dropped because what they were to get next is no longer held.
-    pub overtaken: Counter,
-    pub frames: Counter,
-}
-
-impl SoupServerCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self {
-            clients: counters.add("rewind.clients")?,
-            logins: counters.add("rewind.logins")?,
-            logins_refused: counters.add("rewind.logins_refused")?,
-            clients_refused: counters.add("rewind.clients_refused")?,
-            malformed: counters.add("rewind.malformed")?,
-            silent: counters.add("rewind.clients_silent")?,
-            overtaken: counters.add("rewind.clients_overtaken")?,
-            frames: counters.add("rewind.frames")?,
-        })
+counters! {
+    /// What the agent counts.
+    pub struct SoupServerCounters {
+        clients: "rewind.clients",
+        logins: "rewind.logins",
+        /// Logins refused: credentials, feed session or sequence.
+        logins_refused: "rewind.logins_refused",
+        /// Connections closed at once, because there were too many.
+        clients_refused: "rewind.clients_refused",
+        /// Clients dropped for what is no SoupBinTCP.
+        malformed: "rewind.malformed",
+        /// Clients dropped because they said nothing, or did not log in.
+        silent: "rewind.clients_silent",
+        /// Clients dropped because what they were to get next is no longer held.
+        overtaken: "rewind.clients_overtaken",
+        frames: "rewind.frames",
     }
 }
 

@@ -3,8 +3,9 @@
 //! without room lets its connection wait, and so the node.
 
 use super::client_sessions::{ClientSessions, Greeting, Offered};
+use crate::counters::counters;
 use crate::{AgentRole, StreamError};
-use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_agent::{Agent, AgentError, Now};
 use gapless_transport::network::tcp::{Received, TcpConnection};
 use gapless_transport::network::tcp_server::{Slot, TcpServer};
 use gapless_transport::warnings::Warnings;
@@ -13,30 +14,17 @@ use gapless_wire::upstream::{Body, HELLO_LENGTH, PACKET_LENGTH_MAX, UpstreamPack
 use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
-/// What the agent counts beside its sessions.
-pub struct TcpGatewayCounters {
-    /// Connections, those without a welcome included.
-    pub connections: Counter,
-    /// Connections closed at once, because there were too many.
-    pub refused: Counter,
-    /// Connections dropped for what is no packet, or no frame.
-    pub dropped: Counter,
-    /// Connections dropped because they said no hello.
-    pub silent: Counter,
-}
-
-impl TcpGatewayCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self {
-            connections: counters.add("tcp-gateway.connections")?,
-            refused: counters.add("tcp-gateway.connections_refused")?,
-            dropped: counters.add("tcp-gateway.connections_dropped")?,
-            silent: counters.add("tcp-gateway.connections_silent")?,
-        })
+counters! {
+    /// What the agent counts beside its sessions.
+    pub struct TcpGatewayCounters {
+        /// Connections, those without a welcome included.
+        connections: "tcp-gateway.connections",
+        /// Connections closed at once, because there were too many.
+        refused: "tcp-gateway.connections_refused",
+        /// Connections dropped for what is no packet, or no frame.
+        dropped: "tcp-gateway.connections_dropped",
+        /// Connections dropped because they said no hello.
+        silent: "tcp-gateway.connections_silent",
     }
 }
 

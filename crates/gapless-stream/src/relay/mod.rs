@@ -12,6 +12,7 @@ pub(crate) mod feeds;
 pub(crate) mod limits;
 mod openings;
 
+use crate::counters::counters;
 pub use gapless_transport::seen::Seen;
 use limits::RelayLimits;
 
@@ -20,7 +21,7 @@ use crate::ingress::IngressShared;
 use crate::messages::PublisherEvent;
 use crate::{AgentRole, StreamError};
 use feeds::KeptFeeds;
-use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
+use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::node::NodeLink;
@@ -39,33 +40,19 @@ use rustix::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What the agent counts.
-pub struct RelayCounters {
-    /// The last sequence passed on.
-    pub last_sequence: Counter,
-    /// Frames that nodes here published.
-    pub frames_up: Counter,
-    /// Nodes here.
-    pub publishers: Counter,
-    /// How often the connection to the stream was made.
-    pub connections: Counter,
-    /// 1 while it is connected.
-    pub connected: Counter,
-}
-
-impl RelayCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self {
-            last_sequence: counters.add("relay.last_sequence")?,
-            frames_up: counters.add("relay.frames_up")?,
-            publishers: counters.add("relay.publishers")?,
-            connections: counters.add("relay.connections")?,
-            connected: counters.add("relay.connected")?,
-        })
+counters! {
+    /// What the agent counts.
+    pub struct RelayCounters {
+        /// The last sequence passed on.
+        last_sequence: "relay.last_sequence",
+        /// Frames that nodes here published.
+        frames_up: "relay.frames_up",
+        /// Nodes here.
+        publishers: "relay.publishers",
+        /// How often the connection to the stream was made.
+        connections: "relay.connections",
+        /// 1 while it is connected.
+        connected: "relay.connected",
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a feed says when a feed session ends, by a clock that is moved by hand.
 
 use super::*;
+use gapless_agent::Counters;
 use gapless_log::{Releaser, Scope, WindowOptions, WindowWriter};
 use gapless_wire::mark;
 use gapless_wire::mold::{Content, Packet};
