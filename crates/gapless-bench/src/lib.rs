@@ -12,6 +12,7 @@
 //! | [`floor`] | what the machine itself can do, measured in the same run |
 //! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
 //! | [`statistics`] | the median, and the interval of a ratio from pairs |
+//! | `own_directory` | a directory that a benchmark makes for itself, and removes |
 //! | `child_process` | a process that a benchmark starts, and how the two speak |
 //! | [`time_sources`] | clocks that can be read, and what it costs |
 //! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
@@ -30,6 +31,7 @@ pub mod failover;
 pub mod floor;
 mod histogram;
 pub mod options;
+mod own_directory;
 mod pacing;
 pub mod parts;
 mod resources;

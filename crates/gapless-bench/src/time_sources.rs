@@ -12,6 +12,12 @@ use serde_json::json;
 use crate::histogram::LatencyHistogram;
 use gapless_report::{Row, RowConfig};
 
+/// Since `begin`, ns.
+#[inline]
+pub fn elapsed_ns(begin: Instant) -> u64 {
+    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A clock that is to be measured: its name in the report, how to read it in ns, its stated resolution.
 pub struct TimeSource {
     /// Name in the report.
@@ -32,11 +38,7 @@ impl std::fmt::Debug for TimeSource {
 pub fn sources() -> Vec<TimeSource> {
     let begin = Instant::now();
     let mut sources = vec![
-        TimeSource {
-            name: "std_instant",
-            read_ns: Box::new(move || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)),
-            resolution_ns: None,
-        },
+        TimeSource { name: "std_instant", read_ns: Box::new(move || elapsed_ns(begin)), resolution_ns: None },
         TimeSource {
             name: "std_system_time",
             read_ns: Box::new(|| {
@@ -88,7 +90,7 @@ fn measure_one(source: &TimeSource, samples: u64) -> Row {
             }
             last_ns = now_ns;
         }
-        let elapsed_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let elapsed_ns = elapsed_ns(begin);
         if sample >= samples / 10 {
             histogram.record((elapsed_ns + READS / 2) / READS);
         }
@@ -98,7 +100,7 @@ fn measure_one(source: &TimeSource, samples: u64) -> Row {
         config: RowConfig { name: Some(source.name.to_owned()), count: Some(samples * READS), ..RowConfig::default() },
         latency_ns,
         throughput_per_s: latency_ns.filter(|latency| latency.mean > 0.0).map(|latency| (1e9 / latency.mean).round()),
-        elapsed_ns: Some(u64::try_from(run.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+        elapsed_ns: Some(self::elapsed_ns(run)),
         ..Row::default()
     };
     if let Some(resolution_ns) = source.resolution_ns {

@@ -6,6 +6,7 @@ use super::form::Form;
 use super::{NAME, failed};
 use crate::child_process::{Parent, WhenGone, write_line};
 use crate::options::{MessageEncoding, Program};
+use crate::own_directory::OwnDirectory;
 use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};
 use gapless_cluster::config::ClusterConfig;
@@ -286,16 +287,6 @@ struct Running {
     cpu_before_ns: u64,
 }
 
-/// Removed when it is dropped.
-struct OwnDirectory(PathBuf);
-
-impl Drop for OwnDirectory {
-    fn drop(&mut self) {
-        // What cannot be removed is left for the user to see.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
     let none = || failed("no member runs here");
     match request {
@@ -319,7 +310,7 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
         Request::State => {
             let Running { replica, directory, .. } = running.as_ref().ok_or_else(none)?;
             let sequence = replica.snapshot().map_err(failed)?;
-            Ok(Answer::State(Copy::of(&directory.0, sequence)?))
+            Ok(Answer::State(Copy::of(directory.path(), sequence)?))
         }
         Request::Stop => {
             let stopped = running.take().ok_or_else(none)?;
@@ -335,20 +326,20 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
 fn start(order: &Order) -> Result<Running> {
     let encoding: MessageEncoding = order.encoding.parse().map_err(BenchError::Option)?;
     let parent = order.parent.clone().unwrap_or_else(|| PathBuf::from("."));
-    let directory = parent.join(format!(".gapless-backup-{}", std::process::id()));
+    let name = format!(".gapless-backup-{}", std::process::id());
     // One of an earlier row that was cut short.
-    let _ = std::fs::remove_dir_all(&directory);
-    std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
+    let _ = std::fs::remove_dir_all(parent.join(&name));
+    let directory = OwnDirectory::create_with_parent(&parent, &name)?;
     if let Some(cpus) = &order.cpus {
         // Threads that are started from here on inherit it; where it cannot be done the run is slower, not wrong.
         let _ = pin_current_thread(cpus);
     }
-    let config = parse(&order.config, &directory)?;
+    let config = parse(&order.config, directory.path())?;
     let cpu_before_ns = process_cpu_ns();
     let program = if order.program == Program::Sr.name() { Program::Sr } else { Program::Es };
     let started = Form::of(encoding).start_replica(program, false, &config);
     let replica = started.map_err(failed)?;
-    Ok(Running { replica, directory: OwnDirectory(directory), cpu_before_ns })
+    Ok(Running { replica, directory, cpu_before_ns })
 }
 
 /// A member's file with its directory.

@@ -7,6 +7,7 @@ use super::scene::Scene;
 use crate::Result;
 use crate::options::{CpuConfiguration, Mode, RunSettings};
 use crate::resources::process_cpu_ns;
+use crate::time_sources::elapsed_ns;
 use gapless::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -48,7 +49,7 @@ pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<I
     std::thread::sleep(SETTLES_WITHIN);
     let (begin, cpu_ns) = (Instant::now(), process_cpu_ns());
     std::thread::sleep(WATCHED);
-    let elapsed_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let elapsed_ns = elapsed_ns(begin);
     let idle = Idle { elapsed_ns, cpu_ns: process_cpu_ns() - cpu_ns };
     host.stop().map_err(failed)?;
     Ok(idle)

@@ -41,6 +41,7 @@ use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::options::{
     BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, OutputSettings, Role, RunPlan, RunSettings, SheetFigure,
 };
+use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use gapless_report::progress::Progress;
 use gapless_report::table::{TableStyle, canonical};
@@ -174,27 +175,10 @@ fn label(settings: &RunSettings) -> String {
     format!("{} {} {} {}", settings.mode, settings.encoding, settings.tier, settings.cpu)
 }
 
-/// A directory for the floor's files on the device of the journal, removed at once after it.
-struct FloorDirectory(std::path::PathBuf);
-
-impl FloorDirectory {
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for FloorDirectory {
-    fn drop(&mut self) {
-        // The floor removes its files; an own directory that is not empty is left to be seen.
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
-fn floor_directory(settings: &RunSettings, parent: &Path) -> Result<FloorDirectory> {
+/// A directory for the floor's files on the device of the journal.
+fn floor_directory(settings: &RunSettings, parent: &Path) -> Result<OwnDirectory> {
     let named = settings.journal.as_ref().and_then(|journal| journal.directory.as_deref());
-    let path = named.unwrap_or(parent).join(format!(".gapless-floor-{}", std::process::id()));
-    std::fs::create_dir_all(&path).map_err(|source| BenchError::io("create", &path, source))?;
-    Ok(FloorDirectory(path))
+    OwnDirectory::create_with_parent(named.unwrap_or(parent), &format!(".gapless-floor-{}", std::process::id()))
 }
 
 /// Each row stands beside the floor that bounds it.

@@ -12,6 +12,7 @@ use super::{client_process, clustered, failed};
 use crate::Result;
 use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::options::{Mode, OutputSettings, ReplicationLink, RunSettings};
+use crate::own_directory::settle;
 use crate::resources::{memory, stolen_ns};
 use gapless::prelude::*;
 use gapless_agent::{Clock, Pauses};
@@ -82,13 +83,13 @@ impl Run<'_> {
             None => pair_of_cores().map(|(first, _)| first),
         };
         if settings.cluster.is_some() {
-            scene.settle()?;
+            settle(scene.directory())?;
             return self.clustered(&scene);
         }
         let is_inside = settings.client_processes == 0;
         let options = scene.host_options(settings, usize::from(is_inside), driver_cpu);
         if settings.journal.is_some() {
-            scene.settle()?;
+            settle(scene.directory())?;
         }
         let host = self.form.start_host(settings.program, options).map_err(failed)?;
         let mut observer = host.connect(ClientOptions::default()).map_err(failed)?;

@@ -1,6 +1,7 @@
 //! What a run happens in: the host as the settings describe it, and its directory.
 
 use crate::options::{CpuConfiguration, CpuMask, JournalSettings, Mode, RunSettings, Tier};
+use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use gapless::prelude::{Persistence, ServiceHostOptions, Threads};
 use gapless_agent::{OptimizeFor, PlanKind};
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// A directory of the run's own, removed with this value, or one that the user named, kept.
 pub struct Scene {
     directory: PathBuf,
-    is_own: bool,
+    /// `None` if the user named it.
+    _own: Option<OwnDirectory>,
 }
 
 impl Scene {
@@ -20,26 +22,17 @@ impl Scene {
     /// It cannot be made.
     pub fn new(settings: &RunSettings, parent: &Path, number: usize) -> Result<Self> {
         let named = settings.journal.as_ref().and_then(|journal| journal.directory.clone());
-        let is_own = named.is_none();
-        let directory = named.unwrap_or_else(|| parent.join(format!(".gapless-bench-{}-{number}", std::process::id())));
-        std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
-        Ok(Self { directory, is_own })
+        if let Some(directory) = named {
+            std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
+            return Ok(Self { directory, _own: None });
+        }
+        let own = OwnDirectory::create(parent, &format!(".gapless-bench-{}-{number}", std::process::id()))?;
+        Ok(Self { directory: own.path().to_owned(), _own: Some(own) })
     }
 
     /// Where journal and socket are.
     pub fn directory(&self) -> &Path {
         &self.directory
-    }
-
-    /// Waits until the file system has written what came before this run: floors, the rows before it and their removal
-    /// would otherwise be measured with it, as stalls of a fifth of a second.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn settle(&self) -> Result<()> {
-        let failed = |source| BenchError::io("write out the file system of", &self.directory, source);
-        let directory = std::fs::File::open(&self.directory).map_err(failed)?;
-        rustix::fs::syncfs(&directory).map_err(|errno| failed(errno.into()))
     }
 
     /// The host that `settings` describe; `callers_hot` threads of this process spin beside it.
@@ -77,15 +70,6 @@ impl Scene {
             sender_cpus: mask(&settings.affinity.sender),
         };
         options
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        if self.is_own {
-            // What cannot be removed is left for the user to see; the figures are made.
-            let _ = std::fs::remove_dir_all(&self.directory);
-        }
     }
 }
 

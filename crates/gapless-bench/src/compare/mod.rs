@@ -20,6 +20,7 @@ mod table;
 mod verdict;
 mod workload;
 
+use crate::own_directory::OwnDirectory;
 use crate::statistics::{Interval, interval, pairs_min};
 use crate::{BenchError, Result};
 use build::{Build, Source};
@@ -212,7 +213,7 @@ impl Comparison<'_> {
     ) -> Result<()> {
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         let is_interrupted = || interrupted.load(Ordering::Relaxed);
-        let scratch = Scratch::new()?;
+        let scratch = scratch()?;
         let begun = progress.position();
         let mut left_out = 0;
         for pair in 0..self.arguments.pairs_max {
@@ -220,7 +221,7 @@ impl Comparison<'_> {
                 break;
             }
             // Whoever runs first meets another machine than who runs second: by turns.
-            let run = |build: &Build| workload.run(&build.program, &scratch.0, interrupted);
+            let run = |build: &Build| workload.run(&build.program, scratch.path(), interrupted);
             let ran = if pair % 2 == 0 {
                 run(self.a).and_then(|first| Ok((first, run(self.b)?)))
             } else {
@@ -323,7 +324,7 @@ impl Comparison<'_> {
             if !instructions::can_be_counted() {
                 return Err(failed("valgrind is not installed"));
             }
-            let scratch = Scratch::new()?;
+            let scratch = scratch()?;
             let mut counted = Counted { workload: workload.name.clone(), a: Vec::new(), b: Vec::new() };
             for _ in 0..PAIRS_COUNTED {
                 for (build, counts) in [(self.a, &mut counted.a), (self.b, &mut counted.b)] {
@@ -331,7 +332,7 @@ impl Comparison<'_> {
                     if interrupted.load(Ordering::Relaxed) {
                         return Err(failed("interrupted"));
                     }
-                    counts.push(instructions::per_message(build, workload, &scratch.0, interrupted)?);
+                    counts.push(instructions::per_message(build, workload, scratch.path(), interrupted)?);
                 }
             }
             Ok(counted)
@@ -366,26 +367,9 @@ fn note_machine(all: &[Series], report: &mut Report) {
     }
 }
 
-/// A directory for the reports of the runs; removed when it is dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("gapless-compare-{}", std::process::id()));
-        match std::fs::create_dir(&path) {
-            // Of a process of the same number that was killed.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(Self(path)),
-            Err(source) => Err(BenchError::io("create", &path, source)),
-            Ok(()) => Ok(Self(path)),
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed is left for the user to see.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A directory for the reports of the runs.
+fn scratch() -> Result<OwnDirectory> {
+    OwnDirectory::create(&std::env::temp_dir(), &format!("gapless-compare-{}", std::process::id()))
 }
 
 #[cfg(test)]

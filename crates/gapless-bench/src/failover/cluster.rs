@@ -3,6 +3,7 @@
 use super::failed;
 use super::member::{Answer, Order, Request};
 use crate::child_process::{Child, Role};
+use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use gapless::prelude::Duration;
 use gapless_client::stream_layout::StreamLayout;
@@ -60,9 +61,10 @@ pub(super) struct Standing {
 
 /// Members, from 1 on; killed with this value, and their directory removed.
 pub(super) struct Cluster<'a> {
-    root: PathBuf,
-    membership: Membership,
+    // Dropped before their directory, which they would go on filling while that is removed.
     members: Vec<Option<Child<'a>>>,
+    root: OwnDirectory,
+    membership: Membership,
     interrupted: &'a AtomicBool,
     /// The thread plan of a member.
     pub plan: String,
@@ -72,8 +74,7 @@ impl<'a> Cluster<'a> {
     /// Starts the members, with their directories below a new one in `parent`.
     pub fn start(parent: &Path, membership: Membership, interrupted: &'a AtomicBool) -> Result<Self> {
         let name = format!(".gapless-failover-{}-{}", std::process::id(), membership.key());
-        let root = parent.join(name);
-        std::fs::create_dir(&root).map_err(|source| BenchError::io("create", &root, source))?;
+        let root = OwnDirectory::create(parent, &name)?;
         let members = (0..MEMBERS).map(|_| None).collect();
         let mut cluster = Self { root, membership, members, interrupted, plan: String::new() };
         // Held together, so that no two are the same.
@@ -96,7 +97,7 @@ impl<'a> Cluster<'a> {
     }
 
     fn file(&self, member: usize) -> PathBuf {
-        self.root.join(format!("member-{member}.toml"))
+        self.root.path().join(format!("member-{member}.toml"))
     }
 
     /// As `gapless cluster new` writes it: everything else is a default.
@@ -124,7 +125,7 @@ impl<'a> Cluster<'a> {
 
     /// Where clients find the members.
     pub fn sockets(&self) -> Vec<PathBuf> {
-        let socket = |member| StreamLayout::new(self.root.join(format!("member-{member}"))).socket();
+        let socket = |member| StreamLayout::new(self.root.path().join(format!("member-{member}"))).socket();
         (1..=MEMBERS).filter(|member| self.membership.serves(*member)).map(socket).collect()
     }
 
@@ -212,13 +213,5 @@ impl<'a> Cluster<'a> {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Cluster<'_> {
-    fn drop(&mut self) {
-        self.members.clear();
-        // What cannot be removed is left, where the user finds it.
-        let _ = std::fs::remove_dir_all(&self.root);
     }
 }

@@ -229,5 +229,5 @@ impl<'a> Sender<'a> {
 
 /// Since the begin of the load, ns; never 0.
 pub(super) fn elapsed_ns(begin: Instant) -> u64 {
-    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
+    crate::time_sources::elapsed_ns(begin).max(1)
 }

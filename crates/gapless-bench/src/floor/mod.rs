@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::Result;
+use clap::ValueEnum;
 use gapless_report::FloorRow;
 use gapless_report::affinity::pair_of_cores;
 
@@ -30,7 +31,7 @@ mod wake;
 pub const HEADER_BYTES: u64 = gapless_wire::HEADER_LENGTH as u64;
 
 /// What can be measured. The names in the JSON are those of [`FloorKind::name`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum FloorKind {
     /// Round trip between two spinning threads, the payload copied in and out on both sides.
     ShmPingPong,
@@ -70,65 +71,33 @@ pub enum FloorKind {
 }
 
 impl FloorKind {
-    /// Every kind.
-    pub const ALL: [Self; 17] = [
-        Self::ShmPingPong,
-        Self::ShmPingPongPaced,
-        Self::ShmStream,
-        Self::Pwrite,
-        Self::PwriteFdatasync,
-        Self::SequentialWrite,
-        Self::SequentialWriteSync,
-        Self::Memcpy,
-        Self::ClockRead,
-        Self::UdpRoundTrip,
-        Self::UdpRoundTripUnconnected,
-        Self::TcpRoundTrip,
-        Self::TcpRoundTripPaced,
-        Self::TcpStream,
-        Self::UnixRoundTrip,
-        Self::UnixRoundTripBlocking,
-        Self::FutexRoundTrip,
-    ];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
+    /// Its name in reports, and its samples at full effort, the same for every payload: for rates the messages, for
+    /// bandwidths the passes.
+    const fn figures(self) -> (&'static str, u64) {
         match self {
-            Self::ShmPingPong => "shm_ping_pong",
-            Self::ShmPingPongPaced => "shm_ping_pong_paced",
-            Self::ShmStream => "shm_stream",
-            Self::Pwrite => "pwrite",
-            Self::PwriteFdatasync => "pwrite_fdatasync",
-            Self::SequentialWrite => "sequential_write",
-            Self::SequentialWriteSync => "sequential_write_sync",
-            Self::Memcpy => "memcpy",
-            Self::ClockRead => "clock_read",
-            Self::UdpRoundTrip => "udp_round_trip",
-            Self::UdpRoundTripUnconnected => "udp_round_trip_unconnected",
-            Self::TcpRoundTrip => "tcp_round_trip",
-            Self::TcpRoundTripPaced => "tcp_round_trip_paced",
-            Self::TcpStream => "tcp_stream",
-            Self::UnixRoundTrip => "unix_round_trip",
-            Self::UnixRoundTripBlocking => "unix_round_trip_blocking",
-            Self::FutexRoundTrip => "futex_round_trip",
+            Self::ShmPingPong => ("shm_ping_pong", 200_000),
+            Self::ShmPingPongPaced => ("shm_ping_pong_paced", 20_000),
+            Self::ShmStream => ("shm_stream", 2_500_000),
+            Self::Pwrite => ("pwrite", 30_000),
+            Self::PwriteFdatasync => ("pwrite_fdatasync", 1_000),
+            Self::SequentialWrite => ("sequential_write", 1),
+            Self::SequentialWriteSync => ("sequential_write_sync", 1),
+            Self::Memcpy => ("memcpy", 16),
+            Self::ClockRead => ("clock_read", 2_000),
+            Self::UdpRoundTrip => ("udp_round_trip", 30_000),
+            Self::UdpRoundTripUnconnected => ("udp_round_trip_unconnected", 30_000),
+            Self::TcpRoundTrip => ("tcp_round_trip", 30_000),
+            Self::TcpRoundTripPaced => ("tcp_round_trip_paced", 20_000),
+            Self::TcpStream => ("tcp_stream", 300_000),
+            Self::UnixRoundTrip => ("unix_round_trip", 30_000),
+            Self::UnixRoundTripBlocking => ("unix_round_trip_blocking", 2_000),
+            Self::FutexRoundTrip => ("futex_round_trip", 2_000),
         }
     }
 
-    /// Samples at full effort, the same for every payload. For rates, the messages; for bandwidths, the passes.
-    const fn samples(self) -> u64 {
-        match self {
-            Self::ShmPingPong => 200_000,
-            Self::ShmPingPongPaced | Self::TcpRoundTripPaced => 20_000,
-            Self::ShmStream => 2_500_000,
-            Self::Pwrite => 30_000,
-            Self::PwriteFdatasync => 1_000,
-            Self::SequentialWrite | Self::SequentialWriteSync => 1,
-            Self::Memcpy => 16,
-            Self::ClockRead => 2_000,
-            Self::UdpRoundTrip | Self::UdpRoundTripUnconnected | Self::TcpRoundTrip | Self::UnixRoundTrip => 30_000,
-            Self::TcpStream => 300_000,
-            Self::UnixRoundTripBlocking | Self::FutexRoundTrip => 2_000,
-        }
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        self.figures().0
     }
 }
 
@@ -195,7 +164,7 @@ impl FloorPlan {
     /// Every floor, with the payloads that are usually stated.
     pub fn complete(directory: &Path) -> Self {
         let mut items = Vec::new();
-        for kind in FloorKind::ALL {
+        for &kind in FloorKind::value_variants() {
             let payloads: &[u64] = match kind {
                 FloorKind::ShmPingPong => &[0, 64, 256, 1024],
                 FloorKind::ShmPingPongPaced | FloorKind::TcpRoundTripPaced => &[256],
@@ -232,7 +201,7 @@ impl FloorPlan {
     fn measure_one(&self, kind: FloorKind, payload_bytes: u64) -> Result<FloorRow> {
         let effort = sampling::Effort {
             kind,
-            samples: (kind.samples() * u64::from(self.effort_percent) / 100).max(1),
+            samples: (kind.figures().1 * u64::from(self.effort_percent) / 100).max(1),
             time_limit: self.time_limit,
             cpus: self.cpus,
         };
@@ -283,8 +252,8 @@ mod tests {
 
     #[test]
     fn names_are_distinct() {
-        let names: std::collections::HashSet<_> = FloorKind::ALL.iter().map(|kind| kind.name()).collect();
-        assert_eq!(names.len(), FloorKind::ALL.len());
+        let names: std::collections::HashSet<_> = FloorKind::value_variants().iter().map(|kind| kind.name()).collect();
+        assert_eq!(names.len(), FloorKind::value_variants().len());
     }
 
     #[test]

@@ -38,18 +38,13 @@ impl Effort {
 
     /// A row with the percentiles of `histogram`.
     pub(super) fn latency_row(&self, payload: usize, histogram: &LatencyHistogram) -> Result<FloorRow> {
-        let latency = histogram.latency_ns().ok_or_else(|| self.failed("no sample was taken"))?;
-        Ok(FloorRow {
-            p50_ns: Some(latency.p50),
-            p99_ns: Some(latency.p99),
-            p99_9_ns: Some(latency.p99_9),
-            samples: Some(latency.count),
-            ..self.row(payload)
-        })
+        let row = histogram.floor_row(self.kind.name(), payload as u64);
+        let row = row.ok_or_else(|| self.failed("no sample was taken"))?;
+        Ok(FloorRow { cpus: self.row(payload).cpus, ..row })
     }
 
     pub(super) fn failed(&self, reason: impl ToString) -> BenchError {
-        BenchError::Measurement { name: self.kind.name(), reason: reason.to_string() }
+        BenchError::measurement(self.kind.name(), reason)
     }
 
     /// Takes the samples: a tenth as many first for warming up. A sample includes one reading of the clock.

@@ -10,7 +10,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use gapless_report::LatencyNs;
+use gapless_report::{FloorRow, LatencyNs};
 
 pub mod hlog;
 mod intervals;
@@ -92,6 +92,19 @@ impl LatencyHistogram {
             p99_99: at(99.99),
             max: self.inner.max(),
             count: self.inner.len(),
+        })
+    }
+
+    /// The row of a floor with these latencies; `None` when nothing was recorded.
+    pub fn floor_row(&self, name: &str, payload_bytes: u64) -> Option<FloorRow> {
+        self.latency_ns().map(|latency| FloorRow {
+            name: name.to_owned(),
+            payload_bytes,
+            p50_ns: Some(latency.p50),
+            p99_ns: Some(latency.p99),
+            p99_9_ns: Some(latency.p99_9),
+            samples: Some(latency.count),
+            ..FloorRow::default()
         })
     }
 

@@ -14,11 +14,12 @@ mod order;
 pub(crate) mod partner;
 
 use super::other::Other;
-use super::{PartArguments, Unit, failed, measure_beside_floors, named, since};
+use super::{PartArguments, Unit, failed, measure_beside_floors, named};
 use crate::Result;
 use crate::child_process::Role;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
+use crate::time_sources::elapsed_ns;
 use clap::Args;
 use end::{End, Outgoing};
 use gapless_cluster::link::LinkOptions;
@@ -226,7 +227,7 @@ fn there_and_back(end: &mut End, message: &mut Outgoing, messages: u64) -> Resul
             Ok(answered == number)
         })?;
         if number > messages / PARTS {
-            histogram.record(since(begin));
+            histogram.record(elapsed_ns(begin));
         }
     }
     Ok(histogram)

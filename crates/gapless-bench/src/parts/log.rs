@@ -13,11 +13,12 @@ mod ends;
 pub(crate) mod partner;
 
 use super::other::Other;
-use super::{PartArguments, Unit, measure_beside_floors, named, since};
+use super::{PartArguments, Unit, measure_beside_floors, named};
 use crate::Result;
 use crate::child_process::Role;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
+use crate::time_sources::elapsed_ns;
 use ends::{
     Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
@@ -217,7 +218,7 @@ impl Measurement {
             sender.write(&sent, number, &mut partner)?;
             sender.publish();
             partner.wait_until(|| taker.take(&mut came_back))?;
-            let elapsed_ns = since(begin);
+            let elapsed_ns = elapsed_ns(begin);
             taker.release(number, &mut partner)?;
             check_number(&came_back, number)?;
             if number > warm_up {

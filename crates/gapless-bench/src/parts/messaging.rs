@@ -1,9 +1,10 @@
 //! `gapless bench messaging`: from a client to a service at tier `memory` and back, with everything that
 //! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments.
 
-use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named, since};
+use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
+use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_agent::CpuMask;
@@ -150,7 +151,7 @@ fn round_trip(client: &mut Client, session: SessionKey, payload: &[u8]) -> Resul
             std::thread::yield_now();
         }
     }
-    let elapsed_ns = since(begin);
+    let elapsed_ns = elapsed_ns(begin);
     let wrong = |reason: String| -> BenchError { failed("messaging", reason) };
     match answer {
         Some(Ok(length)) if length == payload.len() => Ok(elapsed_ns),

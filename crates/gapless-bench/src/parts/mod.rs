@@ -141,8 +141,3 @@ fn is_interrupted(report: &mut Report, interrupted: &AtomicBool) -> bool {
 fn failed(name: &'static str, reason: impl ToString) -> BenchError {
     BenchError::measurement(name, reason)
 }
-
-/// Nanoseconds since `begin`.
-fn since(begin: std::time::Instant) -> u64 {
-    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}

@@ -1,11 +1,13 @@
 //! `gapless bench persistence`: appending Car frames to a journal (mapped, written, synced) and
 //! replaying them with both checksums.
 
-use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named, since};
+use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
+use crate::own_directory::OwnDirectory;
 use crate::statistics::median;
+use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use clap::Args;
 use gapless_journal::{Flush, Journal, JournalError, JournalOptions, JournalReader};
@@ -47,7 +49,8 @@ pub struct PersistenceArguments {
 pub fn run(arguments: &PersistenceArguments, interrupted: &AtomicBool) -> Result<String> {
     let count = arguments.part.count.unwrap_or(APPENDS);
     let mut report = Report::new("persistence");
-    let place = Place::new(&arguments.log_location)?;
+    let name = format!(".gapless-persistence-{}", std::process::id());
+    let directory = OwnDirectory::create(&arguments.log_location, &name)?;
     let mut frame = Frame::new()?;
     let frame_bytes = frame.bytes.len() as u64;
     let items = vec![
@@ -56,7 +59,7 @@ pub fn run(arguments: &PersistenceArguments, interrupted: &AtomicBool) -> Result
         (FloorKind::SequentialWrite, 0),
         (FloorKind::Memcpy, 0),
     ];
-    measure_floors(&mut report, &place.0, items);
+    measure_floors(&mut report, directory.path(), items);
     for (name, tier, flush, floor) in [
         ("append and commit, mapped", "journal", Flush::Mapped, FloorKind::Pwrite),
         ("append and commit, written", "journal", Flush::Write, FloorKind::Pwrite),
@@ -69,13 +72,13 @@ pub fn run(arguments: &PersistenceArguments, interrupted: &AtomicBool) -> Result
         let count = if is_synced { count.min(SYNCS_MAX) } else { count };
         let mut row = named(name, frame.payload_bytes(), count);
         row.config.tier = Some(tier.to_owned());
-        row.latency_ns = appends(&place, name, flush, is_synced, &mut frame, count)?.latency_ns();
+        row.latency_ns = appends(directory.path(), name, flush, is_synced, &mut frame, count)?.latency_ns();
         compare(&mut row, &report, floor, frame_bytes);
         row.verified = Some(true);
         report.rows.push(row);
     }
     if !is_interrupted(&mut report, interrupted) {
-        let rows = batches_and_replay(&place, &mut frame, count * FRAMES_PER_APPEND, &report)?;
+        let rows = batches_and_replay(directory.path(), &mut frame, count * FRAMES_PER_APPEND, &report)?;
         report.rows.extend(rows);
     }
     report.notes.push("one Car (sbe.serial) a frame, both checksums written, and checked in the replay".to_owned());
@@ -86,36 +89,18 @@ fn of_journal(error: JournalError) -> BenchError {
     failed("persistence", error)
 }
 
-/// A directory of the run's own, removed with this value.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(parent: &Path) -> Result<Self> {
-        let path = parent.join(format!(".gapless-persistence-{}", std::process::id()));
-        std::fs::create_dir(&path).map_err(|source| BenchError::io("create", &path, source))?;
-        Ok(Self(path))
+fn new_journal(parent: &Path, name: &str, flush: Flush, marks: Flush) -> Result<(PathBuf, Journal)> {
+    let directory = parent.join(name.replace([' ', ','], "-"));
+    std::fs::create_dir(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
+    let mut options = JournalOptions::new(&directory, 1);
+    options.segment_length_bytes = 128 << 20;
+    (options.flush, options.marks) = (flush, marks);
+    if flush == Flush::Write {
+        options.zero_initial = true;
+        options.segment_length_bytes = 32 << 20;
     }
-
-    fn journal(&self, name: &str, flush: Flush, marks: Flush) -> Result<(PathBuf, Journal)> {
-        let directory = self.0.join(name.replace([' ', ','], "-"));
-        std::fs::create_dir(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
-        let mut options = JournalOptions::new(&directory, 1);
-        options.segment_length_bytes = 128 << 20;
-        (options.flush, options.marks) = (flush, marks);
-        if flush == Flush::Write {
-            options.zero_initial = true;
-            options.segment_length_bytes = 32 << 20;
-        }
-        let (journal, _) = Journal::open(options).map_err(of_journal)?;
-        Ok((directory, journal))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // What cannot be removed is left for the user to see; the figures are made.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    let (journal, _) = Journal::open(options).map_err(of_journal)?;
+    Ok((directory, journal))
 }
 
 /// A Car in a frame, padding included.
@@ -150,7 +135,7 @@ impl Frame {
 
 /// One frame at a time.
 fn appends(
-    place: &Place,
+    parent: &Path,
     name: &str,
     flush: Flush,
     is_synced: bool,
@@ -159,7 +144,7 @@ fn appends(
 ) -> Result<LatencyHistogram> {
     // As a node keeps its journal.
     let marks = if is_synced { Flush::Write } else { Flush::Mapped };
-    let (directory, mut journal) = place.journal(name, flush, marks)?;
+    let (directory, mut journal) = new_journal(parent, name, flush, marks)?;
     let syncer = journal.syncer();
     let warm_up = count.div_ceil(10);
     let mut histogram = LatencyHistogram::new();
@@ -171,7 +156,7 @@ fn appends(
         if is_synced {
             syncer.sync().map_err(of_journal)?;
         }
-        let elapsed_ns = since(begin);
+        let elapsed_ns = elapsed_ns(begin);
         if sequence > warm_up {
             histogram.record(elapsed_ns);
         }
@@ -185,14 +170,14 @@ fn appends(
 }
 
 /// Appending in batches, and replaying what was appended.
-fn batches_and_replay(place: &Place, frame: &mut Frame, frames: u64, report: &Report) -> Result<[Row; 2]> {
+fn batches_and_replay(parent: &Path, frame: &mut Frame, frames: u64, report: &Report) -> Result<[Row; 2]> {
     let name = "append in batches, mapped";
-    let (directory, mut journal) = place.journal(name, Flush::Mapped, Flush::Mapped)?;
+    let (directory, mut journal) = new_journal(parent, name, Flush::Mapped, Flush::Mapped)?;
     let frame_bytes = frame.bytes.len() as u64;
     let batches = frames.div_ceil(BATCH);
     let mut rates = Vec::with_capacity(batches as usize);
     let mut buffer = Vec::with_capacity((BATCH * frame_bytes) as usize);
-    let mut elapsed_ns = 0;
+    let mut appending_ns = 0;
     for batch in 0..batches {
         buffer.clear();
         let first = batch * BATCH + 1;
@@ -202,7 +187,7 @@ fn batches_and_replay(place: &Place, frame: &mut Frame, frames: u64, report: &Re
         let begin = Instant::now();
         journal.append(&buffer, first, first + BATCH - 1).map_err(of_journal)?;
         journal.commit().map_err(of_journal)?;
-        elapsed_ns += since(begin);
+        appending_ns += elapsed_ns(begin);
     }
     journal.close().map_err(of_journal)?;
     let appended = batches * BATCH;
@@ -215,7 +200,7 @@ fn batches_and_replay(place: &Place, frame: &mut Frame, frames: u64, report: &Re
     }
     rates.remove(0);
     let mut append = named(name, frame.payload_bytes(), appended);
-    append.throughput_per_s = Some((appended as f64 * 1e9 / elapsed_ns.max(1) as f64).round());
+    append.throughput_per_s = Some((appended as f64 * 1e9 / appending_ns.max(1) as f64).round());
     append.config.extra.insert("batch".to_owned(), BATCH.into());
     compare_bandwidth(&mut append, report, FloorKind::SequentialWrite, frame_bytes);
     let mut again = named("replay, both checksums", frame.payload_bytes(), appended);

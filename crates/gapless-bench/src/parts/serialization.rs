@@ -3,16 +3,17 @@
 //! A value is the mean of 100 messages, because one is too short to be timed by the same clock. The
 //! floor beside it copies the same bytes.
 
-use super::{PartArguments, Unit, failed, is_interrupted, named, since};
+use super::{PartArguments, Unit, failed, is_interrupted, named};
 use crate::Result;
 use crate::canonical::car::{
     CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SERIAL_NUMBER, SbeRandom, SbeSerial,
 };
 use crate::histogram::LatencyHistogram;
 use crate::options::MessageEncoding;
+use crate::time_sources::elapsed_ns;
 use gapless::prelude::Message;
 use gapless_report::published::{DECODE_NS, ENCODE_NS, SOURCE};
-use gapless_report::{FloorRow, Report, Row};
+use gapless_report::{Report, Row};
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -78,15 +79,7 @@ fn rows_of<F: CarForm>(encoding: MessageEncoding, count: u64, report: &mut Repor
     // Outside the clock: the buffer that was written again and again holds the same message.
     let is_same = buffer[..length] == message[..];
     let floor = copying.latency_ns().ok_or_else(|| failed("serialization", "no sample was taken"))?;
-    report.floor.push(FloorRow {
-        name: "copy_message".to_owned(),
-        payload_bytes: length as u64,
-        p50_ns: Some(floor.p50),
-        p99_ns: Some(floor.p99),
-        p99_9_ns: Some(floor.p99_9),
-        samples: Some(floor.count),
-        ..FloorRow::default()
-    });
+    report.floor.extend(copying.floor_row("copy_message", length as u64));
     for (name, histogram) in [("encode", encoding_time), ("decode", decoding_time)] {
         let mut row = named(name, length as u64, count);
         row.config.encoding = Some(encoding.to_string());
@@ -124,7 +117,7 @@ fn sample(count: u64, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHis
         for _ in 0..TOGETHER {
             once()?;
         }
-        let elapsed_ns = since(begin);
+        let elapsed_ns = elapsed_ns(begin);
         if sample >= samples.div_ceil(10) {
             histogram.record((elapsed_ns + TOGETHER / 2) / TOGETHER);
         }

@@ -5,15 +5,16 @@
 //! insert the same bytes into the standard library's maps, and copy them. At the end of each size both stores must have
 //! the same hash, and the same as is recomputed from every object.
 
-use super::{PartArguments, Unit, failed, is_interrupted, named, since};
+use super::{PartArguments, Unit, failed, is_interrupted, named};
 use crate::canonical::car::{CarForm, SERIAL_NUMBER};
 use crate::canonical::car::{LENGTH_MAX, SbeSerial};
 use crate::histogram::LatencyHistogram;
+use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use clap::Args;
 use gapless::prelude::Message;
-use gapless_engine::store::{Limits, Map, OrderedMap, Record, Store, StoreError, StoreObject};
-use gapless_report::{FloorRow, Report, Row};
+use gapless_engine::store::{Limits, Map, OrderedMap, Record, Store, StoreError, StoreObject, Transaction};
+use gapless_report::{Report, Row};
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
@@ -166,6 +167,16 @@ impl<V: StoreObject> Stores<V> {
         Self { leader, objects, in_order, follower, changes: Vec::new(), ends: Vec::new() }
     }
 
+    /// One transaction on the leader, whose changes the follower will apply.
+    #[inline]
+    fn transact(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> Result<()>) -> Result<()> {
+        let mut transaction = self.leader.begin();
+        change(&mut transaction)?;
+        transaction.commit(&mut self.changes).map_err(of_store)?;
+        self.ends.push(self.changes.len());
+        Ok(())
+    }
+
     /// Applies what was committed since the last time; how long each 100 transactions took.
     fn follow(&mut self, histogram: &mut LatencyHistogram) -> Result<()> {
         let mut from = 0;
@@ -175,7 +186,7 @@ impl<V: StoreObject> Stores<V> {
                 self.follower.apply(&self.changes[from..*end]).map_err(of_store)?;
                 from = *end;
             }
-            histogram.record((since(begin) + ends.len() as u64 / 2) / ends.len() as u64);
+            histogram.record((elapsed_ns(begin) + ends.len() as u64 / 2) / ends.len() as u64);
         }
         self.ends.clear();
         self.changes.clear();
@@ -196,7 +207,7 @@ fn sample(operations: u64, mut once: impl FnMut(u64) -> Result<()>) -> Result<La
         for number in first..first + TOGETHER {
             once(number)?;
         }
-        histogram.record((since(begin) + TOGETHER / 2) / TOGETHER);
+        histogram.record((elapsed_ns(begin) + TOGETHER / 2) / TOGETHER);
     }
     Ok(histogram)
 }
@@ -220,12 +231,10 @@ fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()>
 
     let mut applying = LatencyHistogram::new();
     let new = sample(objects, |key| {
-        let Stores { leader, changes, ends, .. } = &mut stores;
-        let mut transaction = leader.begin();
-        transaction.insert(map, key, V::new(key)?);
-        transaction.commit(changes).map_err(of_store)?;
-        ends.push(changes.len());
-        Ok(())
+        stores.transact(|transaction| {
+            transaction.insert(map, key, V::new(key)?);
+            Ok(())
+        })
     })?;
     row(report, "put new, commit", &new, objects, "hash_map_insert");
     stores.follow(&mut applying)?;
@@ -239,17 +248,15 @@ fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()>
         for round in (0..operations).step_by(objects as usize) {
             let now = sample(objects.min(operations - round), |number| {
                 let step = round + number;
-                let Stores { leader, changes, ends, .. } = &mut stores;
-                let mut transaction = leader.begin();
-                let found = transaction.get_mut(map, &scattered(2 * step, objects));
-                found.ok_or_else(missing)?.change(step)?;
-                if is_two {
-                    let found = transaction.get_mut(map, &scattered(2 * step + 1, objects));
+                stores.transact(|transaction| {
+                    let found = transaction.get_mut(map, &scattered(2 * step, objects));
                     found.ok_or_else(missing)?.change(step)?;
-                }
-                transaction.commit(changes).map_err(of_store)?;
-                ends.push(changes.len());
-                Ok(())
+                    if is_two {
+                        let found = transaction.get_mut(map, &scattered(2 * step + 1, objects));
+                        found.ok_or_else(missing)?.change(step)?;
+                    }
+                    Ok(())
+                })
             })?;
             changing.merge(&now);
             stores.follow(&mut applying)?;
@@ -293,14 +300,8 @@ fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()>
 
     let mut removing = LatencyHistogram::new();
     removing.merge(&sample(objects, |number| {
-        let Stores { leader, changes, ends, .. } = &mut stores;
-        let mut transaction = leader.begin();
-        if !transaction.remove(map, &(objects - 1 - number)) {
-            return Err(missing());
-        }
-        transaction.commit(changes).map_err(of_store)?;
-        ends.push(changes.len());
-        Ok(())
+        let remove = |transaction: &mut Transaction<'_>| transaction.remove(map, &(objects - 1 - number));
+        stores.transact(|transaction| if remove(transaction) { Ok(()) } else { Err(missing()) })
     })?);
     let mut removed = named(&format!("remove, commit, {size}"), length, objects);
     removed.latency_ns = removing.latency_ns();
@@ -335,12 +336,10 @@ fn ordered_rows<V: Sample>(
     order.sort_unstable_by_key(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let new = sample(ordered, |number| {
         let key = order[number as usize];
-        let Stores { leader, changes, ends, .. } = &mut *stores;
-        let mut transaction = leader.begin();
-        transaction.insert(in_order, key, V::new(key)?);
-        transaction.commit(changes).map_err(of_store)?;
-        ends.push(changes.len());
-        Ok(())
+        stores.transact(|transaction| {
+            transaction.insert(in_order, key, V::new(key)?);
+            Ok(())
+        })
     })?;
     row("put new in order, commit", &new, ordered, "b_tree_map_insert");
     stores.follow(&mut LatencyHistogram::new())?;
@@ -390,16 +389,8 @@ fn floors(bytes: &[u8], plan: Plan, report: &mut Report) -> Result<()> {
         Ok(())
     })?;
     for (name, histogram) in [("hash_map_insert", hash_map), ("b_tree_map_insert", b_tree), ("copy_object", copying)] {
-        let latency = histogram.latency_ns().ok_or_else(|| failed("storage", "no sample was taken"))?;
-        report.floor.push(FloorRow {
-            name: name.to_owned(),
-            payload_bytes: length as u64,
-            p50_ns: Some(latency.p50),
-            p99_ns: Some(latency.p99),
-            p99_9_ns: Some(latency.p99_9),
-            samples: Some(latency.count),
-            ..FloorRow::default()
-        });
+        let row = histogram.floor_row(name, length as u64);
+        report.floor.push(row.ok_or_else(|| failed("storage", "no sample was taken"))?);
     }
     black_box((hashed.len(), ordered.len()));
     Ok(())

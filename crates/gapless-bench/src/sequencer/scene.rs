@@ -6,9 +6,10 @@ use super::order::{
 };
 use super::plan::Plan;
 use super::{accounting, failed};
+use crate::Result;
 use crate::child_process::{Child, Role};
 use crate::floor::{FloorKind, FloorPlan};
-use crate::{BenchError, Result};
+use crate::own_directory::{OwnDirectory, settle};
 use gapless_report::FloorRow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -47,7 +48,7 @@ pub(super) const fn journaled_bytes(messages: u64, payload_bytes: usize) -> u64 
 pub(super) struct Scene<'a> {
     // Dropped before its directory, which it would go on filling while that is removed.
     sequencer: Option<Child<'a>>,
-    place: Option<Place>,
+    directory: Option<OwnDirectory>,
     way: Way,
     /// What the threads of the sequencer do, as it says.
     pub plan: Option<String>,
@@ -57,16 +58,17 @@ pub(super) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// Starts it in `place`, or takes the one that runs.
+    /// Starts it in `directory`, or takes the one that runs.
     pub(super) fn open(
         plan: &Plan,
-        place: Option<Place>,
+        directory: Option<OwnDirectory>,
         sequencer: SequencerPlan,
         interrupted: &'a AtomicBool,
     ) -> Result<Self> {
-        let Some(place) = place else {
-            let way = plan.running.clone().ok_or_else(|| failed("neither a place for a stream nor one that runs"))?;
-            return Ok(Self { place: None, sequencer: None, way, plan: None, interrupted, notes: Vec::new() });
+        let Some(directory) = directory else {
+            let way =
+                plan.running.clone().ok_or_else(|| failed("neither a directory for a stream nor one that runs"))?;
+            return Ok(Self { directory: None, sequencer: None, way, plan: None, interrupted, notes: Vec::new() });
         };
         let packets = match sequencer.transport {
             Transport::SharedMemory => None,
@@ -77,7 +79,7 @@ impl<'a> Scene<'a> {
             }),
         };
         let order = Order::Sequencer(SequencerOrder {
-            directory: place.stream(),
+            directory: stream_in(&directory),
             packets,
             plan: sequencer.plan.to_owned(),
             for_throughput: sequencer.for_throughput,
@@ -87,9 +89,9 @@ impl<'a> Scene<'a> {
         let mut process = start("the sequencer", &order, interrupted)?;
         let Started { way, plan } = process.receive()?;
         // The zeros of its journal are on the device before anything is measured.
-        place.settle()?;
-        let (place, sequencer) = (Some(place), Some(process));
-        Ok(Self { place, sequencer, way, plan: Some(plan), interrupted, notes: Vec::new() })
+        settle(directory.path())?;
+        let (directory, sequencer) = (Some(directory), Some(process));
+        Ok(Self { directory, sequencer, way, plan: Some(plan), interrupted, notes: Vec::new() })
     }
 
     /// Starts a node of it.
@@ -122,9 +124,9 @@ impl<'a> Scene<'a> {
 
     /// Stops the sequencer, and accounts for its journal: what every node must have seen, checked in full.
     pub(super) fn stop(&mut self, participants: &[Participant]) -> Result<Option<Account>> {
-        let (Some(mut sequencer), Some(place)) = (self.sequencer.take(), &self.place) else { return Ok(None) };
+        let (Some(mut sequencer), Some(directory)) = (self.sequencer.take(), &self.directory) else { return Ok(None) };
         sequencer.ask::<Cost>(&SequencerRequest::Stop)?;
-        let stream = place.stream();
+        let stream = stream_in(directory);
         self.finish(sequencer)?;
         accounting::of_journal(&stream, participants).map(Some)
     }
@@ -134,41 +136,20 @@ fn start<'a>(name: &str, order: &Order, interrupted: &'a AtomicBool) -> Result<C
     Child::start(super::NAME, name, (Role::SequencerProcess, order), interrupted)
 }
 
-/// A directory of a row's own, removed with this value.
-pub(super) struct Place {
-    directory: PathBuf,
+/// A new directory of a row's own below the plan's; none where the stream is another's.
+pub(super) fn own_directory(plan: &Plan, number: usize) -> Result<Option<OwnDirectory>> {
+    if plan.running.is_some() {
+        return Ok(None);
+    }
+    let name = format!(".gapless-bench-{}-{number}", std::process::id());
+    let directory = OwnDirectory::create_with_parent(&plan.parent, &name)?;
+    settle(directory.path())?;
+    Ok(Some(directory))
 }
 
-impl Place {
-    /// A new one below the plan's; none where the stream is another's.
-    pub(super) fn new(plan: &Plan, number: usize) -> Result<Option<Self>> {
-        if plan.running.is_some() {
-            return Ok(None);
-        }
-        let directory = plan.parent.join(format!(".gapless-bench-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
-        Ok(Some(Self { directory }))
-    }
-
-    /// Where the stream is.
-    fn stream(&self) -> PathBuf {
-        self.directory.join("stream")
-    }
-
-    /// Waits until the file system has written what came before: rows before this one and their removal would
-    /// otherwise be measured with it, as stalls of a fifth of a second.
-    pub(super) fn settle(&self) -> Result<()> {
-        let failed = |source| BenchError::io("write out the file system of", &self.directory, source);
-        let directory = std::fs::File::open(&self.directory).map_err(failed)?;
-        rustix::fs::syncfs(&directory).map_err(|errno| failed(errno.into()))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // What cannot be removed is left for the user to see; the figures are made.
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
+/// Where the stream of a row is.
+fn stream_in(directory: &OwnDirectory) -> PathBuf {
+    directory.path().join("stream")
 }
 
 /// Measures a floor right before its row; none if it cannot be, and the reason is noted.

@@ -10,6 +10,7 @@ use crate::resources::process_cpu_ns;
 use crate::sequencer::contents::{Contents, Seen, Tally};
 use crate::sequencer::failed;
 use crate::sequencer::order::{ForNode, NodeOrder, Paced, Pushed, stream_failed};
+use crate::time_sources::elapsed_ns;
 use gapless_client::ClientError;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::{Duration, Instant};
@@ -184,11 +185,11 @@ impl<L: Counted> Pusher<L> {
             }
             if look.own > 0 {
                 own_seen += look.own;
-                own_ns = nanoseconds(begin);
+                own_ns = elapsed_ns(begin);
             }
             self.rest(look.frames + published as usize)?;
         }
-        let all_ns = nanoseconds(begin);
+        let all_ns = elapsed_ns(begin);
         let (first_stamp_ns, last_stamp_ns) = stamps_ns.unwrap_or_default();
         // What the others published before this one was told to is among it.
         let seen = self.tally.total() - self.told_seen;
@@ -205,14 +206,14 @@ impl<L: Counted> Pusher<L> {
         let (mut sent, mut came, mut is_enough) = (0_u64, 0_u64, false);
         while !is_enough || came < sent {
             is_enough = is_enough || parent.try_receive::<ForNode>()?.is_some();
-            while !is_enough && nanoseconds(begin) >= schedule.due_ns(sent) && self.publish(1)? == 1 {
+            while !is_enough && elapsed_ns(begin) >= schedule.due_ns(sent) && self.publish(1)? == 1 {
                 sent += 1;
             }
             let look = self.read(|| {
-                histogram.record(nanoseconds(begin).saturating_sub(schedule.due_ns(came)));
+                histogram.record(elapsed_ns(begin).saturating_sub(schedule.due_ns(came)));
                 came += 1;
             })?;
-            let until_due = Duration::from_nanos(schedule.due_ns(sent).saturating_sub(nanoseconds(begin)));
+            let until_due = Duration::from_nanos(schedule.due_ns(sent).saturating_sub(elapsed_ns(begin)));
             if came == sent && until_due > AWAKE_AHEAD {
                 self.idle = Idle::default();
                 self.sleep((until_due - AWAKE_AHEAD).min(SLEEP_MAX))?;
@@ -222,7 +223,7 @@ impl<L: Counted> Pusher<L> {
                 self.wait_awake(look.frames)?;
             }
         }
-        Ok(Paced { sent, latencies: histogram, elapsed_ns: nanoseconds(begin), cpu_ns: process_cpu_ns() - cpu_before })
+        Ok(Paced { sent, latencies: histogram, elapsed_ns: elapsed_ns(begin), cpu_ns: process_cpu_ns() - cpu_before })
     }
 
     /// Waits for what is on its way.
@@ -240,8 +241,4 @@ impl<L: Counted> Pusher<L> {
         }
         self.sleep(SLEEP_MAX)
     }
-}
-
-fn nanoseconds(begin: Instant) -> u64 {
-    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -8,6 +8,7 @@ use crate::resources::process_cpu_ns;
 use crate::sequencer::contents::{Seen, Tally};
 use crate::sequencer::failed;
 use crate::sequencer::order::{ForNode, Rewound, stream_failed};
+use crate::time_sources::elapsed_ns;
 use gapless_client::node::{NodeEvent, NodeState, StreamNode};
 use std::time::Instant;
 
@@ -34,7 +35,7 @@ pub(super) fn run<L: Counted>(mut node: StreamNode<L>, parent: &Parent) -> Resul
             return Err(failed(format!("a late joiner is not live after {:?}", PATIENCE * 10)));
         }
     }
-    let elapsed_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let elapsed_ns = elapsed_ns(begin);
     let cpu_ns = process_cpu_ns() - cpu_before;
     let frames = node.position().saturating_sub(1);
     parent.send(&Rewound { frames, elapsed_ns, cpu_ns, account: complete(tally.account(), &node) })

@@ -8,6 +8,7 @@ use crate::resources::process_cpu_ns;
 use crate::sequencer::contents::{Contents, Seen, Tally};
 use crate::sequencer::failed;
 use crate::sequencer::order::{NodeOrder, Participant, RoundTrips, stream_failed};
+use crate::time_sources::elapsed_ns;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::Instant;
 
@@ -43,7 +44,7 @@ pub(super) fn run<L: Counted>(
         }
         came.tell(&mut tally, session);
     }
-    let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let elapsed_ns = elapsed_ns(began);
     let cpu_ns = process_cpu_ns() - cpu_before;
     let account = complete(tally.account(), node);
     Ok(RoundTrips { latencies: histogram, elapsed_ns, cpu_ns, account })

@@ -9,7 +9,7 @@ use crate::sequencer::accounting::judge;
 use crate::sequencer::arguments::Transport;
 use crate::sequencer::order::{Cost, NodeOrder, Participant, Ready, Role, RoundTrips};
 use crate::sequencer::plan::{LatencyPlan, Plan};
-use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};
+use crate::sequencer::scene::{Scene, SequencerPlan, floor, journaled_bytes, own_directory};
 use crate::sequencer::slices::slices;
 use gapless_report::affinity::pair_of_cores;
 use gapless_report::{CpuPerMessage, FloorRow, Row};
@@ -99,8 +99,7 @@ fn once(
     (number, row): (usize, &mut Row),
     interrupted: &AtomicBool,
 ) -> Result<Repetition> {
-    let place = Place::new(plan, number)?;
-    place.as_ref().map_or(Ok(()), Place::settle)?;
+    let directory = own_directory(plan, number)?;
     let floors = floors(plan, of, &mut row.notes);
     // As on the floor, who measures has the first core.
     let (node_cpu, sequencer_cpu) = if plan.running.is_some() { (None, None) } else { pair_of_cores().unzip() };
@@ -114,7 +113,7 @@ fn once(
         cpu: sequencer_cpu,
         journaled_bytes: journaled_bytes(of.warm_up + messages, of.payload_bytes),
     };
-    let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
+    let mut scene = Scene::open(plan, directory, sequencer, interrupted)?;
     let role = Role::RoundTrips { warm_up: of.warm_up, messages };
     let order = NodeOrder { cpu: node_cpu, ..node_order(&scene, of.payload_bytes, role) };
     let spins = order.spins;

@@ -8,7 +8,7 @@ use crate::sequencer::accounting::judge;
 use crate::sequencer::arguments::Transport;
 use crate::sequencer::order::{Account, ForNode, NodeOrder, Paced, Participant, Pushed, Ready, Rewound, Role};
 use crate::sequencer::plan::{Plan, RewindPlan};
-use crate::sequencer::scene::{Place, Scene, SequencerPlan, journaled_bytes};
+use crate::sequencer::scene::{Scene, SequencerPlan, journaled_bytes, own_directory};
 use gapless_report::Row;
 use gapless_report::affinity::{available_cpus, pair_of_cores};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +24,7 @@ pub(in crate::sequencer) fn measure(
     number: usize,
     interrupted: &AtomicBool,
 ) -> Result<Finished> {
-    let place = Place::new(plan, number)?;
-    place.as_ref().map_or(Ok(()), Place::settle)?;
+    let directory = own_directory(plan, number)?;
     // Where there are two cores the sequencer has one, live and late node share the other.
     let (nodes_cpu, sequencer_cpu) = pair_of_cores().unzip();
     let nodes_cpu = nodes_cpu.filter(|_| available_cpus().len() == 2);
@@ -39,7 +38,7 @@ pub(in crate::sequencer) fn measure(
         cpu: sequencer_cpu,
         journaled_bytes: journaled_bytes(of.frames, of.payload_bytes),
     };
-    let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
+    let mut scene = Scene::open(plan, directory, sequencer, interrupted)?;
     let filler = fill(&mut scene, of)?;
 
     let live = NodeOrder {

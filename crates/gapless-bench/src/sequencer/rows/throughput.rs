@@ -4,12 +4,13 @@ use super::{Finished, RoleFigures, config, node_order, note_scene, per_second, r
 use crate::Result;
 use crate::child_process::{Child, receive_all};
 use crate::floor::{FloorKind, HEADER_BYTES};
+use crate::own_directory::settle;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
 use crate::sequencer::arguments::Transport;
 use crate::sequencer::order::{Account, Cost, ForNode, NodeOrder, Participant, Pushed, Ready, Role};
 use crate::sequencer::plan::{NODES, Plan, ThroughputPlan};
-use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};
+use crate::sequencer::scene::{Scene, SequencerPlan, floor, journaled_bytes, own_directory};
 use gapless_report::{CpuPerMessage, Row};
 use std::sync::atomic::AtomicBool;
 
@@ -20,8 +21,7 @@ pub(in crate::sequencer) fn measure(
     number: usize,
     interrupted: &AtomicBool,
 ) -> Result<Finished> {
-    let place = Place::new(plan, number)?;
-    place.as_ref().map_or(Ok(()), Place::settle)?;
+    let directory = own_directory(plan, number)?;
     let total = of.messages * NODES as u64;
     let mut row = Row { config: config(plan, "throughput", of.transport, of.payload_bytes, total), ..Row::default() };
     let mut floors = Vec::new();
@@ -31,7 +31,7 @@ pub(in crate::sequencer) fn measure(
     // What the journal costs without us: every frame goes into the page cache, whatever brings it.
     if plan.has_targets {
         floors.extend(floor(plan, FloorKind::SequentialWrite, 0, &mut row.notes));
-        place.as_ref().map_or(Ok(()), Place::settle)?;
+        directory.as_ref().map_or(Ok(()), |directory| settle(directory.path()))?;
     }
     let sequencer = SequencerPlan {
         transport: of.transport,
@@ -42,7 +42,7 @@ pub(in crate::sequencer) fn measure(
         cpu: None,
         journaled_bytes: journaled_bytes((of.warm_up + of.messages) * NODES as u64, of.payload_bytes),
     };
-    let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
+    let mut scene = Scene::open(plan, directory, sequencer, interrupted)?;
     let mut nodes = Vec::new();
     for number in 1..=NODES {
         let order = NodeOrder {

@@ -1,0 +1,44 @@
+//! A directory that a benchmark makes for itself, and removes.
+
+use crate::{BenchError, Result};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// A directory; removed with this value.
+pub(crate) struct OwnDirectory(PathBuf);
+
+impl OwnDirectory {
+    /// Makes it in `parent`, unless there is one of a process of the same number that was killed.
+    pub(crate) fn create(parent: &Path, name: &str) -> Result<Self> {
+        let path = parent.join(name);
+        match std::fs::create_dir(&path) {
+            Err(source) if source.kind() != ErrorKind::AlreadyExists => Err(BenchError::io("create", &path, source)),
+            _ => Ok(Self(path)),
+        }
+    }
+
+    /// The same where `parent` need not be there.
+    pub(crate) fn create_with_parent(parent: &Path, name: &str) -> Result<Self> {
+        std::fs::create_dir_all(parent).map_err(|source| BenchError::io("create", parent, source))?;
+        Self::create(parent, name)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        // What cannot be removed is left for the user to see; the figures are made.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Waits until the file system of `directory` has written what came before: floors, earlier rows and their removal would
+/// otherwise be measured with what follows, as stalls of a fifth of a second.
+pub(crate) fn settle(directory: &Path) -> Result<()> {
+    let failed = |source| BenchError::io("write out the file system of", directory, source);
+    let opened = std::fs::File::open(directory).map_err(failed)?;
+    rustix::fs::syncfs(&opened).map_err(|errno| failed(errno.into()))
+}
