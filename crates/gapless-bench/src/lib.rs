@@ -4,13 +4,13 @@
 //! |---|---|
 //! | [`roles`] | what each child process of a benchmark does |
 //! | [`compare`] | `gapless bench compare`: whether one build is slower than another |
-//! | [`parts`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
+//! | [`components`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
 //! | [`canonical`] | `gapless bench canonical` |
 //! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: what clients see while members die and the lead changes |
 //! | [`floor`] | what the machine itself can do, measured in the same run |
-//! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
+//! | [`open_loop`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
 //! | [`statistics`] | the median, and the interval of a ratio from pairs |
 //! | `own_directory` | a directory that a benchmark makes for itself, and removes |
 //! | `child_process` | a process that a benchmark starts, and how the two speak |
@@ -26,14 +26,14 @@
 pub mod canonical;
 mod child_process;
 pub mod compare;
+pub mod components;
 mod error;
 pub mod failover;
 pub mod floor;
 mod histogram;
+mod open_loop;
 pub mod options;
 mod own_directory;
-mod pacing;
-pub mod parts;
 mod resources;
 pub mod roles;
 pub mod sequencer;

@@ -2,7 +2,7 @@
 
 pub use crate::child_process::Role;
 
-use crate::{Result, canonical, failover, parts, sequencer};
+use crate::{Result, canonical, components, failover, sequencer};
 
 /// Does what `order`, as JSON, tells a child process in `role`.
 ///
@@ -13,8 +13,8 @@ pub fn run(role: Role, order: &str) -> Result<()> {
         Role::CanonicalClient => canonical::client_process::main(order),
         Role::CanonicalBackup => canonical::backup::main(),
         Role::SequencerProcess => sequencer::process::main(order),
-        Role::LogPartner => parts::log::partner::main(order),
-        Role::LinkPartner => parts::link::partner::main(order),
+        Role::LogPartner => components::log::partner::main(order),
+        Role::LinkPartner => components::link::partner::main(order),
         Role::FailoverMember => failover::member::main(order),
     }
 }

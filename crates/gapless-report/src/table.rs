@@ -111,9 +111,9 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
     Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 6, &columns).to_string()
 }
 
-/// Rows of a benchmark of parts (`bench time`, `bench log` …), one thing per row, named by `config.name`.
+/// Rows of a benchmark of components (`bench time`, `bench log` …), one thing per row, named by `config.name`.
 #[must_use]
-pub fn parts(rows: &[Row], style: TableStyle) -> String {
+pub fn components(rows: &[Row], style: TableStyle) -> String {
     let columns: [Column; 12] = [
         ("what", |row| text(&row.config.name)),
         ("encoding", |row| text(&row.config.encoding)),
@@ -133,7 +133,7 @@ pub fn parts(rows: &[Row], style: TableStyle) -> String {
 
 /// The same for things that take nanoseconds, which microseconds with two decimals would hide.
 #[must_use]
-pub fn parts_in_nanoseconds(rows: &[Row], style: TableStyle) -> String {
+pub fn components_in_nanoseconds(rows: &[Row], style: TableStyle) -> String {
     let columns: [Column; 9] = [
         ("what", |row| text(&row.config.name)),
         ("encoding", |row| text(&row.config.encoding)),
@@ -398,13 +398,13 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_parts_has_its_names() {
+    fn a_table_of_components_has_its_names() {
         let part = Row {
             config: RowConfig { name: Some("clock".into()), ..RowConfig::default() },
             throughput_per_s: Some(5e7),
             ..Row::default()
         };
-        let text = parts(&[part], TableStyle::Markdown);
+        let text = components(&[part], TableStyle::Markdown);
         assert!(text.contains("clock") && text.contains("50,000,000"));
     }
 }

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The longest line that is read, bytes.
 const LINE_LENGTH_MAX: u64 = 1 << 20;
 /// Nobody is slower than this without having gone.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Members of the cluster: the primary, and its backup.
 pub(super) const PRIMARY: u64 = 1;
 pub(super) const BACKUP: u64 = 2;
@@ -120,7 +120,7 @@ impl Connection {
     }
 
     fn over(stream: TcpStream) -> Result<Self> {
-        let prepared = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
+        let prepared = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(TIMEOUT)));
         prepared.map_err(|source| BenchError::system("prepare the connection to the other side", source))?;
         Ok(Self { reader: BufReader::new(stream) })
     }
@@ -172,8 +172,8 @@ impl Connection {
             match (&mut self.reader).take(LINE_LENGTH_MAX).read_line(&mut line) {
                 Ok(length) => break Ok(length > 0),
                 Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break Err(cannot(error)),
-                Err(_) if since.elapsed() > PATIENCE => {
-                    break Err(failed(format!("the backup has not answered for {} s", PATIENCE.as_secs())));
+                Err(_) if since.elapsed() > TIMEOUT => {
+                    break Err(failed(format!("the backup has not answered for {} s", TIMEOUT.as_secs())));
                 }
                 Err(_) => {}
             }
@@ -304,7 +304,7 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
             let running = running.as_ref().ok_or_else(none)?;
             let to = MemberId::new(PRIMARY).expect("it is not 0");
             // Refused where this one does not lead, which is as good.
-            let _ = running.replica.member().ask(Wish::Transfer(to), PATIENCE);
+            let _ = running.replica.member().ask(Wish::Transfer(to), TIMEOUT);
             Ok(Answer::Done)
         }
         Request::State => {

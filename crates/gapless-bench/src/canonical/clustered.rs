@@ -9,7 +9,7 @@ use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
-use super::scene::Scene;
+use super::run_directory::RunDirectory;
 use super::shown::Shown;
 use super::{NAME, failed, finish};
 use crate::child_process::{Child, Role as ChildRole};
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// A cluster is ready, or the copies are equal, within this.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Messages sent in one turn, where driver, member and service take turns.
 const BURST_MESSAGES_ONE_THREAD: u64 = 256;
@@ -127,14 +127,14 @@ fn socket_of(directory: &Path, member: u64) -> String {
 }
 
 /// Which CPUs the primary and its backup get: one each on this machine, or all of its own.
-struct Places {
+struct CpuAssignment {
     primary: Option<Vec<usize>>,
     backup: Option<Vec<usize>>,
     /// Driver, member and service take turns.
     is_one_thread: bool,
 }
 
-fn places(settings: &RunSettings) -> Places {
+fn cpus_of(settings: &RunSettings) -> CpuAssignment {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     let masked = |mask: &Option<crate::options::CpuMask>| mask.as_ref().map(crate::options::CpuMask::cpus);
     let pair = pair_of_cores().filter(|_| cluster.role.is_none());
@@ -147,15 +147,20 @@ fn places(settings: &RunSettings) -> Places {
         CpuConfiguration::Default => !has_two_cores,
         CpuConfiguration::Max => false,
     };
-    Places { primary, backup, is_one_thread }
+    CpuAssignment { primary, backup, is_one_thread }
 }
 
 /// Runs `settings` on a primary here and its backup.
-pub(super) fn run(form: &Form, settings: &RunSettings, scene: &Scene, shown: Shown<'_>) -> Result<Clustered> {
+pub(super) fn run(
+    form: &Form,
+    settings: &RunSettings,
+    run_directory: &RunDirectory,
+    shown: Shown<'_>,
+) -> Result<Clustered> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     debug_assert_ne!(cluster.role, Some(Role::Backup), "that one has no runs of its own");
     let (mut child, mut connection) = backup(settings, shown.interrupted)?;
-    let run = run_beside(form, settings, scene, (child.is_some(), &mut connection), shown);
+    let run = run_beside(form, settings, run_directory, (child.is_some(), &mut connection), shown);
     drop(connection);
     match (child.as_mut().map_or(Ok(()), Child::look), run) {
         (_, Ok(run)) => child.map_or(Ok(()), finish).map(|()| run),
@@ -168,12 +173,12 @@ pub(super) fn run(form: &Form, settings: &RunSettings, scene: &Scene, shown: Sho
 fn run_beside(
     form: &Form,
     settings: &RunSettings,
-    scene: &Scene,
+    run_directory: &RunDirectory,
     (is_child, backup): (bool, &mut Connection),
     shown: Shown<'_>,
 ) -> Result<Clustered> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
-    let places = places(settings);
+    let cpus_of = cpus_of(settings);
     let clock_offset_ns = backup.clock_offset_ns()?;
     let here = cluster.interface.filter(|address| !address.is_unspecified()).map(std::net::IpAddr::V4);
     let here = here.map_or_else(|| backup.own_ip(), Ok)?;
@@ -182,28 +187,28 @@ fn run_beside(
     let Answer::Port(port) = backup.ask(&Request::Port)? else { return Err(failed("a strange answer of the backup")) };
     let addresses = match cluster.link {
         ReplicationLink::Tcp => [format!("{here}:{own_port}"), format!("{}:{port}", backup.other_ip()?)],
-        ReplicationLink::SharedMemory => [PRIMARY, BACKUP].map(|member| socket_of(scene.directory(), member)),
+        ReplicationLink::SharedMemory => [PRIMARY, BACKUP].map(|member| socket_of(run_directory.path(), member)),
     };
     let addresses = [&*addresses[0], &*addresses[1]];
     let order = Order {
-        config: config(settings, BACKUP, addresses, places.backup.as_deref()),
+        config: config(settings, BACKUP, addresses, cpus_of.backup.as_deref()),
         encoding: settings.encoding.to_string(),
         program: settings.program.to_string(),
-        parent: scene.directory().parent().filter(|_| is_child).map(Path::to_owned),
+        parent: run_directory.path().parent().filter(|_| is_child).map(Path::to_owned),
         cpus: None,
     };
     backup.ask(&Request::Start(Box::new(order)))?;
-    let directory = scene.directory().join("primary");
-    let member = parse(&config(settings, PRIMARY, addresses, places.primary.as_deref()), &directory)?;
+    let directory = run_directory.path().join("primary");
+    let member = parse(&config(settings, PRIMARY, addresses, cpus_of.primary.as_deref()), &directory)?;
     let (clock, _) = Clock::fastest();
     let mut primary = Primary {
-        replica: form.start_replica(settings.program, places.is_one_thread, &member).map_err(failed)?,
-        is_one_thread: places.is_one_thread,
+        replica: form.start_replica(settings.program, cpus_of.is_one_thread, &member).map_err(failed)?,
+        is_one_thread: cpus_of.is_one_thread,
         clock,
         shown,
     };
     // After its start, so that the helpers' threads run where there is room.
-    let pinned = places.primary.as_ref().filter(|_| places.is_one_thread).map(|cpus| Pinned::to(cpus));
+    let pinned = cpus_of.primary.as_ref().filter(|_| cpus_of.is_one_thread).map(|cpus| Pinned::to(cpus));
     primary.lead(backup)?;
     let mut observer = primary.replica.connect(ClientOptions::default()).map_err(failed)?;
     let before = query(&mut observer, &mut || primary.turn())?;
@@ -229,7 +234,7 @@ fn run_beside(
         plan,
         clock_offset_ns,
         difference,
-        is_one_thread: places.is_one_thread,
+        is_one_thread: cpus_of.is_one_thread,
     })
 }
 
@@ -261,8 +266,8 @@ impl Primary<'_> {
             if self.shown.interrupted.load(Ordering::Relaxed) {
                 return Err(failed("interrupted"));
             }
-            if since.elapsed() > PATIENCE {
-                return Err(failed(format!("{what} took longer than {} s", PATIENCE.as_secs())));
+            if since.elapsed() > TIMEOUT {
+                return Err(failed(format!("{what} took longer than {} s", TIMEOUT.as_secs())));
             }
         }
         Ok(())

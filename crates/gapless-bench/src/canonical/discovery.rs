@@ -11,7 +11,7 @@ const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 192, 43, 0), 43
 const CALL: &[u8] = b"gapless canonical backup?";
 const ANSWER: &[u8] = b"gapless canonical backup at ";
 /// A backup that is there answers within this.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn failed(source: std::io::Error) -> BenchError {
     BenchError::System { action: "look for the backup by multicast", source }
@@ -25,7 +25,7 @@ pub(super) fn find(interface: Option<Ipv4Addr>) -> Result<SocketAddr> {
     let socket = UdpSocket::bind((interface.unwrap_or(Ipv4Addr::UNSPECIFIED), 0)).map_err(failed)?;
     socket.set_read_timeout(Some(Duration::from_millis(200))).map_err(failed)?;
     let since = Instant::now();
-    while since.elapsed() < PATIENCE {
+    while since.elapsed() < TIMEOUT {
         socket.send_to(CALL, GROUP).map_err(failed)?;
         let mut bytes = [0; 64];
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };

@@ -9,7 +9,7 @@ use super::failed;
 use super::form::Form;
 use super::processor::{ProcessorState, QUERY};
 use crate::histogram::{IntervalRecorder, RecordedRun};
-use crate::pacing::{RateCheck, Schedule, WarmUp};
+use crate::open_loop::{RateCheck, Schedule, WarmUp};
 use crate::resources::{process_cpu_ns, thread_cpu_ns};
 use crate::{BenchError, Result};
 use gapless::prelude::*;

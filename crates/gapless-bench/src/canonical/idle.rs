@@ -3,7 +3,7 @@
 use super::car::SbeSerial;
 use super::failed;
 use super::processor::Processor;
-use super::scene::Scene;
+use super::run_directory::RunDirectory;
 use crate::Result;
 use crate::options::{CpuConfiguration, Mode, RunSettings};
 use crate::resources::process_cpu_ns;
@@ -41,8 +41,8 @@ const WATCHED: Duration = Duration::from_secs(2);
 /// The host cannot be run.
 pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<Idle> {
     let settings = RunSettings { cpu: CpuConfiguration::Default, mode: Mode::Latency, ..settings.clone() };
-    let scene = Scene::new(&settings, parent, number)?;
-    let options = scene.host_options(&settings, 0, None);
+    let run_directory = RunDirectory::new(&settings, parent, number)?;
+    let options = run_directory.host_options(&settings, 0, None);
     let host = ServiceHost::start(Processor::<SbeSerial>::default(), options).map_err(failed)?;
     let mut client = host.connect(ClientOptions::default()).map_err(failed)?;
     client.open_session(random_token(), 1).map_err(failed)?;

@@ -9,7 +9,7 @@
 //! | [`state_processor`] | the same by state replication |
 //! | [`driver`] | the load, and the checking of every reply |
 //! | `load` | how hard a run is driven |
-//! | [`scene`] | the node as the settings describe it, and its directory |
+//! | [`run_directory`] | the node as the settings describe it, and its directory |
 //! | [`mod@run`] | one run: node, driver, checks, a row of the report |
 //! | [`idle`] | what a node costs that nobody uses |
 //! | `shown` | what is shown of a run while it is driven |
@@ -31,7 +31,7 @@ mod idle;
 mod load;
 pub mod processor;
 mod run;
-mod scene;
+mod run_directory;
 mod shown;
 mod state_processor;
 

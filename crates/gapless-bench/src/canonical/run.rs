@@ -6,7 +6,7 @@ use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
-use super::scene::Scene;
+use super::run_directory::RunDirectory;
 use super::shown::Shown;
 use super::{client_process, clustered, failed};
 use crate::Result;
@@ -77,19 +77,19 @@ struct Run<'a> {
 impl Run<'_> {
     fn run(&self) -> Result<Finished> {
         let settings = self.settings;
-        let scene = Scene::new(settings, self.parent, self.number)?;
+        let run_directory = RunDirectory::new(settings, self.parent, self.number)?;
         let driver_cpu = match &settings.affinity.injector {
             Some(mask) => mask.cpus().first().copied(),
             None => pair_of_cores().map(|(first, _)| first),
         };
         if settings.cluster.is_some() {
-            settle(scene.directory())?;
-            return self.clustered(&scene);
+            settle(run_directory.path())?;
+            return self.clustered(&run_directory);
         }
         let is_inside = settings.client_processes == 0;
-        let options = scene.host_options(settings, usize::from(is_inside), driver_cpu);
+        let options = run_directory.host_options(settings, usize::from(is_inside), driver_cpu);
         if settings.journal.is_some() {
-            settle(scene.directory())?;
+            settle(run_directory.path())?;
         }
         let host = self.form.start_host(settings.program, options).map_err(failed)?;
         let mut observer = host.connect(ClientOptions::default()).map_err(failed)?;
@@ -127,9 +127,9 @@ impl Run<'_> {
         }
     }
 
-    fn clustered(&self, scene: &Scene) -> Result<Finished> {
+    fn clustered(&self, run_directory: &RunDirectory) -> Result<Finished> {
         let (began, stolen_before_ns) = (SystemTime::now(), stolen_ns());
-        let run = clustered::run(&self.form, self.settings, scene, self.shown())?;
+        let run = clustered::run(&self.form, self.settings, run_directory, self.shown())?;
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let counted = run.outcome.sent.max(1) as f64;
         let paused = paused(&run.outcome);

@@ -79,12 +79,12 @@ impl Workload {
             return Err(BenchError::Option(format!("--run {given:?}: {option} is this command's own")));
         }
         let mut count = None;
-        if let Some(place) = arguments.iter().position(|argument| argument == "-c" || argument == "--count") {
-            let digits = arguments.get(place + 1).cloned().unwrap_or_default();
+        if let Some(index) = arguments.iter().position(|argument| argument == "-c" || argument == "--count") {
+            let digits = arguments.get(index + 1).cloned().unwrap_or_default();
             let expected =
                 || BenchError::Option(format!("--run {given:?}: expected a number of messages, not {digits:?}"));
             count = Some(digits.parse().map_err(|_| expected())?);
-            arguments.drain(place..place + 2);
+            arguments.drain(index..index + 2);
         }
         Ok(Self { name: given.to_owned(), arguments, count })
     }

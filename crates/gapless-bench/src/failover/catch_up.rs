@@ -17,7 +17,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// A follower that is not level after so long under saturation is left behind: its gap says how it went.
 const SATURATED_MAX: Duration = Duration::from_secs(30);
 /// Elsewhere it has to be level within this.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What the cluster does meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,9 +155,9 @@ fn one(
     let follower = cluster.follower(leader)?;
     let sockets = cluster.sockets();
     cluster.is_level()?;
-    let had = cluster.standing(follower)?.handled;
+    let had = cluster.status(follower)?.handled;
     cluster.kill(follower);
-    cluster.bury(follower);
+    cluster.reap(follower);
     let fill = |owner, count| Sender::new(&sockets, owner, interrupted)?.fill(count);
     clients(owners, |owner, number| fill(owner, share(plan.behind_frames, number)), found)?;
     let stop = AtomicBool::new(false);
@@ -220,7 +220,7 @@ fn watch(
     (leader, follower, had): (usize, usize, u64),
     interrupted: &AtomicBool,
 ) -> Result<CaughtUp> {
-    let handled = |cluster: &mut Cluster<'_>, member| -> Result<u64> { Ok(cluster.standing(member)?.handled) };
+    let handled = |cluster: &mut Cluster<'_>, member| -> Result<u64> { Ok(cluster.status(member)?.handled) };
     // How fast the cluster is without it; clients have begun by then.
     if case != Case::Idle {
         std::thread::sleep(plan.window / 2);
@@ -234,33 +234,33 @@ fn watch(
     let has = loop {
         match handled(cluster, follower)? {
             has if has >= had => break has,
-            has if patience.elapsed() > PATIENCE => {
+            has if patience.elapsed() > TIMEOUT => {
                 return Err(failed(format!("member {follower} had {had} frames, and says {has}")));
             }
             _ => std::thread::sleep(Duration::from_micros(200)),
         }
     };
     let (begin, released) = (Instant::now(), handled(cluster, leader)?);
-    let time_max = if case == Case::Saturated { SATURATED_MAX } else { PATIENCE };
+    let time_max = if case == Case::Saturated { SATURATED_MAX } else { TIMEOUT };
     loop {
         // The leader is asked first: the follower is level if it has what the leader had.
         let goal = handled(cluster, leader)?;
-        let standing = handled(cluster, follower)?;
+        let reached = handled(cluster, follower)?;
         let elapsed_ns = elapsed_ns(begin);
         let is_late = begin.elapsed() > time_max;
         if is_late && case != Case::Saturated {
-            let (gap, seconds) = (goal.saturating_sub(standing), time_max.as_secs());
+            let (gap, seconds) = (goal.saturating_sub(reached), time_max.as_secs());
             return Err(failed(format!("member {follower} is {gap} frames behind {seconds} s after its start")));
         }
-        if standing >= goal || is_late {
+        if reached >= goal || is_late {
             let begin = Instant::now();
             std::thread::sleep(if case == Case::Idle { Duration::ZERO } else { plan.window });
             let after_per_s = per_s(handled(cluster, leader)?.saturating_sub(goal), self::elapsed_ns(begin));
             return Ok(CaughtUp {
                 case,
                 gap_begin: released.saturating_sub(has),
-                gap_end: goal.saturating_sub(standing),
-                moved: standing.saturating_sub(has),
+                gap_end: goal.saturating_sub(reached),
+                moved: reached.saturating_sub(has),
                 elapsed_ns,
                 before_per_s,
                 meanwhile_per_s: per_s(goal.saturating_sub(released), elapsed_ns),

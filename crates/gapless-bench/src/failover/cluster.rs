@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Members of either cluster.
 pub(super) const MEMBERS: usize = 3;
 /// Whatever is waited for comes within this.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Between two looks at a member: each costs it a wake-up.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -53,7 +53,7 @@ impl Membership {
 
 /// How a member stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct Status {
     pub leads: bool,
     pub connected: u64,
     pub handled: u64,
@@ -147,9 +147,9 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    pub fn standing(&mut self, member: usize) -> Result<Standing> {
-        match self.ask(member, Request::Standing)? {
-            Answer::Standing { leads, connected, handled } => Ok(Standing { leads, connected, handled }),
+    pub fn status(&mut self, member: usize) -> Result<Status> {
+        match self.ask(member, Request::Status)? {
+            Answer::Status { leads, connected, handled } => Ok(Status { leads, connected, handled }),
             other => Err(failed(format!("a strange answer of member {member}: {other:?}"))),
         }
     }
@@ -162,7 +162,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Waits for the end of a killed member.
-    pub fn bury(&mut self, member: usize) {
+    pub fn reap(&mut self, member: usize) {
         self.members[member - 1] = None;
     }
 
@@ -172,8 +172,8 @@ impl<'a> Cluster<'a> {
             if let Some(found) = look(self)? {
                 return Ok(found);
             }
-            if since.elapsed() > PATIENCE {
-                return Err(failed(format!("{what}: not within {} s", PATIENCE.as_secs())));
+            if since.elapsed() > TIMEOUT {
+                return Err(failed(format!("{what}: not within {} s", TIMEOUT.as_secs())));
             }
             std::thread::sleep(LOOK_INTERVAL);
         }
@@ -184,7 +184,7 @@ impl<'a> Cluster<'a> {
         let membership = self.membership;
         self.until("a leader", |cluster| {
             for member in (1..=MEMBERS).filter(|member| membership.serves(*member)) {
-                if cluster.members[member - 1].is_some() && cluster.standing(member)?.leads {
+                if cluster.members[member - 1].is_some() && cluster.status(member)?.leads {
                     return Ok(Some(member));
                 }
             }
@@ -195,12 +195,12 @@ impl<'a> Cluster<'a> {
     /// Waits until every member is connected and has what the leader has handled by now.
     pub fn is_level(&mut self) -> Result<()> {
         let leader = self.leader()?;
-        let goal = self.standing(leader)?.handled;
+        let goal = self.status(leader)?.handled;
         self.until("a member that catches up", |cluster| {
             // All of them are asked, so that one that has failed says so.
-            let standings = (1..=MEMBERS).map(|member| cluster.standing(member)).collect::<Result<Vec<_>>>()?;
-            let is_level = |standing: &Standing| standing.handled >= goal && standing.connected + 1 >= MEMBERS as u64;
-            Ok(standings.iter().all(is_level).then_some(()))
+            let statuses = (1..=MEMBERS).map(|member| cluster.status(member)).collect::<Result<Vec<_>>>()?;
+            let is_level = |status: &Status| status.handled >= goal && status.connected + 1 >= MEMBERS as u64;
+            Ok(statuses.iter().all(is_level).then_some(()))
         })
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// What can happen to a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum EventKind {
     LeaderKilled,
     LeaderReturns,
     Transferred,
@@ -18,7 +18,7 @@ pub(super) enum What {
     Snapshot,
 }
 
-impl What {
+impl EventKind {
     /// In the order in which they happen.
     pub const ALL: [Self; 6] = [
         Self::LeaderKilled,
@@ -53,7 +53,7 @@ impl What {
 /// Something that happened; times are ns since the begin of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    pub what: What,
+    pub what: EventKind,
     pub at_ns: u64,
     /// When all was as it should be again: a leader there, a snapshot on the device, a member up to date.
     pub end_ns: u64,
@@ -69,33 +69,33 @@ pub(super) fn run(
     let mut events = Vec::new();
     for _ in 0..repeats {
         let mut victim = 0;
-        for what in What::ALL {
+        for what in EventKind::ALL {
             look(what.name())?;
             std::thread::sleep(window);
             let leader = cluster.leader()?;
             let follower = match what {
-                What::Transferred | What::FollowerKilled => cluster.follower(leader)?,
+                EventKind::Transferred | EventKind::FollowerKilled => cluster.follower(leader)?,
                 _ => 0,
             };
             let at_ns = elapsed_ns(begin);
             match what {
-                What::LeaderKilled => {
+                EventKind::LeaderKilled => {
                     cluster.kill(leader);
                     victim = leader;
                 }
-                What::FollowerKilled => {
+                EventKind::FollowerKilled => {
                     cluster.kill(follower);
                     victim = follower;
                 }
-                What::LeaderReturns | What::FollowerReturns => cluster.start_one(victim)?,
-                What::Transferred => drop(cluster.ask(leader, Request::Transfer(follower as u64))?),
-                What::Snapshot => drop(cluster.ask(leader, Request::Snapshot)?),
+                EventKind::LeaderReturns | EventKind::FollowerReturns => cluster.start_one(victim)?,
+                EventKind::Transferred => drop(cluster.ask(leader, Request::Transfer(follower as u64))?),
+                EventKind::Snapshot => drop(cluster.ask(leader, Request::Snapshot)?),
             }
             // Asking members for more would disturb what is measured.
             std::thread::sleep(window.saturating_sub(Duration::from_nanos(elapsed_ns(begin) - at_ns)));
             match what {
-                What::LeaderKilled | What::FollowerKilled => {
-                    cluster.bury(victim);
+                EventKind::LeaderKilled | EventKind::FollowerKilled => {
+                    cluster.reap(victim);
                     cluster.leader()?;
                 }
                 _ => cluster.is_level()?,

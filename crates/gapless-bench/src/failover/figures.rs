@@ -1,7 +1,7 @@
 //! From what clients have seen and what has happened to figures: how long nobody got a reply, and how long replies took
 //! before, during and after.
 
-use super::events::{Event, What};
+use super::events::{Event, EventKind};
 use super::load::{Record, Seen};
 use crate::histogram::LatencyHistogram;
 
@@ -40,7 +40,7 @@ pub(super) struct Point {
 
 /// What one happening of an event did.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Happening {
+pub(super) struct Occurrence {
     /// From the event to the first reply to a command that was sent after it.
     pub first_new_reply_ns: Option<u64>,
     /// The same for the client that waited longest.
@@ -54,15 +54,15 @@ pub(super) struct Happening {
 
 /// All happenings of one kind of event.
 pub(super) struct Figures {
-    pub what: What,
-    pub happenings: Vec<Happening>,
+    pub what: EventKind,
+    pub happenings: Vec<Occurrence>,
     /// By [`Phase`].
     pub latencies: [LatencyHistogram; 3],
 }
 
 impl Figures {
     pub fn first_new_replies_ns(&self) -> impl Iterator<Item = Option<u64>> {
-        self.happenings.iter().map(|happening| happening.first_new_reply_ns)
+        self.happenings.iter().map(|occurrence| occurrence.first_new_reply_ns)
     }
 
     /// The worst of all happenings; `None` if a reply never came.
@@ -83,7 +83,7 @@ impl Figures {
     pub fn is_met(&self) -> Option<bool> {
         let target_ns = self.what.target_ns()?;
         let worst_ns = match self.what {
-            What::Transferred => Some(self.longest_silence_ns()),
+            EventKind::Transferred => Some(self.longest_silence_ns()),
             _ => self.last_client_max_ns(),
         };
         Some(worst_ns.is_some_and(|worst_ns| worst_ns < target_ns))
@@ -92,11 +92,11 @@ impl Figures {
 
 /// The figures of each kind of event.
 pub(super) fn figures(clients: &[Seen], events: &[Event], window_ns: u64) -> Vec<Figures> {
-    let of_kind = |what: What| {
+    let of_kind = |what: EventKind| {
         let mut figures =
             Figures { what, happenings: Vec::new(), latencies: [(); 3].map(|()| LatencyHistogram::new()) };
         for event in events.iter().filter(|event| event.what == what) {
-            figures.happenings.push(happening(clients, event, window_ns));
+            figures.happenings.push(occurrence(clients, event, window_ns));
             for record in clients.iter().flat_map(|client| &client.records) {
                 if let Some(phase) = phase(record, event, window_ns) {
                     figures.latencies[phase as usize].record(record.replied_ns - record.due_ns);
@@ -105,7 +105,7 @@ pub(super) fn figures(clients: &[Seen], events: &[Event], window_ns: u64) -> Vec
         }
         figures
     };
-    What::ALL.into_iter().map(of_kind).filter(|figures| !figures.happenings.is_empty()).collect()
+    EventKind::ALL.into_iter().map(of_kind).filter(|figures| !figures.happenings.is_empty()).collect()
 }
 
 /// In which part of the event's time a command fell, if in any. One without a reply is lost, and has no latency.
@@ -122,13 +122,13 @@ fn phase(record: &Record, event: &Event, window_ns: u64) -> Option<Phase> {
     }
 }
 
-fn happening(clients: &[Seen], event: &Event, window_ns: u64) -> Happening {
+fn occurrence(clients: &[Seen], event: &Event, window_ns: u64) -> Occurrence {
     let first_of = |client: &Seen| {
         let new = client.records.iter().filter(|record| record.sent_ns > event.at_ns && record.replied_ns > 0);
         new.map(|record| record.replied_ns - event.at_ns).min()
     };
     let firsts: Vec<Option<u64>> = clients.iter().map(first_of).collect();
-    Happening {
+    Occurrence {
         first_new_reply_ns: firsts.iter().flatten().min().copied(),
         last_client_ns: firsts.iter().copied().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()),
         longest_silence_ns: clients.iter().map(|client| longest_silence_ns(client, event)).max().unwrap_or(0),
@@ -187,27 +187,27 @@ mod tests {
 
     #[test]
     fn a_silence_is_seen_from_every_side() {
-        let event = Event { what: What::LeaderKilled, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
+        let event = Event { what: EventKind::LeaderKilled, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
         // One command waits at the event, one is sent before its end and one after; the other client waits longer.
         let first = client(&[(980, 980, 981), (999, 999, 1_050), (1_010, 1_010, 1_051), (1_300, 1_300, 1_302)]);
         let second = client(&[(990, 990, 995), (1_005, 1_090, 1_091), (1_350, 1_350, 1_351), (1_360, 1_360, 0)]);
         assert_eq!((first.unanswered(), second.unanswered()), (0, 1));
         let found = figures(&[first, second], &[event], 500 * MS);
         assert_eq!(found.len(), 1, "of what did not happen there are no figures");
-        let [happening] = &found[0].happenings[..] else { panic!("{:?}", found[0].happenings) };
-        assert_eq!(happening.first_new_reply_ns, Some(51 * MS), "not that to a command from before");
-        assert_eq!(happening.last_client_ns, Some(91 * MS));
-        assert_eq!(happening.longest_silence_ns, 1_351 * MS - 1_091 * MS);
+        let [occurrence] = &found[0].happenings[..] else { panic!("{:?}", found[0].happenings) };
+        assert_eq!(occurrence.first_new_reply_ns, Some(51 * MS), "not that to a command from before");
+        assert_eq!(occurrence.last_client_ns, Some(91 * MS));
+        assert_eq!(occurrence.longest_silence_ns, 1_351 * MS - 1_091 * MS);
         assert_eq!(found[0].is_met(), Some(true));
         let counts: Vec<u64> = found[0].latencies.iter().map(LatencyHistogram::count).collect();
         assert_eq!(counts, [2, 3, 2], "before, during, after");
-        let worst = happening.points.iter().max_by_key(|point| point.latency_max_ns).unwrap();
+        let worst = occurrence.points.iter().max_by_key(|point| point.latency_max_ns).unwrap();
         assert_eq!((worst.at_ms, worst.latency_max_ns), (0.0, 86 * MS));
     }
 
     #[test]
     fn what_never_comes_is_no_figure_and_not_met() {
-        let event = Event { what: What::Transferred, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
+        let event = Event { what: EventKind::Transferred, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
         let found = figures(&[client(&[(900, 900, 901), (1_100, 1_100, 0)])], &[event], 500 * MS);
         assert_eq!((found[0].first_new_reply_max_ns(), found[0].is_met()), (None, Some(false)));
         assert_eq!(found[0].longest_silence_ns(), 1_200 * MS - 901 * MS);

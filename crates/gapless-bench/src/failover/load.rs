@@ -14,7 +14,7 @@ use std::time::Instant;
 pub(super) const SESSIONS: usize = 4;
 const WINDOW: u32 = 64;
 /// A command without a reply for so long is lost.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// An attempt to find a member that leads, after which a client looks whether it was interrupted.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
@@ -27,8 +27,8 @@ pub(super) struct Record {
     pub sent_ns: u64,
     /// When its first reply was there; 0 without one.
     pub replied_ns: u64,
-    /// The place that the reply says.
-    pub(super) place: u64,
+    /// How many numbers of its owner there are, as the reply says.
+    pub(super) count: u64,
 }
 
 /// What a client has seen.
@@ -75,7 +75,7 @@ fn patiently<T>(
         look(interrupted)?;
         match attempt() {
             Ok(done) => return Ok(done),
-            Err(error) if since.elapsed() > PATIENCE => return Err(stream_failed(&error)),
+            Err(error) if since.elapsed() > TIMEOUT => return Err(stream_failed(&error)),
             Err(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }
@@ -133,7 +133,7 @@ impl<'a> Sender<'a> {
         let polled = self.client.poll(1024, |incoming| match incoming {
             Incoming::Reply { reply, first, .. } => {
                 let found = words(reply.payload).filter(|_| reply.refusal.is_none());
-                let Some([of, number, place]) = found else {
+                let Some([of, number, count]) = found else {
                     strange = Some(format!("a command was refused: {:?}", reply.refusal));
                     return;
                 };
@@ -143,9 +143,9 @@ impl<'a> Sender<'a> {
                     return;
                 };
                 if record.replied_ns == 0 {
-                    *record = Record { replied_ns: elapsed_ns(begin), place, ..*record };
+                    *record = Record { replied_ns: elapsed_ns(begin), count, ..*record };
                     *unanswered -= 1;
-                } else if first || record.place != place {
+                } else if first || record.count != count {
                     seen.doubled += 1;
                 } else {
                     seen.repeated += 1;
@@ -189,7 +189,7 @@ impl<'a> Sender<'a> {
             if answered > progress.0 {
                 progress = (answered, Instant::now());
             }
-            if progress.1.elapsed() > PATIENCE {
+            if progress.1.elapsed() > TIMEOUT {
                 return Err(failed(format!("{answered} of {sent} commands are answered, and no more")));
             }
         }
@@ -215,7 +215,7 @@ impl<'a> Sender<'a> {
             }
             if let Some((_, since)) = stopped {
                 let is_done = due_ns > until_ns && self.unanswered == 0;
-                if is_done || since.elapsed() > PATIENCE {
+                if is_done || since.elapsed() > TIMEOUT {
                     return Ok(self.seen);
                 }
             }

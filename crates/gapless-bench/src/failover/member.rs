@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The agent answers within this.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the process is to run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub(super) struct Order {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
     /// How it stands.
-    Standing,
+    Status,
     /// Hand the lead over to this member.
     Transfer(u64),
     /// Take a snapshot; answered when it is on the device.
@@ -44,7 +44,7 @@ pub(super) enum Answer {
     /// It runs: what its thread plan says.
     Running(String),
     /// How it stands.
-    Standing {
+    Status {
         /// Whether it leads.
         leads: bool,
         /// How many others are connected to it.
@@ -89,19 +89,19 @@ pub(crate) fn main(order: &str) -> Result<()> {
 
 fn obey(replica: &Replica, request: Request) -> Answer {
     match request {
-        Request::Standing => {
+        Request::Status => {
             let Some(status) = replica.member().status() else {
-                return Answer::Standing { leads: false, connected: 0, handled: 0 };
+                return Answer::Status { leads: false, connected: 0, handled: 0 };
             };
             // A witness handles nothing, and is as far as what is released there.
             let handled = replica.snapshots().map_or(status.released_sequence, |_| replica.handled_sequence());
-            Answer::Standing {
+            Answer::Status {
                 leads: status.consensus.role == Role::Leader,
                 connected: status.links.iter().filter(|(_, is_connected, _)| *is_connected).count() as u64,
                 handled,
             }
         }
-        Request::Transfer(to) => match MemberId::new(to).map(|to| replica.member().ask(Wish::Transfer(to), PATIENCE)) {
+        Request::Transfer(to) => match MemberId::new(to).map(|to| replica.member().ask(Wish::Transfer(to), TIMEOUT)) {
             Some(Some(Outcome::Begun)) => Answer::Done,
             other => Answer::Refused(format!("the lead cannot be handed over: {other:?}")),
         },

@@ -32,7 +32,7 @@ use crate::{BenchError, Result};
 use catch_up::{CatchUpPlan, CatchUps};
 use clap::Args;
 use cluster::Cluster;
-use events::What;
+use events::EventKind;
 use figures::{Figures, Phase, figures};
 use gapless::prelude::*;
 use gapless_client::ClientError;
@@ -67,7 +67,7 @@ pub enum Part {
     CatchUp,
 }
 /// A member catches up, and answers, within this.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What it takes.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -184,7 +184,7 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     let all = [Membership::Full, Membership::Witness];
     let chosen: Vec<Membership> =
         all.into_iter().filter(|each| arguments.members.is_none_or(|only| only == *each)).collect();
-    let steps = u64::from(plan.has(Part::Events)) * What::ALL.len() as u64 * u64::from(plan.repeats)
+    let steps = u64::from(plan.has(Part::Events)) * EventKind::ALL.len() as u64 * u64::from(plan.repeats)
         + u64::from(plan.has(Part::CatchUp)) * catch_up::Case::ALL.len() as u64
         + 1;
     let progress = Progress::new(steps * chosen.len() as u64, NAME, is_quiet);
@@ -337,11 +337,11 @@ const fn share(frames: u64, client: u64) -> u64 {
 /// Commands that the service does not know of, and those that it has been told twice.
 fn compare(sockets: &[PathBuf], clients: &[Seen], (log_frames, catch_ups): (u64, &CatchUps)) -> Result<(u64, u64)> {
     let stream_failed = |error: ClientError| failed(error.to_string());
-    let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    let options = ClientOptions { timeout: TIMEOUT, ..ClientOptions::default() };
     let mut client = Client::connect_any(sockets, options).map_err(stream_failed)?;
     let session = client.open_session(random_token(), 1).map_err(stream_failed)?;
     let mut of = |owner: u64| -> Result<[u64; 2]> {
-        let reply = client.call(session, COUNT, &owner.to_le_bytes(), PATIENCE).map_err(stream_failed)?;
+        let reply = client.call(session, COUNT, &owner.to_le_bytes(), TIMEOUT).map_err(stream_failed)?;
         words(&reply.payload).ok_or_else(|| failed("a malformed reply"))
     };
     let (mut unseen, mut twice) = (0, 0);
@@ -393,7 +393,7 @@ fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
             };
             if phase == Phase::During {
                 let of =
-                    |of: &dyn Fn(&figures::Happening) -> Value| figures.happenings.iter().map(of).collect::<Value>();
+                    |of: &dyn Fn(&figures::Occurrence) -> Value| figures.happenings.iter().map(of).collect::<Value>();
                 let mut put = |key: &str, value: Value| row.extra.insert(key.to_owned(), value);
                 put("first_new_reply_ns", of(&|each| each.first_new_reply_ns.into()));
                 put("first_new_reply_of_every_client_ns", of(&|each| each.last_client_ns.into()));
@@ -466,9 +466,9 @@ fn catch_up_rows(scenario: &Scenario, plan: Plan) -> Vec<Row> {
 /// What the plot shows, as numbers.
 fn timelines(scenario: &Scenario) -> Value {
     let of_event = |figures: &Figures| {
-        let lines = figures.happenings.iter().map(|happening| {
-            let moments: Vec<f64> = happening.points.iter().map(|point| point.at_ms.round()).collect();
-            let longest: Vec<u64> = happening.points.iter().map(|point| point.latency_max_ns / 1000).collect();
+        let lines = figures.happenings.iter().map(|occurrence| {
+            let moments: Vec<f64> = occurrence.points.iter().map(|point| point.at_ms.round()).collect();
+            let longest: Vec<u64> = occurrence.points.iter().map(|point| point.latency_max_ns / 1000).collect();
             // As text: an array of numbers would take a line for each.
             let text = |numbers: Vec<String>| numbers.join(" ");
             json!({

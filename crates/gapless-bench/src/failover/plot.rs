@@ -1,7 +1,7 @@
 //! The plot: for each event and each cluster, latency over time around it, every happening in a colour of its own.
 
 use super::Scenario;
-use super::figures::{Figures, Happening};
+use super::figures::{Figures, Occurrence};
 use crate::Result;
 use gapless_report::ReportError;
 use gapless_report::plot::{self, Chart, Plot};
@@ -37,8 +37,8 @@ fn chart(scenario: &Scenario, figures: &Figures) -> Chart {
     Chart { caption, series: figures.happenings.iter().map(series).collect() }
 }
 
-fn series(happening: &Happening) -> Vec<(f64, f64)> {
-    happening.points.iter().map(|point| (point.at_ms, ms(point.latency_max_ns))).collect()
+fn series(occurrence: &Occurrence) -> Vec<(f64, f64)> {
+    occurrence.points.iter().map(|point| (point.at_ms, ms(point.latency_max_ns))).collect()
 }
 
 fn ms(ns: u64) -> f64 {

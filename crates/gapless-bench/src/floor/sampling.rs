@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::FloorKind;
 use crate::histogram::LatencyHistogram;
-use crate::pacing::Schedule;
+use crate::open_loop::Schedule;
 use crate::{BenchError, Result};
 use gapless_report::FloorRow;
 use gapless_report::affinity::pin_current_thread;

@@ -1,7 +1,7 @@
 //! The command line of `gapless bench canonical`: names, aliases, short letters and help.
 //!
 //! The names of published command lines are aliases and the short letters are theirs, so that such a line runs
-//! unchanged. Nothing is checked here beyond the form of a single value; [`super::resolve`] does the rest.
+//! unchanged. Nothing is checked here beyond the form of a single value; [`super::settings`] does the rest.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;

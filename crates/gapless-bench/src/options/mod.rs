@@ -5,16 +5,16 @@
 //! |---|---|
 //! | [`arguments`] | the command line: names, aliases, short letters, help |
 //! | [`values`] | the types of single values and how they are written |
-//! | [`resolve`] | defaults, validation, and the runs that follow |
+//! | [`settings`] | defaults, validation, and the runs that follow |
 //!
 //! The program parses, calls [`CanonicalArguments::resolve`] and runs what comes back; it decides nothing.
 
 mod arguments;
-mod resolve;
+mod settings;
 mod values;
 
 pub use arguments::CanonicalArguments;
-pub use resolve::{
+pub use settings::{
     Affinity, BACKUP_ADDRESS, CanonicalOptions, ClusterSettings, HlogTarget, JournalSettings, OutputSettings, RunPlan,
     RunSettings, SheetFigure, WorkbookTarget,
 };

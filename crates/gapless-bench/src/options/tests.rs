@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser};
 
-use super::resolve::*;
+use super::settings::*;
 use super::values::*;
 use super::*;
 use gapless_report::workbook::CellAddress;

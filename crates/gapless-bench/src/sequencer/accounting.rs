@@ -1,8 +1,8 @@
 //! What the journal holds, and whether every node has seen just that. Outside every clock.
 
-use super::contents::{Seen, Tally};
 use super::failed;
-use super::order::{Account, Participant};
+use super::payload::{Seen, Tally};
+use super::protocol::{Account, Participant};
 use crate::Result;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader};
@@ -43,7 +43,7 @@ pub(super) fn of_journal(directory: &Path, participants: &[Participant]) -> Resu
 
 /// Sets what the row says of its messages: `expected` of each participant, seen by each node, and the same by all and
 /// in the journal. A late joiner has not seen the end: its sum is compared with nothing.
-pub(super) fn judge(row: &mut Row, expected: &[u64], nodes: &[(&str, &Account)], journal: Option<&Account>) {
+pub(super) fn verify_accounts(row: &mut Row, expected: &[u64], nodes: &[(&str, &Account)], journal: Option<&Account>) {
     let mut wrong = Vec::new();
     let (mut lost, mut duplicated) = (0, 0);
     let named = nodes.iter().copied().chain(journal.map(|journal| ("the journal", journal)));
@@ -87,7 +87,7 @@ mod tests {
     fn all_the_same_and_complete_is_verified() {
         let mut row = Row::default();
         let (one, journal) = (account(&[5, 5], 9), account(&[5, 5], 9));
-        judge(&mut row, &[5, 5], &[("node 1", &one), ("node 2", &one)], Some(&journal));
+        verify_accounts(&mut row, &[5, 5], &[("node 1", &one), ("node 2", &one)], Some(&journal));
         assert_eq!((row.verified, row.lost, row.duplicated), (Some(true), Some(0), Some(0)));
         assert!(row.notes.is_empty());
     }
@@ -96,7 +96,7 @@ mod tests {
     fn a_missing_message_and_another_sum_are_said() {
         let mut row = Row::default();
         let (one, two) = (account(&[5, 4], 9), account(&[5, 5], 8));
-        judge(&mut row, &[5, 5], &[("node 1", &one), ("node 2", &two)], None);
+        verify_accounts(&mut row, &[5, 5], &[("node 1", &one), ("node 2", &two)], None);
         assert_eq!((row.verified, row.lost), (Some(false), Some(1)));
         assert!(row.notes[0].starts_with("node 1: 1 lost") && row.notes[1].contains("order"), "{:?}", row.notes);
     }

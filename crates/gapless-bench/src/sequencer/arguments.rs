@@ -1,6 +1,6 @@
 //! What `gapless bench sequencer` can be told, checked before anything is run.
 
-use super::order::Way;
+use super::protocol::Way;
 use clap::{Args, ValueEnum};
 use gapless_wire::soup::Field;
 use std::net::SocketAddr;

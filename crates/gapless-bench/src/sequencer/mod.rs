@@ -5,10 +5,10 @@
 //! | [`arguments`] | what it can be told |
 //! | [`plan`] | the rows, and what each is to reach |
 //! | `rows` | one module for each part: latency, throughput, rewind |
-//! | `scene` | the sequencer of a row, and its directory |
+//! | `stream_under_test` | the sequencer of a row, and its directory |
 //! | [`process`] | its processes, seen from inside |
-//! | `order` | what they say to each other |
-//! | `contents` | what the messages hold, and accounting for them |
+//! | `protocol` | what they say to each other |
+//! | `payload` | what the messages hold, and accounting for them |
 //! | `accounting` | what the journal holds, and whether every node has seen just that |
 //! | [`slices`] | a latency's slices, as they are published |
 //! | [`published`] | figures of others |
@@ -26,10 +26,10 @@ mod slices;
 mod table;
 
 mod accounting;
-mod contents;
-mod order;
+mod payload;
+mod protocol;
 mod rows;
-mod scene;
+mod stream_under_test;
 
 pub use arguments::SequencerArguments;
 pub use rows::RoleFigures;

@@ -1,7 +1,7 @@
 //! The rows that are measured, and what each is to reach.
 
 use super::arguments::{Part, SequencerArguments, Transport};
-use super::order::Way;
+use super::protocol::Way;
 use crate::{BenchError, Result};
 use clap::ValueEnum;
 use std::path::PathBuf;

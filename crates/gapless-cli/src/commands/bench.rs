@@ -4,11 +4,11 @@ use super::{Outcome, interrupt, print};
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
 use gapless_bench::compare::{self, CompareArguments};
+use gapless_bench::components::{
+    self, ComponentArguments, link::LinkArguments, persistence::PersistenceArguments, storage::StorageArguments,
+};
 use gapless_bench::failover::{self, FailoverArguments};
 use gapless_bench::options::CanonicalArguments;
-use gapless_bench::parts::{
-    self, PartArguments, link::LinkArguments, persistence::PersistenceArguments, storage::StorageArguments,
-};
 use gapless_bench::roles::{self, Role};
 use gapless_bench::sequencer::{self, SequencerArguments};
 
@@ -27,16 +27,16 @@ enum Benchmark {
     Compare(CompareArguments),
     /// Write and read a Car, every field, in each of its four encodings
     #[command(after_help = "Example:\n  gapless bench serialization --json serialization.json")]
-    Serialization(PartArguments),
+    Serialization(ComponentArguments),
     /// Frames between two processes through ring and window, one way and there and back
     #[command(after_help = "Example:\n  gapless bench log --count 5000000")]
-    Log(PartArguments),
+    Log(ComponentArguments),
     /// Messages between two members of a cluster over TCP and shared memory: there and back, one way, acknowledged
     #[command(after_help = "Examples:\n  gapless bench link --json link.json\n  gapless bench link --quick")]
     Link(LinkArguments),
     /// From a client to a node at tier memory and back, 72 bytes to 500 KB
     #[command(after_help = "Example:\n  gapless bench messaging --count 10000 --json messaging.json")]
-    Messaging(PartArguments),
+    Messaging(ComponentArguments),
     /// Append to a journal (mapped, written, synced) and replay it
     #[command(after_help = "Example:\n  gapless bench persistence --log-location /var/lib/gapless")]
     Persistence(PersistenceArguments),
@@ -58,7 +58,7 @@ enum Benchmark {
     Failover(FailoverArguments),
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
-    Time(PartArguments),
+    Time(ComponentArguments),
     /// A process that one of these starts
     #[command(hide = true)]
     Child {
@@ -79,13 +79,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
-        Benchmark::Serialization(arguments) => parts::serialization::run(arguments, &*interrupt()?),
-        Benchmark::Log(arguments) => parts::log::run(arguments, &*interrupt()?),
-        Benchmark::Link(arguments) => parts::link::run(arguments, &*interrupt()?),
-        Benchmark::Messaging(arguments) => parts::messaging::run(arguments, &*interrupt()?),
-        Benchmark::Persistence(arguments) => parts::persistence::run(arguments, &*interrupt()?),
-        Benchmark::Storage(arguments) => parts::storage::run(arguments, &*interrupt()?),
-        Benchmark::Time(arguments) => parts::clocks::run(arguments, &*interrupt()?),
+        Benchmark::Serialization(arguments) => components::serialization::run(arguments, &*interrupt()?),
+        Benchmark::Log(arguments) => components::log::run(arguments, &*interrupt()?),
+        Benchmark::Link(arguments) => components::link::run(arguments, &*interrupt()?),
+        Benchmark::Messaging(arguments) => components::messaging::run(arguments, &*interrupt()?),
+        Benchmark::Persistence(arguments) => components::persistence::run(arguments, &*interrupt()?),
+        Benchmark::Storage(arguments) => components::storage::run(arguments, &*interrupt()?),
+        Benchmark::Time(arguments) => components::clocks::run(arguments, &*interrupt()?),
     }?;
     print(&text)
 }

@@ -8,23 +8,23 @@
 //! | `round_trips` | one message in flight, timed |
 //! | `push` | publishes as fast as it can, or at a rate, and reads what everybody publishes |
 //! | `rewind` | reads from the first frame until it is live |
-//! | `counted` | what a link has counted |
+//! | `link_counters` | what a link has counted |
 
-mod counted;
+mod link_counters;
 mod node;
 mod push;
 mod rewind;
 mod round_trips;
 mod serve;
 
-use super::order::Order;
+use super::protocol::Assignment;
 use crate::Result;
 use crate::child_process::{Parent, WhenGone};
 use gapless_report::affinity::pin_current_thread;
 use std::time::Duration;
 
 /// A node that waits for a message so long has lost one.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A process of the benchmark: does what `order` says.
 ///
@@ -32,8 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A malformed order, a stream that cannot be run or reached, messages that do not come.
 pub(crate) fn main(order: &str) -> Result<()> {
     match serde_json::from_str(order)? {
-        Order::Sequencer(order) => serve::run(&order, &Parent::listen(super::NAME, WhenGone::Notice)?),
-        Order::Node(order) => {
+        Assignment::Sequencer(order) => serve::run(&order, &Parent::listen(super::NAME, WhenGone::Notice)?),
+        Assignment::Node(order) => {
             let parent = Parent::listen(super::NAME, WhenGone::Exit)?;
             if let Some(cpu) = order.cpu {
                 pin_current_thread(&[cpu])?;

@@ -1,21 +1,21 @@
 //! A node's process: connects, opens a session, and does what its role says.
 
-use super::counted::Counted;
-use super::{PATIENCE, push, rewind, round_trips};
+use super::link_counters::CountingLink;
+use super::{TIMEOUT, push, rewind, round_trips};
 use crate::Result;
 use crate::child_process::Parent;
-use crate::sequencer::order::{NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
+use crate::sequencer::protocol::{NodeAssignment, Ready, Role, Way, datagrams, shared_memory, stream_failed};
 use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOptions};
 
 /// Runs it.
-pub(super) fn run(order: &NodeOrder, parent: &Parent) -> Result<()> {
+pub(super) fn run(order: &NodeAssignment, parent: &Parent) -> Result<()> {
     match &order.way {
         Way::SharedMemory { directory } => work(shared_memory(directory), order, parent),
         way @ Way::Datagrams { .. } => work(datagrams(way, order.batch)?, order, parent),
     }
 }
 
-fn work<L: Counted>(link: L, order: &NodeOrder, parent: &Parent) -> Result<()> {
+fn work<L: CountingLink>(link: L, order: &NodeAssignment, parent: &Parent) -> Result<()> {
     let publisher = PublisherOptions { window_messages: order.window_messages, ..PublisherOptions::default() };
     let live = StreamNodeOptions { start: Start::Live, publisher: Some(publisher), ..StreamNodeOptions::default() };
     match order.role {
@@ -34,8 +34,8 @@ fn work<L: Counted>(link: L, order: &NodeOrder, parent: &Parent) -> Result<()> {
 }
 
 /// Waits until it can publish, and says so.
-fn open<L: Counted>(mut node: StreamNode<L>, parent: &Parent) -> Result<StreamNode<L>> {
-    node.wait_open(PATIENCE).map_err(|error| stream_failed(&error))?;
+fn open<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<StreamNode<L>> {
+    node.wait_open(TIMEOUT).map_err(|error| stream_failed(&error))?;
     parent.send(&Ready { session: node.session().unwrap_or(0) })?;
     Ok(node)
 }

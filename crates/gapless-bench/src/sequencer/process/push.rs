@@ -1,15 +1,15 @@
 //! A node that publishes as fast as its window lets it, or at a rate, and reads what everybody publishes.
 
-use super::PATIENCE;
-use super::counted::{Counted, TYPE, complete};
+use super::TIMEOUT;
+use super::link_counters::{CountingLink, TYPE, complete};
 use crate::Result;
 use crate::child_process::Parent;
 use crate::histogram::LatencyHistogram;
-use crate::pacing::Schedule;
+use crate::open_loop::Schedule;
 use crate::resources::process_cpu_ns;
-use crate::sequencer::contents::{Contents, Seen, Tally};
 use crate::sequencer::failed;
-use crate::sequencer::order::{ForNode, NodeOrder, Paced, Pushed, stream_failed};
+use crate::sequencer::payload::{PayloadPattern, Seen, Tally};
+use crate::sequencer::protocol::{NodeAssignment, NodeRequest, Paced, Pushed, stream_failed};
 use crate::time_sources::elapsed_ns;
 use gapless_client::ClientError;
 use gapless_client::node::{NodeEvent, StreamNode};
@@ -26,12 +26,12 @@ const SLEEP_MAX: Duration = Duration::from_millis(1);
 /// A paced node is awake so long before a message is due: longer than waking up takes.
 const AWAKE_AHEAD: Duration = Duration::from_micros(150);
 
-/// Does what the benchmark says until it says [`ForNode::End`].
-pub(super) fn run<L: Counted>(node: StreamNode<L>, order: &NodeOrder, parent: &Parent) -> Result<()> {
+/// Does what the benchmark says until it says [`NodeRequest::End`].
+pub(super) fn run<L: CountingLink>(node: StreamNode<L>, order: &NodeAssignment, parent: &Parent) -> Result<()> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
     let mut pusher = Pusher {
         node,
-        contents: Contents::new(session, order.payload_bytes),
+        pattern: PayloadPattern::new(session, order.payload_bytes),
         session,
         spins: order.spins,
         tally: Tally::new(&[], false),
@@ -41,21 +41,21 @@ pub(super) fn run<L: Counted>(node: StreamNode<L>, order: &NodeOrder, parent: &P
     };
     loop {
         match pusher.read_until_told(parent)? {
-            ForNode::Participants(participants) => {
+            NodeRequest::Participants(participants) => {
                 pusher.tally = Tally::new(&participants, false);
                 parent.send(&true)?;
             }
-            ForNode::Push(messages) => parent.send(&pusher.push(messages)?)?,
-            ForNode::Pace(rate_per_s) => parent.send(&pusher.pace(rate_per_s, parent)?)?,
-            ForNode::Enough => {}
-            ForNode::End => return parent.send(&complete(pusher.tally.account(), &pusher.node)),
+            NodeRequest::Push(messages) => parent.send(&pusher.push(messages)?)?,
+            NodeRequest::Pace(rate_per_s) => parent.send(&pusher.pace(rate_per_s, parent)?)?,
+            NodeRequest::Enough => {}
+            NodeRequest::End => return parent.send(&complete(pusher.tally.account(), &pusher.node)),
         }
     }
 }
 
 struct Pusher<L> {
     node: StreamNode<L>,
-    contents: Contents,
+    pattern: PayloadPattern,
     session: u64,
     spins: bool,
     tally: Tally,
@@ -83,9 +83,9 @@ struct Look {
     own: u64,
 }
 
-impl<L: Counted> Pusher<L> {
+impl<L: CountingLink> Pusher<L> {
     /// Waits for what the benchmark says next. A node that stopped reading meanwhile would be forgotten.
-    fn read_until_told(&mut self, parent: &Parent) -> Result<ForNode> {
+    fn read_until_told(&mut self, parent: &Parent) -> Result<NodeRequest> {
         loop {
             if let Some(order) = parent.try_receive()? {
                 self.idle = Idle::default();
@@ -101,9 +101,9 @@ impl<L: Counted> Pusher<L> {
     #[inline]
     fn publish(&mut self, messages_max: u64) -> Result<u64> {
         for count in 0..messages_max {
-            let (contents, number, length) = (&self.contents, self.sent, self.contents.payload_bytes());
+            let (pattern, number, length) = (&self.pattern, self.sent, self.pattern.payload_bytes());
             let published = self.node.publish_with(TYPE, length, |payload| {
-                contents.write(number, payload);
+                pattern.write(number, payload);
                 Ok(length)
             });
             match published {
@@ -158,11 +158,11 @@ impl<L: Counted> Pusher<L> {
 
     fn sleep(&mut self, time: Duration) -> Result<()> {
         self.node.wait(time).map_err(|error| stream_failed(&error))?;
-        if self.idle.since.get_or_insert_with(Instant::now).elapsed() <= PATIENCE {
+        if self.idle.since.get_or_insert_with(Instant::now).elapsed() <= TIMEOUT {
             return Ok(());
         }
         Err(failed(format!(
-            "no message for {PATIENCE:?}: of {} published {} are on their way, {} of all participants were seen, the \
+            "no message for {TIMEOUT:?}: of {} published {} are on their way, {} of all participants were seen, the \
              next sequence is {}, {:?}",
             self.sent,
             self.node.in_flight(),
@@ -205,7 +205,7 @@ impl<L: Counted> Pusher<L> {
         let mut histogram = LatencyHistogram::new();
         let (mut sent, mut came, mut is_enough) = (0_u64, 0_u64, false);
         while !is_enough || came < sent {
-            is_enough = is_enough || parent.try_receive::<ForNode>()?.is_some();
+            is_enough = is_enough || parent.try_receive::<NodeRequest>()?.is_some();
             while !is_enough && elapsed_ns(begin) >= schedule.due_ns(sent) && self.publish(1)? == 1 {
                 sent += 1;
             }

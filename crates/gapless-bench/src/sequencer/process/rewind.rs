@@ -1,13 +1,13 @@
 //! A late joiner: reads from the first frame until it is live.
 
-use super::PATIENCE;
-use super::counted::{Counted, complete};
+use super::TIMEOUT;
+use super::link_counters::{CountingLink, complete};
 use crate::Result;
 use crate::child_process::Parent;
 use crate::resources::process_cpu_ns;
-use crate::sequencer::contents::{Seen, Tally};
 use crate::sequencer::failed;
-use crate::sequencer::order::{ForNode, Rewound, stream_failed};
+use crate::sequencer::payload::{Seen, Tally};
+use crate::sequencer::protocol::{NodeRequest, Rewound, stream_failed};
 use crate::time_sources::elapsed_ns;
 use gapless_client::node::{NodeEvent, NodeState, StreamNode};
 use std::time::Instant;
@@ -15,9 +15,9 @@ use std::time::Instant;
 const FRAMES_PER_TURN: usize = 4096;
 
 /// Is told whose messages it accounts for, reads, and answers when it is live.
-pub(super) fn run<L: Counted>(mut node: StreamNode<L>, parent: &Parent) -> Result<()> {
+pub(super) fn run<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<()> {
     let order = parent.receive()?;
-    let Some(ForNode::Participants(participants)) = order else {
+    let Some(NodeRequest::Participants(participants)) = order else {
         return Err(failed(format!("a late joiner was told {order:?}")));
     };
     let mut tally = Tally::new(&participants, false);
@@ -31,8 +31,8 @@ pub(super) fn run<L: Counted>(mut node: StreamNode<L>, parent: &Parent) -> Resul
             NodeEvent::State(NodeState::Live) => is_live = true,
             _ => {}
         });
-        if frames.map_err(|error| stream_failed(&error))? == 0 && begin.elapsed() > PATIENCE * 10 {
-            return Err(failed(format!("a late joiner is not live after {:?}", PATIENCE * 10)));
+        if frames.map_err(|error| stream_failed(&error))? == 0 && begin.elapsed() > TIMEOUT * 10 {
+            return Err(failed(format!("a late joiner is not live after {:?}", TIMEOUT * 10)));
         }
     }
     let elapsed_ns = elapsed_ns(begin);

@@ -1,13 +1,13 @@
 //! One message in flight: published, sequenced, journaled, and back.
 
-use super::PATIENCE;
-use super::counted::{Counted, TYPE, complete};
+use super::TIMEOUT;
+use super::link_counters::{CountingLink, TYPE, complete};
 use crate::Result;
 use crate::histogram::LatencyHistogram;
 use crate::resources::process_cpu_ns;
-use crate::sequencer::contents::{Contents, Seen, Tally};
 use crate::sequencer::failed;
-use crate::sequencer::order::{NodeOrder, Participant, RoundTrips, stream_failed};
+use crate::sequencer::payload::{PayloadPattern, Seen, Tally};
+use crate::sequencer::protocol::{NodeAssignment, Participant, RoundTrips, stream_failed};
 use crate::time_sources::elapsed_ns;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::Instant;
@@ -16,25 +16,25 @@ use std::time::Instant;
 const LOOKS_PER_CLOCK: u32 = 1 << 16;
 
 /// Publishes `warm_up` messages and then `messages`, each when the one before has come back.
-pub(super) fn run<L: Counted>(
+pub(super) fn run<L: CountingLink>(
     node: &mut StreamNode<L>,
-    order: &NodeOrder,
+    order: &NodeAssignment,
     warm_up: u64,
     messages: u64,
 ) -> Result<RoundTrips> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
-    let contents = Contents::new(session, order.payload_bytes);
-    let mut tally = Tally::new(&[Participant { session, payload_bytes: contents.payload_bytes() }], true);
+    let pattern = PayloadPattern::new(session, order.payload_bytes);
+    let mut tally = Tally::new(&[Participant { session, payload_bytes: pattern.payload_bytes() }], true);
     let mut histogram = LatencyHistogram::new();
-    let mut payload = vec![0; contents.payload_bytes()];
+    let mut payload = vec![0; pattern.payload_bytes()];
     // The message as it came, to be checked when the clock has stopped.
-    let mut came = Came { payload: payload.clone(), ..Came::default() };
+    let mut came = Received { payload: payload.clone(), ..Received::default() };
     let (mut began, mut cpu_before) = (Instant::now(), process_cpu_ns());
     for number in 0..warm_up + messages {
         if number == warm_up {
             (began, cpu_before) = (Instant::now(), process_cpu_ns());
         }
-        contents.write(number, &mut payload);
+        pattern.write(number, &mut payload);
         let begin = Instant::now();
         node.publish(TYPE, &payload).map_err(|error| stream_failed(&error))?;
         node.flush().map_err(|error| stream_failed(&error))?;
@@ -52,7 +52,7 @@ pub(super) fn run<L: Counted>(
 
 /// The node's own message.
 #[derive(Default)]
-struct Came {
+struct Received {
     count: u64,
     sequence: u64,
     session_seq: u64,
@@ -61,7 +61,7 @@ struct Came {
     payload: Vec<u8>,
 }
 
-impl Came {
+impl Received {
     fn tell(&mut self, tally: &mut Tally, session: u64) {
         for _ in 0..std::mem::take(&mut self.count) {
             let Self { sequence, session_seq, payload_crc, .. } = *self;
@@ -73,7 +73,12 @@ impl Came {
 
 /// Waits for the node's own message; when it came.
 #[inline]
-fn wait<L: Counted>(node: &mut StreamNode<L>, came: &mut Came, begin: Instant, spins: bool) -> Result<Instant> {
+fn wait<L: CountingLink>(
+    node: &mut StreamNode<L>,
+    came: &mut Received,
+    begin: Instant,
+    spins: bool,
+) -> Result<Instant> {
     let mut looks = 0_u32;
     loop {
         let polled = node.poll(64, |event| {
@@ -96,8 +101,8 @@ fn wait<L: Counted>(node: &mut StreamNode<L>, came: &mut Came, begin: Instant, s
         if !spins {
             std::thread::yield_now();
         }
-        if looks.is_multiple_of(LOOKS_PER_CLOCK) && begin.elapsed() > PATIENCE {
-            return Err(failed(format!("a message has not come back for {PATIENCE:?}")));
+        if looks.is_multiple_of(LOOKS_PER_CLOCK) && begin.elapsed() > TIMEOUT {
+            return Err(failed(format!("a message has not come back for {TIMEOUT:?}")));
         }
     }
 }

@@ -3,7 +3,9 @@
 use crate::Result;
 use crate::child_process::Parent;
 use crate::sequencer::failed;
-use crate::sequencer::order::{Cost, PacketOrder, SequencerOrder, SequencerRequest, Started, Way, stream_failed};
+use crate::sequencer::protocol::{
+    Cost, PacketOptions, SequencerAssignment, SequencerRequest, Started, Way, stream_failed,
+};
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
@@ -19,7 +21,7 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const ATTEMPTS: u32 = 5;
 
 /// Runs it.
-pub(super) fn run(order: &SequencerOrder, parent: &Parent) -> Result<()> {
+pub(super) fn run(order: &SequencerAssignment, parent: &Parent) -> Result<()> {
     let (stream, mut way) = start(order)?;
     if let Way::Datagrams { rewind, .. } = &mut way {
         *rewind = stream.tcp_addresses().map(|addresses| addresses.rewind);
@@ -41,7 +43,7 @@ pub(super) fn run(order: &SequencerOrder, parent: &Parent) -> Result<()> {
     stream.stop().map(|_| ()).map_err(|error| stream_failed(&error))
 }
 
-fn start(order: &SequencerOrder) -> Result<(EventStream, Way)> {
+fn start(order: &SequencerAssignment) -> Result<(EventStream, Way)> {
     let mut attempt = 1;
     loop {
         let (options, way) = options(order)?;
@@ -53,7 +55,7 @@ fn start(order: &SequencerOrder) -> Result<(EventStream, Way)> {
     }
 }
 
-fn options(order: &SequencerOrder) -> Result<(EventStreamOptions, Way)> {
+fn options(order: &SequencerAssignment) -> Result<(EventStreamOptions, Way)> {
     let mut options = EventStreamOptions::in_directory(&order.directory);
     options.plan = match order.plan.as_str() {
         "min" => PlanKind::Min,
@@ -89,7 +91,7 @@ fn options(order: &SequencerOrder) -> Result<(EventStreamOptions, Way)> {
     Ok((options, way))
 }
 
-fn network(packets: PacketOrder) -> Result<PacketNetwork> {
+fn network(packets: PacketOptions) -> Result<PacketNetwork> {
     // Both at once, so that they are not the same.
     let open = || UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0)));
     let ports = || -> std::io::Result<_> {

@@ -1,16 +1,16 @@
 //! Round trips from a node to the sequencer and back, one message in flight.
 
-use super::{Finished, RoleFigures, config, node_order, note_scene, per_second, round};
+use super::{Finished, RoleFigures, config, node_assignment, note_stream, per_second, round};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::{LatencyHistogram, RecordedRun};
 use crate::resources::stolen_ns;
-use crate::sequencer::accounting::judge;
+use crate::sequencer::accounting::verify_accounts;
 use crate::sequencer::arguments::Transport;
-use crate::sequencer::order::{Cost, NodeOrder, Participant, Ready, Role, RoundTrips};
 use crate::sequencer::plan::{LatencyPlan, Plan};
-use crate::sequencer::scene::{Scene, SequencerPlan, floor, journaled_bytes, own_directory};
+use crate::sequencer::protocol::{Cost, NodeAssignment, Participant, Ready, Role, RoundTrips};
 use crate::sequencer::slices::slices;
+use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
 use gapless_report::affinity::pair_of_cores;
 use gapless_report::{CpuPerMessage, FloorRow, Row};
 use gapless_wire::mold;
@@ -113,20 +113,20 @@ fn once(
         cpu: sequencer_cpu,
         journaled_bytes: journaled_bytes(of.warm_up + messages, of.payload_bytes),
     };
-    let mut scene = Scene::open(plan, directory, sequencer, interrupted)?;
+    let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
     let role = Role::RoundTrips { warm_up: of.warm_up, messages };
-    let order = NodeOrder { cpu: node_cpu, ..node_order(&scene, of.payload_bytes, role) };
+    let order = NodeAssignment { cpu: node_cpu, ..node_assignment(&stream_under_test, of.payload_bytes, role) };
     let spins = order.spins;
-    let mut node = scene.node("node 1", order)?;
+    let mut node = stream_under_test.node("node 1", order)?;
     let participant = Participant {
-        session: node.receive_while::<Ready>(&mut || scene.look())?.session,
+        session: node.receive_while::<Ready>(&mut || stream_under_test.look())?.session,
         payload_bytes: of.payload_bytes,
     };
-    let (cost_before, stolen_before, began) = (scene.cost()?, stolen_ns(), SystemTime::now());
-    let trips: RoundTrips = node.receive_while(&mut || scene.look())?;
-    let (cost, stolen) = (scene.cost()?, stolen_ns());
-    scene.finish(node)?;
-    let journal = scene.stop(&[participant])?;
+    let (cost_before, stolen_before, began) = (stream_under_test.cost()?, stolen_ns(), SystemTime::now());
+    let trips: RoundTrips = node.receive_while(&mut || stream_under_test.look())?;
+    let (cost, stolen) = (stream_under_test.cost()?, stolen_ns());
+    stream_under_test.finish(node)?;
+    let journal = stream_under_test.stop(&[participant])?;
 
     let extra = &mut row.config.extra;
     extra.insert("node_wait".to_owned(), if spins { "spin" } else { "yield" }.into());
@@ -136,11 +136,11 @@ fn once(
     }
     let handled = of.warm_up + messages;
     let so_far = (row.lost.unwrap_or(0), row.duplicated.unwrap_or(0), row.verified.unwrap_or(true));
-    judge(row, &[handled], &[("node 1", &trips.account)], journal.as_ref());
+    verify_accounts(row, &[handled], &[("node 1", &trips.account)], journal.as_ref());
     row.lost = row.lost.map(|lost| lost + so_far.0);
     row.duplicated = row.duplicated.map(|duplicated| duplicated + so_far.1);
     row.verified = row.verified.map(|verified| verified && so_far.2);
-    note_scene(row, &mut scene);
+    note_stream(row, &mut stream_under_test);
     let cost = cost_before.zip(cost).map(|(before, after)| Cost { cpu_ns: after.cpu_ns - before.cpu_ns, ..after });
     let stolen_ns = stolen_before.zip(stolen).map(|(before, after)| after - before);
     Ok(Repetition { floors, trips, handled, cost, stolen_ns, began })

@@ -11,9 +11,9 @@ pub(super) mod rewind;
 pub(super) mod throughput;
 
 use super::arguments::Transport;
-use super::order::{Account, NodeOrder, Role};
 use super::plan::Plan;
-use super::scene::Scene;
+use super::protocol::{Account, NodeAssignment, Role};
+use super::stream_under_test::StreamUnderTest;
 use crate::histogram::RecordedRun;
 use gapless_report::{FloorRow, Row, RowConfig};
 use serde::{Deserialize, Serialize};
@@ -82,10 +82,10 @@ impl RoleFigures {
     }
 }
 
-/// The order of a node that reaches `scene`.
-fn node_order(scene: &Scene<'_>, payload_bytes: usize, role: Role) -> NodeOrder {
-    NodeOrder {
-        way: scene.way().clone(),
+/// The assignment of a node that reaches the stream.
+fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize, role: Role) -> NodeAssignment {
+    NodeAssignment {
+        way: stream_under_test.way().clone(),
         batch: true,
         cpu: None,
         spins: gapless_report::affinity::available_cpus().len() > 1,
@@ -112,11 +112,11 @@ pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_byte
 }
 
 /// Notes the sequencer's threads, and what processes said.
-fn note_scene(row: &mut Row, scene: &mut Scene<'_>) {
-    if let Some(plan) = &scene.plan {
+fn note_stream(row: &mut Row, stream_under_test: &mut StreamUnderTest<'_>) {
+    if let Some(plan) = &stream_under_test.plan {
         row.config.extra.insert("sequencer_threads".to_owned(), plan.trim().into());
     }
-    row.notes.append(&mut scene.notes);
+    row.notes.append(&mut stream_under_test.notes);
 }
 
 fn per_second(messages: u64, elapsed_ns: u64) -> f64 {

@@ -1,14 +1,16 @@
 //! A late joiner reads everything from the first frame, while a live node goes on at a modest rate.
 
-use super::{Finished, RoleFigures, config, node_order, note_scene};
+use super::{Finished, RoleFigures, config, node_assignment, note_stream};
 use crate::Result;
 use crate::histogram::RecordedRun;
 use crate::resources::stolen_ns;
-use crate::sequencer::accounting::judge;
+use crate::sequencer::accounting::verify_accounts;
 use crate::sequencer::arguments::Transport;
-use crate::sequencer::order::{Account, ForNode, NodeOrder, Paced, Participant, Pushed, Ready, Rewound, Role};
 use crate::sequencer::plan::{Plan, RewindPlan};
-use crate::sequencer::scene::{Scene, SequencerPlan, journaled_bytes, own_directory};
+use crate::sequencer::protocol::{
+    Account, NodeAssignment, NodeRequest, Paced, Participant, Pushed, Ready, Rewound, Role,
+};
+use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, journaled_bytes, own_directory};
 use gapless_report::Row;
 use gapless_report::affinity::{available_cpus, pair_of_cores};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,46 +40,46 @@ pub(in crate::sequencer) fn measure(
         cpu: sequencer_cpu,
         journaled_bytes: journaled_bytes(of.frames, of.payload_bytes),
     };
-    let mut scene = Scene::open(plan, directory, sequencer, interrupted)?;
-    let filler = fill(&mut scene, of)?;
+    let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
+    let filler = fill(&mut stream_under_test, of)?;
 
-    let live = NodeOrder {
+    let live = NodeAssignment {
         cpu: nodes_cpu,
         window_messages: FILL_WINDOW_MESSAGES,
-        ..node_order(&scene, of.payload_bytes, Role::Push)
+        ..node_assignment(&stream_under_test, of.payload_bytes, Role::Push)
     };
-    let mut live = scene.node("the live node", live)?;
+    let mut live = stream_under_test.node("the live node", live)?;
     let live_one = Participant {
-        session: live.receive_while::<Ready>(&mut || scene.look())?.session,
+        session: live.receive_while::<Ready>(&mut || stream_under_test.look())?.session,
         payload_bytes: of.payload_bytes,
     };
-    live.ask::<bool>(&ForNode::Participants(vec![live_one]))?;
+    live.ask::<bool>(&NodeRequest::Participants(vec![live_one]))?;
     let began = SystemTime::now();
-    live.send(&ForNode::Pace(of.rate_per_s))?;
+    live.send(&NodeRequest::Pace(of.rate_per_s))?;
     let until = Instant::now() + Duration::from_millis(of.before_ms);
     // Relaxed: the flag guards no data.
     while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    live.send(&ForNode::Enough)?;
-    let before: Paced = live.receive_while(&mut || scene.look())?;
+    live.send(&NodeRequest::Enough)?;
+    let before: Paced = live.receive_while(&mut || stream_under_test.look())?;
 
     let role = Role::Rewind;
-    let late = NodeOrder { cpu: nodes_cpu, ..node_order(&scene, of.payload_bytes, role) };
-    let mut late = scene.node("the late node", late)?;
+    let late = NodeAssignment { cpu: nodes_cpu, ..node_assignment(&stream_under_test, of.payload_bytes, role) };
+    let mut late = stream_under_test.node("the late node", late)?;
     late.receive::<Ready>()?;
-    let (cost_before, stolen_before, joined) = (scene.cost()?, stolen_ns(), SystemTime::now());
-    live.send(&ForNode::Pace(of.rate_per_s))?;
-    late.send(&ForNode::Participants(vec![filler, live_one]))?;
-    let rewound: Rewound = late.receive_while(&mut || scene.look())?;
-    live.send(&ForNode::Enough)?;
-    let during: Paced = live.receive_while(&mut || scene.look())?;
-    let (cost, stolen) = (scene.cost()?, stolen_ns());
-    live.send(&ForNode::End)?;
-    let live_account: Account = live.receive_while(&mut || scene.look())?;
-    scene.finish(live)?;
-    scene.finish(late)?;
-    let journal = scene.stop(&[filler, live_one])?;
+    let (cost_before, stolen_before, joined) = (stream_under_test.cost()?, stolen_ns(), SystemTime::now());
+    live.send(&NodeRequest::Pace(of.rate_per_s))?;
+    late.send(&NodeRequest::Participants(vec![filler, live_one]))?;
+    let rewound: Rewound = late.receive_while(&mut || stream_under_test.look())?;
+    live.send(&NodeRequest::Enough)?;
+    let during: Paced = live.receive_while(&mut || stream_under_test.look())?;
+    let (cost, stolen) = (stream_under_test.cost()?, stolen_ns());
+    live.send(&NodeRequest::End)?;
+    let live_account: Account = live.receive_while(&mut || stream_under_test.look())?;
+    stream_under_test.finish(live)?;
+    stream_under_test.finish(late)?;
+    let journal = stream_under_test.stop(&[filler, live_one])?;
 
     let mut row = Row { config: config(plan, "rewind", of.transport, of.payload_bytes, of.frames), ..Row::default() };
     let live_sent = before.sent + during.sent;
@@ -122,7 +124,7 @@ pub(in crate::sequencer) fn measure(
         row.config.extra.insert("cpus".to_owned(), serde_json::json!({"nodes": nodes, "sequencer": sequencer}));
     }
     verify(&mut row, [of.frames, live_sent], &rewound.account, &live_account, journal.as_ref());
-    note_scene(&mut row, &mut scene);
+    note_stream(&mut row, &mut stream_under_test);
     let tagged = |when, paced: Paced, began| {
         let recorded = RecordedRun::of_one_interval(paced.latencies, paced.elapsed_ns);
         (format!("rewind {} {when}", of.transport.name()), recorded, began)
@@ -132,18 +134,21 @@ pub(in crate::sequencer) fn measure(
 }
 
 /// Publishes what the late joiner will read; who has published it.
-fn fill(scene: &mut Scene<'_>, of: &RewindPlan) -> Result<Participant> {
-    let order = NodeOrder { window_messages: FILL_WINDOW_MESSAGES, ..node_order(scene, of.payload_bytes, Role::Push) };
-    let mut node = scene.node("the node that fills the stream", order)?;
+fn fill(stream_under_test: &mut StreamUnderTest<'_>, of: &RewindPlan) -> Result<Participant> {
+    let order = NodeAssignment {
+        window_messages: FILL_WINDOW_MESSAGES,
+        ..node_assignment(stream_under_test, of.payload_bytes, Role::Push)
+    };
+    let mut node = stream_under_test.node("the node that fills the stream", order)?;
     let participant = Participant {
-        session: node.receive_while::<Ready>(&mut || scene.look())?.session,
+        session: node.receive_while::<Ready>(&mut || stream_under_test.look())?.session,
         payload_bytes: of.payload_bytes,
     };
-    node.ask::<bool>(&ForNode::Participants(vec![participant]))?;
-    node.send(&ForNode::Push(of.frames))?;
-    node.receive_while::<Pushed>(&mut || scene.look())?;
-    node.ask::<Account>(&ForNode::End)?;
-    scene.finish(node)?;
+    node.ask::<bool>(&NodeRequest::Participants(vec![participant]))?;
+    node.send(&NodeRequest::Push(of.frames))?;
+    node.receive_while::<Pushed>(&mut || stream_under_test.look())?;
+    node.ask::<Account>(&NodeRequest::End)?;
+    stream_under_test.finish(node)?;
     Ok(participant)
 }
 
@@ -160,7 +165,7 @@ fn verify(row: &mut Row, expected: [u64; 2], late: &Account, live: &Account, jou
     ];
     for (expected, name, account) in judgements {
         let Some(account) = account else { continue };
-        judge(row, expected, &[(name, account)], None);
+        verify_accounts(row, expected, &[(name, account)], None);
         verified &= row.verified == Some(true);
         lost += row.lost.unwrap_or(0);
         duplicated += row.duplicated.unwrap_or(0);

@@ -1,16 +1,16 @@
 //! Three nodes that publish as fast as they can, each of which reads everything.
 
-use super::{Finished, RoleFigures, config, node_order, note_scene, per_second, round};
+use super::{Finished, RoleFigures, config, node_assignment, note_stream, per_second, round};
 use crate::Result;
 use crate::child_process::{Child, receive_all};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::own_directory::settle;
 use crate::resources::stolen_ns;
-use crate::sequencer::accounting::judge;
+use crate::sequencer::accounting::verify_accounts;
 use crate::sequencer::arguments::Transport;
-use crate::sequencer::order::{Account, Cost, ForNode, NodeOrder, Participant, Pushed, Ready, Role};
 use crate::sequencer::plan::{NODES, Plan, ThroughputPlan};
-use crate::sequencer::scene::{Scene, SequencerPlan, floor, journaled_bytes, own_directory};
+use crate::sequencer::protocol::{Account, Cost, NodeAssignment, NodeRequest, Participant, Pushed, Ready, Role};
+use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
 use gapless_report::{CpuPerMessage, Row};
 use std::sync::atomic::AtomicBool;
 
@@ -42,33 +42,33 @@ pub(in crate::sequencer) fn measure(
         cpu: None,
         journaled_bytes: journaled_bytes((of.warm_up + of.messages) * NODES as u64, of.payload_bytes),
     };
-    let mut scene = Scene::open(plan, directory, sequencer, interrupted)?;
+    let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
     let mut nodes = Vec::new();
     for number in 1..=NODES {
-        let order = NodeOrder {
+        let order = NodeAssignment {
             batch: of.batch,
             window_messages: of.window_messages,
-            ..node_order(&scene, of.payload_bytes, Role::Push)
+            ..node_assignment(&stream_under_test, of.payload_bytes, Role::Push)
         };
-        nodes.push(scene.node(&format!("node {number}"), order)?);
+        nodes.push(stream_under_test.node(&format!("node {number}"), order)?);
     }
-    let ready: Vec<Ready> = receive_all(&mut nodes, &mut || scene.look())?;
+    let ready: Vec<Ready> = receive_all(&mut nodes, &mut || stream_under_test.look())?;
     let participant = |ready: &Ready| Participant { session: ready.session, payload_bytes: of.payload_bytes };
     let participants: Vec<_> = ready.iter().map(participant).collect();
-    send_all(&mut nodes, &ForNode::Participants(participants.clone()))?;
-    receive_all::<bool>(&mut nodes, &mut || scene.look())?;
-    send_all(&mut nodes, &ForNode::Push(of.warm_up))?;
-    receive_all::<Pushed>(&mut nodes, &mut || scene.look())?;
-    let (cost_before, stolen_before) = (scene.cost()?, stolen_ns());
-    send_all(&mut nodes, &ForNode::Push(of.messages))?;
-    let pushed: Vec<Pushed> = receive_all(&mut nodes, &mut || scene.look())?;
-    let (cost, stolen) = (scene.cost()?, stolen_ns());
-    send_all(&mut nodes, &ForNode::End)?;
-    let accounts: Vec<Account> = receive_all(&mut nodes, &mut || scene.look())?;
+    send_all(&mut nodes, &NodeRequest::Participants(participants.clone()))?;
+    receive_all::<bool>(&mut nodes, &mut || stream_under_test.look())?;
+    send_all(&mut nodes, &NodeRequest::Push(of.warm_up))?;
+    receive_all::<Pushed>(&mut nodes, &mut || stream_under_test.look())?;
+    let (cost_before, stolen_before) = (stream_under_test.cost()?, stolen_ns());
+    send_all(&mut nodes, &NodeRequest::Push(of.messages))?;
+    let pushed: Vec<Pushed> = receive_all(&mut nodes, &mut || stream_under_test.look())?;
+    let (cost, stolen) = (stream_under_test.cost()?, stolen_ns());
+    send_all(&mut nodes, &NodeRequest::End)?;
+    let accounts: Vec<Account> = receive_all(&mut nodes, &mut || stream_under_test.look())?;
     for node in nodes {
-        scene.finish(node)?;
+        stream_under_test.finish(node)?;
     }
-    let journal = scene.stop(&participants)?;
+    let journal = stream_under_test.stop(&participants)?;
 
     let roles = roles(of, &pushed, &accounts, cost_before.zip(cost));
     let slowest_ns = pushed.iter().map(|pushed| pushed.all_ns).max().unwrap_or(0);
@@ -105,12 +105,12 @@ pub(in crate::sequencer) fn measure(
     }
     let names: Vec<String> = (1..=NODES).map(|number| format!("node {number}")).collect();
     let named: Vec<_> = names.iter().map(String::as_str).zip(&accounts).collect();
-    judge(&mut row, &[of.warm_up + of.messages; NODES], &named, journal.as_ref());
-    note_scene(&mut row, &mut scene);
+    verify_accounts(&mut row, &[of.warm_up + of.messages; NODES], &named, journal.as_ref());
+    note_stream(&mut row, &mut stream_under_test);
     Ok(Finished { row, floors, latencies: Vec::new() })
 }
 
-fn send_all(nodes: &mut [Child<'_>], order: &ForNode) -> Result<()> {
+fn send_all(nodes: &mut [Child<'_>], order: &NodeRequest) -> Result<()> {
     nodes.iter_mut().try_for_each(|node| node.send(order))
 }
 

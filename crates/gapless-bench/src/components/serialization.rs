@@ -3,7 +3,7 @@
 //! A value is the mean of 100 messages, because one is too short to be timed by the same clock. The
 //! floor beside it copies the same bytes.
 
-use super::{PartArguments, Unit, failed, is_interrupted, named};
+use super::{ComponentArguments, Unit, failed, is_interrupted, named};
 use crate::Result;
 use crate::canonical::car::{
     CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SERIAL_NUMBER, SbeRandom, SbeSerial,
@@ -27,7 +27,7 @@ const TOGETHER: u64 = 100;
 ///
 /// # Errors
 /// A Car that cannot be written or read, or read as another one; a report that cannot be written.
-pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String> {
+pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {
     let count = arguments.count.unwrap_or(MESSAGES);
     let mut report = Report::new("serialization");
     for &encoding in MessageEncoding::ALL {

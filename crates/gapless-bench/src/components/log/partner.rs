@@ -3,11 +3,11 @@
 //!
 //! It answers what its order says; it ends when the first process has gone.
 
-use super::ends::{
+use super::endpoints::{
     Sends, Takes, check_number, open_ring_to_send, open_ring_to_take, open_window, open_window_with_progress, window,
 };
 use crate::Result;
-use crate::parts::other::Other;
+use crate::components::peer::PeerProcess;
 use crate::statistics::median;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -22,7 +22,7 @@ pub(super) const SPINS_BETWEEN_LOOKS: u32 = 32;
 
 /// What the second process is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct Assignment {
     /// Its CPU; none if both processes have to share one.
     pub(super) cpu: Option<usize>,
     /// Bytes of each frame, with its header.
@@ -52,8 +52,8 @@ pub(super) enum Task {
 /// A malformed order, memory that cannot be opened, frames that did not arrive as they were sent, a
 /// parent that has gone.
 pub(crate) fn main(order: &str) -> Result<()> {
-    let order: Order = serde_json::from_str(order)?;
-    let mut first = Other::first("log", order.cpu)?;
+    let order: Assignment = serde_json::from_str(order)?;
+    let mut first = PeerProcess::first("log", order.cpu)?;
     match &order.task {
         Task::ReadRing { ring } => {
             let rate = read(open_ring_to_take(ring)?, &order, &mut first)?;
@@ -74,7 +74,7 @@ pub(crate) fn main(order: &str) -> Result<()> {
 }
 
 /// Frames a second.
-fn read(mut taker: impl Takes, order: &Order, first: &mut Other<'_>) -> Result<f64> {
+fn read(mut taker: impl Takes, order: &Assignment, first: &mut PeerProcess<'_>) -> Result<f64> {
     let mut frame = vec![0; order.frame_length];
     let part = order.frames / PARTS;
     let (mut number, mut rates) = (0, Vec::new());
@@ -106,7 +106,7 @@ fn let_frames_gather() {
     (0..SPINS_BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
 }
 
-fn echo(mut taker: impl Takes, mut sender: impl Sends, order: &Order, first: &mut Other<'_>) -> Result<()> {
+fn echo(mut taker: impl Takes, mut sender: impl Sends, order: &Assignment, first: &mut PeerProcess<'_>) -> Result<()> {
     let mut frame = vec![0; order.frame_length];
     for number in 1..=order.frames {
         first.wait_until(|| taker.take(&mut frame))?;

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::sync::atomic::AtomicBool;
 
 /// The process at the other end.
-pub(super) struct Other<'a> {
+pub(super) struct PeerProcess<'a> {
     process: Process<'a>,
     /// Whether both have the same CPU, so that spinning keeps the other from working.
     shares_the_cpu: bool,
@@ -20,7 +20,7 @@ enum Process<'a> {
     First(Parent),
 }
 
-impl<'a> Other<'a> {
+impl<'a> PeerProcess<'a> {
     /// Starts the second process, which pins itself to `cpu`; without one it shares the CPU of this one. `interrupted`
     /// ends the waiting for it.
     pub(super) fn start(
@@ -71,7 +71,7 @@ impl<'a> Other<'a> {
     /// Waits until `ready` says so, spinning, then yielding and looking.
     ///
     /// # Errors
-    /// That of `ready`; that of [`Other::look`] if `ready` still says no afterwards.
+    /// That of `ready`; that of [`PeerProcess::look`] if `ready` still says no afterwards.
     #[inline]
     pub(super) fn wait_until(&mut self, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
         const TURNS_BEFORE_YIELD: u32 = 10_000;
@@ -118,10 +118,11 @@ mod tests {
     #[test]
     fn an_end_or_an_interrupt_ends_the_waiting() {
         let interrupted = AtomicBool::new(false);
-        let error = Other::shell("exit 3", &interrupted).wait_until(|| Ok(false)).unwrap_err().to_string();
+        let error = PeerProcess::shell("exit 3", &interrupted).wait_until(|| Ok(false)).unwrap_err().to_string();
         assert!(error.ends_with("it ended too early, with exit status: 3"), "{error}");
         interrupted.store(true, Ordering::Relaxed);
-        let error = Other::shell("exec sleep 1000", &interrupted).wait_until(|| Ok(false)).unwrap_err().to_string();
+        let error =
+            PeerProcess::shell("exec sleep 1000", &interrupted).wait_until(|| Ok(false)).unwrap_err().to_string();
         assert!(error.contains("interrupted"), "{error}");
     }
 
@@ -129,7 +130,7 @@ mod tests {
     fn what_it_did_last_is_still_seen() {
         let (interrupted, directory) = (AtomicBool::new(false), tempfile::tempdir().unwrap());
         let file = directory.path().join("done");
-        let mut other = Other::shell(&format!("touch {}", file.display()), &interrupted);
+        let mut other = PeerProcess::shell(&format!("touch {}", file.display()), &interrupted);
         while other.look().is_ok() {}
         let mut looks = 0;
         // It finds nothing until the end of the process has been noticed.

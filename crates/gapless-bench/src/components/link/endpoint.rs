@@ -1,10 +1,10 @@
 //! One member's end of a link.
 
-use super::order::Transport;
+use super::protocol::Transport;
 use super::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
 use crate::Result;
-use crate::parts::failed;
-use crate::parts::other::Other;
+use crate::components::failed;
+use crate::components::peer::PeerProcess;
 use gapless_agent::Now;
 use gapless_cluster::link::wire::{ClusterName, Identity, MemberId};
 use gapless_cluster::link::{Content, LinkError, LinkEvent, LinkOptions, Links, Peer, SHARED_MEMORY_PREFIX, SendError};
@@ -48,10 +48,10 @@ pub(super) struct Incoming {
 }
 
 /// One end.
-pub(super) struct End<'a> {
+pub(super) struct Endpoint<'a> {
     links: Links,
     to: MemberId,
-    other: Other<'a>,
+    other: PeerProcess<'a>,
     clock: Instant,
     is_connected: bool,
     empty_turns: u32,
@@ -64,9 +64,9 @@ fn of_links(error: LinkError) -> crate::BenchError {
     failed("link", error)
 }
 
-impl<'a> End<'a> {
+impl<'a> Endpoint<'a> {
     /// Connects to the second process.
-    pub(super) fn dials(address: String, frame_length: usize, other: Other<'a>) -> Result<Self> {
+    pub(super) fn dials(address: String, frame_length: usize, other: PeerProcess<'a>) -> Result<Self> {
         let peer = Peer { member: LISTENS, addresses: vec![address] };
         let mut options = options();
         if frame_length >= LONG_BYTES {
@@ -80,7 +80,7 @@ impl<'a> End<'a> {
     }
 
     /// Lets the first process connect; frames are so long.
-    pub(super) fn listens(other: Other<'a>, transport: Transport, frame_length: usize) -> Result<Self> {
+    pub(super) fn listens(other: PeerProcess<'a>, transport: Transport, frame_length: usize) -> Result<Self> {
         let peer = Peer { member: DIALS, addresses: Vec::new() };
         let mut options = options();
         match transport {
@@ -97,7 +97,7 @@ impl<'a> End<'a> {
         Ok(end)
     }
 
-    fn open(options: LinkOptions, member: MemberId, peer: &Peer, other: Other<'a>) -> Result<Self> {
+    fn open(options: LinkOptions, member: MemberId, peer: &Peer, other: PeerProcess<'a>) -> Result<Self> {
         let cluster = ClusterName::new("bench").expect("a short printable name");
         let identity = Identity { cluster, stream_id: 1, incarnation: 1, member, instance: member };
         let links = Links::open(options, identity, std::slice::from_ref(peer)).map_err(of_links)?;
@@ -111,7 +111,7 @@ impl<'a> End<'a> {
         shared.or_else(|| self.links.local_address().map(|address| address.to_string()))
     }
 
-    pub(super) const fn other(&mut self) -> &mut Other<'a> {
+    pub(super) const fn other(&mut self) -> &mut PeerProcess<'a> {
         &mut self.other
     }
 

@@ -13,20 +13,20 @@ use std::path::PathBuf;
 /// What a process is started with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
+pub(super) enum Assignment {
     /// Run an event stream.
-    Sequencer(SequencerOrder),
+    Sequencer(SequencerAssignment),
     /// Run a node of one.
-    Node(NodeOrder),
+    Node(NodeAssignment),
 }
 
 /// How the event stream is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct SequencerOrder {
+pub(super) struct SequencerAssignment {
     /// Where its journal is, at tier `journal`.
     pub directory: PathBuf,
     /// The packets that it serves beside shared memory.
-    pub packets: Option<PacketOrder>,
+    pub packets: Option<PacketOptions>,
     /// The thread plan: `min`, `default` or `max`.
     pub plan: String,
     /// Whether it is tuned for throughput; else for latency.
@@ -39,7 +39,7 @@ pub(super) struct SequencerOrder {
 
 /// How it serves nodes by packets, on the loopback interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PacketOrder {
+pub(super) struct PacketOptions {
     /// Whether the feed goes to a multicast group; else to each node by itself.
     pub multicast: bool,
     /// Whether a packet of the feed may hold several messages.
@@ -138,7 +138,7 @@ pub(super) fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket
 
 /// What a node is started with. It connects, opens a session, and answers [`Ready`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct NodeOrder {
+pub(super) struct NodeAssignment {
     /// How it reaches the sequencer.
     pub way: Way,
     /// Whether its packets may hold several messages.
@@ -166,7 +166,7 @@ pub(super) enum Role {
         /// Timed.
         messages: u64,
     },
-    /// Publishes as it is told by [`ForNode`], and reads what everybody publishes.
+    /// Publishes as it is told by [`NodeRequest`], and reads what everybody publishes.
     Push,
     /// Publishes nothing, reads from the first frame until it is live: answers [`Rewound`].
     Rewind,
@@ -182,13 +182,13 @@ pub(super) struct Ready {
 /// What a node is told while it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ForNode {
+pub(super) enum NodeRequest {
     /// Whose messages it accounts for, bytes of each one's.
     Participants(Vec<Participant>),
     /// Publish so many messages as fast as the window lets it, and answer [`Pushed`] when it has seen as many of
     /// every participant.
     Push(u64),
-    /// Publish at this rate, a second, until told [`ForNode::Enough`], and answer [`Paced`] when all came back.
+    /// Publish at this rate, a second, until told [`NodeRequest::Enough`], and answer [`Paced`] when all came back.
     Pace(u64),
     /// No more.
     Enough,
@@ -217,7 +217,7 @@ pub(super) struct RoundTrips {
     pub account: Account,
 }
 
-/// The outcome of [`ForNode::Push`].
+/// The outcome of [`NodeRequest::Push`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Pushed {
     /// Messages that it published.
@@ -236,7 +236,7 @@ pub(super) struct Pushed {
     pub cpu_ns: u64,
 }
 
-/// The outcome of [`ForNode::Pace`].
+/// The outcome of [`NodeRequest::Pace`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Paced {
     /// Messages that it published, each of which came back.

@@ -1,6 +1,6 @@
 //! What a link has counted, added to what a node has seen.
 
-use crate::sequencer::order::Account;
+use crate::sequencer::protocol::Account;
 use gapless_client::client::MessageType;
 use gapless_client::node::feed_receiver::FeedCounts;
 use gapless_client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode};
@@ -11,7 +11,7 @@ use gapless_wire::Encoding;
 pub(super) const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
 /// What a link has counted.
-pub(super) trait Counted: NodeLink {
+pub(super) trait CountingLink: NodeLink {
     /// What packets have brought.
     fn feed_counts(&self) -> FeedCounts {
         FeedCounts::default()
@@ -19,7 +19,7 @@ pub(super) trait Counted: NodeLink {
 }
 
 /// What the node itself has counted, added to what was seen.
-pub(super) fn complete<L: Counted>(account: Account, node: &StreamNode<L>) -> Account {
+pub(super) fn complete<L: CountingLink>(account: Account, node: &StreamNode<L>) -> Account {
     let FeedCounts { frames_requested: requested, frames_rewound: rewound, .. } = node.link().feed_counts();
     Account {
         resent: node.resent(),
@@ -31,9 +31,9 @@ pub(super) fn complete<L: Counted>(account: Account, node: &StreamNode<L>) -> Ac
     }
 }
 
-impl Counted for SharedMemoryLink {}
+impl CountingLink for SharedMemoryLink {}
 
-impl Counted for DatagramLink<UdpSocket> {
+impl CountingLink for DatagramLink<UdpSocket> {
     fn feed_counts(&self) -> FeedCounts {
         self.counts()
     }

@@ -1,10 +1,11 @@
 //! What a row happens in: a sequencer in a process of its own with its directory, or one that runs already.
 
 use super::arguments::Transport;
-use super::order::{
-    Account, Cost, NodeOrder, Order, PacketOrder, Participant, SequencerOrder, SequencerRequest, Started, Way,
-};
 use super::plan::Plan;
+use super::protocol::{
+    Account, Assignment, Cost, NodeAssignment, PacketOptions, Participant, SequencerAssignment, SequencerRequest,
+    Started, Way,
+};
 use super::{accounting, failed};
 use crate::Result;
 use crate::child_process::{Child, Role};
@@ -45,7 +46,7 @@ pub(super) const fn journaled_bytes(messages: u64, payload_bytes: usize) -> u64 
 }
 
 /// The sequencer of a row, and what it leaves.
-pub(super) struct Scene<'a> {
+pub(super) struct StreamUnderTest<'a> {
     // Dropped before its directory, which it would go on filling while that is removed.
     sequencer: Option<Child<'a>>,
     directory: Option<OwnDirectory>,
@@ -57,7 +58,7 @@ pub(super) struct Scene<'a> {
     pub notes: Vec<String>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> StreamUnderTest<'a> {
     /// Starts it in `directory`, or takes the one that runs.
     pub(super) fn open(
         plan: &Plan,
@@ -72,13 +73,13 @@ impl<'a> Scene<'a> {
         };
         let packets = match sequencer.transport {
             Transport::SharedMemory => None,
-            transport => Some(PacketOrder {
+            transport => Some(PacketOptions {
                 multicast: transport == Transport::Multicast,
                 batch: sequencer.batch,
                 rewinds: sequencer.rewinds,
             }),
         };
-        let order = Order::Sequencer(SequencerOrder {
+        let order = Assignment::Sequencer(SequencerAssignment {
             directory: stream_in(&directory),
             packets,
             plan: sequencer.plan.to_owned(),
@@ -95,8 +96,8 @@ impl<'a> Scene<'a> {
     }
 
     /// Starts a node of it.
-    pub(super) fn node(&self, name: &str, order: NodeOrder) -> Result<Child<'a>> {
-        start(name, &Order::Node(order), self.interrupted)
+    pub(super) fn node(&self, name: &str, order: NodeAssignment) -> Result<Child<'a>> {
+        start(name, &Assignment::Node(order), self.interrupted)
     }
 
     /// How nodes reach it.
@@ -132,7 +133,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-fn start<'a>(name: &str, order: &Order, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
+fn start<'a>(name: &str, order: &Assignment, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
     Child::start(super::NAME, name, (Role::SequencerProcess, order), interrupted)
 }
 

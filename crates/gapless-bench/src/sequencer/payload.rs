@@ -1,6 +1,6 @@
 //! What the messages hold, and accounting for them.
 
-use super::order::{Account, Participant};
+use super::protocol::{Account, Participant};
 use gapless_client::node::Message;
 
 /// The least payload: two numbers.
@@ -10,11 +10,11 @@ pub(super) const PAYLOAD_BYTES_MIN: usize = 16;
 const MESSAGES_PER_WHOLE_CHECK: u64 = 64;
 
 /// The messages of one publisher: bytes of its own, the message's number in front and again, turned, at the end.
-pub(super) struct Contents {
+pub(super) struct PayloadPattern {
     template: Vec<u8>,
 }
 
-impl Contents {
+impl PayloadPattern {
     /// Of the publisher with this session.
     pub(super) fn new(session: u64, payload_bytes: usize) -> Self {
         let mut state = mix(session);
@@ -79,7 +79,7 @@ impl<'a> From<&Message<'a>> for Seen<'a> {
 
 /// Accounts for the messages of all participants.
 pub(super) struct Tally {
-    publishers: Vec<(u64, Contents)>,
+    publishers: Vec<(u64, PayloadPattern)>,
     account: Account,
     /// Whose message was the last: often the next one's, too.
     latest: usize,
@@ -93,8 +93,10 @@ pub(super) struct Tally {
 impl Tally {
     /// Of nobody's messages yet. `checks_whole` compares each message byte by byte, which belongs outside a clock.
     pub(super) fn new(participants: &[Participant], checks_whole: bool) -> Self {
-        let publishers: Vec<_> =
-            participants.iter().map(|each| (each.session, Contents::new(each.session, each.payload_bytes))).collect();
+        let publishers: Vec<_> = participants
+            .iter()
+            .map(|each| (each.session, PayloadPattern::new(each.session, each.payload_bytes)))
+            .collect();
         let account = Account { seen: vec![0; publishers.len()], ..Account::default() };
         Self { publishers, account, latest: 0, total: 0, last_sequence: 0, checks_whole }
     }
@@ -120,14 +122,14 @@ impl Tally {
             return false;
         }
         let index = self.latest;
-        let contents = &self.publishers[index].1;
+        let pattern = &self.publishers[index].1;
         let due = self.account.seen[index];
         self.total += 1;
         self.account.seen[index] = due + 1;
         let whole = self.checks_whole || self.total.is_multiple_of(MESSAGES_PER_WHOLE_CHECK);
-        let is_due = Contents::number(seen.payload) == Some(due) && seen.sequence > self.last_sequence;
-        let ends_are_right = contents.ends_are_right(due, seen.payload);
-        if !is_due || !ends_are_right || (whole && !contents.is_right(due, seen.payload)) {
+        let is_due = PayloadPattern::number(seen.payload) == Some(due) && seen.sequence > self.last_sequence;
+        let ends_are_right = pattern.ends_are_right(due, seen.payload);
+        if !is_due || !ends_are_right || (whole && !pattern.is_right(due, seen.payload)) {
             self.take_wrong(index, due, seen.payload);
         }
         self.last_sequence = seen.sequence;
@@ -148,7 +150,7 @@ impl Tally {
 
     #[cold]
     fn take_wrong(&mut self, index: usize, due: u64, payload: &[u8]) {
-        match Contents::number(payload) {
+        match PayloadPattern::number(payload) {
             Some(found) if found > due && self.publishers[index].1.is_right(found, payload) => {
                 self.account.lost += found - due;
                 self.account.seen[index] = found + 1;
@@ -193,7 +195,7 @@ mod tests {
     fn seen(tally: &mut Tally, sequence: u64, session: u64, number: u64, spoil: Option<usize>) -> bool {
         let bytes = PARTICIPANTS.iter().find(|each| each.session == session).map_or(16, |each| each.payload_bytes);
         let mut payload = vec![0; bytes];
-        Contents::new(session, bytes).write(number, &mut payload);
+        PayloadPattern::new(session, bytes).write(number, &mut payload);
         if let Some(at) = spoil {
             payload[at] ^= 1;
         }

@@ -1,6 +1,6 @@
 //! `gapless bench time`: what it costs to read each clock, the system's and the agents' own.
 
-use super::{PartArguments, Unit, compare, is_interrupted, measure_floors};
+use super::{ComponentArguments, Unit, compare, is_interrupted, measure_floors};
 use crate::Result;
 use crate::floor::FloorKind;
 use crate::time_sources::{TimeSource, measure, sources};
@@ -16,7 +16,7 @@ const SAMPLES: u64 = 10_000;
 ///
 /// # Errors
 /// The report cannot be written.
-pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String> {
+pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {
     let mut report = Report::new("time");
     measure_floors(&mut report, Path::new("."), vec![(FloorKind::ClockRead, 0)]);
     let mut sources = sources();

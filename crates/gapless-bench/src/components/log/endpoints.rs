@@ -5,8 +5,8 @@
 //! that is lapped all the same is an error of the measurement.
 
 use crate::Result;
-use crate::parts::failed;
-use crate::parts::other::Other;
+use crate::components::failed;
+use crate::components::peer::PeerProcess;
 use gapless_log::{
     FreeCursor, FreeRead, LogError, MemoryKind, Releaser, RingReader, RingWriter, StreamIdentity, Window,
     WindowOptions, WindowWriter, ring,
@@ -26,7 +26,7 @@ const PROGRESS_BYTES: usize = 64;
 /// The end that frames go into.
 pub(super) trait Sends {
     /// Copies `frame`, which carries `number`, in; waits for room.
-    fn write(&mut self, frame: &[u8], number: u64, other: &mut Other<'_>) -> Result<()>;
+    fn write(&mut self, frame: &[u8], number: u64, other: &mut PeerProcess<'_>) -> Result<()>;
     /// Lets the other process have what was written.
     fn publish(&mut self);
 }
@@ -36,7 +36,7 @@ pub(super) trait Takes {
     /// Copies the next frame into `frame`, which is as long; false when there is none now.
     fn take(&mut self, frame: &mut Vec<u8>) -> Result<bool>;
     /// Lets the writer have the room of everything up to `number`, some time.
-    fn release(&mut self, number: u64, other: &mut Other<'_>) -> Result<()>;
+    fn release(&mut self, number: u64, other: &mut PeerProcess<'_>) -> Result<()>;
 }
 
 /// A frame of `length` bytes that says its length; the rest is payload.
@@ -77,7 +77,7 @@ fn has_room(claimed: std::result::Result<(), LogError>) -> Result<bool> {
 
 impl Sends for RingWriter {
     #[inline]
-    fn write(&mut self, frame: &[u8], _: u64, other: &mut Other<'_>) -> Result<()> {
+    fn write(&mut self, frame: &[u8], _: u64, other: &mut PeerProcess<'_>) -> Result<()> {
         other.wait_until(|| has_room(self.claim(frame.len()).map(|space| space.copy_from_slice(frame))))?;
         self.commit(frame.len());
         Ok(())
@@ -103,7 +103,7 @@ impl Takes for RingReader {
     }
 
     #[inline]
-    fn release(&mut self, _: u64, _: &mut Other<'_>) -> Result<()> {
+    fn release(&mut self, _: u64, _: &mut PeerProcess<'_>) -> Result<()> {
         // Once for everything that one look found.
         if self.known_bytes() == 0 {
             RingReader::release(self);
@@ -155,7 +155,7 @@ impl KnownReader {
 
 impl Sends for WindowSender {
     #[inline]
-    fn write(&mut self, frame: &[u8], number: u64, other: &mut Other<'_>) -> Result<()> {
+    fn write(&mut self, frame: &[u8], number: u64, other: &mut PeerProcess<'_>) -> Result<()> {
         if let Some(reader) = &mut self.reader {
             other.wait_until(|| reader.lets(number))?;
         }
@@ -194,7 +194,7 @@ impl Takes for WindowTaker {
     }
 
     #[inline]
-    fn release(&mut self, number: u64, other: &mut Other<'_>) -> Result<()> {
+    fn release(&mut self, number: u64, other: &mut PeerProcess<'_>) -> Result<()> {
         match &mut self.progress {
             Some((progress, each)) if number.is_multiple_of(*each) => {
                 let mut report = [0; PROGRESS_BYTES];
@@ -299,7 +299,7 @@ mod tests {
         let (mut sender, window, progress) = window_with_progress(length).unwrap();
         let mut taker = open_window_with_progress(&window, &progress, length).unwrap();
         let interrupted = AtomicBool::new(false);
-        let mut other = Other::shell("exec sleep 1000", &interrupted);
+        let mut other = PeerProcess::shell("exec sleep 1000", &interrupted);
         let (mut sent, mut frame, mut copy) = (0, new_frame(length), vec![0; length]);
         for taken in 1..=5_000 {
             // As much as is let through, then one more is taken.
@@ -320,7 +320,7 @@ mod tests {
         let (mut sender, window) = window().unwrap();
         let mut taker = open_window(&window).unwrap();
         let interrupted = AtomicBool::new(false);
-        let mut other = Other::shell("exec sleep 1000", &interrupted);
+        let mut other = PeerProcess::shell("exec sleep 1000", &interrupted);
         let (mut frame, mut copy) = (new_frame(1088), vec![0; 1088]);
         for number in 1..=2_000 {
             set_number(&mut frame, number);

@@ -1,4 +1,4 @@
-//! What a run happens in: the host as the settings describe it, and its directory.
+//! The directory of a run, and the host as the settings describe it, and its directory.
 
 use crate::options::{CpuConfiguration, CpuMask, JournalSettings, Mode, RunSettings, Tier};
 use crate::own_directory::OwnDirectory;
@@ -9,13 +9,13 @@ use gapless_journal::Flush;
 use std::path::{Path, PathBuf};
 
 /// A directory of the run's own, removed with this value, or one that the user named, kept.
-pub struct Scene {
+pub struct RunDirectory {
     directory: PathBuf,
     /// `None` if the user named it.
     _own: Option<OwnDirectory>,
 }
 
-impl Scene {
+impl RunDirectory {
     /// The directory that the settings name, or a new one below `parent`.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl Scene {
     }
 
     /// Where journal and socket are.
-    pub fn directory(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.directory
     }
 

@@ -4,28 +4,28 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`partner`] | the second process: reads and measures, or echoes |
-//! | `ends` | rings and windows, opened from both sides |
+//! | `endpoints` | rings and windows, opened from both sides |
 //!
 //! This process sends. A frame is the payload and a header of 64 bytes, copied in on one side and out on
 //! the other; no checksums. The floor moves as many bytes by the least that two cores need.
 
-mod ends;
+mod endpoints;
 pub(crate) mod partner;
 
-use super::other::Other;
-use super::{PartArguments, Unit, measure_beside_floors, named};
+use super::peer::PeerProcess;
+use super::{ComponentArguments, Unit, measure_beside_floors, named};
 use crate::Result;
 use crate::child_process::Role;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
-use ends::{
+use endpoints::{
     Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
 };
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
 use gapless_report::{Report, Row};
-use partner::{Order, PARTS, SPINS_BETWEEN_LOOKS, Task};
+use partner::{Assignment, PARTS, SPINS_BETWEEN_LOOKS, Task};
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -45,7 +45,7 @@ const FRAMES_PER_LOOK: u64 = 1 << 16;
 /// # Errors
 /// No memory for rings and windows, a second process that cannot be started or ends too early, frames
 /// that did not arrive as they were sent, a report that cannot be written.
-pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String> {
+pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {
     let frames = arguments.count.unwrap_or(FRAMES);
     let mut report = Report::new("log");
     let floor = |measurement: &Measurement| (measurement.figure.floor(), measurement.payload as u64 + HEADER_BYTES);
@@ -138,9 +138,15 @@ impl Measurement {
     }
 
     /// Starts the second process.
-    fn start<'a>(&self, frames: u64, cpu: Option<usize>, task: Task, interrupted: &'a AtomicBool) -> Result<Other<'a>> {
-        let order = Order { cpu, frame_length: self.frame_length(), frames, task };
-        Other::start("log", (Role::LogPartner, &order), cpu, interrupted)
+    fn start<'a>(
+        &self,
+        frames: u64,
+        cpu: Option<usize>,
+        task: Task,
+        interrupted: &'a AtomicBool,
+    ) -> Result<PeerProcess<'a>> {
+        let order = Assignment { cpu, frame_length: self.frame_length(), frames, task };
+        PeerProcess::start("log", (Role::LogPartner, &order), cpu, interrupted)
     }
 
     /// Frames a second as the second process sees them, `batch` of them for each publish.
@@ -163,7 +169,7 @@ impl Measurement {
     }
 
     /// Sends, and returns what the second process measured.
-    fn send(&self, mut sender: impl Sends, mut partner: Other<'_>, frames: u64, batch: u64) -> Result<f64> {
+    fn send(&self, mut sender: impl Sends, mut partner: PeerProcess<'_>, frames: u64, batch: u64) -> Result<f64> {
         let mut frame = new_frame(self.frame_length());
         for number in 1..=frames {
             set_number(&mut frame, number);
@@ -205,7 +211,7 @@ impl Measurement {
         &self,
         mut sender: impl Sends,
         mut taker: impl Takes,
-        mut partner: Other<'_>,
+        mut partner: PeerProcess<'_>,
         warm_up: u64,
         frames: u64,
     ) -> Result<LatencyHistogram> {

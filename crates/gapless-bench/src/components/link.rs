@@ -3,29 +3,29 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`partner`] | the second process: reads and measures, echoes, or acknowledges |
-//! | `end` | one member's links |
-//! | `order` | what the second process is told |
+//! | `endpoint` | one member's links |
+//! | `protocol` | what the second process is told |
 //!
 //! Over TCP, and through shared memory. This process sends. A message is a consensus part of `CONSENSUS_BYTES` and one frame, which is the payload and a
 //! header of 64 bytes; every message's number is compared on its way.
 
-mod end;
-mod order;
+mod endpoint;
 pub(crate) mod partner;
+mod protocol;
 
-use super::other::Other;
-use super::{PartArguments, Unit, failed, measure_beside_floors, named};
+use super::peer::PeerProcess;
+use super::{ComponentArguments, Unit, failed, measure_beside_floors, named};
 use crate::Result;
 use crate::child_process::Role;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
 use clap::Args;
-use end::{End, Outgoing};
+use endpoint::{Endpoint, Outgoing};
 use gapless_cluster::link::LinkOptions;
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
 use gapless_report::{Report, Row};
-use order::{Order, PARTS, Task, Transport};
+use protocol::{Assignment, PARTS, Task, Transport};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -53,7 +53,7 @@ const CONSENSUS_BYTES: usize = 64;
 pub struct LinkArguments {
     /// What every part takes.
     #[command(flatten)]
-    pub part: PartArguments,
+    pub part: ComponentArguments,
 
     /// Few messages, to see that it works
     #[arg(long, conflicts_with = "count")]
@@ -187,10 +187,10 @@ impl Measurement {
         };
         let frame_length = self.payload + HEADER_BYTES as usize;
         let transport = self.transport;
-        let order = Order { cpu: its_cpu, frame_length, messages, task, transport };
-        let mut other = Other::start("link", (Role::LinkPartner, &order), its_cpu, interrupted)?;
+        let order = Assignment { cpu: its_cpu, frame_length, messages, task, transport };
+        let mut other = PeerProcess::start("link", (Role::LinkPartner, &order), its_cpu, interrupted)?;
         let address: String = other.receive()?;
-        let mut end = End::dials(address, frame_length, other)?;
+        let mut end = Endpoint::dials(address, frame_length, other)?;
         let mut message = Outgoing::new(frame_length);
         let rate = match self.figure {
             Figure::ThereAndBack => {
@@ -216,7 +216,7 @@ impl Measurement {
 }
 
 /// Sends a message and waits for it to come back, again and again.
-fn there_and_back(end: &mut End, message: &mut Outgoing, messages: u64) -> Result<LatencyHistogram> {
+fn there_and_back(end: &mut Endpoint, message: &mut Outgoing, messages: u64) -> Result<LatencyHistogram> {
     let mut histogram = LatencyHistogram::new();
     for number in 1..=messages {
         let begin = Instant::now();
@@ -234,7 +234,7 @@ fn there_and_back(end: &mut End, message: &mut Outgoing, messages: u64) -> Resul
 }
 
 /// Sends with at most `in_flight` messages that no answer has named; messages a second, the first part left out.
-fn answered(end: &mut End, message: &mut Outgoing, messages: u64, in_flight: u64) -> Result<f64> {
+fn answered(end: &mut Endpoint, message: &mut Outgoing, messages: u64, in_flight: u64) -> Result<f64> {
     let warm_up = messages / PARTS;
     let (mut sent, mut answered) = (0, 0);
     let mut begin = None;

@@ -7,7 +7,7 @@ pub(super) const PARTS: u64 = 6;
 
 /// What the second process is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct Assignment {
     /// Its CPU; none if both processes have to share one.
     pub(super) cpu: Option<usize>,
     /// Bytes of each frame, with its header.

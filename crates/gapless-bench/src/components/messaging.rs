@@ -1,7 +1,7 @@
 //! `gapless bench messaging`: from a client to a service at tier `memory` and back, with everything that
 //! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments.
 
-use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named};
+use super::{ComponentArguments, Unit, compare, failed, is_interrupted, measure_floors, named};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
@@ -48,7 +48,7 @@ impl Service for Echo {
 ///
 /// # Errors
 /// A host that cannot be run, a reply that is late or another one, a report that cannot be written.
-pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String> {
+pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {
     let count = arguments.count.unwrap_or(ROUND_TRIPS);
     let mut report = Report::new("messaging");
     let items = PAYLOADS.map(|payload| (FloorKind::ShmPingPong, payload as u64 + HEADER_BYTES));

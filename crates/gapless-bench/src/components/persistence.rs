@@ -1,7 +1,7 @@
 //! `gapless bench persistence`: appending Car frames to a journal (mapped, written, synced) and
 //! replaying them with both checksums.
 
-use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named};
+use super::{ComponentArguments, Unit, compare, failed, is_interrupted, measure_floors, named};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
@@ -34,7 +34,7 @@ const REPLAYS: usize = 6;
 pub struct PersistenceArguments {
     /// What every part takes.
     #[command(flatten)]
-    pub part: PartArguments,
+    pub part: ComponentArguments,
 
     /// Write the journals below this directory, on the device that is to be measured; they are removed after
     #[arg(long, short = 'k', value_name = "DIRECTORY", default_value = ".")]

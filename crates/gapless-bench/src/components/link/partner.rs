@@ -3,11 +3,11 @@
 //!
 //! It answers its address, and the rate that it measured; it ends when the first process has gone.
 
-use super::end::{End, Outgoing};
-use super::order::{Order, PARTS, Task};
+use super::endpoint::{Endpoint, Outgoing};
+use super::protocol::{Assignment, PARTS, Task};
 use crate::Result;
-use crate::parts::failed;
-use crate::parts::other::Other;
+use crate::components::failed;
+use crate::components::peer::PeerProcess;
 use std::time::Instant;
 
 /// Bytes of an acknowledgement's frame: its number twice.
@@ -18,11 +18,11 @@ const ACKNOWLEDGEMENT_BYTES: usize = 16;
 /// # Errors
 /// A malformed order, no free port, messages that did not arrive as they were sent, a parent that has gone.
 pub(crate) fn main(order: &str) -> Result<()> {
-    let order: Order = serde_json::from_str(order)?;
+    let order: Assignment = serde_json::from_str(order)?;
     if order.frame_length < 16 || order.messages == 0 || !order.messages.is_multiple_of(PARTS) {
         return Err(failed("link", "the order is malformed"));
     }
-    let mut end = End::listens(Other::first("link", order.cpu)?, order.transport, order.frame_length)?;
+    let mut end = Endpoint::listens(PeerProcess::first("link", order.cpu)?, order.transport, order.frame_length)?;
     let address = end.address();
     end.other().send(&address)?;
     match order.task {
@@ -36,7 +36,7 @@ pub(crate) fn main(order: &str) -> Result<()> {
 }
 
 /// Takes messages until `last` has come; each must be the next.
-fn take(end: &mut End<'_>, number: &mut u64, last: u64) -> Result<usize> {
+fn take(end: &mut Endpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
     end.turn(|message| {
         *number += 1;
         if message.number == *number && *number <= last {
@@ -48,7 +48,7 @@ fn take(end: &mut End<'_>, number: &mut u64, last: u64) -> Result<usize> {
 }
 
 /// Messages a second behind the first part. A look brings a megabyte of them, so smaller parts would say nothing.
-fn read(end: &mut End<'_>, messages: u64) -> Result<f64> {
+fn read(end: &mut Endpoint<'_>, messages: u64) -> Result<f64> {
     let mut number = 0;
     while number < messages / PARTS {
         take(end, &mut number, messages)?;
@@ -61,7 +61,7 @@ fn read(end: &mut End<'_>, messages: u64) -> Result<f64> {
 }
 
 /// Answers each message, or all that a look brought with the number of the last.
-fn send_back(end: &mut End<'_>, messages: u64, answer_length: usize, each: bool) -> Result<()> {
+fn send_back(end: &mut Endpoint<'_>, messages: u64, answer_length: usize, each: bool) -> Result<()> {
     let mut outgoing = Outgoing::new(answer_length);
     let mut number = 0;
     while number < messages {

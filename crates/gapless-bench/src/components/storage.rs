@@ -5,7 +5,7 @@
 //! insert the same bytes into the standard library's maps, and copy them. At the end of each size both stores must have
 //! the same hash, and the same as is recomputed from every object.
 
-use super::{PartArguments, Unit, failed, is_interrupted, named};
+use super::{ComponentArguments, Unit, failed, is_interrupted, named};
 use crate::canonical::car::{CarForm, SERIAL_NUMBER};
 use crate::canonical::car::{LENGTH_MAX, SbeSerial};
 use crate::histogram::LatencyHistogram;
@@ -36,7 +36,7 @@ const SCANNED: u64 = 100;
 pub struct StorageArguments {
     /// What every part takes; a sample of this one is 100 operations.
     #[command(flatten)]
-    pub part: PartArguments,
+    pub part: ComponentArguments,
 
     /// Objects in the store; more than the processor's caches hold show what memory costs
     #[arg(long, value_name = "OBJECTS", default_value_t = OBJECTS, value_parser = clap::value_parser!(u64).range(100..=100_000_000))]

@@ -9,7 +9,7 @@
 //! | [`persistence`] | appending to a journal, and replaying it |
 //! | [`storage`] | objects of a store: changed in transactions, applied elsewhere, written as a snapshot |
 //! | [`clocks`] | reading a clock |
-//! | `other` | the process at the other end, where there are two |
+//! | `peer` | the process at the other end, where there are two |
 //!
 //! Each measures the floor that bounds it in the same run, on the same cores, and checks outside the
 //! clock that what was moved arrived. Nothing here pins the calling thread.
@@ -18,7 +18,7 @@ pub mod clocks;
 pub mod link;
 pub mod log;
 pub mod messaging;
-mod other;
+mod peer;
 pub mod persistence;
 pub mod serialization;
 pub mod storage;
@@ -26,7 +26,7 @@ pub mod storage;
 use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
 use clap::Args;
-use gapless_report::table::{TableStyle, floor_section, notes, parts, parts_in_nanoseconds};
+use gapless_report::table::{TableStyle, components, components_in_nanoseconds, floor_section, notes};
 use gapless_report::{FloorRow, Report, Row, RowConfig};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ use std::time::Duration;
 
 /// What every part takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub struct PartArguments {
+pub struct ComponentArguments {
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub struct PartArguments {
     pub count: Option<u64>,
 }
 
-impl PartArguments {
+impl ComponentArguments {
     /// Writes the JSON, and returns the text that belongs on stdout: nothing if the JSON is there.
     fn finish(&self, report: &Report, unit: Unit) -> Result<String> {
         if let Some(target) = &self.json {
@@ -55,8 +55,8 @@ impl PartArguments {
         }
         let style = TableStyle::for_stdout();
         let figures = match unit {
-            Unit::Microseconds => parts(&report.rows, style),
-            Unit::Nanoseconds => parts_in_nanoseconds(&report.rows, style),
+            Unit::Microseconds => components(&report.rows, style),
+            Unit::Nanoseconds => components_in_nanoseconds(&report.rows, style),
         };
         let floors = floor_section(report, "same run", style);
         Ok(format!("{}\n\n{figures}\n{floors}{}", report.environment.summary(), notes(report)))
