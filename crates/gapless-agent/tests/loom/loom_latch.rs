@@ -3,43 +3,11 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::sync::atomic::Ordering;
-
+use crate::word::{Word, WordWithoutFences};
 use gapless_agent::atomic_word::AtomicWord;
 use gapless_agent::latch::Latch;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU64, fence};
 use loom::thread;
-
-macro_rules! loom_word {
-    ($name:ident, $fence:expr) => {
-        struct $name(AtomicU64);
-        impl AtomicWord for $name {
-            fn new(value: u64) -> Self {
-                Self(AtomicU64::new(value))
-            }
-            fn load(&self, ordering: Ordering) -> u64 {
-                self.0.load(ordering)
-            }
-            fn store(&self, value: u64, ordering: Ordering) {
-                self.0.store(value, ordering);
-            }
-            fn swap(&self, value: u64, ordering: Ordering) -> u64 {
-                self.0.swap(value, ordering)
-            }
-            fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool {
-                self.0.compare_exchange(current, new, ordering, Ordering::Relaxed).is_ok()
-            }
-            fn fence(ordering: Ordering) {
-                let fence: fn(Ordering) = $fence;
-                fence(ordering);
-            }
-        }
-    };
-}
-
-loom_word!(Word, fence);
-loom_word!(WordWithoutFences, |_| {});
 
 /// Two writes into the same slot, as many as it takes to hurt a reader, while one thread reads twice.
 fn reads_are_whole_and_in_order<A: AtomicWord + 'static>() {

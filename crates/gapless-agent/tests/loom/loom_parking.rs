@@ -5,41 +5,12 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::word::{Word, WordWithoutFences};
 use gapless_agent::atomic_word::AtomicWord;
 use gapless_agent::park_flag::ParkFlag;
-use loom::sync::atomic::{AtomicU64, fence};
+use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
-
-macro_rules! loom_word {
-    ($name:ident, $fence:expr) => {
-        struct $name(AtomicU64);
-        impl AtomicWord for $name {
-            fn new(value: u64) -> Self {
-                Self(AtomicU64::new(value))
-            }
-            fn load(&self, ordering: Ordering) -> u64 {
-                self.0.load(ordering)
-            }
-            fn store(&self, value: u64, ordering: Ordering) {
-                self.0.store(value, ordering);
-            }
-            fn swap(&self, value: u64, ordering: Ordering) -> u64 {
-                self.0.swap(value, ordering)
-            }
-            fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool {
-                self.0.compare_exchange(current, new, ordering, Ordering::Relaxed).is_ok()
-            }
-            fn fence(ordering: Ordering) {
-                let fence: fn(Ordering) = $fence;
-                fence(ordering);
-            }
-        }
-    };
-}
-
-loom_word!(Word, fence);
-loom_word!(WordWithoutFences, |_| {});
 
 /// An eventfd: a signal stays until it is waited for. A wait without a signal is for ever, so a
 /// lost wake-up is a deadlock, which loom reports.

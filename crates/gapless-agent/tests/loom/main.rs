@@ -6,3 +6,4 @@
 
 mod loom_latch;
 mod loom_parking;
+mod word;

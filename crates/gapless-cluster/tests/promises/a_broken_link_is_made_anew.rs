@@ -1,10 +1,11 @@
 //! A connection that breaks is noticed at once and made anew, and half a message is never handed out.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{Member, Puppet, Random, connected_pair, identity, listening, now, peer};
+use crate::meeting::{Member, Puppet, connected_pair, identity, listening, now, peer};
 use gapless_cluster::link::wire::Kind;
 use gapless_cluster::link::{Content, LinkOptions, SendError};
 use gapless_testkit::ports::free_address;
+use gapless_testkit::random::Random;
 use gapless_testkit::wait::turn_until;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{Read, Write};
@@ -318,16 +319,16 @@ fn pump(mut from: TcpStream, mut to: TcpStream, mut limit: u64) -> std::thread::
 #[test]
 fn a_connection_that_is_cut_anywhere_loses_messages_and_spoils_none() {
     const MESSAGES: u64 = 3_000;
-    let mut random = Random::seeded("GAPLESS_LINK_SEED");
+    let mut random = Random::seeded();
     let (stop, cuts) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut second = Member::listens(2, &[peer(1, &[])]);
-    let proxy = cutting_proxy(second.address(), Random(random.next()), stop.clone(), cuts.clone());
+    let proxy = cutting_proxy(second.address(), Random::new(random.number()), stop.clone(), cuts.clone());
     let options = LinkOptions { back_off_ns_max: 5_000_000, ..LinkOptions::default() };
     let mut first = Member::new(options, identity(1), &[peer(2, &[proxy])]);
     let content = |number: u64| {
-        let mut random = Random(number);
+        let mut random = Random::new(number);
         let length = random.below(120) as usize * 8;
-        let words = (0..length / 8).flat_map(|_| random.next().to_le_bytes());
+        let words = (0..length / 8).flat_map(|_| random.number().to_le_bytes());
         words.collect::<Vec<u8>>()
     };
     // Each connection begins with what the other side lacks, as consensus has it.

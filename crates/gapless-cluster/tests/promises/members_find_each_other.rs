@@ -1,11 +1,12 @@
 //! Members that are given no addresses find each other in a multicast group, whatever else is said there.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{Member, Random, identity, now, peer};
+use crate::meeting::{Member, identity, now, peer};
 use gapless_cluster::link::beacon::{BEACON_LENGTH_MAX, Beacon};
 use gapless_cluster::link::wire::{ClusterName, Identity};
 use gapless_cluster::link::{DiscoveryOptions, LinkError, LinkOptions, Links, Peer};
 use gapless_testkit::ports::{free_address, multicast_group};
+use gapless_testkit::random::Random;
 use gapless_testkit::wait::turn_until;
 use gapless_transport::network::{Datagrams as _, Interface, MulticastOut, UdpOptions, UdpSocket};
 use std::net::{SocketAddr, TcpListener};
@@ -51,7 +52,7 @@ fn three_members_without_addresses_find_each_other_and_again_at_another_address(
 
 #[test]
 fn beacons_of_strangers_and_liars_keep_nobody_apart() {
-    let (group, mut random) = (multicast_group(), Random::seeded("GAPLESS_BEACON_SEED"));
+    let (group, mut random) = (multicast_group(), Random::seeded());
     let mut liar = stranger(group);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let lies = |cluster: &str, member, incarnation, addresses| {
@@ -71,7 +72,7 @@ fn beacons_of_strangers_and_liars_keep_nobody_apart() {
             3 => lies("market", 1, 2, vec![nowhere]),
             4 => lies("market", 2, 9, vec![nowhere]),
             5 => lies("market", 77, 2, vec![nowhere]),
-            _ => (0..random.below(BEACON_LENGTH_MAX as u64 + 40)).map(|_| random.next() as u8).chain([0]).collect(),
+            _ => (0..random.below(BEACON_LENGTH_MAX as u64 + 40)).map(|_| random.number() as u8).chain([0]).collect(),
         };
         liar.send(group, &packet, packet.len()).unwrap();
         first.idle();

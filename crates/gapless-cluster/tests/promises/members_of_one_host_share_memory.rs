@@ -2,9 +2,10 @@
 //! once when their process is, and never harmed by what the other side writes.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{Member, PATIENCE, Random, identity, listening, now, peer};
+use crate::meeting::{Member, PATIENCE, identity, listening, now, peer};
 use gapless_cluster::link::{Content, LinkError, LinkOptions, Peer};
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, descriptor, ring};
+use gapless_testkit::random::{Random, printed_seed};
 use gapless_testkit::wait::turn_until;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -70,12 +71,12 @@ fn parts(number: u64, random: &mut Random) -> (Vec<u8>, Vec<u8>) {
 
 #[test]
 fn messages_of_every_length_arrive_whole_and_in_order_both_ways() {
-    let seed = Random::seeded("GAPLESS_SHARED_SEED").0;
+    let seed = printed_seed();
     for shared_ring_bytes in [4096, 1 << 16, 1 << 20] {
         let (_directory, path) = position();
         let options = LinkOptions { shared_ring_bytes, queue_bytes_max: 1 << 30, ..patient() };
         let (mut first, mut second) = shared_pair(&path, options);
-        let [mut says, mut expects, mut answers, mut hears] = [0, 0, 1, 1].map(|each| Random(seed ^ each));
+        let [mut says, mut expects, mut answers, mut hears] = [0, 0, 1, 1].map(|each| Random::new(seed ^ each));
         let (mut sent, mut echoed, mut heard) = (0, 0, 0);
         const ALL: u64 = 200;
         turn_until("all messages have gone there and back", || {

@@ -1,15 +1,16 @@
 //! While a connection lives, messages arrive whole, in order and all of them, and who does not read slows nobody else.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::meeting::{self, Member, Random, connected_pair, peer};
+use crate::meeting::{self, Member, connected_pair, peer};
 use gapless_cluster::link::{Content, LinkOptions, SendError};
+use gapless_testkit::random::Random;
 use gapless_testkit::wait::turn_until;
 
 /// Content of a message that tells its number, another for each direction.
 fn fill(bytes: &mut [u8], number: u64, direction: u64) {
-    let mut random = Random(number << 1 | direction);
+    let mut random = Random::new(number << 1 | direction);
     for word in bytes.as_chunks_mut::<8>().0 {
-        *word = random.next().to_le_bytes();
+        *word = random.number().to_le_bytes();
     }
 }
 

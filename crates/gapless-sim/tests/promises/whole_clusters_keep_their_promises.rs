@@ -4,21 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_sim::{Offer, Options, Shape, Tally, simulate_own};
+use gapless_testkit::random::seeds;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SEEDS: u64 = 200;
 
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"))
-}
-
 #[test]
 fn under_faults_and_after_them() {
-    let seeds = match variable("GAPLESS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 1..variable("GAPLESS_SEEDS").unwrap_or(SEEDS) + 1,
-    };
+    let seeds = seeds(SEEDS);
     let is_told = seeds.end - seeds.start == 1;
     let options = Options { is_told, ..Options::default() };
     let (next, sum) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));

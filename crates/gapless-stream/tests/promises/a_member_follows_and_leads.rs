@@ -14,9 +14,9 @@ use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer_recovery::rebuild;
 use gapless_stream::sequencer_state_writer::{SequencerStateWriter, StateInterval};
 use gapless_stream::{Persistence, ResponderMessage, Sequencer, StreamError};
+use gapless_testkit::random::Random;
 use gapless_transport::Tier;
 use gapless_transport::publisher_link::PublisherLink;
-use gapless_transport::token::random_token;
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{FrameHeader, HEADER_LENGTH, Kind};
@@ -73,17 +73,8 @@ struct Actor {
 
 #[test]
 fn who_followed_knows_what_who_led_knows() {
-    let given = std::env::var("GAPLESS_SEED").ok().and_then(|seed| seed.parse().ok());
-    let mut random: u64 = given.unwrap_or_else(|| random_token() as u64);
-    println!("GAPLESS_SEED={random} repeats this run's choices");
-    let mut below = |limit: u64| {
-        // SplitMix64.
-        random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = random;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ (word >> 31)) % limit
-    };
+    let mut random = Random::seeded();
+    let mut below = |limit: u64| random.below(limit);
     let (mut now_ns, mut token) = (1_000 * S, 100);
     let (mut leader, _publisher, _) = leader(now_ns);
     let mut follower = follower_of(&mut leader);

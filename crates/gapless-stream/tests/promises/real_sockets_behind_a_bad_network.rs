@@ -10,8 +10,8 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::ports::free_address;
+use gapless_testkit::random::Random;
 use gapless_transport::network::{Interface, Segmentation};
-use gapless_transport::token::random_token;
 use gapless_wire::Encoding;
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket as StdSocket};
@@ -41,13 +41,8 @@ struct Delayed {
     bytes: Vec<u8>,
 }
 
-fn next(random: &mut u64) -> u64 {
-    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    *random >> 33
-}
-
 impl BadNetwork {
-    fn before(port: SocketAddr, mut random: u64) -> Self {
+    fn before(port: SocketAddr, mut random: Random) -> Self {
         let front = StdSocket::bind("127.0.0.1:0").unwrap();
         front.set_nonblocking(true).unwrap();
         let address = front.local_addr().unwrap();
@@ -97,20 +92,20 @@ impl BadNetwork {
 }
 
 /// Loses a fifth of the packets, doubles a fifth, damages a fifth, and delays each by up to 2 ms, which reorders them.
-fn suffer(delayed: &mut Vec<Delayed>, random: &mut u64, harm: &AtomicU64, packet: (bool, SocketAddr, Vec<u8>)) {
+fn suffer(delayed: &mut Vec<Delayed>, random: &mut Random, harm: &AtomicU64, packet: (bool, SocketAddr, Vec<u8>)) {
     let (to_node, node, mut bytes) = packet;
-    if next(random).is_multiple_of(5) {
+    if random.below(5) == 0 {
         harm.fetch_add(1, Ordering::Relaxed);
         return;
     }
-    if next(random).is_multiple_of(5) && !bytes.is_empty() {
+    if random.below(5) == 0 && !bytes.is_empty() {
         harm.fetch_add(1, Ordering::Relaxed);
-        let position = next(random) as usize % bytes.len();
-        bytes[position] ^= 1 << (next(random) % 8);
+        let position = random.below(bytes.len() as u64) as usize;
+        bytes[position] ^= 1 << random.below(8);
     }
-    let copies = if next(random).is_multiple_of(5) { 2 } else { 1 };
+    let copies = if random.below(5) == 0 { 2 } else { 1 };
     for _ in 0..copies {
-        let due = Instant::now() + Duration::from_micros(next(random) % 2_000);
+        let due = Instant::now() + Duration::from_micros(random.below(2_000));
         delayed.push(Delayed { due, to_node, node, bytes: bytes.clone() });
     }
 }
@@ -126,9 +121,7 @@ impl Drop for BadNetwork {
 
 #[test]
 fn every_node_sees_the_same_stream() {
-    let given = std::env::var("GAPLESS_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(|| random_token() as u64);
-    println!("GAPLESS_SEED={seed} repeats this run's choices");
+    let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let mut options = EventStreamOptions::in_directory(directory.path());
     options.persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
@@ -138,7 +131,7 @@ fn every_node_sees_the_same_stream() {
     let (command, request) = (free_address(), free_address());
     options.packets = Some(PacketNetwork::udp(command, request));
     let stream = EventStream::start(&options).unwrap();
-    let (commands, requests) = (BadNetwork::before(command, seed), BadNetwork::before(request, !seed));
+    let [commands, requests] = [command, request].map(|port| BadNetwork::before(port, Random::new(random.number())));
     let mut nodes: Vec<_> = (0..3)
         .map(|_| {
             let options = DatagramOptions::new(commands.address, requests.address);

@@ -7,7 +7,8 @@
 
 use crate::ledger_fold::expected_report;
 use crate::ledger_process::{Place, Run, shipped_transfers};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use gapless_testkit::random::Random;
+use std::time::Duration;
 
 #[test]
 fn at_tier_journal() {
@@ -23,16 +24,7 @@ fn at_tier_sync() {
 const KILLS_MAX: u32 = 150;
 
 fn kill_until_it_ends(tier: &str) {
-    let seed = std::env::var("GAPLESS_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-    let mut state = seed.unwrap_or_else(now);
-    println!("seed {state} (GAPLESS_TEST_SEED={state} repeats the choices, not the machine's timing)");
-    let mut roll = move |sides: u64| {
-        // Knuth's MMIX generator; the high bits are the good ones.
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    };
-
+    let mut random = Random::seeded();
     let content = shipped_transfers();
     let expected = expected_report("transfers.csv", &content);
     let place = Place::with(&content);
@@ -46,16 +38,16 @@ fn kill_until_it_ends(tier: &str) {
         }
         // Two of three are killed while lines are taken, the others somewhere from the first
         // instruction on.
-        if roll(3) > 0 {
-            let messages = 2 + roll(3);
+        if random.below(3) > 0 {
+            let messages = 2 + random.below(3);
             for _ in 0..messages {
                 if !run.hear() {
                     break;
                 }
             }
-            std::thread::sleep(Duration::from_micros(roll(3000)));
+            std::thread::sleep(Duration::from_micros(random.below(3000)));
         } else {
-            std::thread::sleep(Duration::from_micros(roll(80_000)));
+            std::thread::sleep(Duration::from_micros(random.below(80_000)));
         }
         run.signal(rustix::process::Signal::KILL);
         let ended = run.wait();

@@ -2,11 +2,11 @@
 
 use super::checker::Checker;
 use super::node::{MS, Node, Packet};
-use super::random::Random;
 use gapless_cluster::consensus::{
     AppendRefused, Batch, Chain, Change, ChangeStep, Consensus, History, LogPosition, MemberId, Members, Message,
     Parting, ProposeError, Refused,
 };
+use gapless_testkit::random::Random;
 use gapless_wire::{FrameHeader, FrameWriter};
 
 struct Calm {

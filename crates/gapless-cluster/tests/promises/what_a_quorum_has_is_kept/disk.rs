@@ -1,8 +1,8 @@
 //! A member's journal as a model: frames and records in one order; what is durable survives a crash, of the rest a
 //! beginning may.
 
-use super::random::Random;
 use gapless_cluster::consensus::{Chain, Record, Recovered, record::RecordContent};
+use gapless_testkit::random::Random;
 use gapless_wire::Frame;
 use std::rc::Rc;
 

@@ -12,24 +12,17 @@ mod disk;
 #[cfg(feature = "fault-injection")]
 mod mutants;
 mod node;
-mod random;
 mod world;
 
+use gapless_testkit::random::seeds;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::{Tally, World, has_mutant};
 
 const SEEDS: u64 = 1_000;
 
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"))
-}
-
 #[test]
 fn under_faults_and_after_healing() {
-    let seeds = match variable("GAPLESS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 1..variable("GAPLESS_SEEDS").unwrap_or(SEEDS) + 1,
-    };
+    let seeds = seeds(SEEDS);
     let is_whole = seeds.end - seeds.start >= 100;
     let mut sum = Tally::default();
     for seed in seeds {

@@ -2,10 +2,10 @@
 
 use super::checker::Checker;
 use super::disk::{CHAIN_SEED, Disk};
-use super::random::Random;
 use gapless_cluster::consensus::{
     Batch, Behind, Chain, Consensus, ConsensusOptions, Effects, Fetch, MemberId, Members, Outgoing, Role, wire,
 };
+use gapless_testkit::random::Random;
 use gapless_wire::{Frame, FrameHeader, FrameWriter, aligned_length};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -223,7 +223,7 @@ impl Node {
         assert_eq!(end, self.disk.last_sequence(), "a leader has the frames of its log");
         let mut length_bytes = 0;
         for sequence in end + 1..=end + count {
-            let bytes = frame(sequence, core.term(), random.next());
+            let bytes = frame(sequence, core.term(), random.number());
             length_bytes += bytes.len() as u64;
             self.disk.append_frame(bytes);
         }

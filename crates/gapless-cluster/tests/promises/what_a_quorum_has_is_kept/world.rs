@@ -2,8 +2,8 @@
 
 use super::checker::Checker;
 use super::node::{MS, Node, Packet};
-use super::random::Random;
 use gapless_cluster::consensus::{Change, ChangeStep, MemberId, Members};
+use gapless_testkit::random::Random;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -287,7 +287,7 @@ impl World {
             }
             // Draws of a request that is no more: without them the seeds would mean other runs.
             if self.random.happens(20) {
-                let _ = self.random.next();
+                let _ = self.random.number();
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use super::peer::{Peer, Place, memory};
 use gapless_log::{LogError, RingReader, RingWriter, StreamIdentity, ring};
+use gapless_testkit::random::Random;
 use gapless_wire::{Frame, aligned_length};
 use rustix::fd::AsFd;
 
@@ -76,16 +77,15 @@ pub fn scribble() {
     use std::os::unix::fs::FileExt;
     let file = memory(0).file();
     let words = 4096 + CAPACITY as u64;
-    let mut state = 1_u64;
+    let mut random = Random::new(1);
     loop {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let (place, what) = (state >> 33, state >> 20);
+        let (place, what, any) = (random.number(), random.number(), random.number());
         let offset = match place % 4 {
             0 => [128, 512, 640, 768][(place / 4 % 4) as usize],
             _ => 4096 + place / 4 % (words - 4096) / 8 * 8,
         };
         let value = match what % 6 {
-            0 => state,
+            0 => any,
             1 => u64::MAX - what % 64,
             2 => what % 64 * 8,
             3 => 64 + what % 2048,

@@ -1,6 +1,7 @@
 //! Messages whose content follows from their number: of one to three fragments, of any length.
 
 use gapless_log::{LogError, RingReader, RingWriter};
+use gapless_testkit::random::Random;
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
 const PAYLOAD_LENGTH_MAX: u64 = 700;
@@ -10,15 +11,9 @@ fn fragment_count(message: u64) -> u16 {
 }
 
 fn payload(message: u64, index: u16) -> Vec<u8> {
-    let mut state = message << 2 | u64::from(index);
-    let mut next = || {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed ^ mixed >> 27
-    };
-    let length = next() % PAYLOAD_LENGTH_MAX;
-    (0..length).map(|_| next() as u8).collect()
+    let mut random = Random::new(message << 2 | u64::from(index));
+    let length = random.below(PAYLOAD_LENGTH_MAX);
+    (0..length).map(|_| random.number() as u8).collect()
 }
 
 /// One fragment as a frame, padded.

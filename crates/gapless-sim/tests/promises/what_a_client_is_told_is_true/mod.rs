@@ -13,6 +13,7 @@ mod process;
 mod world;
 
 use gapless_sim::Random;
+use gapless_testkit::random::seeds;
 use process::Process;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,10 +22,6 @@ use world::{FaultProfile, SimulatedEnvironment, World};
 
 const SEEDS: u64 = 60;
 const ACTS: u64 = 150;
-
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"))
-}
 
 fn profile(random: &mut Random) -> FaultProfile {
     FaultProfile {
@@ -56,10 +53,7 @@ fn run(seed: u64) -> BTreeMap<&'static str, u64> {
 
 #[test]
 fn through_losses_deaths_and_expiry() {
-    let seeds = match variable("GAPLESS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 1..variable("GAPLESS_SEEDS").unwrap_or(SEEDS) + 1,
-    };
+    let seeds = seeds(SEEDS);
     let mut sum: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in seeds.clone() {
         match catch_unwind(AssertUnwindSafe(|| run(seed))) {

@@ -8,6 +8,7 @@ use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::random::printed_seed;
 use gapless_transport::network::{Faults, MemoryNetwork, MemorySocket, Peer};
 use tempfile::TempDir;
 
@@ -25,13 +26,6 @@ pub struct Memory<const FAULTY: bool, const GROUPS: usize> {
 /// Virtual time between two turns, ns.
 const STEP_NS: u64 = 50_000;
 
-fn seed() -> u64 {
-    let given = std::env::var("GAPLESS_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| gapless_transport::token::random_token() as u64);
-    println!("GAPLESS_SEED={seed} repeats this run");
-    seed
-}
-
 fn at(host: u8, port: u16) -> Peer {
     Peer::from(([10, 0, 0, host], port))
 }
@@ -44,7 +38,7 @@ impl<const FAULTY: bool, const GROUPS: usize> World for Memory<FAULTY, GROUPS> {
         let directory = tempfile::tempdir().unwrap();
         let faults =
             Faults { loss: 0.2, duplication: 0.2, reordering: 0.2, corruption: 0.2, delay_ns: 1_000..=400_000 };
-        let memory = MemoryNetwork::new(seed(), if FAULTY { faults } else { Faults::NONE });
+        let memory = MemoryNetwork::new(printed_seed(), if FAULTY { faults } else { Faults::NONE });
         let mut options = EventStreamOptions::in_directory(directory.path());
         options.persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
         options.window_bytes = 8 << 20;
