@@ -12,14 +12,10 @@ pub fn this_program() -> Command {
 }
 
 /// The arguments behind `role`, if that is the first argument of this process: it was started to be something else than
-/// a test, and ends with the test that started it.
+/// a test.
 pub fn started_as(role: &str) -> Option<Vec<String>> {
     let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() != Some(role) {
-        return None;
-    }
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).expect("the kernel takes the signal");
-    Some(arguments.collect())
+    (arguments.next().as_deref() == Some(role)).then(|| arguments.collect())
 }
 
 /// A process that is killed at the end of its test, whether that passes or fails.
@@ -33,12 +29,12 @@ impl Process {
     /// Starts it, with its output for [`line`](Self::line).
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
-        Self::start_apart(command.stdout(Stdio::piped()))
+        Self::start_as(command.stdout(Stdio::piped()))
     }
 
     /// Starts it, with its output where `command` says.
     #[track_caller]
-    pub fn start_apart(command: &mut Command) -> Self {
+    pub fn start_as(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
         let lines = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
         Self { child, lines }
@@ -72,7 +68,13 @@ impl Process {
         receiver
     }
 
-    /// Nobody reads its output any more.
+    /// What it has written to its standard error, if that is a pipe, until it ends.
+    pub fn errors(&mut self) -> String {
+        let stderr = self.child.stderr.take().expect("its errors go into a pipe");
+        std::io::read_to_string(stderr).expect("its errors are text")
+    }
+
+    /// Closes its output, which nobody reads any more.
     pub fn stop_reading(&mut self) {
         self.lines = None;
     }
@@ -92,9 +94,15 @@ impl Process {
         kill_process(self.pid(), signal).expect("it takes the signal");
     }
 
+    /// Asks it to end, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
     /// Kills it, and waits until it is gone.
     pub fn kill(&mut self) {
-        self.child.kill().expect("it can be killed");
+        // Fails only if it has ended already.
+        let _ = self.child.kill();
         self.wait();
     }
 

@@ -2,13 +2,14 @@
 //! owner's is not, and a damaged file is an error with the place.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::Write;
+use std::process::{ChildStdin, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gapless_agent::counters::descriptor;
 use gapless_agent::{Counters, CountersReader, Error};
+use gapless_testkit::process::{Process, this_program};
 use proptest::prelude::*;
 
 const PATH: &str = "GAPLESS_TEST_COUNTERS_PATH";
@@ -28,33 +29,27 @@ fn owner_process() {
     std::io::stdin().read_line(&mut line).unwrap();
 }
 
-/// The process and its output, which it needs to the end.
-struct Owner(Child, BufReader<ChildStdout>);
+/// The process that owns the counters; it ends when its input does.
+struct Owner {
+    process: Process,
+    input: ChildStdin,
+}
 
 impl Owner {
     fn start(path: &std::path::Path) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = this_program();
+        command
             .args(["--exact", "counters_outlive_nobody_and_lie_to_nobody::owner_process", "--nocapture"])
             .env(PATH, path)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("ready") {
-            line.clear();
-            assert!(output.read_line(&mut line).unwrap() > 0, "the owner did not start");
-        }
-        Self(child, output)
+            .stdin(Stdio::piped());
+        let mut process = Process::start(&mut command);
+        while !process.line().contains("ready") {}
+        let input = process.input();
+        Self { process, input }
     }
-}
 
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-        let _ = std::io::copy(&mut self.1, &mut std::io::sink());
+    fn id(&self) -> u32 {
+        self.process.pid().as_raw_nonzero().get() as u32
     }
 }
 
@@ -65,10 +60,10 @@ fn another_process_reads_them_and_a_dead_owners_file_is_replaced() {
     let owner = Owner::start(&path);
     let reader = CountersReader::open(&path).unwrap();
     assert_eq!(reader.read().unwrap(), [("frames".to_owned(), 42), ("bytes".to_owned(), u64::MAX)]);
-    assert_eq!(reader.owner_pid(), owner.0.id());
+    assert_eq!(reader.owner_pid(), owner.id());
     assert!(!reader.is_removed());
     match Counters::create(&path, 8) {
-        Err(Error::CountersInUse { pid, .. }) => assert_eq!(pid, owner.0.id()),
+        Err(Error::CountersInUse { pid, .. }) => assert_eq!(pid, owner.id()),
         other => panic!("the owner lives: {other:?}"),
     }
     drop(owner);
@@ -87,8 +82,8 @@ fn an_owner_that_ends_in_order_removes_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("counters");
     let mut owner = Owner::start(&path);
-    owner.0.stdin.take().unwrap().write_all(b"\n").unwrap();
-    assert!(owner.0.wait().unwrap().success());
+    owner.input.write_all(b"\n").unwrap();
+    assert!(owner.process.wait().success());
     assert!(!path.exists());
 }
 

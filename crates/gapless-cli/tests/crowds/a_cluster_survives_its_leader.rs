@@ -4,10 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::turn;
+use gapless_testkit::process::Process;
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
@@ -25,19 +26,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A member's process; it ends with the test.
-struct Member(Child);
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 struct Cluster {
     directory: PathBuf,
-    members: Vec<Option<Member>>,
+    members: Vec<Option<Process>>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -65,7 +56,7 @@ impl Cluster {
             .unwrap();
         let mut command = gapless();
         command.args(["cluster", "start"]).arg(self.file(member)).stdout(log.try_clone().unwrap()).stderr(log);
-        self.members[member - 1] = Some(Member(command.spawn().unwrap()));
+        self.members[member - 1] = Some(Process::start_as(&mut command));
     }
 
     fn kill(&mut self, member: usize) {

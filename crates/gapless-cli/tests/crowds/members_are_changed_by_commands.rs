@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_testkit::ports::free_port;
+use gapless_testkit::process::Process;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -32,36 +33,11 @@ fn fails(arguments: &[&str], words: &str) {
     assert!(!output.status.success() && error.contains(words), "{arguments:?}: {error}");
 }
 
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    fn start(file: &Path, log: &Path) -> Self {
-        let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gapless"));
-        command.args(["cluster", "start"]).arg(file).stdout(log.try_clone().unwrap()).stderr(log);
-        Self(command.spawn().unwrap())
-    }
-
-    /// Its exit code, when it ends by itself.
-    #[track_caller]
-    fn ends(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(Instant::now() < deadline, "the member goes on");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
+/// A member's process, which writes what it says to the end of `log`.
+fn start(file: &Path, log: &Path) -> Process {
+    let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gapless"));
+    Process::start_as(command.args(["cluster", "start"]).arg(file).stdout(log.try_clone().unwrap()).stderr(log))
 }
 
 struct Cluster {
@@ -87,8 +63,8 @@ impl Cluster {
         self.root.path().join(format!("log-{member}"))
     }
 
-    fn start(&self, member: usize) -> Running {
-        Running::start(Path::new(&self.file(member)), &self.log(member))
+    fn start(&self, member: usize) -> Process {
+        start(Path::new(&self.file(member)), &self.log(member))
     }
 
     fn status(&self, member: usize) -> Option<Value> {
@@ -181,7 +157,7 @@ fn a_member_is_added_and_the_leader_is_removed() {
     let remove = ["cluster", "remove", &files[0], &files[1], &files[2], &files[3], "--member", &number];
     let said = does(&remove);
     assert!(said.contains("is a member no longer"), "{said}");
-    assert_eq!(members[leader_now - 1].ends(), Some(1));
+    assert_eq!(members[leader_now - 1].wait_end("the end of the member").code(), Some(1));
     let log = std::fs::read_to_string(cluster.log(leader_now)).unwrap();
     assert!(log.contains("was removed from its cluster"), "{log}");
     fails(&["cluster", "start", &files[leader_now - 1]], "does not start again");

@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, names, run};
-use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
 use gapless_testkit::folder::copy;
+use gapless_testkit::process::Process;
 use serde_json::Value;
 use std::path::Path;
 
 fn stop(mut running: Process) {
     running.interrupt();
-    assert_eq!(running.wait(), Some(0));
+    assert_eq!(running.wait().code(), Some(0));
 }
 
 fn start_is_refused(here: &Path) -> String {

@@ -3,13 +3,12 @@
 
 use crate::program::{gapless, names, run};
 use gapless_journal::{Journal, JournalOptions};
+use gapless_testkit::process::Process;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
 const SEGMENT_LENGTH: u64 = 64 << 10;
 /// 2023-11-14T22:13:20Z.
@@ -181,31 +180,9 @@ fn no_journal_is_an_error_in_one_line() {
     assert!(names(&directory.path().join("empty")).is_empty(), "looking writes nothing");
 }
 
-/// A running `tail`, killed if a test ends before it.
-struct Tail(Child);
-
-impl Drop for Tail {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn tail(directory: &Path, words: &[&str]) -> Tail {
+fn tail(directory: &Path, words: &[&str]) -> Process {
     let words: Vec<&str> = ["journal", "tail", "."].iter().chain(words).copied().collect();
-    Tail(gapless(directory, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
-}
-
-/// Long enough for any machine; whoever waits so long has failed.
-fn wait_for_end(tail: &mut Tail) -> Option<i32> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while Instant::now() < deadline {
-        if let Some(status) = tail.0.try_wait().unwrap() {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("it goes on");
+    Process::start(gapless(directory, &words).stderr(Stdio::piped()))
 }
 
 #[test]
@@ -214,17 +191,15 @@ fn a_tail_follows_a_live_writer_until_it_is_interrupted() {
     let mut journal = open(directory.path());
     append(&mut journal, 100);
     let mut tail = tail(directory.path(), &["-n", "3", "--json"]);
-    let mut lines = BufReader::new(tail.0.stdout.take().unwrap()).lines();
-    let mut next = || json(&lines.next().unwrap().unwrap())["sequence"].as_u64().unwrap();
+    let mut next = || json(&tail.line())["sequence"].as_u64().unwrap();
     assert_eq!([next(), next(), next()], [98, 99, 100]);
     // Enough to go into the next segment.
     append(&mut journal, 900);
     for sequence in 101..=1000 {
         assert_eq!(next(), sequence);
     }
-    let pid = rustix::process::Pid::from_child(&tail.0);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert_eq!(wait_for_end(&mut tail), Some(0));
+    tail.interrupt();
+    assert_eq!(tail.wait_end("the end of the tail").code(), Some(0));
 }
 
 #[test]
@@ -233,22 +208,16 @@ fn a_closed_pipe_ends_a_tail_and_a_dump_without_a_word() {
     let mut journal = open(directory.path());
     append(&mut journal, 1000);
     let mut idle = tail(directory.path(), &["-n", "1"]);
-    let mut first = String::new();
-    BufReader::new(idle.0.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let first = idle.line();
     assert!(first.starts_with("1000 "), "{first}");
-    // The pipe is closed now, and nothing is ever written again.
-    assert_eq!(wait_for_end(&mut idle), Some(0));
-    let mut dump = Tail(
-        gapless(directory.path(), &["journal", "dump", ".", "--payload"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap(),
-    );
-    drop(dump.0.stdout.take());
-    assert_eq!(wait_for_end(&mut dump), Some(0));
+    // The pipe is closed, and nothing is ever written again.
+    idle.stop_reading();
+    assert_eq!(idle.wait_end("the end of the tail").code(), Some(0));
+    let mut dump =
+        Process::start(gapless(directory.path(), &["journal", "dump", ".", "--payload"]).stderr(Stdio::piped()));
+    dump.stop_reading();
+    assert_eq!(dump.wait_end("the end of the dump").code(), Some(0));
     for ended in [&mut idle, &mut dump] {
-        let said = std::io::read_to_string(ended.0.stderr.take().unwrap()).unwrap();
-        assert_eq!(said, "");
+        assert_eq!(ended.errors(), "");
     }
 }

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program;
-use crate::stream_process::{Process, configured, sequencer, stream, stream_command, write_lines};
+use crate::stream_process::{configured, sequencer, started, stream, stream_command, write_lines};
+use gapless_testkit::process::Process;
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
@@ -28,7 +29,7 @@ fn sessions_become(here: &Path, expected: u64) {
 /// Starts a publisher and gives it a line; returns once that is in the stream.
 fn publisher_with_a_line(here: &Path, command: &mut Command) -> (Process, std::process::ChildStdin) {
     let before = stream(here, "tail --no-follow --raw").good().lines().count();
-    let mut publish = Process::spawn(command.stdin(Stdio::piped()));
+    let mut publish = Process::start(command.stdin(Stdio::piped()));
     let mut input = publish.input();
     input.write_all(b"a line\n").unwrap();
     let begun = Instant::now();
@@ -52,11 +53,11 @@ fn leaves_no_session_over(transport: &str) {
     let (mut publish, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(Stdio::null()));
     sessions_become(here, 1);
     publish.interrupt();
-    assert_eq!(publish.wait(), Some(1), "not everything was published");
+    assert_eq!(publish.wait().code(), Some(1), "not everything was published");
     sessions_become(here, 0);
     let (mut chat, input) = publisher_with_a_line(here, stream_command(here, "node --from live").stderr(Stdio::null()));
     drop(input);
-    assert_eq!(chat.wait(), Some(0));
+    assert_eq!(chat.wait().code(), Some(0));
     sessions_become(here, 0);
 
     // Killed, and named: these may be gone on with.
@@ -101,7 +102,7 @@ fn behind_a_dispatcher() {
     let directory = configured("tcp");
     let here = directory.path();
     let _running = sequencer(here);
-    let mut relay = Process::start(here, &["stream", "dispatch", "--config", "stream.toml", "--to", "dispatched"]);
+    let mut relay = started(here, &["stream", "dispatch", "--config", "stream.toml", "--to", "dispatched"]);
     assert!(relay.line().starts_with("looking for the stream at "));
     assert!(relay.line().contains(" passed on: "));
     write_lines(here, "lines", &["one".to_owned()]);
@@ -118,7 +119,7 @@ fn a_halted_stream_keeps_nobody_who_is_interrupted() {
     let (mut publish, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(said));
     stream(here, "control halt").good();
     publish.interrupt();
-    assert_eq!(publish.wait(), Some(1));
+    assert_eq!(publish.wait().code(), Some(1));
     let said = std::fs::read_to_string(here.join("said")).unwrap();
     assert!(said.contains("interrupted; 1 lines published, 0 of them not acknowledged"), "{said}");
     sessions_become(here, 1);
@@ -137,7 +138,7 @@ fn nor_one_whose_lines_are_all_there() {
     stream(here, "control halt").good();
     while !chat.line().contains("halted") {}
     drop(input);
-    assert_eq!(chat.wait(), Some(0), "its line is in the stream");
+    assert_eq!(chat.wait().code(), Some(0), "its line is in the stream");
     stream(here, "control resume").good();
     sessions_become(here, 0);
 }

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::run;
-use crate::stream_process::{Process, configured, sequencer, some_lines, stream, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, started, stream, write_lines};
+use gapless_testkit::process::Process;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn archive(here: &Path) -> Process {
     let words = ["stream", "archive", "--config", "stream.toml", "--to", "copy", "--text", "copy.log"];
-    let mut process = Process::start(here, &words);
+    let mut process = started(here, &words);
     assert!(process.line().starts_with("looking for the stream at "));
     assert!(process.line().contains(" passed on: "));
     process
@@ -51,7 +52,7 @@ fn is_archived_over(transport: &str) {
     text_becomes(here, &text);
     archiving.interrupt();
     assert!(archiving.rest().last().unwrap().starts_with("stopped at sequence "));
-    assert_eq!(archiving.wait(), Some(0));
+    assert_eq!(archiving.wait().code(), Some(0));
     running.kill();
 
     // Without the stream.

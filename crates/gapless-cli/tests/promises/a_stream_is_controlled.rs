@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::run;
-use crate::stream_process::{Process, configured, sequencer, stream, stream_command, write_lines};
+use crate::stream_process::{configured, sequencer, started, stream, stream_command, write_lines};
+use gapless_testkit::process::Process;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use serde_json::Value;
 use std::path::Path;
@@ -43,12 +44,12 @@ fn is_controlled_over(transport: &str) {
 
     // What is published meanwhile waits, and comes when the stream is resumed.
     write_lines(here, "late", &["three".to_owned()]);
-    let mut publish = Process::spawn(stream_command(here, "publish late").stderr(Stdio::null()));
+    let mut publish = Process::start(stream_command(here, "publish late").stderr(Stdio::null()));
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(frames(here).len() as u64, before + 1, "nothing passes a halt");
     let resumed = object(&stream(here, "control resume --json").good());
     assert_eq!((&resumed["sequence"], &resumed["changed"]), (&(before + 2).into(), &true.into()), "{resumed}");
-    assert_eq!(publish.wait(), Some(0));
+    assert_eq!(publish.wait().code(), Some(0));
     let not_halted = stream(here, "control resume").good();
     assert!(not_halted.starts_with("not halted; "), "{not_halted}");
     assert_eq!(stream(here, "tail --no-follow --raw").good(), "one\ntwo\nthree\n");
@@ -101,8 +102,8 @@ fn nothing_passes_a_halt_while_a_node_publishes() {
     let lines: Vec<String> = (0..30_000).map(|number| format!("{number} {}", "x".repeat(200))).collect();
     write_lines(here, "lines", &lines);
     let _running = sequencer(here);
-    let mut tail = Process::spawn(&mut stream_command(here, "tail --raw --from first --count 30000"));
-    let mut publish = Process::spawn(stream_command(here, "publish lines --rate 10000").stderr(Stdio::null()));
+    let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first --count 30000"));
+    let mut publish = Process::start(stream_command(here, "publish lines --rate 10000").stderr(Stdio::null()));
     assert_eq!(tail.line(), lines[0]);
     let halted = object(&stream(here, "control halt --json").good())["sequence"].as_u64().unwrap();
     assert!(halted < 30_000, "it publishes still");
@@ -110,7 +111,7 @@ fn nothing_passes_a_halt_while_a_node_publishes() {
     let status = object(&stream(here, "status --json").good());
     assert_eq!(status["last_sequence"].as_u64().unwrap(), halted, "nothing is behind the halt");
     stream(here, "control resume").good();
-    assert_eq!(publish.wait(), Some(0));
+    assert_eq!(publish.wait().code(), Some(0));
     assert!(tail.rest().iter().eq(&lines[1..]), "everything that waited comes, in order");
 }
 
@@ -135,7 +136,7 @@ fn whatever_cannot_be_controlled_says_why() {
         assert!(text.contains(expected), "{words}: {text}");
     }
     let mut running = sequencer(here);
-    let mut relay = Process::start(here, &["stream", "dispatch", "--config", "stream.toml", "--to", "dispatched"]);
+    let mut relay = started(here, &["stream", "dispatch", "--config", "stream.toml", "--to", "dispatched"]);
     assert!(relay.line().starts_with("looking for the stream at "));
     assert!(relay.line().contains(" passed on: "));
     let text = run(here, &["stream", "control", "halt", "--directory", "dispatched"]).error(1);

@@ -2,14 +2,15 @@
 //! on at its position when it is started again.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_with_config, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, started, stream, stream_with_config, write_lines};
+use gapless_testkit::process::Process;
 use std::path::Path;
 
 /// Starts `gapless stream WORDS` in `here`, once it passes the stream on.
 fn relay(here: &Path, words: &[&str]) -> Process {
     let mut line = vec!["stream"];
     line.extend(words);
-    let mut process = Process::start(here, &line);
+    let mut process = started(here, &line);
     assert!(process.line().starts_with("looking for the stream at "));
     assert!(process.line().contains(" passed on: "));
     process
@@ -41,7 +42,7 @@ fn passes_on(transport: &str, start: impl Fn(&Path) -> Process, far: &[&str]) {
     assert!(near == over_there, "the same frames under the same sequences");
     relay.interrupt();
     assert!(relay.rest().last().unwrap().starts_with("stopped at sequence "));
-    assert_eq!(relay.wait(), Some(0));
+    assert_eq!(relay.wait().code(), Some(0));
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn what_makes_no_sense_is_refused() {
     let first = sequencer(here);
     let mut dispatcher = relay(here, &["dispatch", "--config", "stream.toml", "--to", "dispatched"]);
     dispatcher.interrupt();
-    assert_eq!(dispatcher.wait(), Some(0));
+    assert_eq!(dispatcher.wait().code(), Some(0));
     drop(first);
     std::fs::remove_dir_all(here.join("stream")).unwrap();
     let _second = sequencer(here);

@@ -1,9 +1,8 @@
 //! One program over each transport, changed by the file alone: what is published is tailed, replayed and rewound.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::stream_process::{
-    Process, configured, sequencer, some_lines, stream, stream_command, stream_with, write_lines,
-};
+use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, stream_with, write_lines};
+use gapless_testkit::process::Process;
 use serde_json::Value;
 
 fn runs_over(transport: &str) {
@@ -13,10 +12,10 @@ fn runs_over(transport: &str) {
     let lines = some_lines(2_000);
     write_lines(here, "lines", &lines);
 
-    let mut tail = Process::spawn(&mut stream_command(here, "tail --raw --from first --count 2000"));
+    let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first --count 2000"));
     stream(here, "publish lines --schema 7:3").good();
     assert_eq!(tail.rest(), lines, "a follower meets every line in order");
-    assert_eq!(tail.wait(), Some(0));
+    assert_eq!(tail.wait().code(), Some(0));
     let text: Vec<String> = stream(here, "tail --no-follow --raw").good().lines().map(str::to_owned).collect();
     assert_eq!(text, lines, "a late joiner, too");
     assert_eq!(stream(here, "tail --no-follow --from live --raw").good(), "");
@@ -51,7 +50,7 @@ fn runs_over(transport: &str) {
     assert_eq!(stream(here, "replay --from 3 --to 400 --rewind").good(), from_journal, "rewound from the sequencer");
     running.interrupt();
     assert!(running.rest()[0].starts_with("stopped at sequence "));
-    assert_eq!(running.wait(), Some(0));
+    assert_eq!(running.wait().code(), Some(0));
     assert_eq!(stream(here, "replay --from 3 --to 400").good(), from_journal, "without a sequencer");
 }
 

@@ -2,7 +2,8 @@
 //! it does.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
+use gapless_testkit::process::Process;
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
@@ -44,14 +45,14 @@ fn is_shown_over(transport: &str) {
     let _running = sequencer(here);
     let lines = some_lines(2_000);
     write_lines(here, "lines", &lines);
-    let mut tail = Process::spawn(&mut stream_command(here, "tail --raw --from first"));
+    let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first"));
     // A tail whose lines nobody reads stands still.
     let met = tail.lines_aside();
     // It has read its file when it is there.
     status_when(here, "the reader", |status| nodes(status).len() == 1);
     as_user("anna");
     let mut publish =
-        Process::spawn(stream_command(here, "publish --rate 2000").stdin(Stdio::piped()).stderr(Stdio::null()));
+        Process::start(stream_command(here, "publish --rate 2000").stdin(Stdio::piped()).stderr(Stdio::null()));
     let mut input = publish.input();
     let is_seen = Arc::<AtomicBool>::default();
     let writer = std::thread::spawn({
@@ -106,7 +107,7 @@ fn is_shown_over(transport: &str) {
     // Who has gone is no longer shown.
     tail.kill();
     drop(input);
-    assert_eq!(publish.wait(), Some(0));
+    assert_eq!(publish.wait().code(), Some(0));
     status_when(here, "nobody", |status| nodes(status).is_empty());
 }
 
@@ -138,7 +139,7 @@ fn a_node_that_stands_still_is_behind() {
     write_lines(here, "lines", &lines);
     let _running = sequencer(here);
     // Nobody reads what it prints, so it stands still as soon as its pipe is full.
-    let _stuck = Process::spawn(&mut stream_command(here, "tail --from first"));
+    let _stuck = Process::start(&mut stream_command(here, "tail --from first"));
     status_when(here, "the tail", |status| nodes(status).len() == 1);
     stream(here, "publish lines").good();
     let status = status_when(here, "it is behind", |status| {
@@ -154,7 +155,7 @@ fn many_nodes_take_several_pages() {
     let here = directory.path();
     let _running = sequencer(here);
     let mut tails: Vec<Process> =
-        (0..4).map(|_| Process::spawn(&mut stream_command(here, "tail --from first"))).collect();
+        (0..4).map(|_| Process::start(&mut stream_command(here, "tail --from first"))).collect();
     tails.iter_mut().for_each(|tail| assert!(tail.line().contains("feed-began")));
     // Each of these is a connection of its own, in this process.
     let socket = here.join("stream/stream.socket");
@@ -186,12 +187,12 @@ fn a_watch_goes_on_until_it_is_interrupted() {
     let directory = configured("udp");
     let here = directory.path();
     let _running = sequencer(here);
-    let _tail = Process::spawn(&mut stream_command(here, "tail --from first"));
-    let mut watch = Process::spawn(stream_command(here, "status --watch").stderr(Stdio::inherit()));
+    let _tail = Process::start(&mut stream_command(here, "tail --from first"));
+    let mut watch = Process::start(stream_command(here, "status --watch").stderr(Stdio::inherit()));
     let begun = Instant::now();
     while !watch.line().contains(" udp ") {
         assert!(begun.elapsed() < PATIENCE, "the node is never shown");
     }
     watch.interrupt();
-    assert_eq!(watch.wait(), Some(0));
+    assert_eq!(watch.wait().code(), Some(0));
 }

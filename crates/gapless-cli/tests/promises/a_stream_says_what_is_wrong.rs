@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{self, gapless, run};
-use crate::stream_process::{Process, configured, sequencer, stream, stream_command, stream_with, write_lines};
+use crate::stream_process::{configured, sequencer, stream, stream_command, stream_with, write_lines};
+use gapless_testkit::process::Process;
 use serde_json::Value;
 use std::process::Stdio;
 
@@ -109,20 +110,20 @@ fn a_closed_pipe_ends_a_tail_quietly() {
     let _running = sequencer(here);
     stream(here, "publish lines").good();
     for words in ["tail --raw", "tail --raw --no-follow", "replay --raw"] {
-        let mut tail = Process::spawn(&mut stream_command(here, words));
+        let mut tail = Process::start(&mut stream_command(here, words));
         assert_eq!(tail.line(), "0");
         tail.stop_reading();
-        assert_eq!(tail.wait(), Some(0), "{words}");
+        assert_eq!(tail.wait().code(), Some(0), "{words}");
     }
     // Also one that has nothing more to write.
-    let mut tail = Process::spawn(&mut stream_command(here, "tail --raw --from 20002"));
+    let mut tail = Process::start(&mut stream_command(here, "tail --raw --from 20002"));
     assert_eq!(tail.line(), "19999");
     tail.stop_reading();
-    assert_eq!(tail.wait(), Some(0));
-    let mut interrupted = Process::spawn(&mut stream_command(here, "tail --raw --from 20002"));
+    assert_eq!(tail.wait().code(), Some(0));
+    let mut interrupted = Process::start(&mut stream_command(here, "tail --raw --from 20002"));
     interrupted.line();
     interrupted.interrupt();
-    assert_eq!(interrupted.wait(), Some(0));
+    assert_eq!(interrupted.wait().code(), Some(0));
 }
 
 #[test]
@@ -141,11 +142,11 @@ fn status_says_whether_it_runs_and_how_far_it_is() {
     assert!(status["frames_per_s"].is_number() && status["gateway.nodes"].is_number(), "{status}");
     let text = stream(here, "status").good();
     assert!(text.starts_with("stream: running\n") || text.contains(": running\n"), "{text}");
-    let mut watch = Process::spawn(stream_command(here, "status --watch 1 --json").stderr(Stdio::inherit()));
+    let mut watch = Process::start(stream_command(here, "status --watch 1 --json").stderr(Stdio::inherit()));
     assert_eq!(object(&watch.line())["last_sequence"], 6);
     assert_eq!(object(&watch.line())["running"], true);
     watch.interrupt();
-    assert_eq!(watch.wait(), Some(0));
+    assert_eq!(watch.wait().code(), Some(0));
     running.kill();
     let status = object(&stream(here, "status --json").good());
     assert_eq!((&status["running"], &status["last_sequence"]), (&false.into(), &6.into()), "{status}");

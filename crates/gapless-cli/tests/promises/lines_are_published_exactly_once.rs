@@ -1,7 +1,8 @@
 //! `gapless stream publish`: no line is lost and none is doubled when the sequencer or the publisher is killed.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
+use gapless_testkit::process::Process;
 use std::process::Stdio;
 
 /// Lines that are read before something is killed.
@@ -13,16 +14,16 @@ fn survives_a_killed_sequencer(transport: &str) {
     let lines = some_lines(12_000);
     write_lines(here, "lines", &lines);
     let mut running = sequencer(here);
-    let mut tail = Process::spawn(&mut stream_command(here, "tail --raw --from first --count 12000"));
-    let mut publish = Process::spawn(stream_command(here, "publish lines --rate 6000").stderr(Stdio::null()));
+    let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first --count 12000"));
+    let mut publish = Process::start(stream_command(here, "publish lines --rate 6000").stderr(Stdio::null()));
     let mut met: Vec<String> = (0..BEFORE).map(|_| tail.line()).collect();
     running.kill();
     let mut running = sequencer(here);
-    assert_eq!(publish.wait(), Some(0), "everything is acknowledged");
+    assert_eq!(publish.wait().code(), Some(0), "everything is acknowledged");
     met.extend(tail.rest());
     assert!(met == lines, "the tail has met {} lines of {}", met.len(), lines.len());
     running.interrupt();
-    assert_eq!(running.wait(), Some(0));
+    assert_eq!(running.wait().code(), Some(0));
     let replayed = stream(here, "replay --raw").good();
     assert!(replayed.lines().eq(&lines), "the journal holds {} lines", replayed.lines().count());
 }
@@ -54,8 +55,8 @@ fn a_killed_publisher_goes_on_with_its_token() {
     let lines = some_lines(6_000);
     write_lines(here, "lines", &lines);
     let _running = sequencer(here);
-    let mut tail = Process::spawn(&mut stream_command(here, "tail --raw --from first --count 6000"));
-    let mut publish = Process::spawn(&mut stream_command(here, "publish lines --rate 6000 --token import"));
+    let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first --count 6000"));
+    let mut publish = Process::start(&mut stream_command(here, "publish lines --rate 6000 --token import"));
     let mut met: Vec<String> = (0..BEFORE).map(|_| tail.line()).collect();
     publish.kill();
     let again = stream(here, "publish lines --token import");

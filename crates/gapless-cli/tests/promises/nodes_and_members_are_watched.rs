@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
-use crate::stream_process::{Process, configured, sequencer, some_lines, stream_with, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, started, stream_with, write_lines};
+use gapless_testkit::process::Process;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -42,7 +43,7 @@ fn a_stream_is_watched_through_its_death_and_return() {
     assert!(row[6].parse::<u64>().unwrap() >= 100, "{text}");
     assert!(text.lines().any(|line| line.starts_with("sequencer.last_sequence ")), "{text}");
 
-    let mut watch = Process::spawn(
+    let mut watch = Process::start(
         gapless(directory.path(), &["top", "stream", "--json", "--interval", "0.05"]).stderr(Stdio::inherit()),
     );
     let mut next = || -> Value { serde_json::from_str::<Value>(&watch.line()).unwrap()["directories"][0].take() };
@@ -61,20 +62,20 @@ fn a_stream_is_watched_through_its_death_and_return() {
         seen["state"] == "running" && seen["restarts"] == 1
     });
     watch.interrupt();
-    assert_eq!(watch.wait(), Some(0));
+    assert_eq!(watch.wait().code(), Some(0));
 }
 
 #[test]
 fn a_member_is_watched_and_text_comes_again() {
     let directory = tempfile::tempdir().unwrap();
     run(directory.path(), &["cluster", "new", "orders", "--members", "1"]).good();
-    let mut member = Process::start(directory.path(), &["cluster", "start", "orders/member-1.toml"]);
+    let mut member = started(directory.path(), &["cluster", "start", "orders/member-1.toml"]);
     member.line();
     wait("a leader", || {
         let found = json(directory.path(), "orders").map(|mut seen| seen["directories"][0]["member"].take());
         found.is_some_and(|member| member["role"] == "leader" && member["leader"] == 1)
     });
-    let mut watch = Process::start(directory.path(), &["top", "orders", "--interval", "0.05"]);
+    let mut watch = started(directory.path(), &["top", "orders", "--interval", "0.05"]);
     for _ in 0..2 {
         let titles = watch.line();
         assert!(titles.starts_with("directory "), "{titles}");
@@ -89,7 +90,7 @@ fn a_member_is_watched_and_text_comes_again() {
     }
     // Who does not read on ends it.
     watch.stop_reading();
-    assert_eq!(watch.wait(), Some(0));
+    assert_eq!(watch.wait().code(), Some(0));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use crate::meeting::{Member, PATIENCE, identity, listening, now, peer};
 use gapless_cluster::link::{Content, LinkError, LinkOptions, Peer};
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, descriptor, ring};
+use gapless_testkit::process::{Process, this_program};
 use gapless_testkit::random::{Random, printed_seed};
 use gapless_testkit::wait::turn_until;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -17,7 +18,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tempfile::TempDir;
@@ -156,12 +157,9 @@ fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
     let (_directory, path) = position();
     let mut first = Member::new(patient(), identity(1), &[address(&path)]);
     for _ in 0..2 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "members_of_one_host_share_memory::child_that_listens"])
-            .env(CHILD_PATH, &path)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = this_program();
+        command.args(["--exact", "members_of_one_host_share_memory::child_that_listens"]).env(CHILD_PATH, &path);
+        let mut child = Process::start_as(command.stdout(Stdio::null()));
         let mut answers = 0;
         turn_until("the other process answers", || {
             if first.events.len() == 1 && answers == 0 {
@@ -171,13 +169,12 @@ fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
             answers > 0
         });
         assert_eq!(first.told(), ["connected 2"]);
-        child.kill().unwrap();
+        child.kill();
         turn_until("its end is noticed", || {
             first.turn(|_| ());
             !first.events.is_empty()
         });
         assert_eq!(first.told(), ["gone 2"]);
-        child.wait().unwrap();
         assert!(path.exists(), "a killed process removes nothing");
     }
 }

@@ -227,6 +227,7 @@ fn victim() {
 #[cfg(feature = "fault-injection")]
 #[test]
 fn one_that_is_killed_on_the_way_goes_on() {
+    use gapless_testkit::process::{Process, this_program};
     use std::os::unix::process::ExitStatusExt;
 
     let (mut cluster, mut caller) = start(3);
@@ -238,14 +239,13 @@ fn one_that_is_killed_on_the_way_goes_on() {
     for point in gapless_agent::fault::SNAPSHOT_TRANSFER_CRASH_POINTS {
         // In the middle of the snapshot, behind the state.
         let pass = if point == "snapshot_transfer_after_piece" { 3 } else { 1 };
-        let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+        let mut command = this_program();
+        command
             .args(["--exact", "a_member_too_far_behind_gets_a_snapshot::victim"])
             .env(VICTIM_FILE, cluster.file(away))
             .env("GAPLESS_CRASH_POINT", format!("{point}:{pass}"))
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        let status = wait(point, || victim.try_wait().unwrap());
+            .stdout(std::process::Stdio::null());
+        let status = Process::start_as(&mut command).wait_end(point);
         assert_eq!(status.signal(), Some(9), "at {point}: {status}");
         caller.call_more(&mut cluster, 100);
     }

@@ -15,6 +15,7 @@ use gapless_engine::{
     Context, EngineError, OnPanic, OnUnhandled, Policy, Reject, ServiceHost, ServiceHostOptions, StateHandlers,
     StateService, Threads,
 };
+use gapless_testkit::process::{Process, this_program};
 use gapless_testkit::wait::until_some;
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
@@ -347,12 +348,9 @@ fn a_kill_leaves_what_was_answered() {
     let (mut answered, mut last) = (BTreeMap::new(), None);
     let mut client: Option<(Client, SessionKey)> = None;
     for life in 0..4 {
-        let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_replicated_state_needs_no_cluster::victim"])
-            .env(VICTIM_DIRECTORY, place)
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = this_program();
+        command.args(["--exact", "a_replicated_state_needs_no_cluster::victim"]).env(VICTIM_DIRECTORY, place);
+        let mut victim = Process::start_as(command.stdout(std::process::Stdio::null()));
         match &mut client {
             Some((client, _)) => until_some("it is there again", || client.reconnect().ok()),
             None => {
@@ -376,8 +374,7 @@ fn a_kill_leaves_what_was_answered() {
         }
         // One that may be in the journal or not, and a transaction in many frames, cut anywhere.
         crate::attacked::send(client, *key, DO, &payload(KEEP, 98, &vec![1; 100_000]));
-        victim.kill().unwrap();
-        victim.wait().unwrap();
+        victim.kill();
     }
     assert!(!snapshots(place).is_empty());
 

@@ -105,14 +105,14 @@ fn the_link_is_cut(transport: &str) {
     }
     nodes.iter_mut().for_each(Part::let_go);
     // What each met: so many messages, up to this sequence, with this checksum over all of them; and so many losses.
-    let ends: Vec<String> = nodes.iter_mut().map(|node| node.end(PATIENCE)).collect();
+    let ends: Vec<String> = nodes.iter_mut().map(|node| node.end()).collect();
     println!("{transport}: {ends:?}");
     let [(near, near_losses), (far, far_losses)] = [0, 1].map(|node| ends[node].rsplit_once(' ').unwrap());
     assert_eq!(near, far, "{transport}: the nodes have met different streams");
     assert_eq!(near_losses, "0", "{transport}: the near node has no part in it");
     assert_ne!(far_losses, "0", "{transport}: the longest cut is longer than the far node waits");
     sequencer.let_go();
-    let last = sequencer.end(PATIENCE);
+    let last = sequencer.end();
     assert_eq!(Some(last.as_str()), near.split(' ').nth(1), "{transport}: they have met all of it");
     drop((nodes, sequencer));
     drop(link);

@@ -20,16 +20,15 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::ports::free_address;
+use gapless_testkit::process::{Process, this_program};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use gapless_transport::Tier;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_wire::{Encoding, Kind};
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
@@ -120,44 +119,30 @@ fn payload(owner: u64, number: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-struct Sequencer {
-    child: Child,
-}
+struct Sequencer(Process);
 
 impl Sequencer {
     fn start(deployment: &Deployment, environment: &[(&str, String)]) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([SEQUENCER, deployment.directory.path().to_str().unwrap(), deployment.tier])
-            .args([deployment.command.to_string(), deployment.request.to_string()])
-            .envs(environment.iter().map(|(name, value)| (name, value)))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // One that dies before it runs is started again by whoever asked for that.
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child }
+        let mut command = this_program();
+        command.args([SEQUENCER, deployment.directory.path().to_str().unwrap(), deployment.tier]);
+        command.args([deployment.command.to_string(), deployment.request.to_string()]);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        let mut process = Process::start(&mut command);
+        // The test that asked for one that dies before it runs starts it again.
+        process.next_line();
+        Self(process)
     }
 
     fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.0.kill();
     }
 
     /// Whether it has died, and by its own hand.
     fn has_died(&mut self) -> bool {
-        let Some(status) = self.child.try_wait().unwrap() else { return false };
+        let Some(status) = self.0.ended() else { return false };
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
         assert_eq!(signal, Some(9), "it ended by itself: {status}");
         true
-    }
-}
-
-impl Drop for Sequencer {
-    fn drop(&mut self) {
-        // It may have died already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -327,20 +312,15 @@ fn nodes_are_killed(random: &mut Random) {
     for round in 0..NODE_KILLS {
         // Two processes in turn, so that each goes on with its session after a death.
         let token = 100 + u64::from(round) % 2;
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([NODE, deployment.directory.path().to_str().unwrap(), &token.to_string()])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let place = deployment.directory.path().to_str().unwrap();
+        let mut node = Process::start(this_program().args([NODE, place, &token.to_string()]));
+        node.next_line();
         let until = Instant::now() + Duration::from_millis(10 + random.below(100));
         let before = nodes[0].own;
         while Instant::now() < until || nodes[0].own == before {
             poll(&mut nodes, true);
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        node.kill();
     }
     // What the dead have published is in the stream as far as it goes, once and without a gap.
     poll(&mut nodes, false);

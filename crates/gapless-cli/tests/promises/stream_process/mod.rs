@@ -3,11 +3,10 @@
 
 use crate::program::{Ended, gapless};
 use gapless_testkit::ports::{free_port, multicast_group};
+use gapless_testkit::process::Process;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Small enough for many at a time.
@@ -37,82 +36,14 @@ pub fn configured(transport: &str) -> TempDir {
     directory
 }
 
-/// A process that is killed at the end of the test, however it ends.
-pub struct Process {
-    child: Child,
-    lines: Option<Lines<BufReader<ChildStdout>>>,
-}
-
-impl Process {
-    /// Starts the program in `directory`, with its output for [`Process::line`].
-    pub fn start(directory: &Path, words: &[&str]) -> Self {
-        Self::spawn(gapless(directory, words).stderr(Stdio::inherit()))
-    }
-
-    pub fn spawn(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
-        Self { child, lines }
-    }
-
-    /// The next line of its output.
-    #[track_caller]
-    pub fn line(&mut self) -> String {
-        self.lines.as_mut().unwrap().next().expect("it has ended").unwrap()
-    }
-
-    /// The lines of its output, read from now on whether anybody takes them or not.
-    pub fn lines_aside(&mut self) -> Receiver<String> {
-        let (sender, lines) = channel();
-        let own = self.lines.take().unwrap();
-        // It ends with the process.
-        std::thread::spawn(move || own.map(|line| sender.send(line.unwrap())).take_while(Result::is_ok).for_each(drop));
-        lines
-    }
-
-    /// What is left of its output.
-    pub fn rest(&mut self) -> Vec<String> {
-        self.lines.take().unwrap().map(Result::unwrap).collect()
-    }
-
-    /// Its standard input, if that is a pipe; it ends when this is dropped.
-    pub fn input(&mut self) -> ChildStdin {
-        self.child.stdin.take().unwrap()
-    }
-
-    /// Nobody reads its output any more.
-    pub fn stop_reading(&mut self) {
-        self.lines = None;
-    }
-
-    pub fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    /// Asks it to end, as Ctrl-C does.
-    pub fn interrupt(&self) {
-        let process = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
-    }
-
-    /// How it ended.
-    pub fn wait(&mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended, which is as good.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts the program in `directory`.
+pub fn started(directory: &Path, words: &[&str]) -> Process {
+    Process::start(gapless(directory, words).stderr(Stdio::inherit()))
 }
 
 /// The sequencer of the stream that `directory` configures, once nodes can connect.
 pub fn sequencer(directory: &Path) -> Process {
-    let mut process = Process::start(directory, &["stream", "sequencer", "--config", "stream.toml"]);
+    let mut process = started(directory, &["stream", "sequencer", "--config", "stream.toml"]);
     let line = process.line();
     assert!(line.starts_with("stream "), "{line}");
     process

@@ -3,6 +3,7 @@
 //! last process in it: no privilege is needed where users may make such namespaces, and nothing is left behind.
 
 use super::PATIENCE;
+use gapless_testkit::process::started_as;
 use gapless_testkit::random::Random;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -30,11 +31,8 @@ pub type Inside = fn(&mut Random);
 
 /// If this process was started to run one of the scenarios inside the namespaces, it does, and does not come back from here.
 pub fn run_if_inside(scenarios: &[(&str, Inside)]) {
-    let arguments: Vec<String> = std::env::args().collect();
-    let [_, role, scenario, seed] = &arguments[..] else { return };
-    if role != INSIDE {
-        return;
-    }
+    let Some(arguments) = started_as(INSIDE) else { return };
+    let [scenario, seed] = &arguments[..] else { panic!("a scenario and a seed are expected, not {arguments:?}") };
     // What hangs ends with this process.
     std::thread::spawn(move || {
         std::thread::sleep(LIMIT * PATIENCE);

@@ -12,14 +12,16 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{self, Answer, Request, StatusReport};
 use gapless_testkit::ports::own_loopback;
+use gapless_testkit::process::{Process, started_as, this_program};
+use gapless_testkit::wait::until_some;
 use hosts::Hosts;
 use proxy::Proxy;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long anything may take; the machine may have a lot else to do.
@@ -30,11 +32,8 @@ const MEMBER: &str = "processes::member";
 
 /// If this process was started as a member, it is one until it is killed, and does not come back from here.
 pub fn be_a_member_if_asked() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let [_, role, file] = &arguments[..] else { return };
-    if role != MEMBER {
-        return;
-    }
+    let Some(arguments) = started_as(MEMBER) else { return };
+    let file = &arguments[0];
     // Nobody would end it if the test died.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     clock::be_wrong_if_told(Path::new(file));
@@ -94,7 +93,7 @@ pub struct Cluster {
     /// Between a member and one with a higher number, which it connects to; not where each has a host of its own.
     proxies: HashMap<(usize, usize), Proxy>,
     hosts: Option<Hosts>,
-    members: Vec<Option<Child>>,
+    members: Vec<Option<Process>>,
     /// Those that were started to kill themselves, at whatever moment.
     armed: Vec<bool>,
 }
@@ -219,21 +218,13 @@ impl Cluster {
         let _ = std::fs::remove_file(stop_file(&self.file(member)));
         disk::tell_nothing(&self.file(member));
         let log = std::fs::File::options().create(true).append(true).open(self.log_file(member)).unwrap();
-        let program = std::env::current_exe().unwrap();
         let mut command = match &self.hosts {
-            Some(_) => Hosts::command(member, &program),
-            None => Command::new(program),
+            Some(_) => Hosts::command(member, &std::env::current_exe().unwrap()),
+            None => this_program(),
         };
-        let child = command
-            .arg(MEMBER)
-            .arg(self.file(member))
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        self.members[member - 1] = Some(child);
+        command.arg(MEMBER).arg(self.file(member)).envs(environment.iter().copied());
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.members[member - 1] = Some(Process::start_as(&mut command));
         self.armed[member - 1] = !environment.is_empty();
     }
 
@@ -243,14 +234,13 @@ impl Cluster {
         std::fs::write(&file, text).unwrap();
         let log = self.root.path().join(format!("log-{name}"));
         let output = std::fs::File::create(&log).unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = this_program();
         command.arg(MEMBER).arg(file).stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
-        Extra { child: command.spawn().unwrap(), log }
+        Extra { process: Process::start_as(&mut command), log }
     }
 
     fn signal(&self, member: usize, signal: Signal) {
-        let child = self.members[member - 1].as_ref().expect("it runs");
-        kill_process(Pid::from_child(child), signal).unwrap();
+        self.members[member - 1].as_ref().expect("it runs").signal(signal);
     }
 
     /// The process stands still from now on.
@@ -279,15 +269,13 @@ impl Cluster {
     }
 
     pub fn kill(&mut self, member: usize) {
-        let mut child = self.members[member - 1].take().expect("it runs");
-        child.kill().unwrap();
-        child.wait().unwrap();
+        self.members[member - 1].take().expect("it runs").kill();
     }
 
     /// Whether a member has killed itself; that it ended in another way is an error.
     pub fn has_died(&mut self, member: usize) -> bool {
         let Some(child) = &mut self.members[member - 1] else { return true };
-        let Some(status) = child.try_wait().unwrap() else { return false };
+        let Some(status) = child.ended() else { return false };
         assert_eq!(status.signal(), Some(9), "member {member}: {status}\n{}", self.log(member));
         self.members[member - 1] = None;
         true
@@ -303,12 +291,11 @@ impl Cluster {
         let deadline = Instant::now() + PATIENCE;
         let mut child = self.members[member - 1].take().expect("it runs");
         loop {
-            if let Some(status) = child.try_wait().unwrap() {
+            if let Some(status) = child.ended() {
                 return status;
             }
             if Instant::now() > deadline {
-                child.kill().unwrap();
-                child.wait().unwrap();
+                child.kill();
                 panic!("member {member} goes on:\n{}", self.log(member));
             }
             meanwhile();
@@ -319,7 +306,7 @@ impl Cluster {
     pub fn ends_within(&mut self, member: usize, time: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + time;
         loop {
-            let ended = self.members[member - 1].as_mut().expect("it runs").try_wait().unwrap();
+            let ended = self.members[member - 1].as_mut().expect("it runs").ended();
             if ended.is_some() {
                 self.members[member - 1] = None;
                 return ended;
@@ -370,7 +357,7 @@ impl Cluster {
                 if self.armed[member - 1] {
                     self.has_died(member);
                 } else if let Some(child) = &mut self.members[member - 1]
-                    && let Some(status) = child.try_wait().unwrap()
+                    && let Some(status) = child.ended()
                 {
                     panic!("{what}: member {member} has ended, {status}\n{}", self.log(member));
                 }
@@ -460,19 +447,9 @@ impl Cluster {
     }
 }
 
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        for child in self.members.iter_mut().flatten() {
-            // It may have ended already.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 /// A process that claims to be a member.
 pub struct Extra {
-    child: Child,
+    process: Process,
     log: PathBuf,
 }
 
@@ -480,35 +457,15 @@ impl Extra {
     /// Waits until it has said all of these words in one line.
     #[track_caller]
     pub fn wait_log(&self, words: &[&str]) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        until_some(&format!("{words:?}"), || {
             let log = std::fs::read_to_string(&self.log).unwrap();
-            if let Some(line) = log.lines().find(|line| words.iter().all(|word| line.contains(word))) {
-                return line.to_owned();
-            }
-            assert!(Instant::now() < deadline, "{words:?} was not said:\n{log}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+            log.lines().find(|line| words.iter().all(|word| line.contains(word))).map(str::to_owned)
+        })
     }
 
     /// Waits until it has ended by itself.
     #[track_caller]
     pub fn wait_end(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "it goes on:\n{}", std::fs::read_to_string(&self.log).unwrap());
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-impl Drop for Extra {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.wait_end("the end of another member")
     }
 }

@@ -12,12 +12,13 @@ use gapless_cluster::member::control::{Answer, Request, StatusReport};
 use gapless_engine::{Reject, Replica};
 use gapless_schema::Encoding;
 use gapless_testkit::ports::free_ports;
+use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_transport::token::random_token;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -35,11 +36,8 @@ pub fn number_of(payload: &[u8]) -> Result<u64, Reject> {
 /// If this process was started as a replica with this role, it is the one that `start` makes until its input ends, and does
 /// not come back from here.
 pub fn be_a_replica_if_asked(role: &str, start: impl FnOnce(&ClusterConfig) -> Replica) {
-    let arguments: Vec<String> = std::env::args().collect();
-    let [_, asked, file] = &arguments[..] else { return };
-    if asked != role {
-        return;
-    }
+    let Some(arguments) = started_as(role) else { return };
+    let file = &arguments[0];
     let replica = start(&ClusterConfig::load(file).unwrap());
     println!("running");
     let mut line = String::new();
@@ -67,41 +65,29 @@ pub struct Standing {
     pub state_hash: u64,
 }
 
-pub struct Process {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+/// A replica's process; it stops when its input ends.
+pub struct ReplicaProcess {
+    process: Process,
+    input: ChildStdin,
 }
 
-impl Process {
+impl ReplicaProcess {
     fn start(role: &str, file: &Path, environment: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .arg(role)
-            .arg(file)
-            .envs(environment.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        let mut process = Self { child, input, output };
+        let mut command = this_program();
+        command.arg(role).arg(file).envs(environment.iter().copied()).stdin(Stdio::piped());
+        let mut process = Process::start(&mut command);
         assert_eq!(process.line(), "running");
-        process
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        line.trim().to_owned()
+        let input = process.input();
+        Self { process, input }
     }
 
     pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        self.process.pid()
     }
 
     pub fn standing(&mut self) -> Standing {
-        self.input.as_mut().unwrap().write_all(b"?\n").unwrap();
-        let line = self.line();
+        self.input.write_all(b"?\n").unwrap();
+        let line = self.process.line();
         let words: Vec<&str> = line.split(' ').collect();
         let [leads, handled, hash] = words[..] else { panic!("it answers while it runs: {line:?}") };
         Standing {
@@ -112,20 +98,12 @@ impl Process {
     }
 
     /// Stops it in order; the last sequence that it has released.
-    fn stop(mut self) -> u64 {
-        self.input = None;
-        let mut rest = String::new();
-        self.output.read_to_string(&mut rest).unwrap();
-        assert!(self.child.wait().unwrap().success());
-        rest.trim().parse().unwrap()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    fn stop(self) -> u64 {
+        let Self { mut process, input } = self;
+        drop(input);
+        let rest = process.rest();
+        assert!(process.wait().success());
+        rest[0].parse().unwrap()
     }
 }
 
@@ -134,7 +112,7 @@ pub struct Cluster {
     role: &'static str,
     root: tempfile::TempDir,
     witness: Option<usize>,
-    members: Vec<Option<Process>>,
+    members: Vec<Option<ReplicaProcess>>,
     environments: [Environment; 3],
 }
 
@@ -170,7 +148,7 @@ impl Cluster {
     }
 
     fn start_one(&mut self, member: usize) {
-        let started = Process::start(self.role, &self.file(member), self.environments[member - 1]);
+        let started = ReplicaProcess::start(self.role, &self.file(member), self.environments[member - 1]);
         self.members[member - 1] = Some(started);
     }
 
@@ -186,7 +164,7 @@ impl Cluster {
         (1..=self.members.len()).map(|member| self.layout(member).socket()).collect()
     }
 
-    pub fn of(&mut self, member: usize) -> &mut Process {
+    pub fn of(&mut self, member: usize) -> &mut ReplicaProcess {
         self.members[member - 1].as_mut().unwrap()
     }
 

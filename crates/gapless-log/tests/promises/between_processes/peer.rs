@@ -1,8 +1,9 @@
 //! The other process: started, given its memory, watched, and never left behind.
 
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, Window};
+use gapless_testkit::process::{Process, this_program};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -51,9 +52,9 @@ impl Place {
     }
 }
 
-/// Another process that plays a part; killed when it is dropped.
+/// Another process that plays a part.
 pub struct Peer {
-    child: Child,
+    process: Process,
     deadline: Instant,
 }
 
@@ -61,18 +62,18 @@ impl Peer {
     /// Starts one with the named memories.
     pub fn start(part: &str, place: &Place, memories: &[(&str, BorrowedFd<'_>)]) -> Self {
         let told: Vec<_> = memories.iter().map(|(name, fd)| place.tell(name, *fd)).collect();
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = this_program();
         command.args(["--exact", "between_processes::peer_entry", "--nocapture"]).env(PART, part).stdout(Stdio::null());
         for (number, (how, _)) in told.iter().enumerate() {
             command.env(format!("{MEMORY}_{number}"), how);
         }
         // A stuck peer fails the test instead of holding it up; a busy machine gets minutes.
-        Self { child: command.spawn().unwrap(), deadline: Instant::now() + Duration::from_secs(300) }
+        Self { process: Process::start_as(&mut command), deadline: Instant::now() + Duration::from_secs(300) }
     }
 
     /// While waiting for the peer: gives it the processor, and fails if it is dead or stuck.
     pub fn wait_a_little(&mut self) {
-        if let Some(status) = self.child.try_wait().unwrap() {
+        if let Some(status) = self.process.ended() {
             assert!(status.success(), "the peer ended with {status}");
         }
         assert!(Instant::now() < self.deadline, "the peer does nothing");
@@ -81,24 +82,15 @@ impl Peer {
 
     /// Waits until it is done.
     pub fn join(mut self) {
-        while self.child.try_wait().unwrap().is_none() {
+        while self.process.ended().is_none() {
             self.wait_a_little();
         }
-        assert!(self.child.wait().unwrap().success());
+        assert!(self.process.wait().success());
     }
 
     /// SIGKILL, and it is gone.
     pub fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // It may be gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.kill();
     }
 }
 

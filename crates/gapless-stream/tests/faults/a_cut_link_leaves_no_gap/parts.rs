@@ -7,10 +7,11 @@ use gapless_client::client::MessageType;
 use gapless_client::node::{Message, NodeEvent, NodeState, StreamNode};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::process::Process;
 use gapless_wire::Encoding;
-use std::io::{BufRead, BufReader, Lines, Read};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,28 +26,27 @@ const WINDOW: usize = 200;
 const RATE: f64 = 500.0;
 const LENGTHS: [usize; 4] = [8, 100, 500, 2_000];
 
-/// One of them, as the test holds it; killed if it is still there when this is dropped.
+/// One of them, as the test holds it.
 pub struct Part {
     name: String,
-    child: Child,
-    stdin: Option<ChildStdin>,
-    lines: Lines<BufReader<ChildStdout>>,
+    process: Process,
+    input: Option<ChildStdin>,
     last: String,
 }
 
 impl Part {
     pub fn start(name: &str, mut command: Command, transport: &str, place: &Path) -> Self {
-        command.args([PART, name, transport]).arg(place).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
-        Self { name: name.to_owned(), child, stdin, lines: BufReader::new(stdout).lines(), last: String::new() }
+        let command = command.args([PART, name, transport]).arg(place).stdin(Stdio::piped());
+        let mut process = Process::start(command);
+        let input = Some(process.input());
+        Self { name: name.to_owned(), process, input, last: String::new() }
     }
 
     /// The next line that it says.
     pub fn line(&mut self) -> &str {
-        match self.lines.next() {
-            Some(line) => self.last = line.unwrap(),
-            None => panic!("{} has ended: {}, after {:?}", self.name, self.child.wait().unwrap(), self.last),
+        match self.process.next_line() {
+            Some(line) => self.last = line,
+            None => panic!("{} has ended: {}, after {:?}", self.name, self.process.wait(), self.last),
         }
         &self.last
     }
@@ -58,29 +58,15 @@ impl Part {
 
     /// Tells it to come to its end.
     pub fn let_go(&mut self) {
-        self.stdin = None;
+        self.input = None;
     }
 
     /// The last line that it says before it ends well.
-    pub fn end(&mut self, patience: Duration) -> String {
-        for line in self.lines.by_ref() {
-            self.last = line.unwrap();
-        }
-        let deadline = Instant::now() + patience;
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < deadline, "{} does not end", self.name);
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        assert!(self.child.wait().unwrap().success(), "{} has failed", self.name);
-        std::mem::take(&mut self.last)
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // It may have ended, which is as good.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub fn end(&mut self) -> String {
+        let last = self.process.rest().pop().unwrap_or_else(|| std::mem::take(&mut self.last));
+        let status = self.process.wait_end(&self.name);
+        assert!(status.success(), "{} has failed", self.name);
+        last
     }
 }
 

@@ -4,9 +4,10 @@ use super::bank::Bank;
 use super::state_bank::StateBank;
 use gapless::journal::Retention;
 use gapless::prelude::*;
-use std::io::{BufRead, BufReader, Read};
+use gapless_testkit::process::{Process, started_as, this_program};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ExitStatus, Stdio};
 
 /// The first argument of a process that shall be the service; its directory, its tier and its kind come behind it.
 const SERVICE: &str = "fault_witness::service";
@@ -39,11 +40,8 @@ fn options(directory: &Path, tier: Tier) -> ServiceHostOptions {
 
 /// If this process was started to be the service, is it until its input ends or it is killed.
 pub fn be_the_service_if_asked() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let [_, role, directory, tier, kind] = &arguments[..] else { return };
-    if role != SERVICE {
-        return;
-    }
+    let Some(arguments) = started_as(SERVICE) else { return };
+    let [directory, tier, kind] = &arguments[..] else { panic!("three arguments are expected, not {arguments:?}") };
     let options = options(Path::new(directory), tier.parse().unwrap());
     let host = match *kind == format!("{:?}", Kind::EventSourced) {
         true => ServiceHost::start(Bank::default(), options),
@@ -80,23 +78,20 @@ pub fn be_the_service_if_asked() {
 
 /// A running service.
 pub struct ServiceProcess {
-    child: Child,
+    process: Process,
     /// Its end is the service's end, also when this process dies.
     input: Option<ChildStdin>,
-    output: BufReader<std::process::ChildStdout>,
 }
 
 impl ServiceProcess {
     /// Starts a service with `environment`.
     pub fn start(directory: &Path, tier: Tier, kind: Kind, environment: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = this_program();
         command.env_remove("GAPLESS_CRASH_POINT").env_remove("GAPLESS_MUTANT");
         command.arg(SERVICE).arg(directory).arg(tier.name()).arg(format!("{kind:?}"));
-        command.envs(environment.iter().copied());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, input, output }
+        let mut process = Process::start(command.envs(environment.iter().copied()).stdin(Stdio::piped()));
+        let input = Some(process.input());
+        Self { process, input }
     }
 
     /// Waits until clients can connect. False if the service was killed before.
@@ -104,19 +99,16 @@ impl ServiceProcess {
     /// # Errors
     /// It failed by itself, and why.
     pub fn is_ready(&mut self) -> Result<bool, String> {
-        let mut line = String::new();
-        self.output.read_line(&mut line).map_err(|error| error.to_string())?;
-        match line.trim() {
-            "ready" => Ok(true),
-            "" => Ok(false),
-            other => Err(format!("the service says: {other}")),
+        match self.process.next_line().as_deref() {
+            Some("ready") => Ok(true),
+            None => Ok(false),
+            Some(other) => Err(format!("the service says: {other}")),
         }
     }
 
     /// Kills it with SIGKILL.
     pub fn kill(&mut self) {
-        // Fails only if it is dead already.
-        let _ = self.child.kill();
+        self.process.kill();
     }
 
     /// Lets it end by itself.
@@ -126,21 +118,12 @@ impl ServiceProcess {
 
     /// Whether it is still there.
     pub fn is_alive(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+        self.process.ended().is_none()
     }
 
     /// Waits for its end; what it said after it was ready.
     pub fn wait(&mut self) -> (ExitStatus, String) {
-        let mut said = String::new();
-        self.output.read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap(), said)
-    }
-}
-
-impl Drop for ServiceProcess {
-    fn drop(&mut self) {
-        self.kill();
-        // It is dead; nobody needs its status.
-        let _ = self.child.wait();
+        let said = self.process.rest().join("\n");
+        (self.process.wait(), said)
     }
 }
