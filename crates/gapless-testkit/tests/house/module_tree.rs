@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{Attribute, Item, UseTree};
 
@@ -20,6 +21,8 @@ struct Module {
     globs: Vec<Vec<String>>,
     named: Vec<(Vec<String>, usize)>,
     file: PathBuf,
+    /// Numbers of the lines of its file that hold code of this module.
+    lines: BTreeSet<usize>,
 }
 
 /// One module names something of another one.
@@ -74,6 +77,12 @@ impl ModuleTree {
         self.modules.len()
     }
 
+    /// How many lines of code the modules have, without comments and empty lines.
+    pub fn lines_of_code(&self) -> usize {
+        let lines = self.modules.values().flat_map(|module| module.lines.iter().map(|line| (&module.file, line)));
+        lines.collect::<BTreeSet<_>>().len()
+    }
+
     fn read_file(&mut self, file: &Path, children_folder: &Path, path: ModulePath) {
         let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -92,6 +101,9 @@ impl ModuleTree {
             }
             if let Some(name) = defined_name(&item) {
                 module.items.insert(name);
+            }
+            if !matches!(&item, Item::Mod(child) if child.content.is_some()) {
+                note_lines(item.to_token_stream(), &mut module.lines);
             }
             if let Item::Use(used) = &item {
                 let line = used.use_token.span.start().line;
@@ -275,6 +287,27 @@ impl Names<'_> {
         }
         path.clear();
     }
+}
+
+/// Notes the lines on which tokens stand; doc comments are tokens that do not count.
+fn note_lines(tokens: TokenStream, into: &mut BTreeSet<usize>) {
+    for token in tokens {
+        match &token {
+            TokenTree::Group(group) if is_doc(group) => {}
+            TokenTree::Group(group) => {
+                into.extend([group.span_open().start().line, group.span_close().end().line]);
+                note_lines(group.stream(), into);
+            }
+            // The mark before an attribute stands on the line of the attribute.
+            TokenTree::Punct(mark) if mark.as_char() == '#' => {}
+            _ => into.extend(token.span().start().line..=token.span().end().line),
+        }
+    }
+}
+
+fn is_doc(group: &Group) -> bool {
+    let first = group.stream().into_iter().next();
+    group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(word)) if word == "doc")
 }
 
 fn flatten(tree: &UseTree, before: &mut Vec<String>, into: &mut Vec<(Vec<String>, Option<String>)>) {

@@ -1,0 +1,35 @@
+//! No crate has more code than one engineer keeps in mind.
+
+use super::module_tree::ModuleTree;
+use super::workspace;
+
+/// Lines of code of a crate at most: tests, comments and empty lines are not counted.
+const LINES_MAX: usize = 12_000;
+/// Crates that are larger still, and how large they may be.
+const LARGER: [(&str, usize); 1] = [("gapless-cluster", 13_000)];
+
+#[test]
+fn no_crate_has_more_lines_of_code_than_the_limit() {
+    let mut counted = Vec::new();
+    for (name, folder) in workspace::crates() {
+        let roots = ["src/lib.rs", "src/main.rs"].map(|file| folder.join(file));
+        let lines = roots.iter().filter(|root| root.is_file()).map(|root| ModuleTree::read(root).lines_of_code());
+        counted.push((lines.sum::<usize>(), name));
+    }
+    counted.sort();
+    counted.iter().rev().for_each(|(lines, name)| println!("{lines:6} {name}"));
+    let total: usize = counted.iter().map(|(lines, _)| lines).sum();
+    assert!(total > 50_000, "only {total} lines were found");
+    let limit = |name: &str| LARGER.iter().find(|(larger, _)| *larger == name).map_or(LINES_MAX, |(_, lines)| *lines);
+    let over: Vec<_> = counted.iter().filter(|(lines, name)| *lines > limit(name)).collect();
+    assert!(over.is_empty(), "over {LINES_MAX} lines of code: {over:?}");
+}
+
+#[test]
+fn tests_comments_and_empty_lines_are_not_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    write("lib.rs", "//! Head.\n\nmod a;\n/// Of `B`.\nstruct B; // one\n#[cfg(test)]\nmod tests {\n  fn f() {}\n}\n");
+    write("a.rs", "/* a\n comment */\nfn f() -> &'static str {\n    \"one\n     two\"\n}\n");
+    assert_eq!(ModuleTree::read(&folder.path().join("lib.rs")).lines_of_code(), 2 + 4);
+}
