@@ -3,7 +3,10 @@
 //! next; at the tiers `journal` and `sync`: what a start makes of it is what the table in the guide says, and no start goes
 //! on with less than was acknowledged without a word.
 
-use crate::damages::{DAMAGES, Damage, PATIENCE, copy, files, is_held_against_guide, newest_history_slot, other_boot};
+use crate::damages::{
+    DAMAGES, Damage, PATIENCE, copy, files, flip, is_held_against_guide, newest_history_slot, other_boot, put,
+    put_other, truncate,
+};
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::node::{SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
@@ -21,8 +24,6 @@ use gapless_testkit::wait::until;
 use gapless_transport::Tier;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -406,13 +407,7 @@ impl Images {
         let Some(file) = self.kinds.get(&kind) else { return (Outcome::Nothing, "–") };
         let path = directory.join(file);
         let length = std::fs::metadata(&path).unwrap().len();
-        let put = |from: PathBuf| {
-            let there = from.exists();
-            if there {
-                std::fs::copy(from, &path).unwrap();
-            }
-            there
-        };
+        let put = |from: PathBuf| put(&from, &path);
         let is_done = match damage {
             Damage::Remove => std::fs::remove_file(&path).is_ok(),
             Damage::Truncate if length == 0 => false,
@@ -422,7 +417,7 @@ impl Images {
                     Kind::History => 60,
                     _ => length * 2 / 3,
                 };
-                OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+                truncate(&path, length);
                 true
             }
             Damage::Exchange => self.neighbour(kind).is_some_and(|other| put(self.now.path().join(other))),
@@ -430,13 +425,16 @@ impl Images {
             Damage::OldCopy if kind == Kind::Outputs => false,
             Damage::OldCopy => {
                 let image = if kind == Kind::NewestSegment { &self.recent } else { &self.old };
-                let old = image.path().join(file);
-                old.exists() && std::fs::read(&old).unwrap() != std::fs::read(&path).unwrap() && put(old)
+                put_other(&image.path().join(file), &path)
             }
             Damage::Foreign => put(self.foreign_of(kind, file)),
             Damage::Flip if length == 0 => false,
             Damage::Flip => {
-                flip(kind, &path, length);
+                flip(&path, |file| match kind {
+                    _ if is_segment(kind) => IN_FRAMES,
+                    Kind::History => newest_history_slot(file) + 50,
+                    _ => length / 2,
+                });
                 true
             }
         };
@@ -511,20 +509,6 @@ fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         }
     };
     files(directory).into_iter().filter(means_something).filter_map(read).collect()
-}
-
-/// Changes a bit in the middle of what is used of a file.
-fn flip(kind: Kind, path: &Path, length: u64) {
-    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
-    let position = match kind {
-        _ if is_segment(kind) => IN_FRAMES,
-        // The slot that was written last counts, and is not always the same.
-        Kind::History => newest_history_slot(&file) + 50,
-        _ => length / 2,
-    };
-    let mut byte = [0];
-    file.read_exact_at(&mut byte, position).unwrap();
-    file.write_all_at(&[byte[0] ^ 4], position).unwrap();
 }
 
 const fn is_segment(kind: Kind) -> bool {

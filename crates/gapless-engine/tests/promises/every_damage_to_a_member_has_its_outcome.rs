@@ -5,7 +5,10 @@
 //!
 //! The members are turned by this thread, on a clock of its own.
 
-use crate::damages::{DAMAGES, Damage, PATIENCE, copy, files, is_held_against_guide, newest_history_slot, other_boot};
+use crate::damages::{
+    DAMAGES, Damage, PATIENCE, copy, files, flip, is_held_against_guide, newest_history_slot, newest_slot, other_boot,
+    put_other, truncate,
+};
 use gapless_agent::Now;
 use gapless_client::Incoming;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -24,8 +27,6 @@ use gapless_testkit::ports::free_ports;
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -550,13 +551,7 @@ impl Trials {
         let Some(file) = self.kinds.get(&kind) else { return false };
         let path = directory.join(file);
         let length = std::fs::metadata(&path).unwrap().len();
-        let put = |from: PathBuf| {
-            let differs = from.exists() && std::fs::read(&from).unwrap() != std::fs::read(&path).unwrap();
-            if differs {
-                std::fs::copy(from, &path).unwrap();
-            }
-            differs
-        };
+        let put = |from: PathBuf| put_other(&from, &path);
         match damage {
             Damage::Remove => std::fs::remove_file(&path).is_ok(),
             Damage::Truncate | Damage::Flip if length == 0 => false,
@@ -568,7 +563,7 @@ impl Trials {
                     Kind::Ballot => 1,
                     _ => length * 2 / 3,
                 };
-                OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+                truncate(&path, length);
                 true
             }
             Damage::Exchange => neighbour(kind).is_some_and(|other| put(self.now.path().join(&self.kinds[&other]))),
@@ -579,17 +574,13 @@ impl Trials {
             Damage::OldCopy => put(self.old.path().join(file)),
             Damage::Foreign => put(self.foreign_of(kind, file)),
             Damage::Flip => {
-                let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-                let position = match kind {
+                flip(&path, |file| match kind {
                     _ if is_segment(kind) => IN_FRAMES,
-                    Kind::History => newest_history_slot(&file) + 50,
+                    Kind::History => newest_history_slot(file) + 50,
                     // Of the term or the vote, in the slot that counts.
-                    Kind::Ballot => newest_ballot_slot(&file) + 40,
+                    Kind::Ballot => newest_slot(file, 4_096) + 40,
                     _ => length / 2,
-                };
-                let mut byte = [0];
-                file.read_exact_at(&mut byte, position).unwrap();
-                file.write_all_at(&[byte[0] ^ 4], position).unwrap();
+                });
                 true
             }
         }
@@ -687,15 +678,6 @@ impl Trials {
         }
         panic!("{case}: it is not level, and does not stop: {:#?}", self.cluster.get(DAMAGED).status());
     }
-}
-
-fn newest_ballot_slot(file: &std::fs::File) -> u64 {
-    let number = |at: u64| {
-        let mut bytes = [0; 8];
-        file.read_exact_at(&mut bytes, at + 8).unwrap();
-        u64::from_le_bytes(bytes)
-    };
-    if number(0) > number(4_096) { 0 } else { 4_096 }
 }
 
 /// Frames, states and snapshots: what a start that is refused must not change.

@@ -3,7 +3,10 @@
 //! started again beside its stream, it passes on what the stream has, under the names that the stream has given it, or says
 //! why not. The table in the guide says which.
 
-use crate::damages::{DAMAGES, Damage, PATIENCE, copy, files, is_held_against_guide, newest_history_slot, other_boot};
+use crate::damages::{
+    DAMAGES, Damage, PATIENCE, copy, files, flip, is_held_against_guide, newest_history_slot, other_boot, put_other,
+    truncate,
+};
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_client::replay_merge::ReplayRead;
@@ -19,8 +22,6 @@ use gapless_transport::Tier;
 use gapless_wire::feed_session::FeedSession;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -281,13 +282,7 @@ impl Trials {
         let Some(file) = self.kinds.get(&kind) else { return false };
         let path = directory.join(file);
         let length = std::fs::metadata(&path).unwrap().len();
-        let put = |from: PathBuf| {
-            let differs = from.exists() && std::fs::read(&from).unwrap() != std::fs::read(&path).unwrap();
-            if differs {
-                std::fs::copy(from, &path).unwrap();
-            }
-            differs
-        };
+        let put = |from: PathBuf| put_other(&from, &path);
         let neighbour = match kind {
             Kind::Origin => Kind::Feeds,
             Kind::Feeds => Kind::Origin,
@@ -304,7 +299,7 @@ impl Trials {
                     Kind::History => 60,
                     _ => length * 2 / 3,
                 };
-                OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+                truncate(&path, length);
                 true
             }
             Damage::Exchange => neighbour != kind && put(self.now.path().join(&self.kinds[&neighbour])),
@@ -318,15 +313,11 @@ impl Trials {
             }
             Damage::Foreign => put(self.foreign.path().join(file)),
             Damage::Flip => {
-                let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-                let position = match kind {
+                flip(&path, |file| match kind {
                     _ if is_segment(kind) => IN_FRAMES,
-                    Kind::History => newest_history_slot(&file) + 50,
+                    Kind::History => newest_history_slot(file) + 50,
                     _ => length / 2,
-                };
-                let mut byte = [0];
-                file.read_exact_at(&mut byte, position).unwrap();
-                file.write_all_at(&[byte[0] ^ 4], position).unwrap();
+                });
                 true
             }
         }

@@ -75,14 +75,47 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     });
 }
 
+/// Puts `from`, if it is there, in the place of `path`.
+pub(crate) fn put(from: &Path, path: &Path) -> bool {
+    let is_there = from.exists();
+    if is_there {
+        std::fs::copy(from, path).unwrap();
+    }
+    is_there
+}
+
+/// As [`put`], if `from` has other bytes than `path`.
+pub(crate) fn put_other(from: &Path, path: &Path) -> bool {
+    from.exists() && std::fs::read(from).unwrap() != std::fs::read(path).unwrap() && put(from, path)
+}
+
+/// Cuts a file short.
+pub(crate) fn truncate(path: &Path, length: u64) {
+    OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
+}
+
+/// Changes a bit of a file at the position that `place` says.
+pub(crate) fn flip(path: &Path, place: impl FnOnce(&File) -> u64) {
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let position = place(&file);
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, position).unwrap();
+    file.write_all_at(&[byte[0] ^ 4], position).unwrap();
+}
+
 /// Where the slot of `history` begins that was written last: it counts, and is not always the same.
 pub(crate) fn newest_history_slot(file: &File) -> u64 {
+    newest_slot(file, 2048)
+}
+
+/// Of two slots with their generations, one at the beginning of a file and one at `second`, the one that was written last.
+pub(crate) fn newest_slot(file: &File, second: u64) -> u64 {
     let generation = |at: u64| {
         let mut bytes = [0; 8];
         file.read_exact_at(&mut bytes, at + 8).unwrap();
         u64::from_le_bytes(bytes)
     };
-    if generation(0) > generation(2048) { 0 } else { 2048 }
+    if generation(0) > generation(second) { 0 } else { second }
 }
 
 /// As if the machine had started again since the journal was written.
