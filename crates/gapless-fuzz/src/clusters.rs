@@ -6,7 +6,7 @@ use gapless_cluster::consensus::{Consensus, ConsensusOptions, Effects, History, 
 use gapless_cluster::member::snapshot_transfer::wire::{Answer, Request, SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX};
 
 /// A message from another member: it is none, or writes itself the same way again; and a member that takes it, as if it
-/// came from whoever it says, stands.
+/// came from the member that it names, goes on.
 pub fn message(bytes: &[u8]) {
     let message = match wire::decode(bytes) {
         Ok(message) => message,

@@ -10,7 +10,7 @@ use gapless_cluster::link::wire::{
 use gapless_cluster::link::{ReceiveBuffer, judge};
 use gapless_wire::checksum::crc32c;
 
-/// The buffer that a stranger's bytes come into, bytes.
+/// The buffer for the bytes of a connection that is pending, bytes.
 const BUFFER_BYTES: usize = 512;
 
 /// What comes over a connection, in pieces: whole messages come out as they were written, or none does.

@@ -1,4 +1,4 @@
-//! The traits between generated messages and whoever carries them.
+//! The traits between generated messages and the code that carries them.
 //!
 //! A service's dispatch takes [`Message`], its replies take [`Encode`] (an object, whole) or [`Direct`] (a flyweight,
 //! piece by piece). Generated code implements them; nothing here knows a particular message.

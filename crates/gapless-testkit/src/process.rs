@@ -58,7 +58,7 @@ impl Process {
     }
 
     /// The lines of its output, read from now on whether anybody takes them or not.
-    pub fn lines_aside(&mut self) -> Receiver<String> {
+    pub fn lines_in_background(&mut self) -> Receiver<String> {
         let (sender, receiver) = channel();
         let lines = self.lines.take().expect("its output is read here");
         // It ends with the process.

@@ -47,7 +47,7 @@ fn is_shown_over(transport: &str) {
     write_lines(here, "lines", &lines);
     let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first"));
     // A tail whose lines nobody reads stands still.
-    let met = tail.lines_aside();
+    let met = tail.lines_in_background();
     // It has read its file when it is there.
     status_when(here, "the reader", |status| nodes(status).len() == 1);
     as_user("anna");

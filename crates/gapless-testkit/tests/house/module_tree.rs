@@ -28,7 +28,7 @@ struct Module {
 /// One module names something of another one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Naming {
-    /// Who names.
+    /// The module that names.
     pub from: ModulePath,
     /// Where the thing is defined.
     pub to: ModulePath,

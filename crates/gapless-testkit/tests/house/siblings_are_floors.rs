@@ -1,4 +1,4 @@
-//! Modules of one folder are floors: whoever names another one is never named by it, directly or through others.
+//! Modules of one folder are floors: a module that names another one is never named by it, directly or through others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
