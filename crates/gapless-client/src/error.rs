@@ -32,7 +32,7 @@ pub enum ClientError {
         /// Why, and what to do.
         reason: String,
     },
-    /// A reader is so late that what it needs is nowhere any more.
+    /// A reader is so far behind that what it needs is nowhere any more.
     #[error("frame {sequence} is no longer held: {reason}")]
     Lapped {
         /// What the reader needs.
@@ -64,7 +64,7 @@ pub enum ClientError {
         /// The key, what was found and what is allowed.
         reason: String,
     },
-    /// Who was asked follows another member of its cluster.
+    /// The member that was asked follows another one of its cluster.
     #[error("this member does not lead; the leader is {}", if leader.is_empty() { "not known" } else { leader })]
     NotLeader {
         /// Where the leader can be reached, one address a line; empty if that is not known.
@@ -114,7 +114,7 @@ pub enum ClientError {
         /// The first number that is not in the stream.
         first_lost: u64,
     },
-    /// Who connects has seen frames that the stream does not contain: it was put back to an older copy, or has lost
+    /// The client or node has seen frames that the stream does not contain: that was put back to an older copy, or has lost
     /// something. Nothing that is in flight is sent again.
     #[error("{}", seen.is_missing_at(peer, *released_sequence))]
     OtherHistory {
@@ -131,7 +131,7 @@ pub enum ClientError {
         found.stream_id, found.incarnation, expected.stream_id, expected.incarnation
     )]
     OtherStream {
-        /// Who.
+        /// The other side's address.
         peer: String,
         /// What should be there.
         expected: gapless_log::StreamIdentity,

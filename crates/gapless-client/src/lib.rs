@@ -1,19 +1,19 @@
-//! Who publishes into a stream, or reads it: clients of a service, and nodes of an event stream.
+//! The publisher's and the subscriber's side of a stream: clients of a service, and nodes of an event stream.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`stream_file`] | [`StreamConfig`]: a stream's file as plain data, and how a node is run by it |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
 //! | [`client`] | [`Client`]: sessions, commands and their replies |
-//! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
-//! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a stream from an old frame on, by journal and window |
+//! | [`control`] | halting, resuming, rolling over and ending a stream, and asking for the connected nodes, from another process |
+//! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a replay from any frame on, from the journal, that goes over into the live window |
 //! | `assembly` | fragments put together |
-//! | [`node_progress`] | what a node on the sequencer's machine says of itself |
-//! | [`feed_sessions`] | which feed session a frame is of |
+//! | [`node_progress`] | how a node on the sequencer's machine says how far it is |
+//! | [`feed_sessions`] | [`Feeds`](feed_sessions::Feeds): which stretch of the stream belongs to which feed session |
 //! | [`throttle`] | how much one publisher may send |
 //! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): what lies where in a stream's directory |
 //! | [`error`] | [`ClientError`] |
-//! | [`control_messages`] | what is asked and answered there |
+//! | [`control_messages`] | the messages of that control: requests, answers, rows of nodes |
 //! | [`session_key`] | [`SessionKey`] and [`CommandNumber`]: names of sessions and commands |
 
 #![forbid(unsafe_code)]

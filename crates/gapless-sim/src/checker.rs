@@ -17,7 +17,7 @@ pub(crate) struct Checker {
     last_term: u64,
     /// The last number of each session.
     sessions: BTreeMap<u64, u64>,
-    /// Who led each term.
+    /// The leader of each term.
     leaders: BTreeMap<u64, u64>,
     /// Of the services, at each sequence that a member has compared.
     states: BTreeMap<u64, (u64, u64)>,
@@ -131,7 +131,7 @@ impl Checker {
         let StreamTime { term, now_ns, from_term } = time;
         let ahead_ns = now_ns as i64 - true_ns as i64;
         let led_ns = self.times.get(&term).copied();
-        // Who has died in the turn in which it began to lead was not looked at.
+        // A member that has died in the turn in which it began to lead was not looked at.
         let before_ns = led_ns.or_else(|| self.times.get(&from_term).copied());
         let error_ns_max = TIME_ERROR_NS_MAX + true_ns / 1_000_000 * 2 * drift_ppm_max;
         if let Some(before_ns) = before_ns.filter(|before_ns| ahead_ns.abs_diff(*before_ns) > error_ns_max) {

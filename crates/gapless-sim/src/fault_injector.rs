@@ -100,7 +100,7 @@ impl<A: SystemUnderTest> World<'_, A> {
         (0..self.machines.len()).filter(lacks).count() < (self.machines.len() - 1) / 2
     }
 
-    /// Whether everybody knows which disk everybody has. Who loses its disk before that was never in the cluster.
+    /// Whether everybody knows which disk everybody has. A member that loses its disk before that was never in the cluster.
     fn have_all_met(&self) -> bool {
         self.machines.iter().all(|machine| machine.is_gone || machine.has_met_all())
     }

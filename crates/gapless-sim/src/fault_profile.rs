@@ -33,7 +33,7 @@ pub(crate) struct FaultProfile {
     pub cut: u64,
     /// A connection breaks.
     pub broken: u64,
-    /// A way becomes slow, or good again.
+    /// A route becomes slow, or good again.
     pub slow_way: u64,
     /// A wall clock jumps.
     pub jump: u64,
@@ -47,7 +47,7 @@ pub(crate) struct FaultProfile {
     pub publisher: u64,
     /// This member runs in so many of 100,000 steps only.
     pub slow_member: Option<(u64, u64)>,
-    /// All ways take up to so long.
+    /// All routes take up to so long.
     pub delay_ns_max: u64,
     /// Journals let go what snapshots cover: a member that was away for long fetches a state.
     pub retains_little: bool,
@@ -102,7 +102,7 @@ impl FaultProfile {
         }
         if random.happens(30_000) {
             profile.change = 100;
-            // Who has what was acknowledged is known of those alone who were there from the beginning.
+            // Which members have what was acknowledged is known of those alone that were there from the beginning.
             profile.disk = 0;
             profile.power = if is_synced { profile.power } else { 0 };
         }

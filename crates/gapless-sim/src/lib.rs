@@ -9,7 +9,7 @@
 //! | [`store_application`] | [`StoreApplication`], its own whose state is replicated |
 //! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
 //! | `fault_injector` | what happens to machines and network |
-//! | `world` | the order of things |
+//! | `world` | one run: machines, network, workloads and faults, step by step |
 //! | [`report`] | [`Tally`] and [`Failure`]: what it came to |
 //! | `machine` | a member with its disk and its clock |
 //! | `fault_profile` | how likely each fault is |
@@ -18,12 +18,12 @@
 //! | `faulty_disk` | a disk that is full, or fails |
 //! | `publishing_node` | nodes of an event stream, that publish and send again |
 //! | `service_client` | clients of a service, that send again what has no reply |
-//! | `workload` | who publishes, whatever the cluster offers |
-//! | `system_under_test` | what a world runs, of whichever kind the application is |
+//! | `workload` | [`Workload`](workload::Workload)s publish, as nodes of an event stream or as clients of a service |
+//! | `system_under_test` | what the members run and what they are sent, for each kind of application |
 //! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
 //! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
 //! | [`random`] | dice |
-//! | `observed_service` | the copy of a service on a member |
+//! | `observed_service` | a service whose state hashes the simulator sees before its member does |
 //! | `reference` | what the service has to answer |
 //! | `checker` | what must be true |
 //! | `trace` | what happened, as one number |

@@ -113,7 +113,7 @@ impl Machine {
         random: &mut Random,
     ) -> Result<Self, Broken> {
         let directory = root.join(format!("member-{number}"));
-        // Whoever folds an event stream here begins at its first frame.
+        // A copy that folds an event stream here begins at its first frame.
         let retains_little = profile.retains_little && offer != Offer::EventStream;
         let text = config((number, kind), &directory, profile, (compare_interval, retains_little));
         let config = ClusterConfig::parse(&text, "simulated.toml");

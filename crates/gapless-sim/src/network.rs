@@ -23,7 +23,7 @@ pub(crate) fn address_of(member: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, PORT + member as u16))
 }
 
-/// How the way from one member to another is.
+/// How the route from one member to another is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Route {
     /// Nothing gets through until then.
@@ -50,12 +50,12 @@ pub(crate) struct NetworkState {
     /// Every byte takes up to so long.
     pub delay_ns_max: u64,
     routes: BTreeMap<(u64, u64), Route>,
-    /// Who has no power: connections to it are not answered.
+    /// Members without power: connections to them are not answered.
     dark: Vec<u64>,
     listeners: BTreeMap<SocketAddr, VecDeque<u64>>,
     connections: BTreeMap<u64, Connection>,
     connections_made: u64,
-    /// Who is killed, and at which of its sends.
+    /// The member that is killed, and at which of its sends.
     killed: Option<(u64, u64)>,
 }
 
@@ -136,7 +136,7 @@ impl NetworkState {
         self.routes.entry((from, to)).or_default()
     }
 
-    /// All ways are good again, and pieces that were held up come.
+    /// All routes are good again, and pieces that were held up come.
     pub(crate) fn heal(&mut self) {
         self.routes.clear();
         self.killed = None;
@@ -410,7 +410,7 @@ impl PipeListener for Door {
             let wire = Wire { network: Arc::clone(&self.network), id, side: 1, member: self.member };
             return Ok((Box::new(wire), address_of(from)));
         }
-        // Who has hung up before is forgotten.
+        // A side that has hung up before is forgotten.
         let NetworkState { listeners, connections, .. } = &mut *state;
         if let Some(backlog) = listeners.get_mut(&self.address) {
             backlog.retain(|id| connections.contains_key(id));

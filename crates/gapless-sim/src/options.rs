@@ -1,6 +1,6 @@
 //! [`Options`]: how large a run is. What happens in it follows from its seed.
 
-/// Who the members are.
+/// The members of a cluster, by their kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Members that run the service, 1 to 7.

@@ -65,7 +65,7 @@ impl NodeLink for MemberLink {
             handover.offer.take()
         };
         let Some(mut link) = offer else { return Ok(None) };
-        // A member that has just begun to catch up is of no use to who has read more.
+        // A member that has just begun to catch up is of no use to a node that has read more.
         if let Start::Sequence(sequence) = start
             && sequence > 1
         {

@@ -1,4 +1,4 @@
-//! [`SystemUnderTest`]: what a world runs, of whichever kind the application is.
+//! [`SystemUnderTest`]: what the members of a world run, and what they are sent, for each kind of application.
 
 use crate::application::{Application, StateApplication};
 use crate::checker::Broken;
@@ -21,7 +21,7 @@ const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
 pub(crate) trait SystemUnderTest: Sync {
     const OFFER: Offer;
 
-    /// What is on a member that begins or is started again.
+    /// What runs on a member that begins or is started again.
     fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken>;
 
     /// What a service has to answer.
@@ -32,7 +32,7 @@ pub(crate) trait SystemUnderTest: Sync {
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String>;
 }
 
-/// What is put on a member.
+/// What runs on a member.
 pub(crate) enum Deployment {
     /// Beside it: it folds what the member's stream releases.
     Beside(Box<Fold>),
@@ -79,7 +79,7 @@ fn policy() -> Policy {
     Policy { check_refusals: CheckRefusals::Always, ..Policy::default() }
 }
 
-/// A [`StateApplication`] as a system.
+/// A [`StateApplication`] as the system under test.
 pub(crate) struct StateSystem<'a, A>(pub &'a A);
 
 impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {

@@ -1,4 +1,4 @@
-//! [`Workload`]: who publishes, whatever the cluster offers: a node of an event stream, or a client of a service.
+//! [`Workload`]: a process that publishes, whatever the cluster offers: a node of an event stream, or a client of a service.
 
 use crate::checker::Broken;
 use crate::random::Random;

@@ -14,7 +14,7 @@ impl Client {
     /// again; the command has its effect once. Where the session's window is full, or it is not open, that is waited for first.
     ///
     /// Whatever else arrives meanwhile, notices and the replies to other commands, is handed out by the next
-    /// [`Client::poll`], in its order. Who calls and never polls keeps it: the service refuses a command once its session
+    /// [`Client::poll`], in its order. A client that calls and never polls keeps it: the service refuses a command once its session
     /// has 1,024 notices that were not taken.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Client {
         format!("no reply from {peer} within {milliseconds} ms")
     }
 
-    /// Whether the stream was said to have the command, by who runs no service.
+    /// Whether the stream was said to have the command, by a member that runs no service.
     pub(super) fn is_accepted(&self, key: SessionKey, number: u64) -> bool {
         let (session, accepted) = self.accepted;
         accepted >= number && self.session_id(key) == Some(session)

@@ -13,29 +13,29 @@ use rustc_hash::FxHashMap;
 pub enum Incoming<'a> {
     /// A session is open.
     Opened {
-        /// Which.
+        /// Its key.
         session: SessionKey,
     },
     /// The reply to a command.
     Reply {
-        /// Whose.
+        /// The command's.
         session: SessionKey,
-        /// It.
+        /// What the service has answered.
         reply: Reply<'a>,
         /// Whether this command had no reply before; false for the answer to a repeat.
         first: bool,
     },
     /// A message from the service that nobody asked for.
     Notice {
-        /// To whom.
+        /// The session that it is for.
         session: SessionKey,
-        /// It; its session_seq counts the notices of this session.
+        /// Its session_seq counts the notices of this session.
         notice: Reply<'a>,
     },
     /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a
     /// reply may have had their effect or not. Its token opens a new session, with another key.
     SessionLost {
-        /// Which.
+        /// Its key.
         session: SessionKey,
     },
 }

@@ -59,12 +59,12 @@ use waiting::{SILENCE_MAX, Silence};
 pub struct ClientOptions {
     /// Sizes of the rings.
     pub link: RingSizes,
-    /// How long who is reached may take to let the client in, and opening a session may take. Where nobody listens, connecting
+    /// How long a service that is reached may take to accept the client, and opening a session may take. Where nobody listens, connecting
     /// fails at once.
     pub timeout: Duration,
     /// The stream that must be there; zeros for any.
     pub identity: StreamIdentity,
-    /// Who it is, to a service that is reached by TCP and lets in those alone whom it knows.
+    /// Name and password, for a service that is reached by TCP and accepts known users alone.
     pub credentials: Credentials,
 }
 
@@ -125,7 +125,7 @@ pub struct Client {
     awaits_reply: bool,
     /// Whether it has asked for an outcome, and waits for the answer.
     asks: bool,
-    /// Session and number of what the stream was said to have by who runs no service, last.
+    /// Session and number of what the stream was last said to have, by a member that runs no service.
     accepted: (u64, u64),
     silence: Silence,
 }
@@ -174,10 +174,10 @@ impl Client {
         Self::over(link, None, None, options)
     }
 
-    /// Connects where `environment` say. It takes its time from there, too, and sleeps there.
+    /// Connects by `environment`. It takes its time from there, too, and sleeps there.
     ///
     /// # Errors
-    /// What they say.
+    /// Those of [`ClientEnvironment::connect`].
     pub fn connect_in(
         mut environment: Box<dyn ClientEnvironment>,
         options: ClientOptions,

@@ -12,7 +12,7 @@ use gapless_wire::control::RefusalCode;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use std::time::Duration;
 
-/// Who has not answered for so long is asked again.
+/// A service that has not answered for so long is asked again.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What has become of a command.

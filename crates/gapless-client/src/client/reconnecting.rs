@@ -50,7 +50,7 @@ impl ServiceAddress {
         Ok(match self {
             Self::Socket { path, .. } => connect::shared_memory::connect(path, options)?,
             Self::Tcp(address) => connect::tcp::connect(address, options, credentials)?,
-            Self::ClientEnvironment => unreachable!("who has them asks them"),
+            Self::ClientEnvironment => unreachable!("a client with an environment asks that"),
         })
     }
 
@@ -126,7 +126,7 @@ impl Client {
         if self.silence.is_left
             && let Some(addresses) = &mut self.addresses
         {
-            // Not awaited: who stands still is no round in vain.
+            // Not awaited: a member that stands still is no round in vain.
             let _ = addresses.failed(now);
         }
         loop {
@@ -137,7 +137,7 @@ impl Client {
             };
             let now = self.now();
             let Some(addresses) = &mut self.addresses else { return Err(error) };
-            // Who is told that a member does not lead has been sent to another already.
+            // A client that is told that a member does not lead has been sent to another already.
             let wait = match error {
                 ClientError::NotLeader { ref leader } => addresses.turned_away(leader, now),
                 _ => addresses.failed(now),
@@ -151,7 +151,7 @@ impl Client {
     }
 
     /// Goes on over another connection, which the caller has made, and waits for nothing: each session can be used again
-    /// when its answer has come by [`Client::poll`], which then sends what has no reply. For who polls by hand.
+    /// when its answer has come by [`Client::poll`], which then sends what has no reply. For callers that poll by hand.
     ///
     /// # Errors
     /// The ring has no room for opening the sessions again.
@@ -191,7 +191,7 @@ impl Client {
         let Some(addresses) = &self.addresses else { return Err(ClientError::Disconnected { peer }) };
         let has_others = addresses.count() > 1;
         let mut options = self.options.connect_options(has_others);
-        // Who lets in and then stands still is left for the next one.
+        // A member that accepts and then stands still is left for the next one.
         let deadline = if has_others { deadline.min(now + SILENCE_MAX) } else { deadline };
         if has_others {
             options.identity = self.identity;
@@ -247,12 +247,12 @@ impl Client {
         }
     }
 
-    /// Whether somebody else may take what is not taken here.
+    /// Whether another member may take what is not taken here.
     pub(super) fn can_go_elsewhere(&self) -> bool {
         self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1) || self.was_turned_away
     }
 
-    /// Who is there does not lead.
+    /// The member that it is connected to does not lead.
     #[cold]
     pub(super) fn turned_away(&mut self, leader: &str) -> ClientError {
         let (peer, now) = (self.peer(), self.now());
@@ -264,7 +264,7 @@ impl Client {
         ClientError::Disconnected { peer }
     }
 
-    /// As [`Client::look_for_openings`], for who does not reconnect.
+    /// As [`Client::look_for_openings`], for a caller that does not reconnect.
     pub(super) fn take_openings(&mut self) -> Result<(), ClientError> {
         match self.look_for_openings() {
             Err(ClientError::NotLeader { leader }) => Err(self.turned_away(&leader)),
@@ -272,7 +272,7 @@ impl Client {
         }
     }
 
-    /// Takes what has come. Whatever is no answer to an open is put aside for the next poll.
+    /// Takes what has come. Everything else than answers to opens is deferred to the next poll.
     fn look_for_openings(&mut self) -> Result<(), ClientError> {
         self.flush();
         let mut is_any = false;
@@ -299,7 +299,7 @@ impl Client {
             })?;
         }
         self.link.reader.release();
-        // What was put aside earlier is no reason not to sleep.
+        // What was deferred earlier is no reason not to sleep.
         if is_any {
             self.silence.is_broken();
             return Ok(());

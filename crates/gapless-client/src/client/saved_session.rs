@@ -9,7 +9,7 @@ use gapless_transport::seen::Seen;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
-/// A session as a process keeps it where its own state is kept. Whoever has it has the session: treat it as a secret.
+/// A session as a process keeps it where its own state is kept. A process that has it has the session: treat it as a secret.
 ///
 /// ```text
 ///  0  u128 token            names the session before it has an identifier

@@ -26,7 +26,7 @@ pub struct Controlled {
     pub process_id: u64,
 }
 
-/// Controls the stream in a directory of this machine. Who may open its socket may control it.
+/// Controls the stream in a directory of this machine. A user who may open its socket may control it.
 ///
 /// ```no_run
 /// use gapless_client::control::{ControlCommand, Controller};
@@ -72,7 +72,7 @@ impl Controller {
         Ok(Controlled { sequence, changed, identity, process_id })
     }
 
-    /// Who is connected: every row there is. See [`super::StatusFeed`] for reading it again and again.
+    /// The connected nodes: every row there is. See [`super::StatusFeed`] for reading it again and again.
     ///
     /// # Errors
     /// [`ClientError::Control`] if nobody is there; [`ClientError::TimedOut`].

@@ -1,5 +1,5 @@
 //! The messages of a stream's control: what is asked and answered over the stream's Unix socket, one
-//! message each way, little-endian. Whoever may open the socket may control the stream: the file's permissions are the
+//! message each way, little-endian. A user who may open the socket may control the stream: the file's permissions are the
 //! authority.
 //!
 //! | module | what lives there |
@@ -154,7 +154,7 @@ pub struct ControlAnswer {
     pub identity: StreamIdentity,
     /// Where it took effect; see [`ControlStatus::Unchanged`]. 0 if it was refused.
     pub sequence: u64,
-    /// Who answers.
+    /// Of the process that answers.
     pub process_id: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Who is connected and how they are, over the stream's Unix socket: a page of rows for each request, so that any number
+//! The connected nodes and how they are, over the stream's Unix socket: a page of rows for each request, so that any number
 //! of nodes fits. No I/O.
 //!
 //! ```text
@@ -90,7 +90,7 @@ pub struct NodesAnswer {
     pub identity: StreamIdentity,
     /// The last sequence that is released.
     pub released_sequence: u64,
-    /// Who answers.
+    /// Of the process that answers.
     pub process_id: u64,
     /// Whether there are more rows behind these.
     pub has_more: bool,

@@ -1,4 +1,4 @@
-//! [`AnyLink`]: whichever transport was configured, so that one program runs over each of them.
+//! [`AnyLink`]: the link of the configured transport, so that one program runs over each of them.
 
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
@@ -10,7 +10,7 @@ use gapless_wire::Frame;
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
-/// One of the ways to a stream.
+/// A link by one of the transports.
 pub enum AnyLink {
     /// By memory that is shared with the sequencer.
     SharedMemory(Box<SharedMemoryLink>),

@@ -65,7 +65,7 @@ impl DatagramOptions {
     }
 }
 
-/// The way of a node over datagrams.
+/// A node's link by datagrams.
 pub struct DatagramLink<S: Datagrams> {
     options: DatagramOptions,
     /// To the command port, where the feed comes from that is sent to this node alone.
@@ -75,7 +75,7 @@ pub struct DatagramLink<S: Datagrams> {
     /// Members of the groups that the feed is sent to; none if it is sent to this node alone.
     groups: Vec<S>,
     state: DatagramLinkState,
-    /// When the way was last looked for.
+    /// When the route was last looked for.
     renewed_ns: u64,
     /// Packets on their way out, back to back, and their lengths; the last one may grow.
     outgoing: Vec<u8>,
@@ -152,7 +152,7 @@ impl DatagramLink<UdpSocket> {
 }
 
 impl<S: Datagrams> DatagramLink<S> {
-    /// A way by `main`, which may talk to the command port alone, and `requests`, which may talk to the request port
+    /// A link by `main`, which may talk to the command port alone, and `requests`, which may talk to the request port
     /// alone. The feed comes from `groups`, or to `main` if there are none.
     #[must_use]
     pub fn new(main: S, requests: S, groups: Vec<S>, options: DatagramOptions) -> Self {

@@ -80,7 +80,7 @@ pub enum NodeEvent<'a> {
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// Why.
+        /// The sequencer's reason.
         reason: &'a str,
     },
     /// The sequencer takes publishers' messages again.

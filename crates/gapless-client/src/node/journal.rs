@@ -1,5 +1,5 @@
-//! [`JournalLink`]: the way to a stream of which only the journal is there, also while its sequencer writes it. Nothing
-//! is sent this way.
+//! [`JournalLink`]: the link to a stream of which only the journal is there, also while its sequencer writes it. Nothing
+//! is sent by it.
 
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use crate::ClientError;
@@ -21,7 +21,7 @@ pub struct JournalLink {
 }
 
 impl JournalLink {
-    /// The way to the journal in `directory`, from what it holds when the node connects.
+    /// A link to the journal in `directory`, from what it holds when the node connects.
     #[must_use]
     pub fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), replay: None, last_sequence: 0 }

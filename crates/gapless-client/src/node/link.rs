@@ -1,4 +1,4 @@
-//! [`NodeLink`]: the way between a node and the sequencer, up and down. One for each transport.
+//! [`NodeLink`]: the connection of a node with its sequencer, in both directions. One implementation for each transport.
 
 use crate::ClientError;
 use crate::feed_sessions::Feed;
@@ -23,7 +23,7 @@ pub struct Connected {
     pub released_sequence: u64,
     /// Where the node begins to read.
     pub position: u64,
-    /// The feed session that holds the position, as far as the way knows it.
+    /// The feed session that holds the position, as far as the link knows it.
     pub feed: Option<Feed>,
 }
 
@@ -87,7 +87,7 @@ pub struct LinkReads {
     pub is_lapped: bool,
 }
 
-/// The way between a node and the sequencer. It is up or down; down means that [`NodeLink::connect`] is to be called
+/// The connection of a node with its sequencer. It is up or down; down means that [`NodeLink::connect`] is to be called
 /// until it is up again. Nothing here blocks, except [`NodeLink::wait`].
 pub trait NodeLink: Send {
     /// Tries to make a connection, to read from `start` on, to a stream that contains what was `seen`. `None`: not yet, try
@@ -115,7 +115,7 @@ pub trait NodeLink: Send {
     /// As for [`NodeLink::send`].
     fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError>;
 
-    /// Takes in what has come, for who cannot read now and waits for [`NodeLink::answers`]. What does not fit is as good
+    /// Takes in what has come, for a node that cannot read now and waits for [`NodeLink::answers`]. What does not fit is as good
     /// as lost.
     ///
     /// # Errors
@@ -131,8 +131,8 @@ pub trait NodeLink: Send {
     /// As for [`NodeLink::send`]; [`ClientError::Lapped`] if it is nowhere any more.
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError>;
 
-    /// Hands the next frames of the stream, in order, to `take`: as many as one look brings, at most `limit`. Whoever
-    /// waits for one message has it without another look.
+    /// Hands the next frames of the stream, in order, to `take`: as many as one look brings, at most `limit`. A
+    /// reader that waits for one message has it without another look.
     ///
     /// # Errors
     /// As for [`NodeLink::read`], and those of `take`, which leave the link of no more use.
@@ -177,8 +177,8 @@ pub trait NodeLink: Send {
         let _ = progress;
     }
 
-    /// Who was reached does not lead; `leaders` names where the leader can be reached, an address a line, or is empty. A
-    /// way that knows other members goes to one of them; else it stays, and the node asks here again.
+    /// The member that was reached does not lead; `leaders` names where the leader can be reached, an address a line, or is
+    /// empty. A link that knows other members goes to one of them; else it stays, and the node asks here again.
     ///
     /// # Errors
     /// [`ClientError::Disconnected`] if it goes.
@@ -199,11 +199,11 @@ pub trait NodeLink: Send {
     /// The operating system's.
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError>;
 
-    /// Adds the descriptors that become readable when something comes, for who waits for other things as well.
+    /// Adds the descriptors that become readable when something comes, for a caller that waits for other things as well.
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         let _ = descriptors;
     }
 
-    /// Whom it connects to, for messages.
+    /// The other side, for messages.
     fn peer(&self) -> String;
 }

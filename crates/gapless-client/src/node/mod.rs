@@ -4,25 +4,25 @@
 //! |---|---|
 //! | this | [`StreamNode`]: polling, and what each frame means to a node |
 //! | [`event`] | [`NodeEvent`]: what a poll hands out |
-//! | [`publishing_session`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
+//! | [`publishing_session`] | the publishing half: numbers, what is unacknowledged, what is sent again; no I/O |
 //! | [`options`] | [`StreamNodeOptions`] |
 //! | `event_decoder`, `response_decoder` | what a frame of the stream and an answer of the sequencer mean |
-//! | `closing` | ending a node's session |
-//! | `derived_messages` | publishing what follows from the stream alone |
-//! | `resend_buffer` | the buffer of what is on its way |
-//! | `stall_detector` | when to ask what became of it, where the way loses nothing but another behind it may |
-//! | [`link`] | [`NodeLink`]: the way to the sequencer |
-//! | [`datagram`] | the way for nodes that packets come to, from the sequencer alone or from groups |
-//! | [`feed_receiver`] | makes a gapless stream of packets that come as they like; no I/O |
-//! | [`tcp`] | the way over TCP |
-//! | [`rewind`] | a stretch of the stream over TCP |
-//! | `rewinding` | when nodes that packets come to ask for one |
-//! | [`shared_memory`] | the way for nodes on the sequencer's machine |
-//! | [`journal`] | the way to a stream of which only the journal is there |
-//! | [`resumption`] | who publishes the same messages again passes over those that are there |
-//! | [`any`] | whichever of these ways was configured |
+//! | `closing` | closing a node's session |
+//! | `derived_messages` | publishing the outputs of a deterministic service, which follow from the stream alone |
+//! | `resend_buffer` | published frames that have not come back yet |
+//! | `stall_detector` | when to ask the sequencer what it has, because nothing comes back |
+//! | [`link`] | [`NodeLink`]: a node's connection with its sequencer, one implementation for each transport |
+//! | [`datagram`] | the link by UDP: MoldUDP64 to this node alone, or to multicast groups |
+//! | [`feed_receiver`] | makes a gapless stream of packets that are lost, doubled or out of order; no I/O |
+//! | [`tcp`] | the link by TCP: publishing at the command port, reading by SoupBinTCP |
+//! | [`rewind`] | a SoupBinTCP client: a feed session from any frame on |
+//! | `rewinding` | when a node by UDP fills a large gap by such a rewind |
+//! | [`shared_memory`] | the link of nodes on the sequencer's machine: a ring up, the mapped window down |
+//! | [`journal`] | the link to a stream of which only the journal is there |
+//! | [`resumption`] | a publisher that repeats its messages passes over those that the stream has |
+//! | [`any`] | [`AnyLink`]: the link of the configured transport |
 //!
-//! A message's walk: [`StreamNode::publish`] → kept → link → sequencer → stream → link → [`StreamNode::poll`], where
+//! A message's walk: [`StreamNode::publish`] → resend buffer → link → sequencer → stream → link → [`StreamNode::poll`], where
 //! its coming back is the acknowledgement.
 
 pub mod any;
@@ -75,7 +75,7 @@ use std::time::Duration;
 /// Every node reads every frame in the same order. What a node publishes comes back to it in that order, and that is
 /// its acknowledgement; what does not come back is sent again, and has its place in the order once.
 ///
-/// Not a thread: whoever owns it polls it.
+/// It has no thread: its owner polls it.
 pub struct StreamNode<L> {
     link: L,
     clock: Clock,
@@ -191,7 +191,7 @@ impl<L: NodeLink> StreamNode<L> {
         self.connected.map(|connected| connected.identity)
     }
 
-    /// The way to the sequencer.
+    /// The link to the sequencer.
     #[must_use]
     pub const fn link(&self) -> &L {
         &self.link
@@ -273,7 +273,7 @@ impl<L: NodeLink> StreamNode<L> {
                 return Err(ClientError::TooLong { length_bytes: length_max, limit_bytes });
             }
         }
-        // Only a throttled publisher and a way that loses care for the time.
+        // Only a throttled publisher and a link that loses need the time.
         let now_ns = if self.options.publisher.is_some_and(|options| options.throttle.is_some()) || self.link.loses() {
             self.clock.now().monotonic_ns
         } else {

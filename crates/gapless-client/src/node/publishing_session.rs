@@ -1,4 +1,4 @@
-//! `PublishingSession`: the publishing half of a node. A core without I/O: it numbers messages, keeps them until they come
+//! `PublishingSession`: the publishing half of a node, a core without I/O. It numbers messages, keeps them until they come
 //! back in the stream, and says what is to be sent next. Sending again is one step back of one number.
 
 mod closing;
@@ -24,8 +24,8 @@ pub struct PublisherOptions {
     pub kept_bytes_max: usize,
     /// How much may be published.
     pub throttle: Option<Throttle>,
-    /// What does not come back within this time is sent again, where the way there can lose it, ns. Doubled while
-    /// nothing comes back, up to 64 times. Where the way loses nothing, it may go on over one that does, behind a relay:
+    /// What does not come back within this time is sent again, where the link can lose it, ns. Doubled while
+    /// nothing comes back, up to 64 times. Where the link loses nothing, there may be one that does, behind a relay:
     /// the last frame is sent again then, which is answered by what is missing; doubled up to 4,096 times.
     pub resend_interval_ns: u64,
 }
@@ -107,7 +107,7 @@ impl PublishingSession {
     /// The session's opening was met in the stream: what it published can be told from now on. What number it goes
     /// on with, only the sequencer's answer tells.
     pub fn found(&mut self, session: u64) {
-        // Who has closed its session reads of a successor's.
+        // A node that has closed its session reads of a successor's.
         if !self.is_open() && self.end == End::Open {
             self.session = Some(session);
         }
@@ -398,7 +398,7 @@ impl PublishingSession {
         self.is_attached = false;
     }
 
-    /// On a way that loses: sends again what the sequencer should have had by now.
+    /// On a link that loses: sends again what the sequencer should have had by now.
     pub fn resend_overdue(&mut self, now_ns: u64) {
         let waiting = self.next_to_send.saturating_sub(self.accepted + 1);
         if !self.is_attached || waiting == 0 || self.unacknowledged.is_empty() {

@@ -50,7 +50,7 @@ impl Resumption {
     }
 }
 
-/// A token for a name, the same each time: the 128-bit FNV-1a hash, never 0. Whoever knows the name can take the
+/// A token for a name, the same each time: the 128-bit FNV-1a hash, never 0. A process that knows the name can take the
 /// session over.
 #[must_use]
 pub fn token_of(name: &str) -> u128 {

@@ -38,7 +38,7 @@ impl Default for SharedMemoryOptions {
     }
 }
 
-/// The way of a node that runs on the sequencer's machine.
+/// The link of a node that runs on the sequencer's machine.
 pub struct SharedMemoryLink {
     options: SharedMemoryOptions,
     /// Where the stream is; `None` in its own process.
@@ -131,13 +131,13 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
 
 impl SharedMemoryLink {
-    /// The way to the stream in `directory`.
+    /// A link to the stream in `directory`.
     #[must_use]
     pub fn new(directory: &Path, options: SharedMemoryOptions) -> Self {
         Self::any(&[directory], options)
     }
 
-    /// The way to a stream that each of these directories may hold: those of a cluster's members on this machine. It
+    /// A link to a stream that each of these directories may hold: those of a cluster's members on this machine. It
     /// goes to the next where nobody is, and from a member that does not lead to the one that it names, or to the next.
     ///
     /// # Panics
@@ -166,7 +166,7 @@ impl SharedMemoryLink {
         }
     }
 
-    /// The way to a stream of this process, over its `link` and a `reader` of its window and journal. When the stream stops,
+    /// A link to a stream of this process, over its `link` and a `reader` of its window and journal. When the stream stops,
     /// it is gone for good.
     #[must_use]
     pub fn local(link: PublisherLink, reader: ReplayMerge, options: SharedMemoryOptions) -> Self {
@@ -220,7 +220,7 @@ impl SharedMemoryLink {
         self.directories.as_ref().is_some_and(|directories| directories.count() > 1)
     }
 
-    /// Nobody is there, or nobody of use: the next one's turn.
+    /// Nobody listens there, or no member of use: the next directory's turn.
     fn go_on(&mut self) {
         if let Some(directories) = self.directories.as_mut().filter(|directories| directories.count() > 1) {
             self.pause = directories.failed(Instant::now());
@@ -391,12 +391,12 @@ impl NodeLink for SharedMemoryLink {
             Progress { is_live, ..Progress::default() }
         });
         up.notes.write(&up.link.reader, position, up.sent, progress);
-        // Also of who does not read, because it waits for something else.
+        // Also if the node does not read, because it waits for something else.
         up.empty_looks += 1;
         if up.empty_looks < EMPTY_LOOKS_PER_CHECK {
             return Ok(());
         }
-        // Who has sent something and heard nothing waits for its session.
+        // A node that has sent something and heard nothing waits for its session.
         let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
         let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
         let is_gone = up.is_gone();

@@ -1,5 +1,5 @@
-//! [`StallDetector`]: notices that nothing comes back although something is on its way, where the way itself loses nothing but
-//! what carries it on may: behind a relay there is another way, and perhaps one by packets. No I/O.
+//! [`StallDetector`]: notices that nothing comes back although frames are in flight. The node's own link loses nothing
+//! here, but behind a relay there is another link, which may: perhaps one by UDP. No I/O.
 
 /// When to ask what became of what was sent last.
 pub(super) struct StallDetector {

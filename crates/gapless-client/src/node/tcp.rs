@@ -48,7 +48,7 @@ impl TcpOptions {
     }
 }
 
-/// The way of a node over TCP.
+/// A node's link by TCP.
 pub struct TcpLink {
     options: TcpOptions,
     state: TcpLinkState,
@@ -109,7 +109,7 @@ const LOOKS_PER_COMMAND: u32 = 8;
 const WAIT_MAX: Duration = Duration::from_millis(50);
 
 impl TcpLink {
-    /// A way by `options`.
+    /// A link by `options`.
     #[must_use]
     pub const fn new(options: TcpOptions) -> Self {
         Self {
@@ -222,7 +222,7 @@ impl TcpLink {
         Ok(true)
     }
 
-    /// Opens the way down where it is known where the stream goes on; else asks.
+    /// Opens the rewind port's connection where it is known where the stream goes on; else asks.
     fn go_on(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let TcpLinkState::Up(up) = &self.state else { return Ok(()) };
         let is_due = now_ns.saturating_sub(up.asked_feed_ns) >= ASK_INTERVAL_NS;

@@ -1,5 +1,5 @@
 //! An older copy of a machine's directory is put back, or two directories are exchanged, as people do who mean well. What
-//! was acknowledged may be lost by that, because two members cannot know what a third one had. But whoever differs from the
+//! was acknowledged may be lost by that, because two members cannot know what a third one had. But a member that differs from the
 //! others stops and says so: from then on that is what a [`World`] is held against.
 
 use super::World;
@@ -10,9 +10,9 @@ use crate::system_under_test::SystemUnderTest;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// So long after the last fault nobody runs any more who has another history than the others.
+/// So long after the last fault no member runs any more that has another history than the others.
 const FOUND_OUT_NS: u64 = 3_000 * MS;
-/// Who follows without a fault lags by so many frames at most.
+/// A follower without a fault lags by so many frames at most.
 const MAY_LAG_FRAMES: u64 = 200;
 /// Of 100,000 times that something is put back, so often it is exchanged.
 const EXCHANGED: u64 = 15_000;

@@ -1,5 +1,5 @@
-//! Somebody who changes the members of a [`World`] while it runs: one is added, removed or replaced, and who has been asked
-//! is asked again until it is done.
+//! The operator who changes the members of a [`World`] while it runs: one is added, removed or replaced. The request is
+//! repeated until it is done.
 
 use super::World;
 use crate::checker::Broken;
@@ -43,7 +43,7 @@ impl What {
 }
 
 impl<A: SystemUnderTest> World<'_, A> {
-    /// Who leads, as far as anybody knows, and the members as it sees them.
+    /// The leader, as far as any member knows, and the members as it sees them.
     fn leader(&self) -> Option<(usize, Members)> {
         let leading = self.machines.iter().enumerate().filter_map(|(at, each)| Some((each.leads()?, at)));
         let (_, at) = leading.max()?;

@@ -44,7 +44,7 @@ pub(crate) struct World<'a, A: SystemUnderTest> {
     /// A change of members that is not done yet.
     pub(crate) change: Option<Change>,
     pub(crate) checker: Checker,
-    /// A copy was put back: there may be several histories, until who has another one stops.
+    /// A copy was put back: there may be several histories, until the members with another one stop.
     pub(crate) came_apart: bool,
     /// What a service has to answer.
     reference: Option<Reference>,
