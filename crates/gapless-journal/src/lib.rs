@@ -12,7 +12,8 @@
 //! | `truncation` | taking back frames that nobody has acted on yet |
 //! | [`journal`] | [`Journal`], the one writer of a directory |
 //! | [`syncer`], [`segment_preparer`] | [`Syncer`] and [`SegmentPreparer`], for helper threads |
-//! | [`recovery`] | [`RecoveryReport`]: what opening found and cut (decision D7) |
+//! | `recovery` | opening a journal: the first segment is made, or what is there is recovered (decision D7) |
+//! | [`recovery_report`] | [`RecoveryReport`]: what opening found and cut |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
 //! | `cut_files` | what recovery cuts keeps its bytes, under another name |
 //! | `evaluation` | what of the segments is the journal, and what is not (decision D7) |
@@ -64,7 +65,8 @@ pub mod options;
 pub mod reader;
 mod record_writer;
 pub mod records;
-pub mod recovery;
+mod recovery;
+pub mod recovery_report;
 pub mod replay;
 pub mod restore;
 mod retention;
@@ -93,7 +95,7 @@ pub use journal::Journal;
 pub use options::{Environment, FilePoint, Flush, JournalOptions, RecoveryCheck, Retention};
 pub use reader::JournalReader;
 pub use records::{Record, Records, ReplayStop};
-pub use recovery::{Cut, RecoveryReport};
+pub use recovery_report::{Cut, RecoveryReport};
 pub use replay::Replay;
 pub use restore::Restore;
 pub use segment_preparer::SegmentPreparer;

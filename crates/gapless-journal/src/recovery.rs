@@ -16,75 +16,17 @@ use crate::boot::BootId;
 use crate::cut_files::{bytes_on_device, copy_tail, take_out};
 use crate::directory::{DirectoryLock, Found, Survey, survey};
 use crate::disk::{DiskWork, sync_directory};
-use crate::error::{FrameFault, JournalError, MarkName, PointFault};
+use crate::error::{JournalError, MarkName, PointFault};
 use crate::evaluation::{Evaluation, Kept, Tail, evaluate};
 use crate::history::{History, HistoryFile};
 use crate::options::{Flush, JournalOptions};
 use crate::reader::JournalReader;
 use crate::records::SegmentRecords;
+use crate::recovery_report::{Cut, RecoveryReport};
 use crate::segment::{Preparation, Segment, allocate, write_zeros};
 use crate::segment_times::note_last;
 use crate::shared_journal::{Entry, Rolled, SegmentList, SharedJournal};
 use crate::{descriptor as d, index};
-
-/// What recovery found and did.
-#[derive(Clone, Debug)]
-pub struct RecoveryReport {
-    /// Whether the journal was made now.
-    pub is_new: bool,
-    /// Whether the journal was last written on this boot of this machine.
-    pub is_same_boot: bool,
-    /// The mark that was good, and the sequence up to which it vouches for every frame.
-    pub good_mark: (MarkName, u64),
-    /// The first sequence that the journal holds.
-    pub first_sequence: u64,
-    /// The last sequence that the journal holds; one before the first where there is none.
-    pub last_sequence: u64,
-    pub segments: usize,
-    pub frames_scanned: u64,
-    /// What was cut from the end; `None` if nothing was.
-    pub cut: Option<Cut>,
-    /// Whether the process before had a failed fdatasync, so that its frames were written again.
-    pub is_rewritten: bool,
-    /// Files that were removed: segments that were never used.
-    pub removed: Vec<PathBuf>,
-    /// Files that hold what was cut, now and before; none of them is ever deleted.
-    pub kept_cuts: Vec<PathBuf>,
-}
-
-/// What recovery cut from the end of a journal: nothing that a good mark vouched for.
-#[derive(Clone, Debug)]
-pub struct Cut {
-    pub segment: PathBuf,
-    /// The files that hold what was cut, under other names.
-    pub kept: Vec<PathBuf>,
-    /// Where the first bad frame began.
-    pub position: u64,
-    /// The sequence that belonged there.
-    pub sequence: u64,
-    pub reason: FrameFault,
-    /// How many bytes were cut, up to the last that was not zero.
-    pub bytes: u64,
-    /// How many intact frames were cut with it.
-    pub frames: u64,
-    /// How many intact records of consensus were cut with it.
-    pub records: u64,
-}
-
-impl std::fmt::Display for Cut {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { segment, kept, position, sequence, reason, bytes, frames, records } = self;
-        let segment = segment.display();
-        write!(f, "{bytes} bytes from byte {position} of {segment} cut, {frames} intact frames ")?;
-        if *records > 0 {
-            write!(f, "and {records} intact records ")?;
-        }
-        write!(f, "among them: sequence {sequence} was expected there, but {reason}")?;
-        let names: Vec<_> =
-            kept.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy()).collect();
-        if names.is_empty() { Ok(()) } else { write!(f, "; kept as {}", names.join(", ")) }
-    }
-}
 
 /// What a writer stands on.
 #[derive(Debug)]
