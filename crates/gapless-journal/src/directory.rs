@@ -81,7 +81,7 @@ impl DirectoryLock {
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// Whether it has its final name.
-    pub(crate) is_settled: bool,
+    pub(crate) has_final_name: bool,
     pub(crate) file_length: u64,
     pub(crate) header: FixedHeader,
     pub(crate) first_sequence: u64,
@@ -230,12 +230,12 @@ enum Examined {
 
 /// Reads one file's header page.
 fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined, JournalError> {
-    let is_settled = matches!(meaning, NameMeaning::Segment(_));
+    let has_final_name = matches!(meaning, NameMeaning::Segment(_));
     let file_length = file.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
     let header = match read_fixed_header(file, file_length) {
         Ok(header) => header,
         // Died while it was made: its header is written last, and its name stays until it is in use.
-        Err(_) if !is_settled => return Ok(Examined::Leftover(path)),
+        Err(_) if !has_final_name => return Ok(Examined::Leftover(path)),
         Err(fault) => return Err(fault.into_error(path)),
     };
     let mapping =
@@ -265,7 +265,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         _ => {}
     }
     Ok(Examined::Segment(Box::new(Found {
-        is_settled,
+        has_final_name,
         file_length,
         header,
         first_sequence: opened.first,

@@ -169,7 +169,7 @@ fn judge(
         }
         // After a power failure a segment may be missing that was never synced, and then so were
         // those behind it; they have no final names yet.
-        let must_follow = next.is_settled || !may_lose_next;
+        let must_follow = next.has_final_name || !may_lose_next;
         if found.is_sealed() && mark.second < expected_last && must_follow {
             return Err(gap(found, next, mark.second));
         }

@@ -75,7 +75,7 @@ fn create(
     let segment = preparation.finish(options.flush, options.environment.boot_id)?;
     let opened_ns = (options.environment.epoch_ns)();
     segment.open_for(first_sequence, opened_ns);
-    settle(&options, &segment, first_sequence)?;
+    give_final_name(&options, &segment, first_sequence)?;
     let stream_id = options.stream_id;
     let history = History { stream_id, incarnation, replaced: 0, first_sequence, newest_sequence: first_sequence };
     let history = HistoryFile::create(&options.directory, history)?;
@@ -100,7 +100,7 @@ fn create(
         active: active.clone(),
         prepared: None,
         rolled: VecDeque::new(),
-        unsettled: VecDeque::new(),
+        unnamed: VecDeque::new(),
     };
     let last_sequence = first_sequence - 1;
     let shared = SharedJournal::new(
@@ -176,8 +176,8 @@ fn recover(
     };
     let before_ns = last_ns(&options.directory, kept.iter().rev().nth(1))?;
     note_times(&active, newest, (before_ns, 0));
-    if !newest.found.is_settled {
-        settle(&options, &active, newest.found.first_sequence)?;
+    if !newest.found.has_final_name {
+        give_final_name(&options, &active, newest.found.first_sequence)?;
     }
     let newest_sequence = newest.found.first_sequence;
     history.set(History { newest_sequence, ..history.history() }, &options.environment)?;
@@ -216,7 +216,7 @@ fn recover(
         active: active.clone(),
         prepared: None,
         rolled,
-        unsettled: VecDeque::new(),
+        unnamed: VecDeque::new(),
     };
     let (cut_bytes, next) = (bytes_on_device(&report.kept_cuts), (next_number, history));
     let shared =
@@ -228,7 +228,7 @@ fn recover(
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
-/// Opens the older segments that were scanned, or are not on the device up to their end yet, or not settled.
+/// Opens the older segments that were scanned, or are not on the device up to their end yet, or have no final name.
 fn restore_older(
     options: &JournalOptions,
     kept: &[Kept],
@@ -240,7 +240,7 @@ fn restore_older(
         let is_scanned = segment.index.is_some();
         let has_unsynced = segment.last_sequence > synced_sequence
             || segment.last_sequence == synced_sequence && segment.segment_records != SegmentRecords::Nothing;
-        if is_scanned || has_unsynced || !found.is_settled {
+        if is_scanned || has_unsynced || !found.has_final_name {
             let before_ns = last_ns(&options.directory, i.checked_sub(1).map(|before| &kept[before]))?;
             let restored = restore_sealed(options, segment, before_ns)?;
             rolled.push_back(Rolled {
@@ -363,8 +363,8 @@ fn restore_sealed(options: &JournalOptions, kept: &Kept, before_ns: u64) -> Resu
     note_held(&segment, kept);
     segment.write_mark(d::JOURNALED_MARK_OFFSET, kept.position as u64 | d::SEALED_BIT, kept.last_sequence);
     note_times(&segment, kept, (before_ns, kept.last_timestamp_ns));
-    if !found.is_settled {
-        settle(options, &segment, found.first_sequence)?;
+    if !found.has_final_name {
+        give_final_name(options, &segment, found.first_sequence)?;
     }
     Ok(segment)
 }
@@ -456,7 +456,7 @@ fn clear_failed_mark(options: &JournalOptions, found: &Found) -> Result<(), Jour
 }
 
 /// Gives a segment its final name.
-fn settle(options: &JournalOptions, segment: &Segment, first_sequence: u64) -> Result<(), JournalError> {
+fn give_final_name(options: &JournalOptions, segment: &Segment, first_sequence: u64) -> Result<(), JournalError> {
     let (from, to) = (segment.path(), options.directory.join(d::segment_name(first_sequence)));
     let synced = segment.sync_header();
     synced.map_err(|source| JournalError::SyncFailed { segment: from.clone(), source })?;

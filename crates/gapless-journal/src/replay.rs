@@ -389,7 +389,7 @@ impl Current {
     fn open(found: &Found, directory: &Path, segments: &[Found], sequence: u64) -> Result<Self, JournalError> {
         let mut path = found.path.clone();
         let mut opened = File::open(&path);
-        if !found.is_settled && matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
+        if !found.has_final_name && matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
             // It has got its final name since it was listed.
             path = directory.join(d::segment_name(found.first_sequence));
             opened = File::open(&path);

@@ -41,7 +41,7 @@ impl SharedJournal {
                 SegmentRecords::Nothing | SegmentRecords::Records => false,
             };
             let checkpoint = list.entries.iter().skip(1).rfind(is_checkpoint).map(|entry| entry.first_sequence);
-            if holds_records && (checkpoint.is_none() || !list.unsettled.is_empty()) {
+            if holds_records && (checkpoint.is_none() || !list.unnamed.is_empty()) {
                 return Ok(false);
             }
             (*oldest, next.first_sequence, checkpoint)

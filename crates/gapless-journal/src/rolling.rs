@@ -93,7 +93,7 @@ impl Journal {
                 end: self.position as u64,
                 sealed_ns: opened_ns,
             });
-            list.unsettled.push_back((self.active.clone(), first_sequence));
+            list.unnamed.push_back((self.active.clone(), first_sequence));
             let length = self.active.header.segment_length;
             list.entries.push_back(Entry {
                 first_sequence,

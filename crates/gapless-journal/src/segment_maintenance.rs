@@ -39,7 +39,7 @@ impl SharedJournal {
             }
             if self.prepare_step(&mut maintenance)? {
                 // Nobody else may be there to do this.
-                self.settle(&mut maintenance)?;
+                self.give_final_names(&mut maintenance)?;
                 while self.unmap_step(&mut maintenance) {}
                 while self.segment_list().rolled.len() > ROLLED_MAX {
                     self.sync_sealed_step(&mut maintenance)?;
@@ -111,10 +111,10 @@ impl SharedJournal {
     /// there, or a power failure would leave a name without a segment.
     ///
     /// From then on the history names it, and each of the two neighbours the time stamp of the frame between them.
-    pub(crate) fn settle(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
+    pub(crate) fn give_final_names(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let mut did_work = false;
         loop {
-            let oldest = self.segment_list().unsettled.front().cloned();
+            let oldest = self.segment_list().unnamed.front().cloned();
             let Some((segment, first_sequence)) = oldest else { return Ok(did_work) };
             let (from, to) = (segment.path(), self.segment_path(first_sequence));
             let before = {
@@ -138,7 +138,7 @@ impl SharedJournal {
             fault::crash_point("after_segment_name");
             let history = maintenance.history.history();
             self.set_history(maintenance, History { newest_sequence: first_sequence, ..history })?;
-            self.segment_list().unsettled.pop_front();
+            self.segment_list().unnamed.pop_front();
             did_work = true;
         }
     }

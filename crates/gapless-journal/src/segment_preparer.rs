@@ -37,7 +37,7 @@ impl SegmentPreparer {
         let shared = &self.shared;
         shared.check_poison()?;
         let mut maintenance = shared.maintenance();
-        if shared.populate_step(&mut maintenance)? || shared.settle(&mut maintenance)? {
+        if shared.populate_step(&mut maintenance)? || shared.give_final_names(&mut maintenance)? {
             return Ok(true);
         }
         if shared.retire_step(&mut maintenance) || shared.unmap_step(&mut maintenance) {

@@ -59,7 +59,7 @@ pub(crate) struct SegmentList {
     /// Oldest first.
     pub(crate) rolled: VecDeque<Rolled>,
     /// In use, but under the name of a prepared segment; oldest first.
-    pub(crate) unsettled: VecDeque<(Arc<Segment>, u64)>,
+    pub(crate) unnamed: VecDeque<(Arc<Segment>, u64)>,
 }
 
 impl SegmentList {
@@ -67,7 +67,7 @@ impl SegmentList {
     pub(crate) fn reserve(&mut self) {
         self.entries.reserve(2);
         self.rolled.reserve(2);
-        self.unsettled.reserve(2);
+        self.unnamed.reserve(2);
     }
 }
 

@@ -46,13 +46,13 @@ impl Syncer {
         loop {
             shared.check_poison()?;
             // A segment is found again after a power failure by its final name.
-            if !shared.segment_list().unsettled.is_empty() {
-                shared.settle(&mut shared.maintenance())?;
+            if !shared.segment_list().unnamed.is_empty() {
+                shared.give_final_names(&mut shared.maintenance())?;
             }
             let _syncing = shared.syncing();
             let (target, records, active, rolled) = {
                 let list = shared.segment_list();
-                if !list.unsettled.is_empty() {
+                if !list.unnamed.is_empty() {
                     continue;
                 }
                 // Acquire: pairs with the release of `move_mark`. Under the lock that a roll takes,

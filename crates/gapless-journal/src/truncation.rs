@@ -53,7 +53,7 @@ impl Journal {
     fn cut(&mut self, sequence: u64) -> Result<(), JournalError> {
         let shared = self.shared.clone();
         let mut maintenance = shared.maintenance();
-        shared.settle(&mut maintenance)?;
+        shared.give_final_names(&mut maintenance)?;
         let _syncing = shared.syncing();
         let entries: Vec<Entry> = shared.segment_list().entries.iter().copied().collect();
         let keep = entries.iter().rposition(|entry| entry.first_sequence <= sequence).unwrap_or(0);

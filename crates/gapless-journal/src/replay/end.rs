@@ -95,7 +95,7 @@ impl Replay {
             return Err(self.corrupt(fault, MarkName::Synced, at));
         }
         let is_complete = found.is_sealed() && found.journaled.is_some_and(|mark| mark.second + 1 == sequence);
-        if let Some(next) = self.successor().filter(|next| is_complete && !is_short && next.is_settled) {
+        if let Some(next) = self.successor().filter(|next| is_complete && !is_short && next.has_final_name) {
             return Err(self.gap(&next));
         }
         if fault != FrameFault::Empty || self.successor().is_some() {
