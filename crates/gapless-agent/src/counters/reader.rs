@@ -144,6 +144,7 @@ impl CountersReader {
     }
 }
 
+// Of its own: this crate and the wire's, which has the fields of everything else, stand on one floor.
 fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(bytes[offset..offset + 4].try_into().expect("a record has the field"))
 }
