@@ -298,7 +298,7 @@ impl Serving {
                     ListenerEvent::Closed(Accepted::Publisher(connection)) => {
                         self.admission.farewell(connection);
                         if let Some(control) = &mut self.control {
-                            control.left(connection);
+                            control.node_disconnected(connection);
                         }
                     }
                     // Nobody waits for its outcome any more.
@@ -375,7 +375,7 @@ impl Serving {
         let wake_service = admission.links.ingress_waker.wake_fd();
         let Some(ends) = peer.hand_over(rings, &welcome, wake_service, window) else { return };
         if let Some(control) = &mut self.control {
-            control.came(ends.connection, peer.process_id(), ends.replies.notes());
+            control.node_connected(ends.connection, peer.process_id(), ends.replies.notes());
         }
         self.listener.accept(peer, Accepted::Publisher(ends.connection));
         admission.announce(ends, false);

@@ -87,12 +87,12 @@ impl ControlServer {
     }
 
     /// A node of another process has connected, which notes its state in `notes`.
-    pub fn came(&mut self, connection: ConnectionId, process_id: Option<u32>, notes: RingNotes) {
+    pub fn node_connected(&mut self, connection: ConnectionId, process_id: Option<u32>, notes: RingNotes) {
         let name = process_id.map(program_of).unwrap_or_default();
         self.local_nodes.push(LocalNode { connection, process_id, name, notes });
     }
 
-    pub fn left(&mut self, connection: ConnectionId) {
+    pub fn node_disconnected(&mut self, connection: ConnectionId) {
         self.local_nodes.retain(|node| node.connection != connection);
     }
 

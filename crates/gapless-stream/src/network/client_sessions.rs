@@ -126,7 +126,7 @@ pub struct ClientSessions {
     facts: StreamFacts,
     sessions: FxHashMap<u64, ClientSession>,
     /// Those that were let go since the last sweep, which tells of them.
-    let_go: Vec<(u64, Peer)>,
+    dropped: Vec<(u64, Peer)>,
     status: SharedStatus,
     counters: ClientSessionCounters,
     next_sweep_ns: u64,
@@ -136,7 +136,7 @@ pub struct ClientSessions {
 /// What came of a hello.
 pub enum Greeting {
     /// It is in, or was already; this is the key.
-    In(u64),
+    Admitted(u64),
     /// It is not let in.
     Refused,
 }
@@ -166,9 +166,9 @@ impl ClientSessions {
         status: SharedStatus,
         counters: ClientSessionCounters,
     ) -> Self {
-        let (sessions, let_go, next_sweep_ns) = (FxHashMap::default(), Vec::new(), 0);
+        let (sessions, dropped, next_sweep_ns) = (FxHashMap::default(), Vec::new(), 0);
         let warnings = Warnings::default();
-        Self { network, options, acceptor, facts, sessions, let_go, status, counters, next_sweep_ns, warnings }
+        Self { network, options, acceptor, facts, sessions, dropped, status, counters, next_sweep_ns, warnings }
     }
 
     #[must_use]
@@ -198,10 +198,10 @@ impl ClientSessions {
         match self.welcome(hello, key) {
             Ok(welcome) => {
                 let packet = UpstreamPacket { key, body: Body::Welcome(welcome) };
-                (Greeting::In(key), packet.write_to(answer).unwrap_or(0))
+                (Greeting::Admitted(key), packet.write_to(answer).unwrap_or(0))
             }
             Err((reason, text)) => {
-                self.let_go(key);
+                self.drop_session(key);
                 self.counters.refused.add(1);
                 refuse(reason, &text, answer)
             }
@@ -233,7 +233,7 @@ impl ClientSessions {
         }
         // A peer that reconnects from a known address has lost its state.
         let replaced = self.sessions.iter().find(|(_, client)| client.peer == peer).map(|(key, _)| *key);
-        replaced.into_iter().for_each(|key| self.let_go(key));
+        replaced.into_iter().for_each(|key| self.drop_session(key));
         if self.sessions.len() >= self.options.clients_max {
             return Err((RefusalReason::Unavailable, format!("there are {} nodes already", self.sessions.len())));
         }
@@ -335,7 +335,7 @@ impl ClientSessions {
         let Some(client) = self.sessions.get_mut(&key) else { return 0 };
         if client.link.writer.is_reader_closed() {
             // The sequencer has dropped its ring: its next packet is answered as one of an unknown peer.
-            self.let_go(key);
+            self.drop_session(key);
             return 0;
         }
         let Published { taken, dropped, is_whole } = client.publish(frames);
@@ -364,9 +364,9 @@ impl ClientSessions {
     }
 
     #[cold]
-    fn let_go(&mut self, key: u64) {
+    fn drop_session(&mut self, key: u64) {
         if let Some(client) = self.sessions.remove(&key) {
-            self.let_go.push((key, client.peer));
+            self.dropped.push((key, client.peer));
             self.counters.nodes.set(self.sessions.len() as u64);
         }
     }
@@ -412,7 +412,7 @@ impl ClientSessions {
     /// Once in an interval, and when somebody was let go: forgets who is silent, handing `gone` where they and those
     /// that were let go were, and notes how everybody is.
     pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
-        if now_ns < self.next_sweep_ns && self.let_go.is_empty() {
+        if now_ns < self.next_sweep_ns && self.dropped.is_empty() {
             return;
         }
         self.next_sweep_ns = now_ns + self.options.heartbeat_interval_ns;
@@ -425,7 +425,7 @@ impl ClientSessions {
             }
             !is_silent
         });
-        for (key, peer) in std::mem::take(&mut self.let_go) {
+        for (key, peer) in std::mem::take(&mut self.dropped) {
             // It may have come again.
             if !self.sessions.values().any(|client| client.peer == peer) {
                 gone(key, peer);

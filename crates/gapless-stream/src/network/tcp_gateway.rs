@@ -232,7 +232,7 @@ fn hear(
                     return Err(Ending::Malformed("more hellos than it reads answers to".to_owned()));
                 }
                 *state = match greeting {
-                    Greeting::In(key) => Caller::Admitted { key, taken: 0, is_stuck: false },
+                    Greeting::Admitted(key) => Caller::Admitted { key, taken: 0, is_stuck: false },
                     Greeting::Refused => Caller::Leaving { until_ns: None },
                 };
             }

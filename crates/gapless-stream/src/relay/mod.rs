@@ -70,8 +70,8 @@ struct RelayedPublisher {
 #[derive(Default)]
 struct Session {
     token: u128,
-    /// Who publishes under it.
-    who: Vec<ConnectionId>,
+    /// Publishers under it.
+    publishers: Vec<ConnectionId>,
 }
 
 /// Everything the agent is connected to.
@@ -201,7 +201,8 @@ impl Relay {
     /// What was on its way up is lost: its publishers open their sessions again, and send what is missing.
     #[cold]
     fn ask_to_open_again(&mut self) {
-        let sessions: Vec<_> = self.sessions.iter().map(|(number, session)| (*number, session.who.clone())).collect();
+        let sessions: Vec<_> =
+            self.sessions.iter().map(|(number, session)| (*number, session.publishers.clone())).collect();
         for (session, connections) in sessions {
             for connection in connections {
                 let text = "the way to the stream was lost; open the session again";
@@ -351,7 +352,7 @@ impl Relay {
                 } else if !self
                     .sessions
                     .get(&frame.session())
-                    .is_some_and(|session| session.who.contains(&publisher.connection))
+                    .is_some_and(|session| session.publishers.contains(&publisher.connection))
                 {
                     // To the sequencer all nodes here are one: whose a session is, is looked at here.
                     strangers.push((publisher.connection, frame.session()));
@@ -401,10 +402,10 @@ impl Relay {
         }
         for publisher in self.publishers.iter().filter(|publisher| publisher.done) {
             let gone = publisher.connection;
-            self.sessions.values_mut().for_each(|session| session.who.retain(|connection| *connection != gone));
+            self.sessions.values_mut().for_each(|session| session.publishers.retain(|connection| *connection != gone));
             self.opening.forget_from(gone);
         }
-        self.sessions.retain(|_, session| !session.who.is_empty());
+        self.sessions.retain(|_, session| !session.publishers.is_empty());
         self.publishers.retain(|publisher| !publisher.done);
         self.links.counters.publishers.set(self.publishers.len() as u64);
     }
@@ -436,7 +437,7 @@ impl Relay {
                     let opening = self.opening.opened(opened.token, frame.session());
                     let session = self.sessions.entry(frame.session()).or_default();
                     session.token = opened.token;
-                    let known = &mut session.who;
+                    let known = &mut session.publishers;
                     for (connection, shared) in &opening {
                         // A publisher that takes a session over takes it alone.
                         if !shared {
@@ -451,7 +452,7 @@ impl Relay {
                 }
                 // What concerns the whole connection concerns everybody here.
                 None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
-                None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.who.clone()),
+                None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.publishers.clone()),
             };
             for connection in connections {
                 let payload = Payload::new(frame.payload());
@@ -481,7 +482,7 @@ impl Relay {
             peer = self.upstream.peer(),
             "the sequencer has refused a frame; its publisher is dropped"
         );
-        let connections = self.sessions.get(&session).map_or(&[][..], |session| session.who.as_slice());
+        let connections = self.sessions.get(&session).map_or(&[][..], |session| session.publishers.as_slice());
         for publisher in &mut self.publishers {
             publisher.done |= connections.contains(&publisher.connection);
         }

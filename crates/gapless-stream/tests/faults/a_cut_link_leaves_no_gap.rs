@@ -41,7 +41,7 @@ pub fn module() -> Module {
 pub fn play_a_part_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [_, PART, name, transport, place] => parts::play(name, transport, place.as_ref()),
+        [_, PART, name, transport, directory] => parts::play(name, transport, directory.as_ref()),
         [_, INSIDE, transport] => {
             // What hangs ends with this process.
             std::thread::spawn(|| {
@@ -68,9 +68,9 @@ fn inside_namespaces(transport: &str) {
 }
 
 fn the_link_is_cut(transport: &str) {
-    let place = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let link = Link::new();
-    let part = |name: &str, command: Command| Part::start(name, command, transport, place.path());
+    let part = |name: &str, command: Command| Part::start(name, command, transport, directory.path());
     let mut sequencer = part("sequencer", link.on_left());
     assert_eq!(sequencer.line(), "running");
     // One beside the sequencer, one behind the link, which begins before it is there: without a route.

@@ -35,8 +35,8 @@ pub struct Part {
 }
 
 impl Part {
-    pub fn start(name: &str, mut command: Command, transport: &str, place: &Path) -> Self {
-        let command = command.args([PART, name, transport]).arg(place).stdin(Stdio::piped());
+    pub fn start(name: &str, mut command: Command, transport: &str, directory: &Path) -> Self {
+        let command = command.args([PART, name, transport]).arg(directory).stdin(Stdio::piped());
         let mut process = Process::start(command);
         let input = Some(process.input());
         Self { name: name.to_owned(), process, input, last: String::new() }
@@ -70,8 +70,8 @@ impl Part {
     }
 }
 
-fn config(transport: &str, place: &Path) -> StreamConfig {
-    let directory = place.join("stream");
+fn config(transport: &str, directory: &Path) -> StreamConfig {
+    let directory = directory.join("stream");
     // In a namespace of its own every port is free.
     let second = if transport == "tcp" { "rewind" } else { "request" };
     let text = format!(
@@ -83,8 +83,8 @@ fn config(transport: &str, place: &Path) -> StreamConfig {
 }
 
 /// Does what a part of that name does.
-pub fn play(name: &str, transport: &str, place: &Path) {
-    let config = config(transport, place);
+pub fn play(name: &str, transport: &str, directory: &Path) {
+    let config = config(transport, directory);
     let is_let_go = Arc::<AtomicBool>::default();
     let flag = Arc::clone(&is_let_go);
     std::thread::spawn(move || {
