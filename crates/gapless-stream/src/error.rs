@@ -33,7 +33,7 @@ pub enum StreamError {
         /// What is wrong and what is allowed.
         reason: String,
     },
-    /// The state that was written aside cannot be used.
+    /// The sequencer's state in its file cannot be used.
     #[error("{}: {reason}", path.display())]
     State {
         /// The file or its directory.

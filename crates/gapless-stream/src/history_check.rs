@@ -1,4 +1,4 @@
-//! [`HistoryCheck`]: whether a stream contains what somebody has seen of it. A stream whose directory was put back to an older copy
+//! [`HistoryCheck`]: whether a stream contains what a peer has seen of it. A stream whose directory was put back to an older copy
 //! cannot know by itself that it has forgotten something; a peer that has seen more can.
 
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
@@ -6,7 +6,7 @@ use gapless_log::Window;
 use gapless_transport::seen::Seen;
 use std::path::PathBuf;
 
-/// What a stream has instead of what somebody has seen.
+/// What a stream has instead of what a peer has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contradiction {
     /// It ends before that.

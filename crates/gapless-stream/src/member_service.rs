@@ -33,7 +33,7 @@ pub trait MemberService {
     /// Damage, a gap, or a frame at which the service stops.
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError>;
 
-    /// The part of a service that runs ahead where this member leads; a service that handles what is released has none.
+    /// Speculative execution, where this member leads; a service that handles what is released has none.
     /// `member` wakes the agent that calls it.
     fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
         let _ = member;

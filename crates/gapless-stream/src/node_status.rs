@@ -1,4 +1,4 @@
-//! [`SharedStatus`]: who is connected over networks, and how they are.
+//! [`SharedStatus`]: nodes that are connected over networks, and their state.
 
 use gapless_client::control_messages::NodeRow;
 use gapless_transport::link::ConnectionId;

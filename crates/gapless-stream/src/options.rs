@@ -43,7 +43,7 @@ pub struct EventStreamOptions {
     pub session_expiry: Duration,
     /// How much each publisher may send.
     pub throttle: Option<Throttle>,
-    /// The sequencer's state is written aside after so many frames.
+    /// The sequencer's state is written into a file after so many frames.
     pub state_interval_frames: u64,
     /// But not more often than this: before a state everything that it covers goes to the device.
     pub state_interval_min: Duration,

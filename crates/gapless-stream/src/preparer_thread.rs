@@ -1,11 +1,12 @@
-//! [`PreparerThread`]: the thread that works ahead of the journal's writer.
+//! [`PreparerThread`]: the thread that prepares segments before the journal's writer needs them.
 
 use crate::StreamError;
 use gapless_agent::thread::spawn_helper;
 use gapless_journal::SegmentPreparer;
 use std::thread::JoinHandle;
 
-/// The thread that works ahead of the journal's writer, or what does its work by hand; ended by being dropped.
+/// The thread that prepares segments before the journal's writer needs them, or the same without a thread, polled by its
+/// owner. Dropping it ends it.
 pub struct PreparerThread {
     preparer: SegmentPreparer,
     thread: Option<JoinHandle<()>>,

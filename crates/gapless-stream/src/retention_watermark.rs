@@ -4,7 +4,7 @@ use gapless_journal::SegmentPreparer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One of those whose states, written aside, cover a journal's beginning.
+/// One of those whose states, in files, cover a journal's beginning.
 #[derive(Clone, Debug)]
 pub struct RetentionWatermark {
     preparer: SegmentPreparer,

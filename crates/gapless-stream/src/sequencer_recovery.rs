@@ -1,4 +1,4 @@
-//! What a sequencer knew when its stream stood at a sequence: the newest state that was written aside, and the journal
+//! What a sequencer knew when its stream stood at a sequence: the newest state in a file, and the journal
 //! behind it. At a start, and where a cluster's member cuts what a new leader does not have.
 
 use crate::sequencer::{Sequencer, SequencerRules};
@@ -12,7 +12,7 @@ use gapless_wire::Fragment;
 pub struct Rebuilt {
     /// It, behind the last whole message.
     pub sequencer: Sequencer,
-    /// Where the state that was written aside stood; 0 without one.
+    /// The last sequence that the state in a file covers; 0 without one.
     pub state_sequence: u64,
     /// Frames of the journal folded in behind it.
     pub frames_replayed: u64,

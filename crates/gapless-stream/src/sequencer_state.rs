@@ -1,4 +1,4 @@
-//! [`SequencerState`]: what a sequencer knows, written aside, so that older segments of the journal can go and a
+//! [`SequencerState`]: what a sequencer knows, written into a file, so that older segments of the journal can go and a
 //! restart has less to replay. It is a fold of the stream; the file saves the folding.
 //!
 //! ```text

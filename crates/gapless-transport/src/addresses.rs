@@ -46,8 +46,8 @@ impl<A: Display> Addresses<A> {
         self.wait(now)
     }
 
-    /// The member that answered does not lead: it is the turn of the one that `leaders` names, an address a line, if it is one of these;
-    /// else of the next. Returns how long to wait before.
+    /// The member that answered does not lead: it is the turn of the one that `leaders` names, an address a line, if it is
+    /// one of these; else of the next. Returns how long to wait before.
     pub fn turned_away(&mut self, leaders: &str, now: Instant) -> Duration {
         let is_named = |address: &A| {
             let address = address.to_string();

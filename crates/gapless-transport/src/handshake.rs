@@ -76,7 +76,7 @@ impl Status {
     }
 }
 
-/// A publisher's first word.
+/// A publisher's first message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The rings it wants.

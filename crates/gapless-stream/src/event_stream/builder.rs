@@ -1,4 +1,5 @@
-//! [`StreamBuilder`]: puts together what every stream stands on, whatever fills its window: counters, threads, window, journal, links.
+//! [`StreamBuilder`]: puts together what every stream stands on, whatever fills its window: counters, threads, window,
+//! journal, links.
 //!
 //! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
 

@@ -42,7 +42,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub struct StreamRecovery {
     pub last_sequence: u64,
-    /// Where the state that was written aside stood; 0 without one.
+    /// The last sequence that the state in a file covers; 0 without one.
     pub state_sequence: u64,
     /// Frames of the journal folded in behind it.
     pub frames_replayed: u64,

@@ -125,7 +125,7 @@ pub struct ClientSessions {
     acceptor: Arc<Acceptor>,
     facts: StreamFacts,
     sessions: FxHashMap<u64, ClientSession>,
-    /// Those that were let go since the last sweep, which tells of them.
+    /// Sessions that were dropped since the last sweep, which tells of them.
     dropped: Vec<(u64, Peer)>,
     status: SharedStatus,
     counters: ClientSessionCounters,
@@ -135,9 +135,8 @@ pub struct ClientSessions {
 
 /// What came of a hello.
 pub enum Greeting {
-    /// It is in, or was already; this is the key.
+    /// It is let in, or was before; this is its key.
     Admitted(u64),
-    /// It is not let in.
     Refused,
 }
 
@@ -409,8 +408,8 @@ impl ClientSessions {
         self.sessions.get_mut(&key).map_or(0, |client| client.answer(key, packet_length_max, &mut send))
     }
 
-    /// Once in an interval, and when somebody was let go: forgets who is silent, handing `gone` where they and those
-    /// that were let go were, and notes how everybody is.
+    /// Once in an interval, and when a session was dropped: drops silent nodes, hands `gone` where they and those that
+    /// were dropped before have been, and notes the state of all.
     pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
         if now_ns < self.next_sweep_ns && self.dropped.is_empty() {
             return;
