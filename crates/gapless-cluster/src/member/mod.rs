@@ -19,7 +19,7 @@
 //! | `advertised_endpoints` | where publishers find each member |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this one may vote |
-//! | `standing_files` | small sealed files: which directory this is, who the others are, that one was removed |
+//! | `member_files` | small sealed files: which directory this is, who the others are, that one was removed |
 //! | `pending_checkpoint` | a checkpoint beside the journal |
 //! | `ballot` | term and vote beside the journal |
 //! | `durable` | the thread of tier `quorum-sync` |
@@ -42,6 +42,7 @@ pub(crate) mod durable;
 mod journal_readers;
 mod late;
 mod late_budget;
+mod member_files;
 mod member_journal;
 mod peers;
 mod pending_checkpoint;
@@ -49,7 +50,6 @@ pub mod recover;
 pub mod requests;
 pub mod shared;
 pub mod snapshot_transfer;
-mod standing_files;
 pub mod start;
 pub mod surroundings;
 mod voting;
@@ -274,7 +274,7 @@ impl Member {
         }
         match self.removed.take() {
             Some((at_ns, reason)) if self.core.now.monotonic_ns >= at_ns => {
-                standing_files::mark_removed(self.core.layout.root(), &reason)?;
+                member_files::mark_removed(self.core.layout.root(), &reason)?;
                 Err(ClusterError::Removed { member: own.get(), reason })
             }
             waits => {

@@ -1,7 +1,7 @@
 //! [`Peers`]: links follow the members. A new cluster has its members from the file; from then on what the records say
 //! counts. Also who each of them is: the instance that it had at its first connection is kept for ever.
 
-use super::standing_files::Instances;
+use super::member_files::Instances;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberConfig};
 use crate::consensus::{MemberId, Members};

@@ -2,16 +2,17 @@
 //! nothing here runs beside the member.
 //!
 //! It needs the journal alone. What the small files say is about other members (who they are, what they were promised),
-//! and there are none any more: those files are written anew, and what was there is kept with `.old` behind its name (all but
+//! and there are none any more: those files are written anew, and what was there is kept with `.old` behind its name (all
+//! but
 //! `incarnation`, which the configuration of before says, too).
 //!
 //! The new incarnation is kept in the directory first: from then on a file of the old one is refused there, and after a
 //! crash the recovery is begun again. Last, the journal says who the members are.
 
+use super::member_files::{Instances, MemberFiles, check_not_removed, keep_incarnation};
 use super::pending_checkpoint::PendingCheckpoint;
 use super::snapshot_transfer::base_file;
 use super::snapshot_transfer::install::install;
-use super::standing_files::{Instances, StandingFiles, check_not_removed, keep_incarnation};
 use super::start;
 use super::voting::Voting;
 use crate::ClusterError;
@@ -84,7 +85,7 @@ impl ForcedRecovery {
         let layout = directory.layout();
         directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;
-        if let Some(files) = StandingFiles::look(root)
+        if let Some(files) = MemberFiles::look(root)
             && let Ok(Some(instances)) = Instances::look(&files)
         {
             instances.check_is(config.member)?;
@@ -148,11 +149,11 @@ impl ForcedRecovery {
         assert_ne!(incarnation, 0, "incarnations are counted from 1");
         let layout = self.directory.layout();
         let root = layout.root();
-        let files = match StandingFiles::open(root, None) {
+        let files = match MemberFiles::open(root, None) {
             Ok(files) => files,
             Err(_) => {
                 set_aside(root, "instance")?;
-                StandingFiles::begin(root, random_token() as u64)?
+                MemberFiles::begin(root, random_token() as u64)?
             }
         };
         keep_incarnation(&files, incarnation)?;

@@ -24,7 +24,7 @@
 //! `consensus::behind`). That stands here before the journal is opened: opening it makes it one of this boot.
 
 use super::ballot;
-use super::standing_files::StandingFiles;
+use super::member_files::MemberFiles;
 use crate::ClusterError;
 use crate::consensus::{Behind, MemberId, MembershipView};
 use gapless_journal::{Environment, JournalError, JournalReader};
@@ -53,7 +53,7 @@ struct Said {
 /// The file.
 #[derive(Debug)]
 pub(super) struct Voting {
-    files: StandingFiles,
+    files: MemberFiles,
     said: Said,
     /// From whom a new member has not heard yet, and from whom it has.
     awaited: Vec<u64>,
@@ -65,7 +65,7 @@ pub(super) struct Voting {
 impl Voting {
     /// To be called before the journal is opened for writing. `awaited`: the other voters of a new cluster's file.
     pub fn begin(
-        files: &StandingFiles,
+        files: &MemberFiles,
         journal: &Path,
         environment: Environment,
         ballot: &ballot::Found,
@@ -101,8 +101,9 @@ impl Voting {
         Ok(voting)
     }
 
-    /// All that the journal holds is what there is of a cluster from now on, and its member is started anew. There is no ballot.
-    pub fn begin_alone(files: &StandingFiles, is_synced: bool) -> Result<(), ClusterError> {
+    /// All that the journal holds is what there is of a cluster from now on, and its member is started anew. There is no
+    /// ballot.
+    pub fn begin_alone(files: &MemberFiles, is_synced: bool) -> Result<(), ClusterError> {
         let said = Said { state: State::Level, starts: 1, is_synced, ballot_number: 0 };
         files.write(NAME, &said.to_text())
     }
@@ -112,8 +113,8 @@ impl Voting {
         self.said.starts
     }
 
-    /// The journal is read, and says that this is the newest term; the ballot has said that the member is started, in the slot
-    /// with this number. Returns whether the member is behind.
+    /// The journal is read, and says that this is the newest term; the ballot has said that the member is started, in the
+    /// slot with this number. Returns whether the member is behind.
     pub fn recovered(&mut self, term: u64, ballot_number: u64) -> Result<Option<Behind>, ClusterError> {
         self.said.ballot_number = ballot_number;
         let State::Behind(known) = self.said.state else { return self.write().map(|()| None) };
@@ -195,7 +196,7 @@ impl Voting {
 }
 
 /// There is no `voting`, and there must be one if the ballot says so.
-fn missing(files: &StandingFiles, ballot: &ballot::Found) -> Result<(), ClusterError> {
+fn missing(files: &MemberFiles, ballot: &ballot::Found) -> Result<(), ClusterError> {
     if ballot.starts == 0 { Ok(()) } else { Err(files.missing(NAME)) }
 }
 
@@ -230,7 +231,7 @@ impl Said {
     }
 
     /// Whether this and the ballot are of one time: both are written at each start, this one before and behind it.
-    fn agrees(&self, files: &StandingFiles, ballot: &ballot::Found) -> Result<(), ClusterError> {
+    fn agrees(&self, files: &MemberFiles, ballot: &ballot::Found) -> Result<(), ClusterError> {
         let older = |name: &str, found, expected| Err(ClusterError::Older { path: files.path(name), found, expected });
         if self.starts < ballot.starts {
             let (found, expected) =
@@ -276,7 +277,7 @@ mod tests {
         fn start(&self) -> Result<Voting, ClusterError> {
             let journal = self.root.path().join("journal");
             let environment = Environment { boot_id: Some(BootId(self.boot)), ..Environment::default() };
-            let files = StandingFiles::open(self.root.path(), None)?;
+            let files = MemberFiles::open(self.root.path(), None)?;
             let ballot = ballot::Found::read(self.root.path(), files.instance())?;
             let mut voting = Voting::begin(&files, &journal, environment.clone(), &ballot, self.is_synced, vec![2, 3])?;
             std::fs::create_dir_all(&journal).unwrap();

@@ -10,7 +10,7 @@
 //! incoming/sequencer   the state          what is complete is named by
 //! incoming/snapshots   the snapshot       incoming/complete   the base: its sequence, and the chain's value behind it as 16
 //! incoming/journal     the frames                             hexadecimal digits; it becomes `base` in the directory, and
-//!                                             is sealed as that (see `standing_files`)
+//!                                             is sealed as that (see `member_files`)
 //! ```
 //!
 //! | module | what lives there |
@@ -26,8 +26,8 @@ mod receiver;
 mod sender;
 pub mod wire;
 
+use super::member_files::MemberFiles;
 use super::shared::MemberShared;
-use super::standing_files::StandingFiles;
 use crate::ClusterError;
 use crate::consensus::{Consensus, MemberId};
 use crate::link::Links;
@@ -48,7 +48,7 @@ pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterE
 pub(super) struct Tools {
     pub member: MemberId,
     pub layout: StreamLayout,
-    pub files: StandingFiles,
+    pub files: MemberFiles,
     pub identity: StreamIdentity,
     pub shared: Arc<MemberShared>,
     /// Whether it runs a service, whose snapshot it needs.
@@ -194,7 +194,7 @@ fn base_text(base: Base) -> String {
 }
 
 /// Behind which frame the journal of this directory began, if a snapshot transfer was put there.
-pub(super) fn base_file(files: &StandingFiles) -> Result<Option<Base>, ClusterError> {
+pub(super) fn base_file(files: &MemberFiles) -> Result<Option<Base>, ClusterError> {
     let Some(found) = files.read("base")? else { return Ok(None) };
     let parse = || {
         let (sequence, hash) = found.trim().split_once(' ')?;

@@ -3,9 +3,9 @@
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::MemberId;
+use crate::member::member_files::{Instances, MemberFiles, check_incarnation, check_not_removed};
 use crate::member::snapshot_transfer::base_file;
 use crate::member::snapshot_transfer::install::install;
-use crate::member::standing_files::{Instances, StandingFiles, check_incarnation, check_not_removed};
 use crate::member::surroundings::Surroundings;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Environment, JournalReader};
@@ -19,7 +19,7 @@ use std::path::Path;
 pub(super) struct Home {
     pub directory: LockedDirectory,
     pub layout: StreamLayout,
-    pub files: StandingFiles,
+    pub files: MemberFiles,
     /// Which directories the other members have.
     pub instances: Instances,
     pub identity: StreamIdentity,
@@ -45,7 +45,7 @@ impl Home {
                           Start the program of the service, as on the other members";
             return Err(ClusterError::Foreign { path: layout.outputs(), reason: reason.to_owned() });
         }
-        let files = StandingFiles::open(layout.root(), surroundings.instance)?;
+        let files = MemberFiles::open(layout.root(), surroundings.instance)?;
         check_incarnation(&files, config.incarnation)?;
         install(&layout)?;
         // It is read when somebody needs it; a damaged one is told of now.

@@ -1,7 +1,7 @@
 //! Small text files in a member's directory that outlive its journal's records. Each is written aside, synced and renamed,
-//! and sealed: its first line holds a checksum over its name, the number in `instance`, and its text, so that a damaged file
-//! and one of another directory are told from the right one. Files of a version that did not seal them are read, and sealed
-//! when the member starts.
+//! and sealed: its first line holds a checksum over its name, the number in `instance`, and its text, so that a damaged
+//! file and one of another directory are told from the right one. Files of a version that did not seal them are read, and
+//! sealed when the member starts.
 //!
 //! ```text
 //! sealed      <CRC-32C as 8 hexadecimal digits>, the first line of each of these:
@@ -35,12 +35,12 @@ const SEALED_BEHIND: [&str; 4] = ["incarnation", "instances", "voting", "base"];
 
 /// The sealed files of one directory.
 #[derive(Clone, Debug)]
-pub(super) struct StandingFiles {
+pub(super) struct MemberFiles {
     directory: PathBuf,
     instance: u64,
 }
 
-impl StandingFiles {
+impl MemberFiles {
     /// Those of `directory`, which is new if it has none: then `given` is its number, or one at random.
     pub fn open(directory: &Path, given: Option<u64>) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
@@ -168,13 +168,13 @@ fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
 /// Who the other members are.
 #[derive(Debug)]
 pub(super) struct Instances {
-    files: StandingFiles,
+    files: MemberFiles,
     known: BTreeMap<u64, u64>,
 }
 
 impl Instances {
     /// What is there. Writes nothing.
-    pub fn look(files: &StandingFiles) -> Result<Option<Self>, ClusterError> {
+    pub fn look(files: &MemberFiles) -> Result<Option<Self>, ClusterError> {
         let Some(text) = files.read("instances")? else { return Ok(None) };
         let line = |line: &str| {
             let (member, instance) = line.split_once(' ')?;
@@ -185,7 +185,7 @@ impl Instances {
     }
 
     /// What is there, or a new one. To be called before `voting` is written, which says that this file is there.
-    pub fn read(files: &StandingFiles) -> Result<Self, ClusterError> {
+    pub fn read(files: &MemberFiles) -> Result<Self, ClusterError> {
         if let Some(instances) = Self::look(files)? {
             return Ok(instances);
         }
@@ -233,12 +233,12 @@ impl Instances {
 }
 
 /// Keeps which incarnation the directory is of.
-pub(super) fn keep_incarnation(files: &StandingFiles, incarnation: u64) -> Result<(), ClusterError> {
+pub(super) fn keep_incarnation(files: &MemberFiles, incarnation: u64) -> Result<(), ClusterError> {
     files.write("incarnation", &format!("{incarnation}\n"))
 }
 
 /// Refuses the file of another incarnation; a directory without one is of this one from now on.
-pub(super) fn check_incarnation(files: &StandingFiles, configured: u64) -> Result<(), ClusterError> {
+pub(super) fn check_incarnation(files: &MemberFiles, configured: u64) -> Result<(), ClusterError> {
     let Some(found) = files.read("incarnation")? else {
         if files.has("voting") {
             return Err(files.missing("incarnation"));
@@ -280,9 +280,9 @@ pub(super) fn check_not_removed(directory: &Path, member: u64) -> Result<(), Clu
 mod tests {
     use super::*;
 
-    fn directory() -> (tempfile::TempDir, StandingFiles) {
+    fn directory() -> (tempfile::TempDir, MemberFiles) {
         let directory = tempfile::tempdir().unwrap();
-        let files = StandingFiles::open(directory.path(), Some(7)).unwrap();
+        let files = MemberFiles::open(directory.path(), Some(7)).unwrap();
         (directory, files)
     }
 
@@ -324,9 +324,9 @@ mod tests {
         }
     }
 
-    fn directory_of(instance: u64) -> (tempfile::TempDir, StandingFiles) {
+    fn directory_of(instance: u64) -> (tempfile::TempDir, MemberFiles) {
         let directory = tempfile::tempdir().unwrap();
-        let files = StandingFiles::open(directory.path(), Some(instance)).unwrap();
+        let files = MemberFiles::open(directory.path(), Some(instance)).unwrap();
         (directory, files)
     }
 
@@ -338,14 +338,14 @@ mod tests {
         {
             std::fs::write(directory.path().join(name), text).unwrap();
         }
-        let files = StandingFiles::open(directory.path(), None).unwrap();
+        let files = MemberFiles::open(directory.path(), None).unwrap();
         assert_eq!(files.instance(), 0xab);
         check_incarnation(&files, 1).unwrap();
         assert_eq!(Instances::read(&files).unwrap().get(2), Some(7));
         for name in ["instance", "instances", "incarnation"] {
             assert!(std::fs::read_to_string(directory.path().join(name)).unwrap().starts_with(SEAL), "{name}");
         }
-        assert_eq!(StandingFiles::open(directory.path(), None).unwrap().instance(), 0xab);
+        assert_eq!(MemberFiles::open(directory.path(), None).unwrap().instance(), 0xab);
     }
 
     #[test]
@@ -358,7 +358,7 @@ mod tests {
             let path = directory.path().join(name);
             let bytes = std::fs::read(&path).unwrap();
             std::fs::remove_file(&path).unwrap();
-            let opened = StandingFiles::open(directory.path(), None).and_then(|files| {
+            let opened = MemberFiles::open(directory.path(), None).and_then(|files| {
                 check_incarnation(&files, 1)?;
                 Instances::read(&files).map(drop)
             });
