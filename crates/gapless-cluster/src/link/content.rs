@@ -24,7 +24,7 @@ pub enum Content {
     /// The time of the stream, as its sender knows it; such a message is short and has no frames.
     Time,
     /// How far all full members are; such a message is short and has no frames.
-    Held,
+    RetentionWatermark,
     /// What its sender's log holds; such a message is short and has no frames.
     History,
 }
@@ -42,7 +42,7 @@ impl Content {
             Self::SnapshotTransferRequest => Kind::SnapshotTransferRequest,
             Self::SnapshotTransfer => Kind::SnapshotTransfer,
             Self::Time => Kind::Time,
-            Self::Held => Kind::Held,
+            Self::RetentionWatermark => Kind::RetentionWatermark,
             Self::History => Kind::History,
         }
     }
@@ -59,7 +59,7 @@ impl Content {
             Kind::SnapshotTransferRequest => Some(Self::SnapshotTransferRequest),
             Kind::SnapshotTransfer => Some(Self::SnapshotTransfer),
             Kind::Time => Some(Self::Time),
-            Kind::Held => Some(Self::Held),
+            Kind::RetentionWatermark => Some(Self::RetentionWatermark),
             Kind::History => Some(Self::History),
             Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Ping => None,
         }

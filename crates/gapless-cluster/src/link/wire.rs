@@ -12,7 +12,7 @@
 //!           connection, from 1 without a gap              8 members, 9 copies, 10 endpoints,
 //!  24  u32  CRC-32C of the consensus part                      11 snapshot transfer request,
 //!                                                              12 snapshot transfer, 13 time,
-//!                                                              14 held, 15 history
+//!                                                              14 retention watermark, 15 history
 //!  28  u32  CRC-32C of bytes 0–27
 //!
 //!  hello, welcome: the consensus part (136 bytes)       refusal: the consensus part (8 bytes + text)
@@ -60,7 +60,7 @@ pub const ENDPOINTS_LENGTH_MAX: usize = 256;
 /// The longest message about the time, bytes.
 pub const TIME_LENGTH_MAX: usize = 64;
 /// The longest message about what full members have, bytes.
-pub const HELD_LENGTH_MAX: usize = 64;
+pub const RETENTION_WATERMARK_LENGTH_MAX: usize = 64;
 /// The longest message about what its sender's log holds, bytes.
 pub const HISTORY_LENGTH_MAX: usize = 4096;
 /// The longest request for a snapshot transfer, bytes.
@@ -174,7 +174,7 @@ pub enum Kind {
     /// The time of the stream, as its sender knows it.
     Time = 13,
     /// How far all full members are.
-    Held = 14,
+    RetentionWatermark = 14,
     /// What its sender's log holds.
     History = 15,
 }
@@ -195,7 +195,7 @@ impl Kind {
             11 => Self::SnapshotTransferRequest,
             12 => Self::SnapshotTransfer,
             13 => Self::Time,
-            14 => Self::Held,
+            14 => Self::RetentionWatermark,
             15 => Self::History,
             _ => return None,
         })
@@ -216,7 +216,7 @@ impl Kind {
             Self::Copies => (COPIES_LENGTH_MAX, 0),
             Self::Endpoints => (ENDPOINTS_LENGTH_MAX, 0),
             Self::Time => (TIME_LENGTH_MAX, 0),
-            Self::Held => (HELD_LENGTH_MAX, 0),
+            Self::RetentionWatermark => (RETENTION_WATERMARK_LENGTH_MAX, 0),
             Self::History => (HISTORY_LENGTH_MAX, 0),
             Self::SnapshotTransferRequest => (SNAPSHOT_TRANSFER_REQUEST_LENGTH_MAX, 0),
             Self::SnapshotTransfer => (CONSENSUS_LENGTH_MAX, SNAPSHOT_TRANSFER_PIECE_LENGTH_MAX),

@@ -343,7 +343,7 @@ impl Member {
         self.compare_copies()?;
         self.tell_history()?;
         self.core.ingress.turn_state_writer();
-        self.tell_held();
+        self.tell_retention_watermark();
         self.core.tell(&self.shared, &self.links);
         Ok(work)
     }

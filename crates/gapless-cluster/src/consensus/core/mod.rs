@@ -104,7 +104,7 @@ pub struct Consensus {
     in_flight: VecDeque<(u64, u64)>,
     in_flight_bytes: u64,
     /// Messages that leave once the poll of this number is persisted.
-    held: VecDeque<(u64, Vec<Outgoing>)>,
+    awaiting_persistence: VecDeque<(u64, Vec<Outgoing>)>,
     /// Messages that may leave with the next poll.
     leaving: Vec<Outgoing>,
     last_number: u64,
@@ -172,7 +172,7 @@ impl Consensus {
             offered: Vec::new(),
             in_flight: VecDeque::new(),
             in_flight_bytes: 0,
-            held: VecDeque::new(),
+            awaiting_persistence: VecDeque::new(),
             leaving: Vec::new(),
             last_number: 0,
             persisted_number: 0,

@@ -196,7 +196,7 @@ impl Consensus {
         } else {
             let outgoing: Vec<_> = outgoing.collect();
             if !outgoing.is_empty() {
-                self.held.push_back((behind_number, outgoing));
+                self.awaiting_persistence.push_back((behind_number, outgoing));
             }
         }
     }
@@ -292,7 +292,7 @@ impl Consensus {
         self.has_news = true;
         self.persisted_number = number;
         self.raw.on_persist_ready(number);
-        while let Some((_, mut messages)) = self.held.pop_front_if(|(behind, _)| *behind <= number) {
+        while let Some((_, mut messages)) = self.awaiting_persistence.pop_front_if(|(behind, _)| *behind <= number) {
             self.leaving.append(&mut messages);
         }
         if let Some((_, position)) = self.restoring.take_if(|(behind, _)| *behind <= number) {

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | [`membership`] | changes of members |
 //! | [`divergence`] | whether the copies of a service are the same |
-//! | `held` | what a witness may let go |
+//! | `retention_watermark` | up to where a witness may let its journal go |
 //! | `history` | whether the members' logs are the same |
 //! | `time` | what time it is in the stream |
 
 pub mod divergence;
-mod held;
 pub(super) mod history;
 pub mod membership;
+mod retention_watermark;
 pub(super) mod time;
 
 use super::advertised_endpoints::AdvertisedEndpoints;
@@ -103,8 +103,8 @@ pub(super) struct Core {
     pub next_status_ns: u64,
     pub told_time: Told,
     /// Of a witness: what it may let go, as far as full members are asked.
-    pub held_by_all: Option<RetentionWatermark>,
-    pub next_held_ns: u64,
+    pub retention_watermark: Option<RetentionWatermark>,
+    pub next_watermark_ns: u64,
     pub now: Now,
 }
 
@@ -132,7 +132,7 @@ pub(in crate::member) struct CoreParts {
     /// What is known to be committed.
     pub committed: u64,
     pub entry_bytes_max: usize,
-    pub held_by_all: Option<RetentionWatermark>,
+    pub retention_watermark: Option<RetentionWatermark>,
 }
 
 impl Core {
@@ -179,8 +179,8 @@ impl Core {
             next_warning_ns: 0,
             next_status_ns: 0,
             told_time: Told::default(),
-            held_by_all: parts.held_by_all,
-            next_held_ns: 0,
+            retention_watermark: parts.retention_watermark,
+            next_watermark_ns: 0,
             now: Now::default(),
         }
     }
@@ -228,8 +228,8 @@ impl Core {
                 self.hear_time(from, received.consensus);
                 Ok(())
             }
-            Content::Held => {
-                self.hear_held(from, received.consensus);
+            Content::RetentionWatermark => {
+                self.hear_retention_watermark(from, received.consensus);
                 Ok(())
             }
             Content::History => Ok(()),

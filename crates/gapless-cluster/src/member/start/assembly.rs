@@ -88,7 +88,7 @@ impl Assembly<'_> {
         let syncer = opened.journal.syncer();
         let covered = service.is_some().then_some(snapshot_sequence);
         let watermarks = self.watermarks(&opened.journal.preparer(), state_sequence, covered);
-        let held_by_all = self.is_witness().then(|| watermarks.of_service.clone());
+        let retention_watermark = self.is_witness().then(|| watermarks.of_service.clone());
         let of_consensus = peer_options::consensus_options(config, identity, options.window_bytes);
         let consensus = Consensus::new(of_consensus, consensus)?;
         let mut links = peer_options::links(config, tls, identity, files.instance(), surroundings)?;
@@ -149,7 +149,7 @@ impl Assembly<'_> {
                 .downstream(Some(AgentRole::Member), &[head.answering(), AgentRole::Feed, AgentRole::Rewind]),
             committed,
             entry_bytes_max: ENTRY_BYTES_MAX.min(options.window_bytes / 16),
-            held_by_all,
+            retention_watermark,
         };
         let mut core = Core::new(parts);
         let journal_directory = core.layout.journal();

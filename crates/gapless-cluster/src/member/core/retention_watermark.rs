@@ -1,5 +1,6 @@
-//! What a witness may let go of its journal: what all full members have. It may be the only one that has a frame which the
-//! backup lacks, when the primary is lost; so whoever leads tells the witnesses how far the full members are (decision 9).
+//! The retention watermark of a witness: what all full members have may go from its journal. It may be the only one that
+//! has a frame which the backup lacks, when the primary is lost; so whoever leads tells the witnesses how far the full
+//! members are (decision 9).
 //!
 //! ```text
 //!  0  u8   version, 1; seven bytes, 0
@@ -33,22 +34,22 @@ fn from_bytes(bytes: &[u8]) -> Option<u64> {
 
 impl Core {
     /// Who leads has told how far the full members are. Only a witness has an ear for it.
-    pub fn hear_held(&mut self, from: MemberId, bytes: &[u8]) {
+    pub fn hear_retention_watermark(&mut self, from: MemberId, bytes: &[u8]) {
         match from_bytes(bytes) {
-            Some(sequence) if self.role.leader == Some(from) => self.is_held(sequence),
+            Some(sequence) if self.role.leader == Some(from) => self.raise_retention_watermark(sequence),
             Some(_) => {}
-            None => self.warn(from, &"it says nothing about what is held"),
+            None => self.warn(from, &"its retention watermark cannot be read"),
         }
     }
 
-    fn is_held(&self, sequence: u64) {
-        if let Some(held) = &self.held_by_all {
-            held.covered(sequence);
+    fn raise_retention_watermark(&self, sequence: u64) {
+        if let Some(watermark) = &self.retention_watermark {
+            watermark.covered(sequence);
         }
     }
 
     /// Up to which sequence every full member that votes has all frames, as far as this leader knows.
-    fn held(&self) -> u64 {
+    fn replicated_to_full_members(&self) -> u64 {
         let (status, members) = (self.consensus.status(), self.consensus.members());
         let has = |member: MemberId| {
             if member == self.member {
@@ -67,21 +68,21 @@ impl Core {
 
 impl Member {
     /// Where this member leads, it tells the witnesses now and then.
-    pub(in crate::member) fn tell_held(&mut self) {
+    pub(in crate::member) fn tell_retention_watermark(&mut self) {
         let core = &mut self.core;
-        if core.now.monotonic_ns < core.next_held_ns || core.role.role != Role::Leader {
+        if core.now.monotonic_ns < core.next_watermark_ns || core.role.role != Role::Leader {
             return;
         }
-        core.next_held_ns = core.now.monotonic_ns + TELL_INTERVAL_NS;
+        core.next_watermark_ns = core.now.monotonic_ns + TELL_INTERVAL_NS;
         let witnesses = core.consensus.members().witnesses.to_vec();
         if witnesses.is_empty() {
             return;
         }
-        let sequence = core.held();
-        core.is_held(sequence);
+        let sequence = core.replicated_to_full_members();
+        core.raise_retention_watermark(sequence);
         for witness in witnesses {
             // Not sent: it is told the next time.
-            let _ = self.links.send(witness.get(), Content::Held, &to_bytes(sequence), &[]);
+            let _ = self.links.send(witness.get(), Content::RetentionWatermark, &to_bytes(sequence), &[]);
         }
     }
 }
