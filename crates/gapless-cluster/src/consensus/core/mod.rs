@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `ahead` | what need not wait for a poll |
+//! | `fast_path` | what need not wait for a poll |
 //! | [`inbound`] | what other members have sent |
 //! | `outbound` | what a poll asks the agent to do |
 //! | [`late`] | members that need more than the window has |
@@ -11,8 +11,8 @@
 //! | [`membership_view`] | who is a member, for those who may know less |
 //! | [`status`] | how a member stands |
 
-mod ahead;
 mod behind;
+mod fast_path;
 pub mod history;
 pub mod inbound;
 pub mod late;
@@ -125,7 +125,7 @@ pub struct Consensus {
     /// What others have acknowledged goes into the records without an entry: once a heartbeat at most.
     acknowledged_is_due: bool,
     /// What was stepped last is in the log already, and its records are given out.
-    is_stored_ahead: bool,
+    is_appended_on_fast_path: bool,
     /// Something has happened since the last poll that may have effects.
     has_news: bool,
     /// Of a member that may lack what it has acknowledged.
@@ -186,7 +186,7 @@ impl Consensus {
             refused_messages: 0,
             is_first_poll: true,
             acknowledged_is_due: false,
-            is_stored_ahead: false,
+            is_appended_on_fast_path: false,
             has_news: true,
             way_back,
             votes: Votes::default(),

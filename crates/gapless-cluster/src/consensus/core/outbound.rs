@@ -114,9 +114,13 @@ impl Consensus {
     /// Entries that follow, or take the place of others.
     fn take_entries(&mut self, entries: Vec<Entry>, lost_lead: bool, effects: &mut Effects) {
         let Some(first) = entries.first() else { return };
-        if std::mem::take(&mut self.is_stored_ahead) {
+        if std::mem::take(&mut self.is_appended_on_fast_path) {
             let end = self.end().index;
-            assert_eq!(entries.last().map(|last| last.index), Some(end), "what was stored ahead is what was stepped");
+            assert_eq!(
+                entries.last().map(|last| last.index),
+                Some(end),
+                "what the fast path appended is what was stepped"
+            );
             return;
         }
         let before = first.index - 1;

@@ -281,7 +281,7 @@ impl Core {
             tracing::debug!(%from, %error, "a message was refused");
             return Ok(());
         }
-        if self.journal.is_durable_at_once() && self.consensus.store_ahead(self.journal.records()) {
+        if self.journal.is_durable_at_once() && self.consensus.append_on_fast_path(self.journal.records()) {
             self.append(frames, self.consensus.end().sequence)?;
             self.has_answer = true;
             return Ok(());

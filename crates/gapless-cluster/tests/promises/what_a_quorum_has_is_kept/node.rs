@@ -192,7 +192,7 @@ impl Node {
             checker.releases(self.id.get(), released, &self.disk);
         }
         let mut records = Vec::new();
-        if self.write_ns_max > 0 || !self.persisting.is_empty() || !core.store_ahead(&mut records) {
+        if self.write_ns_max > 0 || !self.persisting.is_empty() || !core.append_on_fast_path(&mut records) {
             return;
         }
         self.early += 1;

@@ -1,4 +1,4 @@
-//! What need not wait for a poll: what a leader's proposals have for the others, what an answer lets a leader release, and
+//! The fast path around a poll: what a leader's proposals have for the others, what an answer lets a leader release, and
 //! what a follower answers to frames that continue its log. Each is what the next poll would have said, which then says no
 //! more of it.
 //!
@@ -41,7 +41,7 @@ impl Consensus {
     /// nothing else that a poll would have to say first: no cut, no other term, vote or leader, nothing that is fetched.
     /// Once frames and records are as durable as the tier says, [`Consensus::take_answers`] gives the answer. The next step
     /// comes behind a poll.
-    pub fn store_ahead(&mut self, records: &mut Vec<Record>) -> bool {
+    pub fn append_on_fast_path(&mut self, records: &mut Vec<Record>) -> bool {
         if !self.continues_log() {
             return false;
         }
@@ -54,7 +54,7 @@ impl Consensus {
             records.push(Record { behind_sequence, is_checkpoint: false, payload });
         }
         records.extend(self.raw.raft.mut_store().take_acknowledged());
-        self.is_stored_ahead = true;
+        self.is_appended_on_fast_path = true;
         true
     }
 
@@ -84,9 +84,9 @@ impl Consensus {
             && !mutant("forget_vote")
     }
 
-    /// Takes the answer to what [`Consensus::store_ahead`] has stored and the caller has journaled since.
+    /// Takes the answer to what [`Consensus::append_on_fast_path`] has stored and the caller has journaled since.
     pub fn take_answers(&mut self, messages: &mut Vec<Outgoing>) {
-        assert!(self.is_stored_ahead, "there is something to answer");
+        assert!(self.is_appended_on_fast_path, "there is something to answer");
         let answers = std::mem::take(&mut self.raw.raft.msgs);
         self.send(answers, self.vote_number);
         messages.append(&mut self.leaving);
