@@ -29,15 +29,15 @@ pub struct Storage {
     applied: u64,
     entries_kept_max: usize,
     message_frames_max: u64,
-    /// Who needs frames before this sequence is late, see `late`.
-    late_before: u64,
-    /// Up to which entry one that is late is given some now.
-    late_until: Option<u64>,
+    /// A member that needs frames before this sequence lags, see `lagging`.
+    lagging_before: u64,
+    /// Up to which entry a lagging member is given some now.
+    lagging_until: Option<u64>,
     /// What other members are known to have acknowledged, and whether the records do not say so yet.
     acknowledged: BTreeMap<MemberId, Acknowledged>,
     acknowledged_is_new: bool,
-    /// Somebody who is late was given nothing, or has something to be sent.
-    has_late: Cell<bool>,
+    /// A lagging member was given nothing, or has something to be sent.
+    has_lagging: Cell<bool>,
 }
 
 impl Storage {
@@ -53,15 +53,15 @@ impl Storage {
             message_frames_max,
             acknowledged: state.acknowledged.into_iter().collect(),
             acknowledged_is_new: false,
-            late_before: 0,
-            late_until: None,
-            has_late: Cell::new(false),
+            lagging_before: 0,
+            lagging_until: None,
+            has_lagging: Cell::new(false),
         }
     }
 
-    /// Who needs frames before `first_sequence` is given entries by [`Storage::give_until`] alone.
-    pub(super) fn is_late_before(&mut self, first_sequence: u64) {
-        self.late_before = first_sequence;
+    /// A member that needs frames before `first_sequence` is given entries by [`Storage::give_until`] alone.
+    pub(super) fn set_lagging_before(&mut self, first_sequence: u64) {
+        self.lagging_before = first_sequence;
     }
 
     /// Members have acknowledged this.
@@ -88,23 +88,23 @@ impl Storage {
         self.acknowledged.retain(|member, _| members.contains(*member));
     }
 
-    /// Whoever is late is given entries up to this one from now on, or none.
+    /// Lagging members are given entries up to this one from now on, or none.
     pub(super) fn give_until(&mut self, index: Option<u64>) {
-        self.late_until = index;
+        self.lagging_until = index;
     }
 
-    /// Whether somebody who is late was given nothing since it was said last that nobody waits.
-    pub(super) fn has_late(&self) -> bool {
-        self.has_late.get()
+    /// Whether a lagging member was given nothing since it was said last that nobody waits.
+    pub(super) fn has_lagging(&self) -> bool {
+        self.has_lagging.get()
     }
 
-    pub(super) fn set_late(&self, has_late: bool) {
-        self.has_late.set(has_late);
+    pub(super) fn set_lagging(&self, has_lagging: bool) {
+        self.has_lagging.set(has_lagging);
     }
 
-    /// Whether the frames of the entry `index` are to be sent to somebody who is late.
-    pub(super) fn is_late_at(&self, index: u64) -> bool {
-        self.position_at(index - 1).is_some_and(|position| position.sequence + 1 < self.late_before)
+    /// Whether the frames of the entry `index` are to be sent to a lagging member.
+    pub(super) fn is_lagging_at(&self, index: u64) -> bool {
+        self.position_at(index - 1).is_some_and(|position| position.sequence + 1 < self.lagging_before)
     }
 
     /// Where the log starts.
@@ -275,11 +275,11 @@ impl raft::Storage for Storage {
             return Err(Error::Store(StorageError::Unavailable));
         }
         let mut high = high;
-        if context.can_async() && self.is_late_at(low) {
-            match self.late_until {
+        if context.can_async() && self.is_lagging_at(low) {
+            match self.lagging_until {
                 Some(until) if until >= low => high = high.min(until + 1),
                 _ => {
-                    self.has_late.set(true);
+                    self.has_lagging.set(true);
                     return Err(Error::Store(StorageError::LogTemporarilyUnavailable));
                 }
             }

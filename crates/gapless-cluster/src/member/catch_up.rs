@@ -8,8 +8,8 @@
 //!
 //! A piece is asked for when the one before it is here; one that does not come is asked for again.
 
+use super::catch_up_budget::CatchUpBudget;
 use super::journal_readers::{Found, JournalReaders};
-use super::late_budget::LateBudget;
 use crate::ClusterError;
 use crate::consensus::{Chain, Fetch, LogPosition, MemberId};
 use crate::link::{Content, Links};
@@ -216,7 +216,7 @@ impl CatchUp {
     pub fn serve(
         &mut self,
         links: &mut Links,
-        (readers, budget): (&mut JournalReaders, &mut LateBudget),
+        (readers, budget): (&mut JournalReaders, &mut CatchUpBudget),
         now_ns: u64,
     ) -> Result<(), ClusterError> {
         if self.asked.is_empty() || !budget.has_some(now_ns) {

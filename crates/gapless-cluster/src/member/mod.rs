@@ -25,8 +25,8 @@
 //! | `durable` | the thread of tier `quorum-sync` |
 //! | [`control`] | the socket by which others ask |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
-//! | `late` | how fast members that lag behind the window are sent what they lack |
-//! | `late_budget` | how much of that goes beside what is published |
+//! | `lagging_appends` | how fast members that lag behind the window are sent what they lack |
+//! | `catch_up_budget` | how much of that goes beside what is published |
 //! | `journal_readers` | where these, and those that fetch, are in the journal |
 //! | `start` | [`ClusterMember`]: a member put together, and run |
 //! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
@@ -36,12 +36,12 @@
 mod advertised_endpoints;
 mod ballot;
 mod catch_up;
+mod catch_up_budget;
 pub mod control;
 pub mod core;
 pub(crate) mod durable;
 mod journal_readers;
-mod late;
-mod late_budget;
+mod lagging_appends;
 mod member_files;
 mod member_journal;
 mod peers;
@@ -67,7 +67,7 @@ use crate::link::{Content, GoneReason, LinkEvent, Links};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_stream::AgentRole;
-use late::LateAppends;
+use lagging_appends::LaggingAppends;
 use peers::Peers;
 use rustix::fd::BorrowedFd;
 use shared::MemberShared;
@@ -76,7 +76,7 @@ use std::sync::Arc;
 /// Frames of one message, bytes; entries whose frames do not fit leave with the next one.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// A leader whose followers wait for what it owes them looks again so soon, ns.
-const LATE_AGAIN_NS: u64 = 200_000;
+const LAGGING_AGAIN_NS: u64 = 200_000;
 /// At a clean stop a leader hands over for so long at most, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 /// Who was removed answers for so long still, ns.
@@ -93,7 +93,7 @@ pub struct Member {
     /// What only says how far is committed, until the next turn.
     waiting: Vec<Outgoing>,
     /// What goes to members that lag behind the window.
-    late: LateAppends,
+    lagging: LaggingAppends,
     /// Frames of one message, bytes.
     message_bytes_max: usize,
     /// A message as bytes.
@@ -111,7 +111,7 @@ impl Member {
             removed: None,
             waiting: Vec::new(),
             shared,
-            late: LateAppends::default(),
+            lagging: LaggingAppends::default(),
             message_bytes_max,
             bytes: Vec::new(),
             closes_by_ns: None,
@@ -162,7 +162,7 @@ impl Member {
                 Some(found) if found.len() <= self.message_bytes_max || is_one_entry(&outgoing.message) => found,
                 _ => {
                     // It gets them a piece at a time, from where it stands.
-                    self.look_who_is_late();
+                    self.look_who_lags();
                     self.core.consensus.unreachable(to);
                     return Ok(());
                 }
@@ -337,7 +337,7 @@ impl Member {
         }
         self.core.advance(&[])?;
         self.send()?;
-        work += usize::from(self.send_late()?);
+        work += usize::from(self.send_to_lagging()?);
         self.core.catch_up(&mut self.links)?;
         self.core.release();
         self.compare_copies()?;
@@ -400,8 +400,8 @@ impl Agent for Member {
         let tick_ns = if self.core.voting.is_new() { u64::MAX } else { self.core.consensus.next_tick_ns() };
         let own = tick_ns.min(self.links.next_deadline_ns());
         // What others that are behind may be sent grows with time.
-        let is_awaited = self.core.consensus.has_late() || self.core.catch_up.is_asked();
-        let own = if is_awaited { own.min(self.core.now.monotonic_ns + LATE_AGAIN_NS) } else { own };
+        let is_awaited = self.core.consensus.has_lagging() || self.core.catch_up.is_asked();
+        let own = if is_awaited { own.min(self.core.now.monotonic_ns + LAGGING_AGAIN_NS) } else { own };
         Some(self.core.ingress.next_deadline_ns().map_or(own, |deadline_ns| deadline_ns.min(own)))
     }
 

@@ -5,7 +5,7 @@
 //! | `fast_path` | what need not wait for a poll |
 //! | [`inbound`] | what other members have sent |
 //! | `outbound` | what a poll asks the agent to do |
-//! | [`late`] | members that need more than the window has |
+//! | [`lagging`] | members that need more than the window has |
 //! | `behind` | a member that may lack what it has acknowledged |
 //! | [`history`] | whether logs are the same, and what members have acknowledged |
 //! | [`membership_view`] | who is a member, for those who may know less |
@@ -15,7 +15,7 @@ mod behind;
 mod fast_path;
 pub mod history;
 pub mod inbound;
-pub mod late;
+pub mod lagging;
 pub mod membership_view;
 mod outbound;
 pub mod status;

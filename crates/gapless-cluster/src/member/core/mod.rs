@@ -16,8 +16,8 @@ pub(super) mod time;
 
 use super::advertised_endpoints::AdvertisedEndpoints;
 use super::catch_up::{CatchUp, Taken, words};
+use super::catch_up_budget::CatchUpBudget;
 use super::journal_readers::JournalReaders;
-use super::late_budget::LateBudget;
 use super::member_journal::MemberJournal;
 use super::requests::{MemberRequest, Outcome, Wish};
 use super::shared::MemberShared;
@@ -70,7 +70,7 @@ pub(super) struct Core {
     pub catch_up: CatchUp,
     /// Of others that are behind.
     pub readers: JournalReaders,
-    pub late_budget: LateBudget,
+    pub catch_up_budget: CatchUpBudget,
     pub snapshot_transfers: SnapshotTransfers,
     pub divergence: DivergenceCheck,
     pub histories: Histories,
@@ -155,7 +155,7 @@ impl Core {
             has_answer: false,
             catch_up: CatchUp::default(),
             readers: JournalReaders::new(parts.layout.journal()),
-            late_budget: LateBudget::default(),
+            catch_up_budget: CatchUpBudget::default(),
             snapshot_transfers: SnapshotTransfers::new(tools),
             histories: Histories::default(),
             divergence,
@@ -332,7 +332,7 @@ impl Core {
         let may_append = self.ingress.is_following() || self.consensus.can_propose().is_ok();
         if !may_append {
             // Publishers wait.
-            self.late_budget.is_live(0, self.now.monotonic_ns);
+            self.catch_up_budget.is_live(0, self.now.monotonic_ns);
             return Ok(0);
         }
         let polled = self.ingress.poll(now);
@@ -382,7 +382,7 @@ impl Core {
             self.chain = chain;
             self.proposed_sequence = end_sequence;
             self.proposed_bytes += length;
-            self.late_budget.is_live(length, self.now.monotonic_ns);
+            self.catch_up_budget.is_live(length, self.now.monotonic_ns);
         }
         Ok(self.proposed_sequence != before)
     }
@@ -613,7 +613,7 @@ impl Core {
             self.ingress.write_state_soon();
         }
         self.readers.forget_idle(self.now.monotonic_ns);
-        self.catch_up.serve(links, (&mut self.readers, &mut self.late_budget), self.now.monotonic_ns)?;
+        self.catch_up.serve(links, (&mut self.readers, &mut self.catch_up_budget), self.now.monotonic_ns)?;
         self.catch_up.ask(links, self.now.monotonic_ns);
         let Some((position, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
         let stash_bytes = self.catch_up.stash(0).len();

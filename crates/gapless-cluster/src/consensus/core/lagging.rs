@@ -1,4 +1,4 @@
-//! Members that are late: they need entries whose frames have left their leader's window, or more of them than one message
+//! Lagging followers: they need entries whose frames have left their leader's window, or more of them than one message
 //! takes. Raft-rs would send them all that the log has at once, in messages that nobody limits by bytes; so it is told that
 //! these entries are not there at the moment, and the agent gives each such member the next piece when it has read it and
 //! when the one before has arrived. Raft-rs makes the message then, as it makes all others.
@@ -8,10 +8,9 @@ use crate::consensus::effects::Outgoing;
 use crate::consensus::types::{Batch, MemberId};
 use raft::ProgressState;
 
-/// How far a member is that is late.
+/// How far a lagging follower is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Late {
-    /// Who.
+pub struct LaggingFollower {
     pub member: MemberId,
     /// The entry that it is sent next.
     pub next_index: u64,
@@ -20,42 +19,43 @@ pub struct Late {
 }
 
 impl Consensus {
-    /// From now on members that need frames before `first_sequence` are late.
-    pub fn is_late_before(&mut self, first_sequence: u64) {
+    /// From now on members that need frames before `first_sequence` lag.
+    pub fn set_lagging_before(&mut self, first_sequence: u64) {
         let log = self.raw.raft.mut_store();
-        log.is_late_before(first_sequence);
-        log.set_late(true);
+        log.set_lagging_before(first_sequence);
+        log.set_lagging(true);
     }
 
-    /// Whether somebody may be late. Costs nothing where nobody is.
+    /// Whether a member may lag. Costs nothing where nobody is.
     #[inline]
     #[must_use]
-    pub fn has_late(&self) -> bool {
-        self.storage().has_late()
+    pub fn has_lagging(&self) -> bool {
+        self.storage().has_lagging()
     }
 
-    /// The members that are late and may be sent something now, by their numbers.
+    /// The members that lag and may be sent something now, by their numbers.
     #[must_use]
-    pub fn late(&self) -> Vec<Late> {
+    pub fn lagging(&self) -> Vec<LaggingFollower> {
         let raft = &self.raw.raft;
         let (log, last) = (self.storage(), raft.raft_log.last_index());
-        let late = |(number, progress): (&u64, &raft::Progress)| {
+        let follower = |(number, progress): (&u64, &raft::Progress)| {
             let member = MemberId::new(*number).filter(|member| *member != self.id)?;
             let next_index = progress.next_idx;
             let is_there = next_index > log.start().index && next_index <= last;
             // One that is offered a log position is paused.
-            let waits = is_there && !progress.is_paused() && log.is_late_at(next_index);
-            waits.then_some(Late { member, next_index, matched_index: progress.matched })
+            let waits = is_there && !progress.is_paused() && log.is_lagging_at(next_index);
+            waits.then_some(LaggingFollower { member, next_index, matched_index: progress.matched })
         };
-        let mut all: Vec<_> = if self.is_leader() { raft.prs().iter().filter_map(late).collect() } else { Vec::new() };
-        all.sort_unstable_by_key(|late| late.member);
-        // Whoever becomes late from now on is given nothing at first.
-        log.set_late(!all.is_empty());
+        let mut all: Vec<_> =
+            if self.is_leader() { raft.prs().iter().filter_map(follower).collect() } else { Vec::new() };
+        all.sort_unstable_by_key(|follower| follower.member);
+        // A member that begins to lag is given nothing at first.
+        log.set_lagging(!all.is_empty());
         all
     }
 
-    /// A member that is late is not connected: it is sent nothing until it is heard of.
-    pub fn pause_late(&mut self, member: MemberId) {
+    /// A member that lags is not connected: it is sent nothing until it is heard of.
+    pub fn pause_lagging(&mut self, member: MemberId) {
         if let Some(progress) = self.raw.raft.mut_prs().get_mut(member.get())
             && progress.state == ProgressState::Probe
         {
@@ -69,20 +69,19 @@ impl Consensus {
         self.storage().batch_at(index)
     }
 
-    /// Makes the append of the next entries up to `last_index` for a member that is late. Nothing where there is none to be
+    /// Makes the append of the next entries up to `last_index` for a member that lags. Nothing where there is none to be
     /// made now.
-    pub fn append_late(&mut self, late: &Late, last_index: u64, messages: &mut Vec<Outgoing>) {
+    pub fn append_to_lagging(&mut self, follower: &LaggingFollower, last_index: u64, messages: &mut Vec<Outgoing>) {
         let raft = &mut self.raw.raft;
-        let is_as_it_was = raft
-            .prs()
-            .get(late.member.get())
-            .is_some_and(|progress| progress.next_idx == late.next_index && progress.state != ProgressState::Snapshot);
+        let is_as_it_was = raft.prs().get(follower.member.get()).is_some_and(|progress| {
+            progress.next_idx == follower.next_index && progress.state != ProgressState::Snapshot
+        });
         // Raft-rs would put what no poll has given out behind the entries that are given.
         if !is_as_it_was || !raft.raft_log.unstable_entries().is_empty() {
             return;
         }
         raft.mut_store().give_until(Some(last_index));
-        raft.send_append(late.member.get());
+        raft.send_append(follower.member.get());
         raft.mut_store().give_until(None);
         self.take_appends(messages);
     }

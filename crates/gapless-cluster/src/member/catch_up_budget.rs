@@ -1,11 +1,11 @@
-//! [`LateBudget`]: how much those who are behind may be sent while others publish. A leader's turns, and the processors that
-//! it may share with its followers, are first for what is published now. Beside that goes a quarter more than is published, so
-//! that a gap shrinks at every rate, and some tens of MiB a second where that is more. Where nothing is published there is no
-//! limit.
+//! [`CatchUpBudget`]: how much members that are behind may be sent while others publish. A leader's turns, and the
+//! processors that it may share with its followers, are first for what is published now. Beside that goes a quarter more
+//! than is published, so that a gap shrinks at every rate, and some tens of MiB a second where that is more. Where nothing
+//! is published there is no limit.
 //!
 //! A token bucket; the caller says what time it is.
 
-/// Where less is published, so many bytes a second go to those who are behind.
+/// Where less is published, so many bytes a second go to members that are behind.
 const BYTES_PER_S_MIN: u64 = 96 << 20;
 /// What may be sent grows so often, ns: over that time it is seen how much is published.
 const PERIOD_NS: u64 = 2_000_000;
@@ -18,7 +18,7 @@ const SAVED_BYTES_MAX: i64 = 4 << 20;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct LateBudget {
+pub(super) struct CatchUpBudget {
     /// What may be sent; below 0 where the last piece was longer.
     left_bytes: i64,
     filled_ns: u64,
@@ -28,7 +28,7 @@ pub(super) struct LateBudget {
     live_ns: Option<u64>,
 }
 
-impl LateBudget {
+impl CatchUpBudget {
     /// So much was published; 0 where there is no room for it at the moment.
     pub fn is_live(&mut self, bytes: usize, now_ns: u64) {
         self.live_bytes += bytes as u64;
@@ -71,7 +71,7 @@ mod tests {
 
     /// What is sent in a second beside so many live bytes a turn.
     fn sent_in_a_second(live_bytes: usize) -> u64 {
-        let (mut budget, mut sent, mut now_ns) = (LateBudget::default(), 0, 1);
+        let (mut budget, mut sent, mut now_ns) = (CatchUpBudget::default(), 0, 1);
         for _ in 0..1_000_000_000 / TURN_NS {
             now_ns += TURN_NS;
             if live_bytes > 0 {
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn where_nothing_is_published_there_is_no_limit() {
         assert_eq!(sent_in_a_second(0), PIECE as u64 * (1_000_000_000 / TURN_NS));
-        let mut budget = LateBudget::default();
+        let mut budget = CatchUpBudget::default();
         budget.is_live(1, TURN_NS);
         budget.spend(1 << 30);
         let quiet_ns = (1..).map(|turn| turn * TURN_NS).find(|now_ns| budget.has_some(*now_ns));
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn who_was_kept_from_running_takes_that_for_no_pause_of_others() {
-        let mut budget = LateBudget::default();
+        let mut budget = CatchUpBudget::default();
         assert!(budget.has_some(TURN_NS));
         budget.is_live(1, TURN_NS);
         budget.spend(1 << 30);

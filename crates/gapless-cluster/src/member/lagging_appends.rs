@@ -1,0 +1,154 @@
+//! [`LaggingAppends`]: how fast members that lag are sent what they lack. A piece at a time, and some on the way at once:
+//! a leader's turn stays short, and a member that lags is not sent more than it can take.
+
+use super::journal_readers::Found;
+use super::{Member, transmit};
+use crate::ClusterError;
+use crate::consensus::core::lagging::LaggingFollower;
+use crate::consensus::wire::ENTRIES_MAX;
+use crate::consensus::{MemberId, Outgoing};
+use std::collections::VecDeque;
+
+/// Frames of one piece, bytes; an entry goes whole.
+const PIECE_BYTES: usize = 256 << 10;
+/// On the way to one member at once, bytes; a piece more may go beyond.
+const ON_THE_WAY_BYTES_MAX: usize = 1 << 20;
+
+/// What is on the way to members that lag.
+#[derive(Default)]
+pub(super) struct LaggingAppends {
+    paces: Vec<Pace>,
+    /// Whose turn it is.
+    turn: usize,
+    /// Frames of a piece, and where those of each entry end.
+    frames: Vec<u8>,
+    ends: Vec<(u64, usize)>,
+    messages: Vec<Outgoing>,
+}
+
+/// Of one member.
+struct Pace {
+    member: MemberId,
+    /// The entry that follows what was sent last.
+    next_index: u64,
+    /// The last entry of each piece that was sent, and the piece's bytes.
+    on_the_way: VecDeque<(u64, usize)>,
+}
+
+impl LaggingAppends {
+    fn pace(&mut self, follower: &LaggingFollower) -> &mut Pace {
+        let at = self.paces.iter().position(|pace| pace.member == follower.member).unwrap_or_else(|| {
+            self.paces.push(Pace { member: follower.member, next_index: 0, on_the_way: VecDeque::new() });
+            self.paces.len() - 1
+        });
+        let pace = &mut self.paces[at];
+        if pace.next_index != follower.next_index {
+            // It was found to be elsewhere: what was on the way does not count.
+            pace.on_the_way.clear();
+        }
+        while pace.on_the_way.pop_front_if(|(index, _)| *index <= follower.matched_index).is_some() {}
+        pace
+    }
+}
+
+impl Pace {
+    fn has_room(&self) -> bool {
+        self.on_the_way.iter().map(|(_, bytes)| bytes).sum::<usize>() < ON_THE_WAY_BYTES_MAX
+    }
+}
+
+impl Member {
+    /// Sends the next piece to one of the members that lag; whether one was sent.
+    pub(super) fn send_to_lagging(&mut self) -> Result<bool, ClusterError> {
+        if !self.core.consensus.has_lagging() || !self.core.catch_up_budget.has_some(self.core.now.monotonic_ns) {
+            return Ok(false);
+        }
+        self.look_who_lags();
+        let all = self.core.consensus.lagging();
+        self.lagging.paces.retain(|pace| all.iter().any(|follower| follower.member == pace.member));
+        for at in 0..all.len() {
+            let follower = all[self.lagging.turn.wrapping_add(at) % all.len()];
+            let number = follower.member.get();
+            if !self.links.is_connected(number) {
+                self.core.consensus.pause_lagging(follower.member);
+                continue;
+            }
+            let queued_bytes = self.links.statistics(number).map_or(0, |link| link.queued_bytes);
+            if queued_bytes < PIECE_BYTES as u64 && self.lagging.pace(&follower).has_room() {
+                self.lagging.turn = self.lagging.turn.wrapping_add(at + 1);
+                self.send_piece(&follower)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A member that needs more than a message takes lags; the window holds two messages at least, so it will not lose what
+    /// others need very soon.
+    pub(super) fn look_who_lags(&mut self) {
+        let first_sequence = self.core.ingress.first_within(self.message_bytes_max);
+        self.core.consensus.set_lagging_before(first_sequence);
+    }
+
+    fn send_piece(&mut self, follower: &LaggingFollower) -> Result<(), ClusterError> {
+        let (mut frames, mut messages) =
+            (std::mem::take(&mut self.lagging.frames), std::mem::take(&mut self.lagging.messages));
+        let Some(last_index) = self.read_piece(follower, &mut frames)? else {
+            let reason = format!("an entry that it needs, {}, is not in this journal any more", follower.next_index);
+            self.core.warn(follower.member, &reason);
+            self.core.consensus.unreachable(follower.member);
+            self.core.consensus.pause_lagging(follower.member);
+            self.lagging.frames = frames;
+            return Ok(());
+        };
+        self.core.consensus.append_to_lagging(follower, last_index, &mut messages);
+        for outgoing in messages.drain(..) {
+            let is_it = outgoing.to == follower.member
+                && outgoing.is_append()
+                && outgoing.message.index + 1 == follower.next_index;
+            let Some(last) = outgoing.message.get_entries().last().filter(|_| is_it).map(|entry| entry.index) else {
+                self.core.outbox.push(outgoing);
+                continue;
+            };
+            // Raft-rs may give it fewer entries than there are frames for.
+            let ends = &self.lagging.ends;
+            let length = ends.iter().take_while(|(index, _)| *index <= last).last().map_or(0, |(_, length)| *length);
+            let pace = self.lagging.pace(follower);
+            pace.on_the_way.push_back((last, length));
+            pace.next_index = last + 1;
+            self.core.catch_up_budget.spend(length);
+            if !transmit(&mut self.links, &mut self.bytes, &outgoing, &frames[..length]) {
+                self.core.consensus.unreachable(follower.member);
+            }
+        }
+        (self.lagging.frames, self.lagging.messages) = (frames, messages);
+        Ok(())
+    }
+
+    /// Reads the frames of the next entries of a member that lags; up to which entry. `None` if the journal does not hold
+    /// those of the first.
+    fn read_piece(&mut self, follower: &LaggingFollower, frames: &mut Vec<u8>) -> Result<Option<u64>, ClusterError> {
+        frames.clear();
+        self.lagging.ends.clear();
+        let Self { core, follower: LaggingAppends { ends, .. }, .. } = self;
+        let mut last_index = None;
+        for index in (follower.next_index..).take(ENTRIES_MAX) {
+            let Some(batch) = core.consensus.batch_at(index) else { break };
+            if !batch.is_empty() {
+                if frames.len() >= PIECE_BYTES {
+                    break;
+                }
+                let before = frames.len();
+                let range = (batch.first_sequence, batch.end_sequence);
+                let to = (&mut *frames, core.now.monotonic_ns);
+                if core.readers.read(follower.member, range, usize::MAX, to)? != Found::Until(batch.end_sequence) {
+                    frames.truncate(before);
+                    break;
+                }
+            }
+            ends.push((index, frames.len()));
+            last_index = Some(index);
+        }
+        Ok(last_index)
+    }
+}
