@@ -13,8 +13,8 @@ pub enum Content {
     CatchUpFrames,
     /// Who is a member, as its sender knows; such a message has no frames.
     Members,
-    /// Whether the copies of a service are the same; such a message is short and has no frames.
-    Copies,
+    /// Whether a service has the same state on all members; such a message is short and has no frames.
+    DivergenceCheck,
     /// Where publishers find its sender; such a message has no frames.
     Endpoints,
     /// A follower asks for a snapshot transfer; such a message is short and has no frames.
@@ -37,7 +37,7 @@ impl Content {
             Self::CatchUpRequest => Kind::CatchUpRequest,
             Self::CatchUpFrames => Kind::CatchUpFrames,
             Self::Members => Kind::Members,
-            Self::Copies => Kind::Copies,
+            Self::DivergenceCheck => Kind::DivergenceCheck,
             Self::Endpoints => Kind::Endpoints,
             Self::SnapshotTransferRequest => Kind::SnapshotTransferRequest,
             Self::SnapshotTransfer => Kind::SnapshotTransfer,
@@ -54,7 +54,7 @@ impl Content {
             Kind::CatchUpRequest => Some(Self::CatchUpRequest),
             Kind::CatchUpFrames => Some(Self::CatchUpFrames),
             Kind::Members => Some(Self::Members),
-            Kind::Copies => Some(Self::Copies),
+            Kind::DivergenceCheck => Some(Self::DivergenceCheck),
             Kind::Endpoints => Some(Self::Endpoints),
             Kind::SnapshotTransferRequest => Some(Self::SnapshotTransferRequest),
             Kind::SnapshotTransfer => Some(Self::SnapshotTransfer),

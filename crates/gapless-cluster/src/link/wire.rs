@@ -9,7 +9,7 @@
 //!   8  u32  consensus length, bytes without filling     kinds: 1 hello, 2 welcome, 3 refusal, 4 ping,
 //!  12  u32  frames length, bytes without filling               5 consensus, 6 catch-up request,
 //!  16  u64  number: of its sender's messages on this           7 catch-up frames
-//!           connection, from 1 without a gap              8 members, 9 copies, 10 endpoints,
+//!           connection, from 1 without a gap              8 members, 9 divergence check, 10 endpoints,
 //!  24  u32  CRC-32C of the consensus part                      11 snapshot transfer request,
 //!                                                              12 snapshot transfer, 13 time,
 //!                                                              14 retention watermark, 15 history
@@ -47,8 +47,8 @@ pub const CONSENSUS_LENGTH_MAX: usize = 1 << 20;
 pub const FRAMES_LENGTH_MAX: usize = 64 << 20;
 /// The longest consensus part of a hello, a welcome or a refusal, bytes: nothing longer is taken from a stranger.
 pub const STRANGER_LENGTH_MAX: usize = 256;
-/// The longest consensus part about copies of a service, bytes.
-pub const COPIES_LENGTH_MAX: usize = 4096;
+/// The longest message of a divergence check, bytes.
+pub const DIVERGENCE_CHECK_LENGTH_MAX: usize = 4096;
 /// The longest name of a cluster, bytes.
 pub const NAME_LENGTH_MAX: usize = 64;
 /// Bytes of a hello's or welcome's consensus part.
@@ -163,8 +163,8 @@ pub enum Kind {
     CatchUpFrames = 7,
     /// Who is a member, as its sender knows.
     Members = 8,
-    /// Whether the copies of a service are the same.
-    Copies = 9,
+    /// Whether a service has the same state on all members.
+    DivergenceCheck = 9,
     /// Where publishers find its sender.
     Endpoints = 10,
     /// A follower asks for a snapshot transfer, or for a piece of one.
@@ -190,7 +190,7 @@ impl Kind {
             6 => Self::CatchUpRequest,
             7 => Self::CatchUpFrames,
             8 => Self::Members,
-            9 => Self::Copies,
+            9 => Self::DivergenceCheck,
             10 => Self::Endpoints,
             11 => Self::SnapshotTransferRequest,
             12 => Self::SnapshotTransfer,
@@ -213,7 +213,7 @@ impl Kind {
         match self {
             Self::Hello | Self::Welcome | Self::Refusal => (STRANGER_LENGTH_MAX, 0),
             Self::Ping => (0, 0),
-            Self::Copies => (COPIES_LENGTH_MAX, 0),
+            Self::DivergenceCheck => (DIVERGENCE_CHECK_LENGTH_MAX, 0),
             Self::Endpoints => (ENDPOINTS_LENGTH_MAX, 0),
             Self::Time => (TIME_LENGTH_MAX, 0),
             Self::RetentionWatermark => (RETENTION_WATERMARK_LENGTH_MAX, 0),

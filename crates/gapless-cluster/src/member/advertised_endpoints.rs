@@ -1,5 +1,6 @@
-//! [`AdvertisedEndpoints`]: where publishers find each member, so that who follows can send them straight to the leader. Members tell each
-//! other when they connect; nobody has to write it into a file, and a member that is added brings it along.
+//! [`AdvertisedEndpoints`]: where publishers find each member, so that who follows can send them straight to the leader.
+//! Members tell each other when they connect; nobody has to write it into a file, and a member that is added brings it
+//! along.
 
 use crate::link::wire::ENDPOINTS_LENGTH_MAX;
 use gapless_client::client::TCP_PREFIX;
@@ -21,8 +22,8 @@ impl AdvertisedEndpoints {
         let socket = std::path::absolute(layout.socket()).unwrap_or_else(|_| layout.socket());
         let mut own = String::new();
         let port = port.map(|port| format!("{TCP_PREFIX}{port}"));
-        for door in port.into_iter().chain(socket.to_str().map(str::to_owned)) {
-            let all = if own.is_empty() { door } else { format!("{own}\n{door}") };
+        for endpoint in port.into_iter().chain(socket.to_str().map(str::to_owned)) {
+            let all = if own.is_empty() { endpoint } else { format!("{own}\n{endpoint}") };
             if are_endpoints(&all) {
                 own = all;
             }
@@ -60,8 +61,8 @@ impl AdvertisedEndpoints {
 /// Lines that are paths from the root on or ports, and no more of them than fit.
 fn are_endpoints(text: &str) -> bool {
     let is_port = |line: &str| line.strip_prefix(TCP_PREFIX).is_some_and(|port| port.parse::<SocketAddr>().is_ok());
-    let is_door = |line: &str| is_port(line) || Path::new(line).is_absolute() && !line.contains(char::is_control);
-    text.len() <= ENDPOINTS_LENGTH_MAX && text.split('\n').all(is_door)
+    let is_endpoint = |line: &str| is_port(line) || Path::new(line).is_absolute() && !line.contains(char::is_control);
+    text.len() <= ENDPOINTS_LENGTH_MAX && text.split('\n').all(is_endpoint)
 }
 
 #[cfg(test)]

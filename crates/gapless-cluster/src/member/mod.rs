@@ -340,7 +340,7 @@ impl Member {
         work += usize::from(self.send_to_lagging()?);
         self.core.catch_up(&mut self.links)?;
         self.core.release();
-        self.compare_copies()?;
+        self.check_divergence()?;
         self.tell_history()?;
         self.core.ingress.turn_state_writer();
         self.tell_retention_watermark();

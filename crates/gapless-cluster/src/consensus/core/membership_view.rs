@@ -1,5 +1,5 @@
-//! [`MembershipView`]: who is a member, as a member knows it, for those who may know less. What members believe of each other
-//! comes from the log alone; a view only tells whom to connect to, and a removed member that it is one.
+//! [`MembershipView`]: who is a member, as a member knows it, for those who may know less. What members believe of each
+//! other comes from the log alone; a view only tells whom to connect to, and a removed member that it is one.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -73,7 +73,7 @@ mod tests {
     use crate::consensus::details::{Joining, MemberDetails};
 
     #[test]
-    fn a_standing_comes_back_as_it_was_and_says_who_was_removed() {
+    fn a_membership_view_comes_back_as_it_was_and_says_who_was_removed() {
         let id = |number| MemberId::new(number).unwrap();
         let joining = Some(Joining { replaces: Some(id(2)) });
         let details = MemberDetails { member: id(5), addresses: vec!["a.example:1".to_owned()], joining };

@@ -1,4 +1,4 @@
-//! `DivergenceCheck`: whether the copies of a service on the members are the same. Each full member hashes its state behind the
+//! `DivergenceCheck`: whether a service has the same state on all members. Each full member hashes its state behind the
 //! same sequences and tells its leader; the leader compares, and tells who differs. Pure but for the agent's part at the
 //! end. Nothing here is waited for, and what is lost is said again.
 //!
@@ -44,14 +44,14 @@ pub struct Verdict {
     pub differs: StateHash,
 }
 
-/// What members say to each other of their copies.
+/// What members tell each other of their states.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::member) enum Said {
+pub(in crate::member) enum DivergenceMessage {
     Report(RangeInclusive<u32>, Vec<StateHash>),
     Verdict(Verdict),
 }
 
-impl Said {
+impl DivergenceMessage {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         let mut put = |number: u64| bytes.extend_from_slice(&number.to_le_bytes());
@@ -158,19 +158,19 @@ impl DivergenceCheck {
 
     /// What `from` says; `leader` is who leads, as far as is known. False if it is nothing that can be said.
     pub fn hear(&mut self, own: MemberId, from: MemberId, leader: Option<MemberId>, bytes: &[u8]) -> bool {
-        match Said::from_bytes(bytes) {
-            Some(Said::Report(versions, hashes)) => {
+        match DivergenceMessage::from_bytes(bytes) {
+            Some(DivergenceMessage::Report(versions, hashes)) => {
                 self.versions.insert(from, versions);
                 self.has_news |= self.reports.get(&from) != Some(&hashes) || leader == Some(own);
                 self.reports.insert(from, hashes);
             }
             // One about another life of this member is none about this one.
-            Some(Said::Verdict(verdict)) if leader == Some(from) => {
+            Some(DivergenceMessage::Verdict(verdict)) if leader == Some(from) => {
                 if self.reports.get(&own).is_some_and(|hashes| hashes.contains(&verdict.differs)) {
                     self.verdict = Some(verdict);
                 }
             }
-            Some(Said::Verdict(_)) => {}
+            Some(DivergenceMessage::Verdict(_)) => {}
             None => return false,
         }
         true
@@ -275,15 +275,15 @@ impl Core {
 
 impl Member {
     /// Tells and compares; an error if this member's copy is the one that differs.
-    pub(in crate::member) fn compare_copies(&mut self) -> Result<(), ClusterError> {
+    pub(in crate::member) fn check_divergence(&mut self) -> Result<(), ClusterError> {
         let (own, now_ns) = (self.core.member, self.core.now.monotonic_ns);
-        let copies = &mut self.core.divergence;
-        copies.take_own(own);
+        let check = &mut self.core.divergence;
+        check.take_own(own);
         let leads = self.core.consensus.is_leader();
-        if leads && std::mem::take(&mut copies.has_news) {
-            for (member, verdict) in copies.compare(own, self.core.consensus.members()) {
+        if leads && std::mem::take(&mut check.has_news) {
+            for (member, verdict) in check.compare(own, self.core.consensus.members()) {
                 if member == own {
-                    copies.verdict = Some(verdict);
+                    check.verdict = Some(verdict);
                 } else {
                     tracing::error!(
                         %member,
@@ -292,24 +292,29 @@ impl Member {
                         "the state of a member differs from the others'"
                     );
                     // Not sent, or lost: it is said again when the member reports again.
-                    let _ = self.links.send(member.get(), Content::Copies, &Said::Verdict(verdict).to_bytes(), &[]);
+                    let _ = self.links.send(
+                        member.get(),
+                        Content::DivergenceCheck,
+                        &DivergenceMessage::Verdict(verdict).to_bytes(),
+                        &[],
+                    );
                 }
             }
         }
         let leader = self.core.role.leader.filter(|leader| *leader != own);
-        let is_told = copies.told_leader == leader && now_ns < copies.next_report_ns;
-        let versions = copies.own_versions.clone();
+        let is_told = check.told_leader == leader && now_ns < check.next_report_ns;
+        let versions = check.own_versions.clone();
         if let (false, Some(leader), Some(versions)) = (is_told, leader, versions) {
-            let hashes = copies.reports.get(&own).cloned().unwrap_or_default();
-            let said = Said::Report(versions, hashes).to_bytes();
-            if self.links.send(leader.get(), Content::Copies, &said, &[]).is_ok() {
-                copies.told_leader = Some(leader);
+            let hashes = check.reports.get(&own).cloned().unwrap_or_default();
+            let said = DivergenceMessage::Report(versions, hashes).to_bytes();
+            if self.links.send(leader.get(), Content::DivergenceCheck, &said, &[]).is_ok() {
+                check.told_leader = Some(leader);
             }
-            copies.next_report_ns = now_ns + REPORT_INTERVAL_NS;
+            check.next_report_ns = now_ns + REPORT_INTERVAL_NS;
         }
-        let Some(verdict) = copies.verdict else { return Ok(()) };
-        if copies.ends_by_ns.is_none() {
-            copies.ends_by_ns = Some(now_ns + HAND_OVER_NS_MAX);
+        let Some(verdict) = check.verdict else { return Ok(()) };
+        if check.ends_by_ns.is_none() {
+            check.ends_by_ns = Some(now_ns + HAND_OVER_NS_MAX);
             self.core.hand_over();
         }
         let is_late = self.core.divergence.ends_by_ns.is_some_and(|by_ns| now_ns >= by_ns);
@@ -337,19 +342,19 @@ mod tests {
     /// Member 1 leads, and hears these reports; its own is the first.
     fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (DivergenceCheck, Vec<(u64, u64, u64)>) {
         let own = Mailbox::new(HASHES_MAX);
-        let mut copies = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
+        let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         hashes(reports[0]).into_iter().for_each(|each| own.push(each).unwrap());
-        copies.take_own(id(1));
+        check.take_own(id(1));
         for (member, report) in (2..).zip(&reports[1..]) {
-            let bytes = Said::Report(1..=2, hashes(report)).to_bytes();
-            assert!(copies.hear(id(1), id(member), Some(id(1)), &bytes));
+            let bytes = DivergenceMessage::Report(1..=2, hashes(report)).to_bytes();
+            assert!(check.hear(id(1), id(member), Some(id(1)), &bytes));
         }
         let voters = (1..=full).map(id).chain(more.witnesses.iter().copied()).collect();
         let members = Members { voters, ..more };
-        let odd = copies.compare(id(1), &members);
+        let odd = check.compare(id(1), &members);
         let odd = odd.into_iter().map(|(member, it)| (member.get(), it.agreed_sequence, it.differs.sequence));
         let odd = odd.collect();
-        (copies, odd)
+        (check, odd)
     }
 
     #[test]
@@ -357,15 +362,15 @@ mod tests {
         let same: &[(u64, u64)] = &[(10, 1), (20, 2), (30, 3), (40, 4)];
         let odd: &[(u64, u64)] = &[(10, 1), (20, 2), (30, 9), (40, 8)];
         let none = Members::default;
-        let (copies, found) = compared(3, none(), &[same, same, same]);
-        assert_eq!((found, copies.compared_sequence()), (vec![], Some(40)));
+        let (check, found) = compared(3, none(), &[same, same, same]);
+        assert_eq!((found, check.compared_sequence()), (vec![], Some(40)));
         assert_eq!(compared(3, none(), &[same, same, odd]).1, [(3, 20, 30)]);
         assert_eq!(compared(3, none(), &[odd, same, same]).1, [(1, 20, 30)], "also the leader");
         // The first one at which it is known to have agreed is gone.
         assert_eq!(compared(3, none(), &[same, same, &odd[2..]]).1, [(3, 0, 30)]);
         // One of three is away: with it two could be right. Where all have spoken, the leader is at a tie.
-        let (copies, found) = compared(3, none(), &[same, odd]);
-        assert_eq!((found, copies.compared_sequence()), (vec![], Some(20)));
+        let (check, found) = compared(3, none(), &[same, odd]);
+        assert_eq!((found, check.compared_sequence()), (vec![], Some(20)));
         assert_eq!(compared(2, none(), &[same, odd]).1, [(2, 20, 30)]);
         assert_eq!(compared(4, none(), &[odd, same, odd, same]).1, [(2, 20, 30), (4, 20, 30)]);
         let third: &[(u64, u64)] = &[(30, 7)];
@@ -387,27 +392,27 @@ mod tests {
     #[test]
     fn the_newest_hashes_are_kept() {
         let own = Mailbox::new(HASHES_MAX);
-        let mut copies = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
+        let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         for sequence in 1..=100 {
             own.push(StateHash { sequence, hash: 7 }).unwrap();
-            copies.take_own(id(1));
+            check.take_own(id(1));
         }
-        let kept = &copies.reports[&id(1)];
+        let kept = &check.reports[&id(1)];
         assert_eq!((kept.len(), kept[0].sequence, kept[63].sequence), (64, 37, 100));
-        copies.came(1);
-        assert!(!copies.reports.contains_key(&id(1)));
+        check.came(1);
+        assert!(!check.reports.contains_key(&id(1)));
     }
 
     #[test]
     fn a_verdict_is_of_the_leader_and_of_this_life() {
         let own = Mailbox::new(HASHES_MAX);
-        let mut copies = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
+        let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         own.push(StateHash { sequence: 10, hash: 5 }).unwrap();
-        copies.take_own(id(2));
+        check.take_own(id(2));
         let verdict = |hash| Verdict { agreed_sequence: 0, differs: StateHash { sequence: 10, hash } };
         let mut hear = |from, hash| {
-            assert!(copies.hear(id(2), id(from), Some(id(1)), &Said::Verdict(verdict(hash)).to_bytes()));
-            copies.verdict
+            assert!(check.hear(id(2), id(from), Some(id(1)), &DivergenceMessage::Verdict(verdict(hash)).to_bytes()));
+            check.verdict
         };
         assert_eq!(hear(3, 5), None, "not of the leader");
         assert_eq!(hear(1, 6), None, "of another state");
@@ -417,40 +422,48 @@ mod tests {
     #[test]
     fn a_version_is_activated_when_all_who_run_the_service_have_it() {
         let members = Members { voters: vec![id(1), id(2), id(3)], witnesses: vec![id(3)], ..Members::default() };
-        let mut copies = DivergenceCheck::new(id(1), Some(1..=2), Mailbox::new(1));
-        let lacks = |copies: &DivergenceCheck, version, words: &str| {
-            copies.lacking(version, &members).is_some_and(|reason| reason.contains(words))
+        let mut check = DivergenceCheck::new(id(1), Some(1..=2), Mailbox::new(1));
+        let lacks = |check: &DivergenceCheck, version, words: &str| {
+            check.lacking(version, &members).is_some_and(|reason| reason.contains(words))
         };
-        assert!(lacks(&copies, 2, "member 2 has not said"));
-        assert!(copies.hear(id(1), id(2), None, &Said::Report(1..=1, Vec::new()).to_bytes()));
-        assert!(lacks(&copies, 2, "member 2 has the versions 1 to 1, not 2"));
-        assert!(copies.hear(id(1), id(2), None, &Said::Report(2..=3, Vec::new()).to_bytes()));
-        assert_eq!(copies.lacking(2, &members), None);
-        assert!(lacks(&copies, 3, "member 1 has the versions 1 to 2, not 3") && lacks(&copies, 1, "member 2"));
-        copies.came(2);
-        assert!(lacks(&copies, 2, "member 2 has not said"), "who comes back may be another program");
+        assert!(lacks(&check, 2, "member 2 has not said"));
+        assert!(check.hear(id(1), id(2), None, &DivergenceMessage::Report(1..=1, Vec::new()).to_bytes()));
+        assert!(lacks(&check, 2, "member 2 has the versions 1 to 1, not 2"));
+        assert!(check.hear(id(1), id(2), None, &DivergenceMessage::Report(2..=3, Vec::new()).to_bytes()));
+        assert_eq!(check.lacking(2, &members), None);
+        assert!(lacks(&check, 3, "member 1 has the versions 1 to 2, not 3") && lacks(&check, 1, "member 2"));
+        check.came(2);
+        assert!(lacks(&check, 2, "member 2 has not said"), "who comes back may be another program");
         assert!(lacks(&DivergenceCheck::new(id(1), None, Mailbox::new(1)), 1, "no service"));
     }
 
     #[test]
     fn foreign_bytes_are_checked() {
-        let report = Said::Report(1..=2, hashes(&[(1, 2), (3, 4)]));
-        let verdict = Said::Verdict(Verdict { agreed_sequence: 4, differs: StateHash { sequence: 8, hash: u64::MAX } });
-        let full = Said::Report(1..=u32::MAX, (1..=64).map(|sequence| StateHash { sequence, hash: 0 }).collect());
-        for said in [Said::Report(3..=3, Vec::new()), report, verdict.clone(), full] {
+        let report = DivergenceMessage::Report(1..=2, hashes(&[(1, 2), (3, 4)]));
+        let verdict = DivergenceMessage::Verdict(Verdict {
+            agreed_sequence: 4,
+            differs: StateHash { sequence: 8, hash: u64::MAX },
+        });
+        let full =
+            DivergenceMessage::Report(1..=u32::MAX, (1..=64).map(|sequence| StateHash { sequence, hash: 0 }).collect());
+        for said in [DivergenceMessage::Report(3..=3, Vec::new()), report, verdict.clone(), full] {
             let bytes = said.to_bytes();
-            assert_eq!(Said::from_bytes(&bytes), Some(said.clone()));
+            assert_eq!(DivergenceMessage::from_bytes(&bytes), Some(said.clone()));
             for length in 0..bytes.len() {
-                assert_eq!(Said::from_bytes(&bytes[..length]), None, "{said:?} cut to {length}");
+                assert_eq!(DivergenceMessage::from_bytes(&bytes[..length]), None, "{said:?} cut to {length}");
             }
-            assert_eq!(Said::from_bytes(&[&bytes[..], &[0]].concat()), None);
-            assert_eq!(Said::from_bytes(&[&[2], &bytes[1..]].concat()), None, "another version");
-            assert_eq!(Said::from_bytes(&[&[1, 3], &bytes[2..]].concat()), None, "something else");
+            assert_eq!(DivergenceMessage::from_bytes(&[&bytes[..], &[0]].concat()), None);
+            assert_eq!(DivergenceMessage::from_bytes(&[&[2], &bytes[1..]].concat()), None, "another version");
+            assert_eq!(DivergenceMessage::from_bytes(&[&[1, 3], &bytes[2..]].concat()), None, "something else");
         }
-        let wrong =
-            |each: &[(u64, u64)]| assert_eq!(Said::from_bytes(&Said::Report(1..=2, hashes(each)).to_bytes()), None);
+        let wrong = |each: &[(u64, u64)]| {
+            assert_eq!(DivergenceMessage::from_bytes(&DivergenceMessage::Report(1..=2, hashes(each)).to_bytes()), None)
+        };
         for versions in [0..=1, RangeInclusive::new(3, 2)] {
-            assert_eq!(Said::from_bytes(&Said::Report(versions, Vec::new()).to_bytes()), None);
+            assert_eq!(
+                DivergenceMessage::from_bytes(&DivergenceMessage::Report(versions, Vec::new()).to_bytes()),
+                None
+            );
         }
         wrong(&[(0, 1)]);
         wrong(&[(3, 1), (3, 1)]);
@@ -458,9 +471,9 @@ mod tests {
         wrong(&(1..=65).map(|sequence| (sequence, 0)).collect::<Vec<_>>());
         let mut late = verdict.to_bytes();
         late[2] = 8;
-        assert_eq!(Said::from_bytes(&late), None, "agreed behind where it differs");
-        let mut copies = DivergenceCheck::new(id(1), None, Mailbox::new(1));
-        assert!(!copies.hear(id(1), id(2), None, &[1, 1, 200]));
-        assert!(copies.reports.is_empty());
+        assert_eq!(DivergenceMessage::from_bytes(&late), None, "agreed behind where it differs");
+        let mut check = DivergenceCheck::new(id(1), None, Mailbox::new(1));
+        assert!(!check.hear(id(1), id(2), None, &[1, 1, 200]));
+        assert!(check.reports.is_empty());
     }
 }

@@ -3,7 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`membership`] | changes of members |
-//! | [`divergence`] | whether the copies of a service are the same |
+//! | [`divergence`] | whether a service has the same state on all members |
 //! | `retention_watermark` | up to where a witness may let its journal go |
 //! | `history` | whether the members' logs are the same |
 //! | `time` | what time it is in the stream |
@@ -214,9 +214,9 @@ impl Core {
                 self.hear_members(received.consensus);
                 Ok(())
             }
-            Content::Copies => {
+            Content::DivergenceCheck => {
                 if !self.divergence.hear(self.member, from, self.role.leader, received.consensus) {
-                    self.warn(from, &"it says nothing about copies that can be said");
+                    self.warn(from, &"its message about divergence cannot be read");
                 }
                 Ok(())
             }
