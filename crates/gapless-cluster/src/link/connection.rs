@@ -16,8 +16,8 @@ const SHORT_LENGTH_MAX: usize = 2_048;
 /// For a header, the consensus part and the two fillings.
 const OTHER_SLICES: usize = 4;
 const FILLING: [u8; 8] = [0; 8];
-/// Of the buffer of a stranger, bytes: no message of the handshake is longer.
-pub(super) const STRANGER_BUFFER_BYTES: usize = 512;
+/// Of the buffer of a pending connection, bytes: no message of the handshake is longer.
+pub(super) const HANDSHAKE_BUFFER_BYTES: usize = 512;
 
 /// Why a connection is of no use any more.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Connection {
     pub(super) fn new(socket: Socket) -> Self {
         Self {
             socket,
-            incoming: ReceiveBuffer::of_pending_connection(STRANGER_BUFFER_BYTES),
+            incoming: ReceiveBuffer::of_pending_connection(HANDSHAKE_BUFFER_BYTES),
             outgoing: SendQueue::default(),
             short: Vec::new(),
             messages_sent: 0,

@@ -224,7 +224,7 @@ impl Links {
 
     /// What became of pending connections.
     #[must_use]
-    pub const fn stranger_statistics(&self) -> PendingStatistics {
+    pub const fn pending_statistics(&self) -> PendingStatistics {
         self.pending_connections.statistics
     }
 
@@ -313,7 +313,7 @@ impl Links {
         let now_ns = self.now_ns;
         self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
         self.accept();
-        self.meet_strangers();
+        self.take_pending_connections();
         while let Some(answer) = self.resolver.next_answer() {
             if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == answer.member) {
                 peer.addresses.answered(&answer);
@@ -368,7 +368,7 @@ impl Links {
         }
     }
 
-    fn meet_strangers(&mut self) {
+    fn take_pending_connections(&mut self) {
         while let Some((mut connection, theirs, address)) =
             self.pending_connections.next_member(self.now_ns, &self.options, |theirs| {
                 judge_dialler(&self.identity, &self.peers, self.numbers_used, theirs)

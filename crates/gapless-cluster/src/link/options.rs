@@ -66,7 +66,7 @@ pub struct LinkOptions {
     pub ping_interval_ns: u64,
     /// A peer from which nothing came for so long is gone, ns; at least three ping intervals.
     pub silence_ns_max: u64,
-    /// For connecting and introducing oneself, ns; then another address is tried, or the stranger is dropped.
+    /// For connecting and introducing oneself, ns; then another address is tried, or the pending connection is dropped.
     pub handshake_ns_max: u64,
     /// Connections whose other side is not known yet, at most; the oldest makes way.
     pub half_open_max: usize,

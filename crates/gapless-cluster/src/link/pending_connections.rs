@@ -1,4 +1,5 @@
-//! [`PendingConnections`]: connections that were accepted and whose other side is not known yet. Bounded in number and in time.
+//! [`PendingConnections`]: connections that were accepted and whose other side is not known yet. Bounded in number and in
+//! time.
 
 use super::address::Address;
 use super::connection::{Broken, Connection};
@@ -27,7 +28,7 @@ pub struct PendingStatistics {
 }
 
 #[derive(Debug)]
-struct Stranger {
+struct PendingConnection {
     connection: Connection,
     address: Address,
     deadline_ns: u64,
@@ -47,7 +48,7 @@ enum Verdict {
 /// All of them, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct PendingConnections {
-    all: Vec<Stranger>,
+    all: Vec<PendingConnection>,
     warnings: Warnings,
     pub(super) statistics: PendingStatistics,
 }
@@ -66,7 +67,12 @@ impl PendingConnections {
             self.warnings.warn(now_ns, || format!("more than {} connections say nothing", options.half_open_max));
         }
         let deadline_ns = now_ns + options.handshake_ns_max;
-        self.all.push(Stranger { connection: Connection::new(socket), address, deadline_ns, is_parting: false });
+        self.all.push(PendingConnection {
+            connection: Connection::new(socket),
+            address,
+            deadline_ns,
+            is_parting: false,
+        });
     }
 
     /// Looks at each once. `judge` says whether a member is let in; the next that was is returned, until there is none.
@@ -117,7 +123,7 @@ impl PendingConnections {
     }
 }
 
-impl Stranger {
+impl PendingConnection {
     fn look(&mut self, now_ns: u64, judge: &mut impl FnMut(&Introduction) -> Result<(), Box<Refusal>>) -> Verdict {
         if now_ns >= self.deadline_ns {
             return Verdict::Gone;

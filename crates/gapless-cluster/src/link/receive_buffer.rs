@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_gets_no_memory_for_what_it_may_not_say() {
+    fn an_unknown_peer_gets_no_memory_for_what_it_may_not_say() {
         let mut buffer = ReceiveBuffer::of_pending_connection(512);
         let bytes = Header::new(Kind::Consensus, 1, b"", FRAMES_LENGTH_MAX).to_bytes();
         buffer.room()[..32].copy_from_slice(&bytes);

@@ -45,8 +45,8 @@ pub const HEADER_LENGTH: usize = 32;
 pub const CONSENSUS_LENGTH_MAX: usize = 1 << 20;
 /// The longest frames part, bytes.
 pub const FRAMES_LENGTH_MAX: usize = 64 << 20;
-/// The longest consensus part of a hello, a welcome or a refusal, bytes: nothing longer is taken from a stranger.
-pub const STRANGER_LENGTH_MAX: usize = 256;
+/// The longest consensus part of a hello, a welcome or a refusal, bytes: nothing longer is taken on a pending connection.
+pub const HANDSHAKE_LENGTH_MAX: usize = 256;
 /// The longest message of a divergence check, bytes.
 pub const DIVERGENCE_CHECK_LENGTH_MAX: usize = 4096;
 /// The longest name of a cluster, bytes.
@@ -211,7 +211,7 @@ impl Kind {
     #[must_use]
     pub const fn lengths_max(self) -> (usize, usize) {
         match self {
-            Self::Hello | Self::Welcome | Self::Refusal => (STRANGER_LENGTH_MAX, 0),
+            Self::Hello | Self::Welcome | Self::Refusal => (HANDSHAKE_LENGTH_MAX, 0),
             Self::Ping => (0, 0),
             Self::DivergenceCheck => (DIVERGENCE_CHECK_LENGTH_MAX, 0),
             Self::Endpoints => (ENDPOINTS_LENGTH_MAX, 0),

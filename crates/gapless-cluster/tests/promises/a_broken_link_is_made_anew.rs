@@ -192,7 +192,7 @@ fn members_that_dial_each_other_have_one_connection() {
         for (member, other) in [(&first, 2), (&second, 1)] {
             assert_eq!(member.links.statistics(other).unwrap().connections, 1);
         }
-        assert_eq!((first.links.stranger_statistics().accepted, second.links.stranger_statistics().accepted), (0, 1));
+        assert_eq!((first.links.pending_statistics().accepted, second.links.pending_statistics().accepted), (0, 1));
     }
 }
 
@@ -203,7 +203,7 @@ fn the_wrong_side_is_told_so() {
     let mut puppet = Puppet::hello(address, identity(2), 1);
     turn_until("it is refused", || {
         first.idle();
-        first.links.stranger_statistics().refused == 1
+        first.links.pending_statistics().refused == 1
     });
     assert!(puppet.read_refusal().to_string().contains("lower number"));
 }

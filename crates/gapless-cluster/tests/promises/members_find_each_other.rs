@@ -51,7 +51,7 @@ fn three_members_without_addresses_find_each_other_and_again_at_another_address(
 }
 
 #[test]
-fn beacons_of_strangers_and_liars_keep_nobody_apart() {
+fn beacons_of_unknown_peers_and_liars_keep_nobody_apart() {
     let (group, mut random) = (multicast_group(), Random::seeded());
     let mut liar = stranger(group);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -102,7 +102,7 @@ fn another_cluster_in_the_same_group_is_left_alone() {
         first.links.poll(now());
         second.links.poll(now());
     }
-    assert_eq!(second.links.stranger_statistics().accepted, 0, "nobody has dialled it");
+    assert_eq!(second.links.pending_statistics().accepted, 0, "nobody has dialled it");
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
         second.idle();
         !first.events.is_empty() && !second.events.is_empty()
     });
-    assert_eq!(second.links.stranger_statistics().accepted, 1);
+    assert_eq!(second.links.pending_statistics().accepted, 1);
     // One who listens at both is found in memory, also where it was found over TCP before.
     let port = second.address();
     drop(second);
@@ -382,7 +382,7 @@ fn who_brings_no_rings_or_bad_ones_is_dropped() {
         hostile.send(bytes, descriptors);
         turn_until(what, || {
             second.idle();
-            second.links.stranger_statistics().garbage == at as u64 + 1
+            second.links.pending_statistics().garbage == at as u64 + 1
         });
         let mut polled = [PollFd::new(&hostile.socket, PollFlags::IN)];
         assert_eq!(rustix::event::poll(&mut polled, Some(&Timespec { tv_sec: 60, tv_nsec: 0 })), Ok(1), "{what}");
@@ -420,7 +420,7 @@ fn what_stands_in_a_ring_is_checked() {
         }
         turn_until(what, || {
             second.idle();
-            second.links.stranger_statistics().garbage == at as u64 + 1
+            second.links.pending_statistics().garbage == at as u64 + 1
         });
     }
     still_works(&mut second, &path);

@@ -190,7 +190,7 @@ fn who_cannot_prove_it_is_not_let_in() {
     for (at, (what, shown)) in cases.iter().enumerate() {
         let read = dials(&mut second, &authority, shown.as_ref());
         assert!(read.is_empty(), "{what}: {read:?}");
-        assert_eq!(second.links.stranger_statistics().garbage, at as u64 + 1, "{what}");
+        assert_eq!(second.links.pending_statistics().garbage, at as u64 + 1, "{what}");
     }
     // These are the authority's own, so that they are told.
     for name in ["member-3.market", "member-1.bazaar", "market"] {
@@ -200,12 +200,12 @@ fn who_cannot_prove_it_is_not_let_in() {
         let refusal = Refusal::parse(header.parts(&read).unwrap().0).unwrap();
         assert_eq!(refusal.code, RefusalCode::NotProven, "{name}: {refusal}");
     }
-    assert_eq!(second.links.stranger_statistics().refused, 3);
+    assert_eq!(second.links.pending_statistics().refused, 3);
     // Plain text.
     let mut plain = Puppet::hello(second.address(), identity(1), 2);
     turn_until("plain text is refused", || {
         second.idle();
-        second.links.stranger_statistics().garbage == 5
+        second.links.pending_statistics().garbage == 5
     });
     turn_until("its connection is closed", || plain.is_closed());
 
@@ -274,7 +274,7 @@ fn a_member_without_tls_and_one_with_it_do_not_talk() {
         turn_until("it was tried three times", || {
             first.idle();
             second.idle();
-            second.links.stranger_statistics().garbage >= 3
+            second.links.pending_statistics().garbage >= 3
         });
         assert!(!first.links.is_connected(2) && !second.links.is_connected(1));
         assert_eq!(first.links.statistics(2).unwrap().connections, 0);

@@ -20,7 +20,7 @@ fn refused(change: impl FnOnce(&mut Identity)) -> Vec<String> {
         !first.events.is_empty()
     });
     assert_eq!(second.told(), Vec::<String>::new());
-    assert!(second.links.stranger_statistics().refused > 0 && !first.links.is_connected(2));
+    assert!(second.links.pending_statistics().refused > 0 && !first.links.is_connected(2));
     first.told()
 }
 
@@ -193,7 +193,7 @@ fn another_version_is_told_so_on_either_side() {
     puppet.stream.write_all(&hello).unwrap();
     turn_until("it is refused", || {
         second.idle();
-        second.links.stranger_statistics().refused == 1
+        second.links.pending_statistics().refused == 1
     });
     let refusal = puppet.read_refusal();
     assert_eq!((refusal.code, refusal.text.as_str()), (RefusalCode::OtherVersion, "here version 2, there 3"));
@@ -234,13 +234,13 @@ fn garbage_and_silence_are_dropped() {
         second.idle();
         [&mut garbage, &mut early, &mut damaged, &mut mute, &mut slow].into_iter().all(Puppet::is_closed)
     });
-    let statistics = second.links.stranger_statistics();
+    let statistics = second.links.pending_statistics();
     assert_eq!((statistics.accepted, statistics.garbage, statistics.silent), (5, 3, 2));
     assert_eq!(second.told(), Vec::<String>::new());
 }
 
 #[test]
-fn a_stranger_that_claims_a_long_message_is_dropped_at_its_header() {
+fn an_unknown_peer_that_claims_a_long_message_is_dropped_at_its_header() {
     let options = LinkOptions { handshake_ns_max: 60_000_000_000, ..listening() };
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut strangers: Vec<Puppet> = (0..3).map(|_| Puppet::dial(second.address())).collect();
@@ -252,7 +252,7 @@ fn a_stranger_that_claims_a_long_message_is_dropped_at_its_header() {
         second.idle();
         strangers.iter_mut().all(Puppet::is_closed)
     });
-    let statistics = second.links.stranger_statistics();
+    let statistics = second.links.pending_statistics();
     assert_eq!((statistics.garbage, statistics.silent), (3, 0), "long before they are late");
 }
 
@@ -269,7 +269,7 @@ fn a_flood_of_mute_connections_keeps_no_member_out() {
         !first.events.is_empty() && !second.events.is_empty()
     });
     assert_eq!(first.told(), ["connected 2"]);
-    let statistics = second.links.stranger_statistics();
+    let statistics = second.links.pending_statistics();
     assert!(statistics.displaced >= 90, "{statistics:?}");
     turn_until("no more than eight are left", || {
         second.idle();
