@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 
 /// An entry, and what it covers of the stream.
-struct Kept {
+struct KeptEntry {
     entry: Entry,
     batch: Batch,
 }
@@ -22,7 +22,7 @@ struct Kept {
 /// The log of a member. Written by [`crate::consensus::Consensus`] alone.
 pub struct Storage {
     start: LogPosition,
-    entries: VecDeque<Kept>,
+    entries: VecDeque<KeptEntry>,
     /// The members from each index on, the first for `start`.
     members: VecDeque<(u64, Members)>,
     hard_state: HardState,
@@ -42,7 +42,7 @@ pub struct Storage {
 
 impl Storage {
     pub(super) fn new(state: Checkpoint, entries_kept_max: usize, message_frames_max: u64) -> Self {
-        let kept = |record: &EntryRecord| Kept { entry: record.to_raft(), batch: record.batch };
+        let kept = |record: &EntryRecord| KeptEntry { entry: record.to_raft(), batch: record.batch };
         Self {
             start: state.start,
             entries: state.entries.iter().map(kept).collect(),
@@ -135,7 +135,7 @@ impl Storage {
         self.kept(index).map(|kept| kept.batch)
     }
 
-    fn kept(&self, index: u64) -> Option<&Kept> {
+    fn kept(&self, index: u64) -> Option<&KeptEntry> {
         self.entries.get(index.checked_sub(self.start.index + 1)? as usize)
     }
 
@@ -173,7 +173,7 @@ impl Storage {
         let batch = batch_in(&entry).unwrap_or(Batch::empty_behind(end.sequence, end.hash));
         assert_eq!(batch.first_sequence, end.sequence + 1, "entry {} leaves a gap in the stream", entry.index);
         let record = EntryRecord::from_raft(&entry, batch);
-        self.entries.push_back(Kept { entry, batch });
+        self.entries.push_back(KeptEntry { entry, batch });
         record
     }
 
@@ -204,7 +204,7 @@ impl Storage {
 
     /// Forgets the applied entries of which a frame is before `first_sequence`: whoever needs them gets a log position.
     pub(super) fn forget_before(&mut self, first_sequence: u64) {
-        let is_gone = |kept: &Kept| !kept.batch.is_empty() && kept.batch.first_sequence < first_sequence;
+        let is_gone = |kept: &KeptEntry| !kept.batch.is_empty() && kept.batch.first_sequence < first_sequence;
         let Some(newest) = self.entries.iter().rposition(is_gone) else { return };
         let newest_index = self.start.index + newest as u64 + 1;
         while self.start.index < newest_index.min(self.applied) {
@@ -238,7 +238,7 @@ impl Storage {
 
     /// Bytes of the changes of members among the entries.
     pub(super) fn change_bytes(&self) -> usize {
-        let is_change = |kept: &&Kept| kept.entry.get_entry_type() != eraftpb::EntryType::EntryNormal;
+        let is_change = |kept: &&KeptEntry| kept.entry.get_entry_type() != eraftpb::EntryType::EntryNormal;
         self.entries.iter().filter(is_change).map(|kept| kept.entry.get_data().len()).sum()
     }
 
@@ -292,7 +292,7 @@ impl raft::Storage for Storage {
             return Ok(range.map(|kept| kept.entry.clone()).collect());
         }
         let mut frames = 0;
-        let fits = |kept: &&Kept| {
+        let fits = |kept: &&KeptEntry| {
             let is_first = frames == 0;
             frames += kept.batch.frames().max(1);
             is_first || frames <= self.message_frames_max

@@ -36,7 +36,7 @@ const MARK_LENGTH: usize = 16;
 
 /// What the file says at a start.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundBallot {
     /// The newest record, if there is one.
     pub record: Option<Vec<u8>>,
     /// Of the newest slot; 0 if there is none.
@@ -45,7 +45,7 @@ pub(crate) struct Found {
     pub starts: u64,
 }
 
-impl Found {
+impl FoundBallot {
     /// Reads that of the member in `directory`, whose file `instance` says this. Changes nothing.
     pub fn read(directory: &Path, instance: u64) -> Result<Self, ClusterError> {
         let path = directory.join("ballot");
@@ -99,7 +99,7 @@ impl Ballot {
     /// The member in `directory` is started for the so-manieth time, and this was found: says so, and goes on from there.
     pub fn begin(
         directory: &Path,
-        found: &Found,
+        found: &FoundBallot,
         (instance, starts): (u64, u64),
         disk: Environment,
     ) -> Result<Self, ClusterError> {
@@ -181,8 +181,8 @@ mod tests {
 
     const INSTANCE: u64 = 7;
 
-    fn found(directory: &tempfile::TempDir) -> Found {
-        Found::read(directory.path(), INSTANCE).unwrap()
+    fn found(directory: &tempfile::TempDir) -> FoundBallot {
+        FoundBallot::read(directory.path(), INSTANCE).unwrap()
     }
 
     fn begin(directory: &tempfile::TempDir, starts: u64) -> Ballot {
@@ -197,7 +197,7 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             assert_eq!(found(&directory).record.as_deref(), Some(expected.as_bytes()), "{what}");
         };
-        assert_eq!(found(&directory), Found::default());
+        assert_eq!(found(&directory), FoundBallot::default());
         let mut ballot = begin(&directory, 1);
         ballot.write(b"one").unwrap();
         for (before, now) in [("one", "two"), ("two", "three"), ("three", "four")] {
@@ -224,11 +224,11 @@ mod tests {
         is_read(&whole[..SLOT_LENGTH + 3], "four", "cut off, and what is there counts");
         assert_eq!(begin(&directory, 2).number(), 6);
         std::fs::write(&path, &whole[..20]).unwrap();
-        assert_eq!(found(&directory), Found::default());
+        assert_eq!(found(&directory), FoundBallot::default());
         let mut bytes = whole;
         (bytes[9], bytes[SLOT_LENGTH + 9]) = (1, 1);
         std::fs::write(&path, bytes).unwrap();
-        let refused = Found::read(directory.path(), INSTANCE).unwrap_err().to_string();
+        let refused = FoundBallot::read(directory.path(), INSTANCE).unwrap_err().to_string();
         assert!(refused.contains("ballot is damaged"), "no crash tears both: {refused}");
     }
 
@@ -236,11 +236,11 @@ mod tests {
     fn a_start_is_marked_and_keeps_the_vote_and_another_directorys_ballot_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let mut ballot = begin(&directory, 1);
-        assert_eq!(found(&directory), Found { record: None, number: 1, starts: 1 });
+        assert_eq!(found(&directory), FoundBallot { record: None, number: 1, starts: 1 });
         ballot.write(b"vote").unwrap();
         drop(begin(&directory, 2));
-        assert_eq!(found(&directory), Found { record: Some(b"vote".to_vec()), number: 3, starts: 2 });
-        let refused = Found::read(directory.path(), INSTANCE + 1).unwrap_err().to_string();
+        assert_eq!(found(&directory), FoundBallot { record: Some(b"vote".to_vec()), number: 3, starts: 2 });
+        let refused = FoundBallot::read(directory.path(), INSTANCE + 1).unwrap_err().to_string();
         assert!(refused.contains("ballot is damaged, or of another directory"), "{refused}");
     }
 
@@ -251,8 +251,8 @@ mod tests {
         let crc = crc32c(&slot[4..]);
         slot[..4].copy_from_slice(&crc.to_le_bytes());
         std::fs::write(directory.path().join("ballot"), slot).unwrap();
-        assert_eq!(found(&directory), Found { record: Some(b"vote".to_vec()), number: 9, starts: 0 });
+        assert_eq!(found(&directory), FoundBallot { record: Some(b"vote".to_vec()), number: 9, starts: 0 });
         drop(begin(&directory, 1));
-        assert_eq!(found(&directory), Found { record: Some(b"vote".to_vec()), number: 10, starts: 1 });
+        assert_eq!(found(&directory), FoundBallot { record: Some(b"vote".to_vec()), number: 10, starts: 1 });
     }
 }

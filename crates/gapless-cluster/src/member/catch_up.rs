@@ -9,7 +9,7 @@
 //! A piece is asked for when the one before it is here; one that does not come is asked for again.
 
 use super::catch_up_budget::CatchUpBudget;
-use super::journal_readers::{Found, JournalReaders};
+use super::journal_readers::{JournalReaders, ReadOutcome};
 use crate::ClusterError;
 use crate::consensus::{Chain, Fetch, LogPosition, MemberId};
 use crate::link::{Content, Links};
@@ -56,7 +56,7 @@ struct Fetching {
 
 /// What becomes of a piece.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum PieceOutcome {
     /// Nothing now.
     Kept,
     /// This part of it is to be appended.
@@ -226,10 +226,10 @@ impl CatchUp {
         self.bytes.clear();
         match readers.read(to, (first, last), PIECE_BYTES, (&mut self.bytes, now_ns))? {
             // A quorum was faster than this journal.
-            Found::Until(until) if until < first => return Ok(()),
-            Found::Until(until) if until == last => readers.forget(to),
-            Found::Until(_) => {}
-            Found::NotHeld => {
+            ReadOutcome::Until(until) if until < first => return Ok(()),
+            ReadOutcome::Until(until) if until == last => readers.forget(to),
+            ReadOutcome::Until(_) => {}
+            ReadOutcome::NotHeld => {
                 tracing::warn!(member = %to, first, "a member needs frames that this journal no longer holds");
             }
         }
@@ -247,14 +247,14 @@ impl CatchUp {
         bytes: &[u8],
         frames: &[u8],
         (held, last_sequence, released): (&[u8], u64, u64),
-    ) -> Result<Taken, FetchError> {
-        let Some(fetching) = &mut self.fetching else { return Ok(Taken::Kept) };
-        let Some((first, _)) = words(bytes) else { return Ok(Taken::Kept) };
+    ) -> Result<PieceOutcome, FetchError> {
+        let Some(fetching) = &mut self.fetching else { return Ok(PieceOutcome::Kept) };
+        let Some((first, _)) = words(bytes) else { return Ok(PieceOutcome::Kept) };
         if from != fetching.fetch.leader || first != fetching.last_sequence + 1 {
-            return Ok(Taken::Kept);
+            return Ok(PieceOutcome::Kept);
         }
         if frames.is_empty() {
-            return Ok(Taken::NotHeld);
+            return Ok(PieceOutcome::NotHeld);
         }
         let position = fetching.fetch.position;
         let (mut chain, mut sequence) = (fetching.chain, fetching.last_sequence);
@@ -290,19 +290,19 @@ impl CatchUp {
         // What is released is not cut, so nothing takes its place.
         let kept = if fetching.is_other { &frames[known..] } else { &frames[known..compared] };
         if fetching.stash.len() + kept.len() > STASH_BYTES_MAX {
-            return Ok(Taken::TooMuch);
+            return Ok(PieceOutcome::TooMuch);
         }
         fetching.stash.extend_from_slice(kept);
         (fetching.chain, fetching.last_sequence, fetching.is_waiting) = (chain, sequence, false);
         if fetching.is_other {
-            return Ok(Taken::Kept);
+            return Ok(PieceOutcome::Kept);
         }
         if sequence >= last_sequence {
             // Everything here is the leader's: from now on it is appended as it comes.
             fetching.stash = Vec::new();
             fetching.common_sequence = sequence;
         }
-        Ok(if compared < frames.len() { Taken::Append(compared..frames.len()) } else { Taken::Kept })
+        Ok(if compared < frames.len() { PieceOutcome::Append(compared..frames.len()) } else { PieceOutcome::Kept })
     }
 }
 
@@ -333,6 +333,6 @@ mod tests {
         for length in 67..72 {
             assert_eq!(taken(&frames[..length]), Err(FetchError::Padding { sequence: 1 }), "{length} bytes");
         }
-        assert_eq!(taken(&frames), Ok(Taken::Append(0..72)));
+        assert_eq!(taken(&frames), Ok(PieceOutcome::Append(0..72)));
     }
 }

@@ -1,5 +1,5 @@
-//! [`JournalReaders`]: readers of this member's journal for others, one for each member that is behind. A reader stays where
-//! it has read to, so that the next piece costs what it moves, wherever in the journal that is.
+//! [`JournalReaders`]: readers of this member's journal for others, one for each member that is behind. A reader stays
+//! where it has read to, so that the next piece costs what it moves, wherever in the journal that is.
 //!
 //! A kept reader has looked a little ahead. So all of them go when this journal is cut, and when another leads: what they
 //! have looked at may not be there any more. Retention may delete the segment that one stands in: it reads that to its end,
@@ -16,7 +16,7 @@ const IDLE_NS_MAX: u64 = 2_000_000_000;
 
 /// What became of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ReadOutcome {
     /// The frames up to this sequence.
     Until(u64),
     /// The journal does not hold the first of them any more.
@@ -26,10 +26,10 @@ pub(super) enum Found {
 /// See the module.
 pub(super) struct JournalReaders {
     journal: PathBuf,
-    kept: Vec<Kept>,
+    kept: Vec<KeptReader>,
 }
 
-struct Kept {
+struct KeptReader {
     member: MemberId,
     replay: Replay,
     used_ns: u64,
@@ -51,7 +51,7 @@ impl JournalReaders {
         (first, last): (u64, u64),
         bytes_max: usize,
         (frames, now_ns): (&mut Vec<u8>, u64),
-    ) -> Result<Found, ClusterError> {
+    ) -> Result<ReadOutcome, ClusterError> {
         let mut next = first;
         let outcome = self.stand_at(member, first, now_ns).and_then(|replay| {
             replay.read_until(last);
@@ -70,10 +70,10 @@ impl JournalReaders {
                 return Err(error.into());
             }
             if next == first {
-                return Ok(Found::NotHeld);
+                return Ok(ReadOutcome::NotHeld);
             }
         }
-        Ok(Found::Until(next - 1))
+        Ok(ReadOutcome::Until(next - 1))
     }
 
     /// Whether an error only says that retention has deleted the frame `sequence`, perhaps while a reader stood before it.
@@ -92,7 +92,7 @@ impl JournalReaders {
                 // What was sent was lost, or it stands elsewhere for another reason.
                 other.into_iter().for_each(|at| drop(self.kept.swap_remove(at)));
                 let replay = JournalReader::open(&self.journal).and_then(|reader| reader.replay(first))?;
-                self.kept.push(Kept { member, replay, used_ns: now_ns });
+                self.kept.push(KeptReader { member, replay, used_ns: now_ns });
                 self.kept.len() - 1
             }
         };
@@ -165,7 +165,7 @@ mod tests {
     }
 
     /// What a read brings: up to where, and the terms of the frames.
-    fn read(readers: &mut JournalReaders, number: u64, range: (u64, u64), bytes_max: usize) -> (Found, Vec<u64>) {
+    fn read(readers: &mut JournalReaders, number: u64, range: (u64, u64), bytes_max: usize) -> (ReadOutcome, Vec<u64>) {
         let (mut bytes, mut terms, mut start) = (Vec::new(), Vec::new(), 0);
         let found = readers.read(member(number), range, bytes_max, (&mut bytes, 0)).unwrap();
         while start < bytes.len() {
@@ -188,7 +188,7 @@ mod tests {
         while next[0] <= 1_000 {
             for number in [0, 1] {
                 let (found, terms) = read(&mut readers, number as u64 + 1, (next[number], 1_100), 3_000);
-                let Found::Until(until) = found else { panic!("{found:?}") };
+                let ReadOutcome::Until(until) = found else { panic!("{found:?}") };
                 assert_eq!(until, next[number] + terms.len() as u64 - 1);
                 next[number] = until + 1;
             }
@@ -197,9 +197,9 @@ mod tests {
         assert_eq!(next, [1_001, 1_001]);
         // It follows what is appended.
         append(&mut journal, 1, 1_010);
-        assert_eq!(read(&mut readers, 1, (1_001, 1_005), usize::MAX), (Found::Until(1_005), vec![1; 5]));
+        assert_eq!(read(&mut readers, 1, (1_001, 1_005), usize::MAX), (ReadOutcome::Until(1_005), vec![1; 5]));
         // What was lost on the way is read again.
-        assert_eq!(read(&mut readers, 1, (400, 401), usize::MAX), (Found::Until(401), vec![1; 2]));
+        assert_eq!(read(&mut readers, 1, (400, 401), usize::MAX), (ReadOutcome::Until(401), vec![1; 2]));
         readers.forget_idle(IDLE_NS_MAX - 1);
         assert_eq!(readers.kept.len(), 2);
         readers.forget_idle(IDLE_NS_MAX);
@@ -212,12 +212,12 @@ mod tests {
         let mut journal = journal(directory.path());
         append(&mut journal, 1, 100);
         let mut readers = JournalReaders::new(directory.path().to_owned());
-        assert_eq!(read(&mut readers, 1, (1, 30), usize::MAX).0, Found::Until(30));
+        assert_eq!(read(&mut readers, 1, (1, 30), usize::MAX).0, ReadOutcome::Until(30));
         journal.truncate_after(10).unwrap();
         readers.forget_all();
         append(&mut journal, 2, 80);
         // Where it stood begins no frame any more.
-        assert_eq!(read(&mut readers, 1, (31, 200), usize::MAX), (Found::Until(80), vec![2; 50]));
+        assert_eq!(read(&mut readers, 1, (31, 200), usize::MAX), (ReadOutcome::Until(80), vec![2; 50]));
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
         append(&mut journal, 1, 20);
         let mut readers = JournalReaders::new(directory.path().to_owned());
         // It knows of no other segment.
-        assert_eq!(read(&mut readers, 1, (1, 10), usize::MAX).0, Found::Until(10));
+        assert_eq!(read(&mut readers, 1, (1, 10), usize::MAX).0, ReadOutcome::Until(10));
         append(&mut journal, 1, 2_000);
         journal.set_released(2_000);
         journal.set_snapshot_sequence(2_000);
@@ -237,10 +237,10 @@ mod tests {
         let first = journal.first_sequence();
         assert!(first > 500, "the journal begins at {first}");
         let (found, terms) = read(&mut readers, 1, (11, 2_000), usize::MAX);
-        assert_eq!(found, Found::Until(10 + terms.len() as u64));
+        assert_eq!(found, ReadOutcome::Until(10 + terms.len() as u64));
         let next = 11 + terms.len() as u64;
         assert!(terms.len() > 100 && next < first, "{} frames of its segment", terms.len());
-        assert_eq!(read(&mut readers, 1, (next, 2_000), usize::MAX), (Found::NotHeld, Vec::new()));
+        assert_eq!(read(&mut readers, 1, (next, 2_000), usize::MAX), (ReadOutcome::NotHeld, Vec::new()));
         let held = 2_000 - first + 1;
         assert_eq!(read(&mut readers, 1, (first, 2_000), usize::MAX).1.len() as u64, held);
     }

@@ -1,7 +1,7 @@
 //! [`LaggingAppends`]: how fast members that lag are sent what they lack. A piece at a time, and some on the way at once:
 //! a leader's turn stays short, and a member that lags is not sent more than it can take.
 
-use super::journal_readers::Found;
+use super::journal_readers::ReadOutcome;
 use super::{Member, transmit};
 use crate::ClusterError;
 use crate::consensus::core::lagging::LaggingFollower;
@@ -141,7 +141,8 @@ impl Member {
                 let before = frames.len();
                 let range = (batch.first_sequence, batch.end_sequence);
                 let to = (&mut *frames, core.now.monotonic_ns);
-                if core.readers.read(follower.member, range, usize::MAX, to)? != Found::Until(batch.end_sequence) {
+                if core.readers.read(follower.member, range, usize::MAX, to)? != ReadOutcome::Until(batch.end_sequence)
+                {
                     frames.truncate(before);
                     break;
                 }

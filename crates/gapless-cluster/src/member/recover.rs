@@ -41,12 +41,12 @@ pub struct ForcedRecovery {
     tier: Tier,
     persistence: Persistence,
     directory: LockedDirectory,
-    found: Found,
+    found: FoundLog,
 }
 
 /// What a journal holds.
 #[derive(Debug)]
-struct Found {
+struct FoundLog {
     recovered: Recovered,
     last_sequence: u64,
     term: u64,
@@ -54,7 +54,7 @@ struct Found {
 
 /// What a recovery has kept, for who gives the files beside the journal the new incarnation.
 #[derive(Debug)]
-pub struct Kept<'a> {
+pub struct KeptJournal<'a> {
     /// The journal, as it is.
     pub journal: &'a JournalReader,
     /// The last frame that is kept.
@@ -144,7 +144,7 @@ impl ForcedRecovery {
     pub fn apply(
         self,
         incarnation: u64,
-        adopt: impl FnOnce(&Kept<'_>) -> Result<(), ServiceError>,
+        adopt: impl FnOnce(&KeptJournal<'_>) -> Result<(), ServiceError>,
     ) -> Result<(), ClusterError> {
         assert_ne!(incarnation, 0, "incarnations are counted from 1");
         let layout = self.directory.layout();
@@ -160,7 +160,7 @@ impl ForcedRecovery {
         let identity = StreamIdentity { stream_id: self.stream_id, incarnation };
         let journal = JournalReader::open(layout.journal())?;
         let last_sequence = self.found.last_sequence;
-        adopt(&Kept { journal: &journal, last_sequence, identity, root }).map_err(ClusterError::Service)?;
+        adopt(&KeptJournal { journal: &journal, last_sequence, identity, root }).map_err(ClusterError::Service)?;
         let points = sequencer_state_writer::points(&layout.state())?;
         let points = points.into_iter().map(|point| FilePoint { identity: None, ..point }).collect();
         let opening = Opening { points, ..Opening::new(self.tier, FRAME_LENGTH_MAX) };
@@ -168,7 +168,7 @@ impl ForcedRecovery {
         let journal = &mut opened.journal;
         journal.sync()?;
         let found = look(&JournalReader::open(layout.journal())?, self.stream_id, root)?;
-        let Found { recovered, last_sequence, .. } = found.ok_or_else(|| nothing(root))?;
+        let FoundLog { recovered, last_sequence, .. } = found.ok_or_else(|| nothing(root))?;
         let checkpoint = recovered.alone(self.member, &self.addresses).expect("there is a state");
         let aside = PendingCheckpoint::new(root, files.instance());
         aside.write(&checkpoint)?;
@@ -193,7 +193,7 @@ fn nothing(path: &Path) -> ClusterError {
 }
 
 /// What opening this journal would find; `None` if a member has never begun there.
-fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<Found>, ClusterError> {
+fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<FoundLog>, ClusterError> {
     let kept = journal.recoverable_sequence()?;
     // Behind the end stand those of frames that opening it cuts.
     let records: Vec<_> = journal.records()?.take_while(|each| each.behind_sequence <= kept).collect();
@@ -207,7 +207,7 @@ fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<
         recover(None)
     })?;
     let end = recovered.end();
-    Ok(end.map(|end| Found { recovered, last_sequence: end.sequence, term: end.term }))
+    Ok(end.map(|end| FoundLog { recovered, last_sequence: end.sequence, term: end.term }))
 }
 
 /// Keeps a small file with `.old` behind its name, if it is there.

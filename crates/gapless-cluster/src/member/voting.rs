@@ -34,17 +34,17 @@ const NAME: &str = "voting";
 
 /// Whether it may vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum VotingState {
     New,
-    Level,
+    CaughtUp,
     /// Up to which term, once somebody has looked.
     Behind(Option<u64>),
 }
 
 /// What the file says.
 #[derive(Debug)]
-struct Said {
-    state: State,
+struct VotingFile {
+    state: VotingState,
     starts: u64,
     is_synced: bool,
     ballot_number: u64,
@@ -54,7 +54,7 @@ struct Said {
 #[derive(Debug)]
 pub(super) struct Voting {
     files: MemberFiles,
-    said: Said,
+    said: VotingFile,
     /// From whom a new member has not heard yet, and from whom it has.
     awaited: Vec<u64>,
     heard: Vec<u64>,
@@ -68,7 +68,7 @@ impl Voting {
         files: &MemberFiles,
         journal: &Path,
         environment: Environment,
-        ballot: &ballot::Found,
+        ballot: &ballot::FoundBallot,
         is_synced: bool,
         awaited: Vec<u64>,
     ) -> Result<Self, ClusterError> {
@@ -79,23 +79,23 @@ impl Voting {
             Err(error) => return Err(error.into()),
         };
         let found = files.read(NAME)?;
-        let found = found.map(|text| Said::parse(&text).ok_or_else(|| files.damaged(NAME))).transpose()?;
+        let found = found.map(|text| VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))).transpose()?;
         found.as_ref().map_or_else(|| missing(files, ballot), |found| found.agrees(files, ballot))?;
-        let Said { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
-            (None, None) => Said { state: State::New, starts: 0, is_synced, ballot_number: 0 },
+        let VotingFile { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
+            (None, None) => VotingFile { state: VotingState::New, starts: 0, is_synced, ballot_number: 0 },
             // Of a version that did not write it: nobody knows.
-            (None, Some(_)) => Said { state: State::Behind(None), starts: 0, is_synced, ballot_number: 0 },
-            (Some(found), _) if found.state == State::New || boot.is_some() => found,
+            (None, Some(_)) => VotingFile { state: VotingState::Behind(None), starts: 0, is_synced, ballot_number: 0 },
+            (Some(found), _) if found.state == VotingState::New || boot.is_some() => found,
             (Some(_), _) => {
                 let reason = "the member has voted, and its journal is gone; put it back, or remove the member from its \
                               cluster and add a new one with an empty directory";
                 return Err(ClusterError::Foreign { path: journal.to_owned(), reason: reason.to_owned() });
             }
         };
-        let has_lost_power = state != State::New && boot == Some(false) && !was_synced;
-        let state = if has_lost_power { State::Behind(None) } else { state };
-        let awaited = if state == State::New { awaited } else { Vec::new() };
-        let said = Said { state, starts: starts + 1, is_synced: is_synced && was_synced, ballot_number };
+        let has_lost_power = state != VotingState::New && boot == Some(false) && !was_synced;
+        let state = if has_lost_power { VotingState::Behind(None) } else { state };
+        let awaited = if state == VotingState::New { awaited } else { Vec::new() };
+        let said = VotingFile { state, starts: starts + 1, is_synced: is_synced && was_synced, ballot_number };
         let voting = Self { files: files.clone(), said, awaited, heard: Vec::new(), told_index: 0 };
         voting.write()?;
         Ok(voting)
@@ -104,7 +104,7 @@ impl Voting {
     /// All that the journal holds is what there is of a cluster from now on, and its member is started anew. There is no
     /// ballot.
     pub fn begin_alone(files: &MemberFiles, is_synced: bool) -> Result<(), ClusterError> {
-        let said = Said { state: State::Level, starts: 1, is_synced, ballot_number: 0 };
+        let said = VotingFile { state: VotingState::CaughtUp, starts: 1, is_synced, ballot_number: 0 };
         files.write(NAME, &said.to_text())
     }
 
@@ -117,9 +117,9 @@ impl Voting {
     /// slot with this number. Returns whether the member is behind.
     pub fn recovered(&mut self, term: u64, ballot_number: u64) -> Result<Option<Behind>, ClusterError> {
         self.said.ballot_number = ballot_number;
-        let State::Behind(known) = self.said.state else { return self.write().map(|()| None) };
+        let VotingState::Behind(known) = self.said.state else { return self.write().map(|()| None) };
         let term = known.unwrap_or(term);
-        self.said.state = State::Behind(Some(term));
+        self.said.state = VotingState::Behind(Some(term));
         self.write()?;
         tracing::warn!(
             term,
@@ -139,7 +139,7 @@ impl Voting {
 
     /// Whether it has to hear from others before it takes part.
     pub fn is_new(&self) -> bool {
-        self.said.state == State::New
+        self.said.state == VotingState::New
     }
 
     /// From whom it has to hear.
@@ -175,7 +175,7 @@ impl Voting {
         if !self.is_new() || !self.awaited.is_empty() {
             return Ok(!self.is_new());
         }
-        self.said.state = State::Level;
+        self.said.state = VotingState::CaughtUp;
         self.write()?;
         tracing::info!("all members have met; this one takes part");
         Ok(true)
@@ -183,10 +183,10 @@ impl Voting {
 
     /// Consensus says that it is behind, or not.
     pub fn follow(&mut self, is_behind: bool) -> Result<(), ClusterError> {
-        if is_behind || !matches!(self.said.state, State::Behind(_)) {
+        if is_behind || !matches!(self.said.state, VotingState::Behind(_)) {
             return Ok(());
         }
-        self.said.state = State::Level;
+        self.said.state = VotingState::CaughtUp;
         self.write()
     }
 
@@ -196,18 +196,18 @@ impl Voting {
 }
 
 /// There is no `voting`, and there must be one if the ballot says so.
-fn missing(files: &MemberFiles, ballot: &ballot::Found) -> Result<(), ClusterError> {
+fn missing(files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
     if ballot.starts == 0 { Ok(()) } else { Err(files.missing(NAME)) }
 }
 
-impl Said {
+impl VotingFile {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
         let state = match words.next()? {
-            "new" => State::New,
-            "level" => State::Level,
-            "behind:?" => State::Behind(None),
-            word => State::Behind(Some(word.strip_prefix("behind:")?.parse().ok()?)),
+            "new" => VotingState::New,
+            "level" => VotingState::CaughtUp,
+            "behind:?" => VotingState::Behind(None),
+            word => VotingState::Behind(Some(word.strip_prefix("behind:")?.parse().ok()?)),
         };
         let starts = words.next()?.parse().ok().filter(|starts| *starts < u64::MAX)?;
         let is_synced = match words.next()? {
@@ -221,17 +221,17 @@ impl Said {
 
     fn to_text(&self) -> String {
         let state = match self.state {
-            State::New => "new".to_owned(),
-            State::Level => "level".to_owned(),
-            State::Behind(None) => "behind:?".to_owned(),
-            State::Behind(Some(term)) => format!("behind:{term}"),
+            VotingState::New => "new".to_owned(),
+            VotingState::CaughtUp => "level".to_owned(),
+            VotingState::Behind(None) => "behind:?".to_owned(),
+            VotingState::Behind(Some(term)) => format!("behind:{term}"),
         };
         let tier = if self.is_synced { "synced" } else { "unsynced" };
         format!("{state} {} {tier} {}\n", self.starts, self.ballot_number)
     }
 
     /// Whether this and the ballot are of one time: both are written at each start, this one before and behind it.
-    fn agrees(&self, files: &MemberFiles, ballot: &ballot::Found) -> Result<(), ClusterError> {
+    fn agrees(&self, files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
         let older = |name: &str, found, expected| Err(ClusterError::Older { path: files.path(name), found, expected });
         if self.starts < ballot.starts {
             let (found, expected) =
@@ -278,7 +278,7 @@ mod tests {
             let journal = self.root.path().join("journal");
             let environment = Environment { boot_id: Some(BootId(self.boot)), ..Environment::default() };
             let files = MemberFiles::open(self.root.path(), None)?;
-            let ballot = ballot::Found::read(self.root.path(), files.instance())?;
+            let ballot = ballot::FoundBallot::read(self.root.path(), files.instance())?;
             let mut voting = Voting::begin(&files, &journal, environment.clone(), &ballot, self.is_synced, vec![2, 3])?;
             std::fs::create_dir_all(&journal).unwrap();
             let mut options = JournalOptions::new(&journal, 5);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn another_boot_puts_a_member_behind_until_it_is_level_whatever_dies_meanwhile() {
+    fn another_boot_puts_a_member_behind_until_it_has_caught_up_whatever_dies_meanwhile() {
         let mut machine = Machine::new(false);
         drop(machine.admitted());
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None, "the same boot");

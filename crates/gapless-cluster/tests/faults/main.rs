@@ -9,7 +9,7 @@ mod a_copy_of_a_directory_is_found_out;
 mod a_damaged_member_is_refused_or_mended;
 mod a_disk_that_fails_stops_one_member;
 mod a_killed_member_loses_nothing;
-mod a_member_that_missed_single_messages_is_soon_level;
+mod a_member_that_missed_single_messages_soon_catches_up;
 mod a_member_too_far_behind_gets_a_state;
 mod a_slow_or_cut_off_member_harms_nobody;
 mod a_wrong_clock_harms_nobody;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         a_damaged_member_is_refused_or_mended::module(),
         a_disk_that_fails_stops_one_member::module(),
         a_killed_member_loses_nothing::module(),
-        a_member_that_missed_single_messages_is_soon_level::module(),
+        a_member_that_missed_single_messages_soon_catches_up::module(),
         a_member_too_far_behind_gets_a_state::module(),
         a_slow_or_cut_off_member_harms_nobody::module(),
         a_wrong_clock_harms_nobody::module(),

@@ -29,14 +29,14 @@ use raft::StateRole;
 use raft::eraftpb::{Entry, Message, MessageType};
 
 /// A member's way back.
-pub(super) struct WayBack {
+pub(super) struct RejoiningVoter {
     behind: Behind,
     /// The earliest log position that is enough: term and index.
     enough: Option<(u64, u64)>,
     ticks_to_question: usize,
 }
 
-impl WayBack {
+impl RejoiningVoter {
     /// None for a member that has everything.
     pub fn of(behind: Option<Behind>) -> Option<Self> {
         let behind = behind.filter(|_| !mutant("vote_after_power_loss"));
@@ -65,7 +65,7 @@ impl Consensus {
     /// Whether this member may still lack what it has acknowledged, so that its vote counts only with everybody's.
     #[must_use]
     pub const fn is_behind(&self) -> bool {
-        self.way_back.is_some()
+        self.rejoining.is_some()
     }
 
     /// Marks the votes of a member that is behind.
@@ -133,17 +133,17 @@ impl Consensus {
         let leader = self.raw.raft.leader_id;
         let interval_ticks = self.options.election_ticks().0;
         let index = self.raw.raft.raft_log.persisted;
-        let Some(way_back) = &mut self.way_back else { return };
+        let Some(rejoining) = &mut self.rejoining else { return };
         if leader == raft::INVALID_ID || leader == self.id.get() {
-            way_back.ticks_to_question = 0;
+            rejoining.ticks_to_question = 0;
             return;
         }
-        if way_back.ticks_to_question > 0 {
-            way_back.ticks_to_question -= 1;
+        if rejoining.ticks_to_question > 0 {
+            rejoining.ticks_to_question -= 1;
             return;
         }
-        way_back.ticks_to_question = interval_ticks;
-        let context = context(self.id, way_back.behind.start);
+        rejoining.ticks_to_question = interval_ticks;
+        let context = context(self.id, rejoining.behind.start);
         let message = about_end(MessageType::MsgReadIndex, leader, index, context);
         self.send_by_itself(message);
     }
@@ -155,12 +155,12 @@ impl Consensus {
             self.answer_end(message, asked);
             return;
         }
-        let Some(way_back) = &mut self.way_back else { return };
-        let is_for_this_start = asked == context(self.id, way_back.behind.start);
-        if is_for_this_start && message.term >= way_back.behind.term {
+        let Some(rejoining) = &mut self.rejoining else { return };
+        let is_for_this_start = asked == context(self.id, rejoining.behind.start);
+        if is_for_this_start && message.term >= rejoining.behind.term {
             let said = (message.term, message.index);
-            way_back.enough = Some(way_back.enough.map_or(said, |known| known.min(said)));
-            self.look_whether_level();
+            rejoining.enough = Some(rejoining.enough.map_or(said, |known| known.min(said)));
+            self.look_whether_caught_up();
         }
     }
 
@@ -183,13 +183,13 @@ impl Consensus {
     }
 
     /// To be called when more is persisted or known.
-    pub(super) fn look_whether_level(&mut self) {
-        let Some(way_back) = &self.way_back else { return };
+    pub(super) fn look_whether_caught_up(&mut self) {
+        let Some(rejoining) = &self.rejoining else { return };
         let Some(position) = self.storage().position_at(self.raw.raft.raft_log.persisted) else { return };
-        let has_enough = way_back.enough.is_some_and(|enough| (position.term, position.index) >= enough);
-        if position.term > way_back.behind.term || has_enough {
+        let has_enough = rejoining.enough.is_some_and(|enough| (position.term, position.index) >= enough);
+        if position.term > rejoining.behind.term || has_enough {
             tracing::info!(index = position.index, term = position.term, "this member has caught up, and votes again");
-            self.way_back = None;
+            self.rejoining = None;
         }
     }
 }

@@ -215,11 +215,11 @@ impl Consensus {
     /// Where this member's log ends, if it leads and somebody of its term or an older one has applied more: a leader has
     /// all that was ever committed. To be asked when the history has just come.
     #[must_use]
-    pub fn is_outrun_by(&self, history: &History) -> Option<Parting> {
+    pub fn lacks_applied_of(&self, history: &History) -> Option<Parting> {
         let newest = history.positions.first()?;
         let end = self.end();
-        let is_outrun = self.is_leader() && history.term <= self.raw.raft.term && newest.index > end.index;
-        if !is_outrun || mutant("released_frames_may_differ") {
+        let lacks_applied = self.is_leader() && history.term <= self.raw.raft.term && newest.index > end.index;
+        if !lacks_applied || mutant("released_frames_may_differ") {
             return None;
         }
         let (same, _) = self.compared(history);

@@ -28,7 +28,7 @@ use super::record::{Checkpoint, HardState, RecordContent};
 use super::recovered::Recovered;
 use super::storage::Storage;
 use super::types::{Batch, LogPosition, MemberId};
-use behind::{Votes, WayBack};
+use behind::{RejoiningVoter, Votes};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use std::collections::VecDeque;
 
@@ -129,7 +129,7 @@ pub struct Consensus {
     /// Something has happened since the last poll that may have effects.
     has_news: bool,
     /// Of a member that may lack what it has acknowledged.
-    way_back: Option<WayBack>,
+    rejoining: Option<RejoiningVoter>,
     votes: Votes,
 }
 
@@ -140,7 +140,7 @@ impl Consensus {
     /// Options that are out of range or do not fit the journal.
     pub fn new(options: ConsensusOptions, recovered: Recovered) -> Result<Self, ConsensusError> {
         options.check()?;
-        let way_back = WayBack::of(recovered.behind);
+        let rejoining = RejoiningVoter::of(recovered.behind);
         let state = recovered.state.unwrap_or_else(|| first_state(&options));
         if !state.members.is_empty() {
             state.members.check().map_err(ConsensusError::Members)?;
@@ -188,11 +188,11 @@ impl Consensus {
             acknowledged_is_due: false,
             is_appended_on_fast_path: false,
             has_news: true,
-            way_back,
+            rejoining,
             votes: Votes::default(),
         };
         consensus.set_timeout();
-        consensus.look_whether_level();
+        consensus.look_whether_caught_up();
         Ok(consensus)
     }
 

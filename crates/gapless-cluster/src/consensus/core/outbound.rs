@@ -303,7 +303,7 @@ impl Consensus {
             self.raw.advance_apply_to(position.index);
             self.raw.raft.mut_store().applied_to(position.index);
         }
-        self.look_whether_level();
+        self.look_whether_caught_up();
         self.set_timeout();
     }
 }

@@ -80,7 +80,7 @@ impl Core {
                 self.parts(from, parting, true);
                 true
             }
-            _ => self.compare_history(from, &history) || self.is_outrun(from, &history),
+            _ => self.compare_history(from, &history) || self.lacks_applied(from, &history),
         };
         (differs && !history.is_answer).then(|| self.consensus.history_beside(&history))
     }
@@ -100,8 +100,8 @@ impl Core {
         false
     }
 
-    fn is_outrun(&mut self, from: MemberId, history: &History) -> bool {
-        let parting = self.consensus.is_outrun_by(history);
+    fn lacks_applied(&mut self, from: MemberId, history: &History) -> bool {
+        let parting = self.consensus.lacks_applied_of(history);
         if let Some(parting) = parting {
             self.parts(from, parting, false);
         }

@@ -15,13 +15,13 @@ mod retention_watermark;
 pub(super) mod time;
 
 use super::advertised_endpoints::AdvertisedEndpoints;
-use super::catch_up::{CatchUp, Taken, words};
+use super::catch_up::{CatchUp, PieceOutcome, words};
 use super::catch_up_budget::CatchUpBudget;
 use super::journal_readers::JournalReaders;
 use super::member_journal::MemberJournal;
 use super::requests::{MemberRequest, Outcome, Wish};
 use super::shared::MemberShared;
-use super::snapshot_transfer::{SnapshotTransfers, Tools};
+use super::snapshot_transfer::{SnapshotTransfers, TransferContext};
 use super::voting::Voting;
 use super::{MESSAGE_BYTES_MAX, MemberStatus};
 use crate::ClusterError;
@@ -44,7 +44,7 @@ use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Frame, aligned_length};
 use history::Histories;
 use membership::Membership;
-use time::Told;
+use time::AnnouncedTime;
 
 /// What else was refused is told so often at most, ns.
 const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
@@ -62,7 +62,7 @@ pub(super) struct Core {
     pub journal: MemberJournal,
     pub releaser: Releaser,
     pub consensus: Consensus,
-    /// Taken out while it is worked on.
+    /// PieceOutcome out while it is worked on.
     pub effects: Option<Box<Effects>>,
     pub outbox: Vec<Outgoing>,
     /// What a leader sent last is in window and log, and can be answered as soon as it is journaled.
@@ -101,7 +101,7 @@ pub(super) struct Core {
     pub dropped_full: u64,
     pub next_warning_ns: u64,
     pub next_status_ns: u64,
-    pub told_time: Told,
+    pub announced_time: AnnouncedTime,
     /// Of a witness: what it may let go, as far as full members are asked.
     pub retention_watermark: Option<RetentionWatermark>,
     pub next_watermark_ns: u64,
@@ -120,7 +120,7 @@ pub(in crate::member) struct CoreParts {
     pub journal: MemberJournal,
     pub releaser: Releaser,
     pub consensus: Consensus,
-    pub tools: Tools,
+    pub transfer_context: TransferContext,
     pub divergence: DivergenceCheck,
     pub layout: StreamLayout,
     pub identity: StreamIdentity,
@@ -138,8 +138,18 @@ pub(in crate::member) struct CoreParts {
 impl Core {
     /// One that has heard of nobody yet.
     pub(in crate::member) fn new(parts: CoreParts) -> Self {
-        let CoreParts { member, voting, endpoints, ingress, journal, releaser, consensus, tools, divergence, .. } =
-            parts;
+        let CoreParts {
+            member,
+            voting,
+            endpoints,
+            ingress,
+            journal,
+            releaser,
+            consensus,
+            transfer_context,
+            divergence,
+            ..
+        } = parts;
         Self {
             member,
             // Links are looked at once, whether or not something has changed.
@@ -156,7 +166,7 @@ impl Core {
             catch_up: CatchUp::default(),
             readers: JournalReaders::new(parts.layout.journal()),
             catch_up_budget: CatchUpBudget::default(),
-            snapshot_transfers: SnapshotTransfers::new(tools),
+            snapshot_transfers: SnapshotTransfers::new(transfer_context),
             histories: Histories::default(),
             divergence,
             layout: parts.layout,
@@ -178,7 +188,7 @@ impl Core {
             dropped_full: 0,
             next_warning_ns: 0,
             next_status_ns: 0,
-            told_time: Told::default(),
+            announced_time: AnnouncedTime::default(),
             retention_watermark: parts.retention_watermark,
             next_watermark_ns: 0,
             now: Now::default(),
@@ -568,7 +578,7 @@ impl Core {
             crash_point("becoming_leader");
             let last_term = self.ingress.sequencer().term();
             self.ingress.lead(role.term)?;
-            self.told_time.begins_to_lead(role.term, last_term);
+            self.announced_time.begins_to_lead(role.term, last_term);
             if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
                 // A full mailbox would be one that nobody reads.
                 let _ = self.requests.push(SequencerRequest::ServiceVersion { version });
@@ -660,12 +670,12 @@ impl Core {
         let held = self.ingress.frames(first, last_sequence).unwrap_or_default();
         match self.catch_up.take(from, header, frames, (held, last_sequence, self.released)) {
             // What takes the place of others' frames is appended at once, and the window may never have room for it.
-            Ok(Taken::Kept) if self.ingress.has_room(self.catch_up.stash(0).len()).is_ok() => Ok(()),
-            Ok(Taken::NotHeld | Taken::TooMuch | Taken::Kept) => {
+            Ok(PieceOutcome::Kept) if self.ingress.has_room(self.catch_up.stash(0).len()).is_ok() => Ok(()),
+            Ok(PieceOutcome::NotHeld | PieceOutcome::TooMuch | PieceOutcome::Kept) => {
                 self.catch_up.end();
                 self.snapshot_transfers.begin(from, self.now.monotonic_ns)
             }
-            Ok(Taken::Append(range)) => {
+            Ok(PieceOutcome::Append(range)) => {
                 crash_point("fetch_before_appending");
                 self.append_all(&frames[range])?;
                 crash_point("fetch_after_appending");
@@ -763,7 +773,7 @@ impl Core {
             parted: self.histories.parted().iter().map(|(member, parting)| (*member, *parting)).collect(),
             partings: self.histories.partings(),
             time_ahead_ns: self.ingress.time().ahead_ns(self.now),
-            time_from_term: self.told_time.from_term,
+            time_from_term: self.announced_time.from_term,
         }
     }
 }

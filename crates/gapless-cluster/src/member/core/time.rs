@@ -24,7 +24,7 @@ const MESSAGE_LENGTH: usize = 24;
 
 /// What was told last.
 #[derive(Debug, Default)]
-pub(in crate::member) struct Told {
+pub(in crate::member) struct AnnouncedTime {
     next_ns: u64,
     is_far_off: bool,
     /// The term of the leader whose time is known here, or 0.
@@ -34,7 +34,7 @@ pub(in crate::member) struct Told {
     pub from_term: u64,
 }
 
-impl Told {
+impl AnnouncedTime {
     /// A member that begins to lead tells it at once. `last_term` is that of the last frame: if nobody has told the time of
     /// that leader, this one goes on behind its frame.
     pub const fn begins_to_lead(&mut self, term: u64, last_term: u64) {
@@ -66,11 +66,11 @@ impl Core {
             self.warn(from, &"it says no time");
             return;
         };
-        if term < self.told_time.term || !self.ingress.is_following() {
+        if term < self.announced_time.term || !self.ingress.is_following() {
             return;
         }
         if self.ingress.hear_time(time_ns, self.now) {
-            self.told_time.term = term;
+            self.announced_time.term = term;
             self.warn_of_clock();
         } else {
             self.warn(from, &"it says a time that never is");
@@ -80,13 +80,13 @@ impl Core {
     fn warn_of_clock(&mut self) {
         let ahead_ns = self.ingress.time().ahead_ns(self.now).unwrap_or(0);
         let is_far_off = ahead_ns.unsigned_abs() >= FAR_OFF_NS;
-        if is_far_off && !self.told_time.is_far_off {
+        if is_far_off && !self.announced_time.is_far_off {
             tracing::warn!(
                 ahead_s = ahead_ns / 1_000_000_000,
                 "the stream's time is not that of this machine's clock; it goes on, and is led there slowly"
             );
         }
-        self.told_time.is_far_off = is_far_off;
+        self.announced_time.is_far_off = is_far_off;
     }
 }
 
@@ -95,21 +95,21 @@ impl Member {
     pub(in crate::member) fn tell_time_to(&mut self, member: u64) {
         if let Some(time_ns) = self.core.ingress.time().at(self.core.now) {
             // Not sent: then it is not connected any more, and is told when it is.
-            let _ = self.links.send(member, Content::Time, &to_bytes(time_ns, self.core.told_time.term), &[]);
+            let _ = self.links.send(member, Content::Time, &to_bytes(time_ns, self.core.announced_time.term), &[]);
         }
     }
 
     /// Where this member leads, it tells everybody: when it begins to, and now and then.
     #[inline]
     pub(in crate::member) fn tell_time(&mut self) {
-        if self.core.now.monotonic_ns >= self.core.told_time.next_ns && self.core.role.role == Role::Leader {
+        if self.core.now.monotonic_ns >= self.core.announced_time.next_ns && self.core.role.role == Role::Leader {
             self.tell_time_to_all();
         }
     }
 
     #[cold]
     fn tell_time_to_all(&mut self) {
-        self.core.told_time.next_ns = self.core.now.monotonic_ns + TELL_INTERVAL_NS;
+        self.core.announced_time.next_ns = self.core.now.monotonic_ns + TELL_INTERVAL_NS;
         self.core.warn_of_clock();
         self.links.peers().collect::<Vec<_>>().into_iter().for_each(|peer| self.tell_time_to(peer));
     }

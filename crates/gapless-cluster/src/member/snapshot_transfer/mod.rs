@@ -35,8 +35,8 @@ use gapless_agent::{Now, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::Journal;
 use gapless_log::StreamIdentity;
-use receiver::{Receiver, Taken};
-use sender::Sender;
+use receiver::{TransferOutcome, TransferReceiver};
+use sender::TransferSender;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wire::{Answer, Base, Request, SnapshotTransferError};
@@ -45,7 +45,7 @@ use wire::{Answer, Base, Request, SnapshotTransferError};
 pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterError> + Send>;
 
 /// What both sides need of their member.
-pub(super) struct Tools {
+pub(super) struct TransferContext {
     pub member: MemberId,
     pub layout: StreamLayout,
     pub files: MemberFiles,
@@ -58,7 +58,7 @@ pub(super) struct Tools {
     pub waker: Option<Waker>,
 }
 
-impl Tools {
+impl TransferContext {
     fn incoming(&self) -> PathBuf {
         incoming(self.layout.root())
     }
@@ -66,20 +66,20 @@ impl Tools {
 
 /// The transfers to other members, and the one to this member.
 pub(super) struct SnapshotTransfers {
-    tools: Tools,
-    sender: Sender,
-    receiver: Option<Receiver>,
+    context: TransferContext,
+    sender: TransferSender,
+    receiver: Option<TransferReceiver>,
 }
 
 impl SnapshotTransfers {
-    pub fn new(tools: Tools) -> Self {
-        Self { tools, sender: Sender::default(), receiver: None }
+    pub fn new(context: TransferContext) -> Self {
+        Self { context, sender: TransferSender::default(), receiver: None }
     }
 
     /// The leader lacks frames that this member needs: it is asked for a snapshot transfer, unless one is under way.
     pub fn begin(&mut self, leader: MemberId, now_ns: u64) -> Result<(), ClusterError> {
         if self.receiver.is_none() {
-            self.receiver = Some(Receiver::begin(&self.tools, leader, now_ns)?);
+            self.receiver = Some(TransferReceiver::begin(&self.context, leader, now_ns)?);
         }
         Ok(())
     }
@@ -91,13 +91,13 @@ impl SnapshotTransfers {
 
     /// Up to which sequence frames come.
     pub fn target(&self) -> Option<u64> {
-        self.receiver.as_ref().and_then(Receiver::target)
+        self.receiver.as_ref().and_then(TransferReceiver::target)
     }
 
     /// What comes is of no use any more.
     pub fn give_up(&mut self) {
         if self.receiver.take().is_some()
-            && let Err(error) = remove(&self.tools.incoming())
+            && let Err(error) = remove(&self.context.incoming())
         {
             // Something may still be syncing there. It is removed when the next one begins, and at a start.
             tracing::debug!(%error, "the files of a snapshot transfer are still there");
@@ -125,7 +125,7 @@ impl SnapshotTransfers {
     /// way. Nothing else may come that would bring one.
     pub fn needs_newer(&mut self) -> bool {
         let needs = self.sender.needs_newer();
-        if needs && let Some(snapshots) = self.tools.shared.snapshots() {
+        if needs && let Some(snapshots) = self.context.shared.snapshots() {
             snapshots.hasten();
         }
         needs
@@ -138,16 +138,16 @@ impl SnapshotTransfers {
     }
 
     /// A member answers.
-    pub fn answered(&mut self, from: MemberId, bytes: &[u8], piece: &[u8]) -> Result<Taken, ClusterError> {
+    pub fn answered(&mut self, from: MemberId, bytes: &[u8], piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
         let Some(receiver) = &mut self.receiver else { return Ok(Ok(())) };
         match Answer::from_bytes(bytes) {
-            Ok(answer) => receiver.take(&self.tools, from, answer, piece),
+            Ok(answer) => receiver.take(&self.context, from, answer, piece),
             Err(error) => Ok(Err(error.to_string())),
         }
     }
 
     /// Frames of the journal came that were asked for from `first` on.
-    pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<Taken, ClusterError> {
+    pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<TransferOutcome, ClusterError> {
         match &mut self.receiver {
             Some(receiver) => receiver.take_frames(from, first, frames),
             None => Ok(Ok(())),
@@ -155,10 +155,15 @@ impl SnapshotTransfers {
     }
 
     /// Hands out a piece, and asks for the next one. The member has to end when its transfer is complete.
-    pub fn turn(&mut self, links: &mut Links, consensus: &Consensus, now: Now) -> Result<Taken, ClusterError> {
-        self.sender.serve(&self.tools, links, consensus, now.epoch_ns)?;
+    pub fn turn(
+        &mut self,
+        links: &mut Links,
+        consensus: &Consensus,
+        now: Now,
+    ) -> Result<TransferOutcome, ClusterError> {
+        self.sender.serve(&self.context, links, consensus, now.epoch_ns)?;
         match &mut self.receiver {
-            Some(receiver) => receiver.turn(&self.tools, links, consensus, now.monotonic_ns),
+            Some(receiver) => receiver.turn(&self.context, links, consensus, now.monotonic_ns),
             None => Ok(Ok(())),
         }
     }

@@ -1,12 +1,12 @@
-//! [`Receiver`]: puts a snapshot transfer together, a piece at a time: the files, then frames from the base to the log
-//! position, whose chain must come to the log position's value. What blocks (reading a whole file to check it, syncing) is
-//! done beside the agent.
+//! [`TransferReceiver`]: puts a snapshot transfer together, a piece at a time: the files, then frames from the base to the
+//! log position, whose chain must come to the log position's value. What blocks (reading a whole file to check it, syncing)
+//! is done beside the agent.
 //!
 //! Whatever is wrong, a file that is damaged or frames that are gone meanwhile, the transfer is given up. The leader offers
 //! a log position again, and if it still lacks the frames up to there, the next transfer begins with what it has then.
 
 use super::wire::{Answer, FileOf, Offer, Part, PieceOf, Request};
-use super::{Tools, base_text, complete_file, remove};
+use super::{TransferContext, base_text, complete_file, remove};
 use crate::ClusterError;
 use crate::consensus::{Chain, Consensus, MemberId};
 use crate::link::{Content, Links};
@@ -27,39 +27,42 @@ use std::sync::{Arc, OnceLock};
 const ASK_AGAIN_NS: u64 = 500_000_000;
 
 /// Something was done, or the transfer is to be given up for this reason.
-pub(super) type Taken = Result<(), String>;
+pub(super) type TransferOutcome = Result<(), String>;
 
 /// A snapshot transfer to this member.
-pub(super) struct Receiver {
+pub(super) struct TransferReceiver {
     leader: MemberId,
-    stage: Stage,
+    stage: TransferStage,
     /// Whether the last request was not answered yet.
     is_waiting: bool,
     next_ask_ns: u64,
 }
 
 /// How far it is.
-enum Stage {
+enum TransferStage {
     /// It is asked what there is.
     Asking,
     /// A file comes.
     File { offer: Box<Offer>, part: Part, file: File, offset: u64 },
     /// The files are here; they are read and put on the device.
-    Checking { offer: Box<Offer>, work: Work },
+    Checking { offer: Box<Offer>, work: BlockingWork },
     /// Frames come.
     Frames { offer: Box<Offer>, journal: Box<Journal>, chain: Chain, last_sequence: u64 },
     /// Everything is here; the journal is put on the device.
-    Syncing { offer: Box<Offer>, work: Work },
+    Syncing { offer: Box<Offer>, work: BlockingWork },
 }
 
 /// Something that blocks.
-struct Work(Arc<OnceLock<Result<(), String>>>);
+struct BlockingWork(Arc<OnceLock<Result<(), String>>>);
 
-impl Work {
+impl BlockingWork {
     /// On a thread of its own, where the member may have one.
-    fn begin(tools: &Tools, body: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<Self, ClusterError> {
+    fn begin(
+        context: &TransferContext,
+        body: impl FnOnce() -> Result<(), String> + Send + 'static,
+    ) -> Result<Self, ClusterError> {
         let outcome = Arc::<OnceLock<_>>::default();
-        match &tools.waker {
+        match &context.waker {
             Some(waker) => {
                 let (told, waker) = (Arc::clone(&outcome), waker.clone());
                 let run = move || {
@@ -84,9 +87,9 @@ fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -
 }
 
 /// The file of a part, in `incoming`.
-fn path_of(tools: &Tools, offer: &Offer, part: Part) -> PathBuf {
-    let incoming = tools.incoming();
-    match (part, offer.snapshot, tools.shared.snapshots()) {
+fn path_of(context: &TransferContext, offer: &Offer, part: Part) -> PathBuf {
+    let incoming = context.incoming();
+    match (part, offer.snapshot, context.shared.snapshots()) {
         (Part::Snapshot, Some(snapshot), Some(snapshots)) => {
             incoming.join("snapshots").join(snapshots.file_name(snapshot.sequence))
         }
@@ -107,21 +110,21 @@ fn sync_directory(path: &Path) -> Result<(), String> {
         .map_err(|error| format!("syncing {}: {error}", path.display()))
 }
 
-impl Receiver {
-    pub fn begin(tools: &Tools, leader: MemberId, now_ns: u64) -> Result<Self, ClusterError> {
+impl TransferReceiver {
+    pub fn begin(context: &TransferContext, leader: MemberId, now_ns: u64) -> Result<Self, ClusterError> {
         tracing::info!(%leader, "the leader's journal does not hold the next frame any more; its state is asked for");
-        remove(&tools.incoming())?;
+        remove(&context.incoming())?;
         crash_point("snapshot_transfer_begin");
-        Ok(Self { leader, stage: Stage::Asking, is_waiting: false, next_ask_ns: now_ns })
+        Ok(Self { leader, stage: TransferStage::Asking, is_waiting: false, next_ask_ns: now_ns })
     }
 
     pub fn target(&self) -> Option<u64> {
         match &self.stage {
-            Stage::Asking => None,
-            Stage::File { offer, .. }
-            | Stage::Checking { offer, .. }
-            | Stage::Frames { offer, .. }
-            | Stage::Syncing { offer, .. } => Some(offer.position.sequence),
+            TransferStage::Asking => None,
+            TransferStage::File { offer, .. }
+            | TransferStage::Checking { offer, .. }
+            | TransferStage::Frames { offer, .. }
+            | TransferStage::Syncing { offer, .. } => Some(offer.position.sequence),
         }
     }
 
@@ -131,7 +134,7 @@ impl Receiver {
         if is_other {
             (self.leader, self.is_waiting) = (leader, false);
         }
-        !is_other || !matches!(self.stage, Stage::File { .. })
+        !is_other || !matches!(self.stage, TransferStage::File { .. })
     }
 
     pub fn gone(&mut self, member: MemberId) {
@@ -141,19 +144,25 @@ impl Receiver {
     }
 
     /// The leader has answered.
-    pub fn take(&mut self, tools: &Tools, from: MemberId, answer: Answer, piece: &[u8]) -> Result<Taken, ClusterError> {
+    pub fn take(
+        &mut self,
+        context: &TransferContext,
+        from: MemberId,
+        answer: Answer,
+        piece: &[u8],
+    ) -> Result<TransferOutcome, ClusterError> {
         if from != self.leader {
             return Ok(Ok(()));
         }
         match (answer, &mut self.stage) {
-            (Answer::Offer(offer), Stage::Asking) => {
-                if let Err(reason) = is_right(tools, &offer) {
+            (Answer::Offer(offer), TransferStage::Asking) => {
+                if let Err(reason) = is_right(context, &offer) {
                     return Ok(Err(reason));
                 }
-                self.open(tools, offer, Part::State)?;
+                self.open(context, offer, Part::State)?;
                 crash_point("snapshot_transfer_after_offer");
             }
-            (Answer::Piece(found, crc), Stage::File { offer, part, file, offset }) => {
+            (Answer::Piece(found, crc), TransferStage::File { offer, part, file, offset }) => {
                 let expected = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
                 if found != expected {
                     // It was asked for twice.
@@ -163,15 +172,15 @@ impl Receiver {
                 if piece.is_empty() || piece.len() as u64 > length - *offset || crc32c(piece) != crc {
                     return Ok(Err("a piece of its state is damaged, or not as long as it should be".to_owned()));
                 }
-                file.write_all(piece).map_err(failed("writing", &tools.incoming()))?;
+                file.write_all(piece).map_err(failed("writing", &context.incoming()))?;
                 *offset += piece.len() as u64;
                 self.is_waiting = false;
                 crash_point("snapshot_transfer_after_piece");
                 if *offset == length {
-                    self.next_file(tools)?;
+                    self.next_file(context)?;
                 }
             }
-            (Answer::No(reason), Stage::Asking | Stage::File { .. }) => {
+            (Answer::No(reason), TransferStage::Asking | TransferStage::File { .. }) => {
                 return Ok(Err(format!("it has no state for this member: {reason}")));
             }
             // Late.
@@ -180,29 +189,29 @@ impl Receiver {
         Ok(Ok(()))
     }
 
-    fn open(&mut self, tools: &Tools, offer: Box<Offer>, part: Part) -> Result<(), ClusterError> {
-        let path = path_of(tools, &offer, part);
+    fn open(&mut self, context: &TransferContext, offer: Box<Offer>, part: Part) -> Result<(), ClusterError> {
+        let path = path_of(context, &offer, part);
         let directory = path.parent().expect("it stands in a directory");
         std::fs::create_dir_all(directory).map_err(failed("making", directory))?;
         // Sessions' tokens are in it.
         let opened = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path);
         let file = opened.map_err(failed("making", &path))?;
-        self.stage = Stage::File { offer, part, file, offset: 0 };
+        self.stage = TransferStage::File { offer, part, file, offset: 0 };
         self.is_waiting = false;
         Ok(())
     }
 
-    fn next_file(&mut self, tools: &Tools) -> Result<(), ClusterError> {
-        let Stage::File { offer, part, .. } = std::mem::replace(&mut self.stage, Stage::Asking) else {
+    fn next_file(&mut self, context: &TransferContext) -> Result<(), ClusterError> {
+        let TransferStage::File { offer, part, .. } = std::mem::replace(&mut self.stage, TransferStage::Asking) else {
             unreachable!("a file has come")
         };
         if part == Part::State && offer.snapshot.is_some() {
-            return self.open(tools, offer, Part::Snapshot);
+            return self.open(context, offer, Part::Snapshot);
         }
-        let state = (path_of(tools, &offer, Part::State), offer.state.sequence);
-        let snapshot = offer.snapshot.map(|snapshot| (path_of(tools, &offer, Part::Snapshot), snapshot.sequence));
-        let (identity, incoming) = (tools.identity, tools.incoming());
-        let snapshots = tools.shared.snapshots().cloned();
+        let state = (path_of(context, &offer, Part::State), offer.state.sequence);
+        let snapshot = offer.snapshot.map(|snapshot| (path_of(context, &offer, Part::Snapshot), snapshot.sequence));
+        let (identity, incoming) = (context.identity, context.incoming());
+        let snapshots = context.shared.snapshots().cloned();
         let check = move || {
             let sync = |path: &Path| {
                 let synced = File::open(path).and_then(|file| file.sync_all());
@@ -217,14 +226,14 @@ impl Receiver {
             }
             sync_directory(&incoming)
         };
-        let work = Work::begin(tools, check)?;
-        self.stage = Stage::Checking { offer, work };
+        let work = BlockingWork::begin(context, check)?;
+        self.stage = TransferStage::Checking { offer, work };
         Ok(())
     }
 
     /// Frames have come that were asked for from `first` on.
-    pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<Taken, ClusterError> {
-        let Stage::Frames { offer, journal, chain, last_sequence } = &mut self.stage else { return Ok(Ok(())) };
+    pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<TransferOutcome, ClusterError> {
+        let TransferStage::Frames { offer, journal, chain, last_sequence } = &mut self.stage else { return Ok(Ok(())) };
         if from != self.leader || first != *last_sequence + 1 {
             return Ok(Ok(()));
         }
@@ -249,67 +258,75 @@ impl Receiver {
     /// Does what can be done without an answer, and asks for the next piece.
     pub fn turn(
         &mut self,
-        tools: &Tools,
+        context: &TransferContext,
         links: &mut Links,
         consensus: &Consensus,
         now_ns: u64,
-    ) -> Result<Taken, ClusterError> {
+    ) -> Result<TransferOutcome, ClusterError> {
         let (is_checked, is_here, outcome) = match &self.stage {
-            Stage::Checking { work, .. } => (true, false, work.outcome()),
-            Stage::Syncing { work, .. } => (false, false, work.outcome()),
-            Stage::Frames { offer, last_sequence, .. } => (false, *last_sequence == offer.position.sequence, None),
-            Stage::Asking | Stage::File { .. } => (false, false, None),
+            TransferStage::Checking { work, .. } => (true, false, work.outcome()),
+            TransferStage::Syncing { work, .. } => (false, false, work.outcome()),
+            TransferStage::Frames { offer, last_sequence, .. } => {
+                (false, *last_sequence == offer.position.sequence, None)
+            }
+            TransferStage::Asking | TransferStage::File { .. } => (false, false, None),
         };
         match outcome {
             Some(Err(reason)) if is_checked => return Ok(Err(format!("its state cannot be used: {reason}"))),
             Some(Err(reason)) => return Err(ClusterError::Sync { reason }),
-            Some(Ok(())) if is_checked => self.begin_journal(tools)?,
-            Some(Ok(())) => return self.complete(tools, consensus),
-            None if is_here => return self.sync_journal(tools, consensus),
+            Some(Ok(())) if is_checked => self.begin_journal(context)?,
+            Some(Ok(())) => return self.complete(context, consensus),
+            None if is_here => return self.sync_journal(context, consensus),
             None => {}
         }
-        self.ask(tools, links, now_ns);
+        self.ask(context, links, now_ns);
         Ok(Ok(()))
     }
 
-    fn ask(&mut self, tools: &Tools, links: &mut Links, now_ns: u64) {
+    fn ask(&mut self, context: &TransferContext, links: &mut Links, now_ns: u64) {
         if self.is_waiting && now_ns < self.next_ask_ns {
             return;
         }
         let (content, bytes) = match &self.stage {
-            Stage::Asking => {
-                (Content::SnapshotTransferRequest, Request::Offer { with_snapshot: tools.with_snapshot }.to_bytes())
+            TransferStage::Asking => {
+                (Content::SnapshotTransferRequest, Request::Offer { with_snapshot: context.with_snapshot }.to_bytes())
             }
-            Stage::File { offer, part, offset, .. } => {
+            TransferStage::File { offer, part, offset, .. } => {
                 let piece = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
                 (Content::SnapshotTransferRequest, Request::Piece(piece).to_bytes())
             }
-            Stage::Frames { offer, last_sequence, .. } => {
+            TransferStage::Frames { offer, last_sequence, .. } => {
                 (Content::CatchUpRequest, header(*last_sequence + 1, offer.position.sequence).to_vec())
             }
-            Stage::Checking { .. } | Stage::Syncing { .. } => return,
+            TransferStage::Checking { .. } | TransferStage::Syncing { .. } => return,
         };
         (self.is_waiting, self.next_ask_ns) = (true, now_ns + ASK_AGAIN_NS);
         // Not connected: asked again later.
         let _ = links.send(self.leader.get(), content, &bytes, &[]);
     }
 
-    fn begin_journal(&mut self, tools: &Tools) -> Result<(), ClusterError> {
-        let Stage::Checking { offer, .. } = std::mem::replace(&mut self.stage, Stage::Asking) else {
+    fn begin_journal(&mut self, context: &TransferContext) -> Result<(), ClusterError> {
+        let TransferStage::Checking { offer, .. } = std::mem::replace(&mut self.stage, TransferStage::Asking) else {
             unreachable!("the files are checked")
         };
         crash_point("snapshot_transfer_after_files");
         let base = offer.base;
-        let journal = (tools.open_journal)(&tools.incoming().join("journal"), base.sequence + 1)?;
+        let journal = (context.open_journal)(&context.incoming().join("journal"), base.sequence + 1)?;
         let chain = Chain::at(base.hash);
-        self.stage = Stage::Frames { offer, journal: Box::new(journal), chain, last_sequence: base.sequence };
+        self.stage = TransferStage::Frames { offer, journal: Box::new(journal), chain, last_sequence: base.sequence };
         self.is_waiting = false;
         Ok(())
     }
 
     /// Everything is here.
-    fn sync_journal(&mut self, tools: &Tools, consensus: &Consensus) -> Result<Taken, ClusterError> {
-        let Stage::Frames { offer, mut journal, .. } = std::mem::replace(&mut self.stage, Stage::Asking) else {
+    fn sync_journal(
+        &mut self,
+        context: &TransferContext,
+        consensus: &Consensus,
+    ) -> Result<TransferOutcome, ClusterError> {
+        let TransferStage::Frames { offer, mut journal, .. } =
+            std::mem::replace(&mut self.stage, TransferStage::Asking)
+        else {
             unreachable!("the frames are here")
         };
         let Some(checkpoint) = consensus.checkpoint_at(offer.position, &offer.members) else {
@@ -318,42 +335,42 @@ impl Receiver {
         journal.append_checkpoint(&checkpoint)?;
         journal.commit()?;
         crash_point("snapshot_transfer_before_sync");
-        let incoming = tools.incoming();
+        let incoming = context.incoming();
         let sync = move || {
             journal.sync().map_err(|error| error.to_string())?;
             drop(journal);
             sync_directory(&incoming)
         };
-        let work = Work::begin(tools, sync)?;
-        self.stage = Stage::Syncing { offer, work };
+        let work = BlockingWork::begin(context, sync)?;
+        self.stage = TransferStage::Syncing { offer, work };
         Ok(Ok(()))
     }
 
     /// Everything is on the device. The member ends with this turn, so nothing that it acknowledges comes behind the look
     /// at how far its log reaches; what it voted for meanwhile is in its ballot.
-    fn complete(&self, tools: &Tools, consensus: &Consensus) -> Result<Taken, ClusterError> {
-        let Stage::Syncing { offer, .. } = &self.stage else { unreachable!("the journal is synced") };
+    fn complete(&self, context: &TransferContext, consensus: &Consensus) -> Result<TransferOutcome, ClusterError> {
+        let TransferStage::Syncing { offer, .. } = &self.stage else { unreachable!("the journal is synced") };
         if consensus.checkpoint_at(offer.position, &offer.members).is_none() {
             return Ok(further(offer));
         }
         crash_point("snapshot_transfer_before_complete");
-        tools.files.write_at(&complete_file(tools.layout.root()), "base", &base_text(offer.base))?;
+        context.files.write_at(&complete_file(context.layout.root()), "base", &base_text(offer.base))?;
         crash_point("snapshot_transfer_complete");
-        Err(ClusterError::StartAgain { member: tools.member.get(), sequence: offer.position.sequence })
+        Err(ClusterError::StartAgain { member: context.member.get(), sequence: offer.position.sequence })
     }
 }
 
 /// What this member has beside a transfer must not reach further, or it would forget what it has acknowledged.
-fn further(offer: &Offer) -> Taken {
+fn further(offer: &Offer) -> TransferOutcome {
     Err(format!("the log here has come further than entry {}, where its state stands", offer.position.index))
 }
 
 /// Whether an offer is for this member.
-fn is_right(tools: &Tools, offer: &Offer) -> Result<(), String> {
-    if offer.snapshot.is_some() != tools.with_snapshot {
+fn is_right(context: &TransferContext, offer: &Offer) -> Result<(), String> {
+    if offer.snapshot.is_some() != context.with_snapshot {
         return Err("it offers a snapshot to who runs no service, or none to who does".to_owned());
     }
-    if !offer.members.contains(tools.member) {
+    if !offer.members.contains(context.member) {
         return Err("its state is of members among whom this one is not".to_owned());
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! [`Sender`]: serves snapshot transfers to members that are too far behind for this one's journal. One request is
+//! [`TransferSender`]: serves snapshot transfers to members that are too far behind for this one's journal. One request is
 //! answered in a turn, with one piece, so that nothing else waits for it.
 
 use super::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request};
-use super::{Tools, base_file};
+use super::{TransferContext, base_file};
 use crate::ClusterError;
 use crate::consensus::record::RecordContent;
 use crate::consensus::types::MEMBERS_MAX;
@@ -22,23 +22,23 @@ const TRANSFERS_MAX: usize = 2;
 
 /// What is handed out.
 #[derive(Default)]
-pub(super) struct Sender {
+pub(super) struct TransferSender {
     asked: VecDeque<(MemberId, Request)>,
     /// The last transfers to each member. Their files are open, so that newer ones may take their place.
-    packed: BTreeMap<MemberId, VecDeque<Packed>>,
+    open_transfers: BTreeMap<MemberId, VecDeque<OpenTransfer>>,
     last_transfer: u64,
     bytes: Vec<u8>,
     /// State and snapshot are older than all that the journal says of consensus.
     needs_newer: bool,
 }
 
-struct Packed {
+struct OpenTransfer {
     transfer: u64,
     state: (File, u64),
     snapshot: Option<(File, u64)>,
 }
 
-impl Sender {
+impl TransferSender {
     /// Somebody asks. Its older request is given up by that.
     pub fn asked(&mut self, from: MemberId, request: Request) {
         self.asked.retain(|(other, _)| *other != from);
@@ -55,13 +55,13 @@ impl Sender {
     /// It is no member any more.
     pub fn forget(&mut self, member: MemberId) {
         self.asked.retain(|(other, _)| *other != member);
-        self.packed.remove(&member);
+        self.open_transfers.remove(&member);
     }
 
     /// Answers one of those who have asked.
     pub fn serve(
         &mut self,
-        tools: &Tools,
+        context: &TransferContext,
         links: &mut Links,
         consensus: &Consensus,
         now_ns: u64,
@@ -69,7 +69,7 @@ impl Sender {
         let Some((to, request)) = self.asked.pop_front() else { return Ok(()) };
         self.bytes.clear();
         let answer = match request {
-            Request::Offer { with_snapshot } => self.pack(tools, to, with_snapshot, consensus, now_ns)?,
+            Request::Offer { with_snapshot } => self.pack(context, to, with_snapshot, consensus, now_ns)?,
             Request::Piece(piece) => self.cut(to, piece),
         };
         if let Answer::No(reason) = &answer {
@@ -82,7 +82,7 @@ impl Sender {
 
     fn pack(
         &mut self,
-        tools: &Tools,
+        context: &TransferContext,
         to: MemberId,
         with_snapshot: bool,
         consensus: &Consensus,
@@ -91,11 +91,10 @@ impl Sender {
         let Some((position, members)) = consensus.applied_position() else {
             return Ok(Answer::no("nothing is applied here"));
         };
-        let Some((state_at, state)) = sequencer_state_writer::newest_file(&tools.layout.state(), position.sequence)?
-        else {
+        let Some((state_at, state)) = sequencer_state_writer::newest_file(&context.layout.state(), position.sequence)? else {
             return Ok(Answer::no("no state of the sequencer is written here yet"));
         };
-        let snapshot = match (with_snapshot, tools.shared.snapshots()) {
+        let snapshot = match (with_snapshot, context.shared.snapshots()) {
             (false, _) => None,
             (true, None) => return Ok(Answer::no("this member runs no service, so it has no snapshot of one")),
             (true, Some(snapshots)) => {
@@ -107,7 +106,7 @@ impl Sender {
             }
         };
         let least = snapshot.as_ref().map_or(state_at, |(sequence, _)| state_at.min(*sequence));
-        let Some(base) = newest_base(tools, consensus, least)? else {
+        let Some(base) = newest_base(context, consensus, least)? else {
             self.needs_newer = true;
             return Ok(Answer::no(
                 "no checkpoint in the journal stands before state and snapshot; a newer one will do",
@@ -145,27 +144,29 @@ impl Sender {
             "a member that is too far behind gets a state, and the frames behind it"
         );
         let snapshot = snapshot.map(|(file, snapshot)| (file, snapshot.length));
-        let packed = self.packed.entry(to).or_default();
-        packed.push_back(Packed { transfer, state: (state_file, state.length), snapshot });
-        if packed.len() > TRANSFERS_MAX {
-            packed.pop_front();
+        let open_transfers = self.open_transfers.entry(to).or_default();
+        open_transfers.push_back(OpenTransfer { transfer, state: (state_file, state.length), snapshot });
+        if open_transfers.len() > TRANSFERS_MAX {
+            open_transfers.pop_front();
         }
         Ok(Answer::Offer(Box::new(offer)))
     }
 
     fn cut(&mut self, to: MemberId, piece: PieceOf) -> Answer {
         let unknown = || Answer::no("there is no such snapshot transfer; ask anew");
-        let mut all = self.packed.get(&to).into_iter().flatten();
-        let Some(packed) = all.find(|packed| packed.transfer == piece.transfer) else { return unknown() };
+        let mut all = self.open_transfers.get(&to).into_iter().flatten();
+        let Some(open_transfers) = all.find(|open_transfers| open_transfers.transfer == piece.transfer) else {
+            return unknown();
+        };
         let file = match piece.part {
-            Part::State => Some(&packed.state),
-            Part::Snapshot => packed.snapshot.as_ref(),
+            Part::State => Some(&open_transfers.state),
+            Part::Snapshot => open_transfers.snapshot.as_ref(),
         };
         let Some((file, length)) = file.filter(|(_, length)| piece.offset < *length) else { return unknown() };
         self.bytes.resize((length - piece.offset).min(PIECE_BYTES as u64) as usize, 0);
         if let Err(error) = file.read_exact_at(&mut self.bytes, piece.offset) {
             self.bytes.clear();
-            self.packed.remove(&to);
+            self.open_transfers.remove(&to);
             return Answer::no(&format!("state or snapshot cannot be read: {error}"));
         }
         Answer::Piece(piece, crc32c(&self.bytes))
@@ -174,8 +175,8 @@ impl Sender {
 
 /// Behind which frame a journal may begin that has to hold what comes after `least`: the newest log position not behind it
 /// of which the chain's value is known, and all frames behind which are held.
-fn newest_base(tools: &Tools, consensus: &Consensus, least: u64) -> Result<Option<Base>, ClusterError> {
-    let reader = JournalReader::open(tools.layout.journal())?;
+fn newest_base(context: &TransferContext, consensus: &Consensus, least: u64) -> Result<Option<Base>, ClusterError> {
+    let reader = JournalReader::open(context.layout.journal())?;
     let before = reader.first_sequence() - 1;
     let mut found = None;
     // Whether the entry was committed is not known, but what stands before `least` is: a cut would have taken the record.
@@ -189,7 +190,7 @@ fn newest_base(tools: &Tools, consensus: &Consensus, least: u64) -> Result<Optio
     })?;
     if found.is_none() {
         // Of a journal that began behind a transfer's base itself.
-        found = base_file(&tools.files)?.filter(|base| (before..=least).contains(&base.sequence));
+        found = base_file(&context.files)?.filter(|base| (before..=least).contains(&base.sequence));
     }
     // All that the journal says of consensus may stand behind state and snapshot, and nothing newer be committed without
     // who asks; what is applied is known here.

@@ -1,6 +1,6 @@
 //! [`Assembly`]: a member's agents, put together on what its directory holds, and started.
 
-use super::{Home, RecoveredLog, member_id, peer_options};
+use super::{MemberDirectory, RecoveredLog, member_id, peer_options};
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::Consensus;
@@ -14,7 +14,7 @@ use crate::member::member_journal::MemberJournal;
 use crate::member::peers::Peers;
 use crate::member::pending_checkpoint::PendingCheckpoint;
 use crate::member::shared::MemberShared;
-use crate::member::snapshot_transfer::{OpenJournal, Tools};
+use crate::member::snapshot_transfer::{OpenJournal, TransferContext};
 use crate::member::surroundings::Surroundings;
 use crate::member::{MESSAGE_BYTES_MAX, Member};
 use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
@@ -59,14 +59,14 @@ impl Assembly<'_> {
     /// Puts the agents together and starts them.
     pub fn start(
         self,
-        home: Home,
+        member_directory: MemberDirectory,
         log: RecoveredLog,
         mut service: Option<Box<dyn MemberService>>,
         tls: Option<LinkTls>,
         clock: Option<Clock>,
     ) -> Result<(EventStream, Arc<MemberShared>), ClusterError> {
         let (config, options, surroundings) = (self.config, self.options, self.surroundings);
-        let Home { directory, layout, files, instances, identity } = home;
+        let MemberDirectory { directory, layout, files, instances, identity } = member_directory;
         let RecoveredLog { opened, consensus, voting, ballot, aside, .. } = log;
         let RecoveredLog { state_sequence, snapshot_sequence, committed, last_sequence, .. } = log;
         let head = if service.is_some() { Head::Replica } else { Head::Member };
@@ -118,7 +118,7 @@ impl Assembly<'_> {
         let shared = Arc::new(MemberShared::new(waker.clone()));
         let hashes = Mailbox::new(HASHES_MAX);
         let versions = service.as_ref().map(|service| service.versions());
-        let tools = Tools {
+        let transfer_context = TransferContext {
             member: member_id(config.member),
             layout: layout.clone(),
             files,
@@ -136,7 +136,7 @@ impl Assembly<'_> {
             journal,
             releaser,
             consensus,
-            tools,
+            transfer_context,
             divergence: DivergenceCheck::new(member_id(config.member), versions, hashes.clone()),
             layout,
             identity,

@@ -4,18 +4,18 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `checks` | options that a member cannot run with |
-//! | `home` | the directory: taken, of this member, with what a snapshot transfer has left put into place |
+//! | `member_directory` | the directory: taken, of this member, with what a snapshot transfer has left put into place |
 //! | `recovered_log` | the journal: opened, cut to what others were told of, and what consensus knew |
 //! | `assembly` | the agents, on what was found |
 //! | `peer_options` | what consensus and links are configured with |
 
 mod assembly;
 mod checks;
-mod home;
+mod member_directory;
 mod peer_options;
 mod recovered_log;
 
-pub(super) use home::{member_id, stream_id};
+pub(super) use member_directory::{member_id, stream_id};
 pub(super) use recovered_log::{newest_readable, recover};
 
 use super::control::ControlThread;
@@ -29,7 +29,7 @@ use assembly::Assembly;
 use gapless_agent::{Clock, Now};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::member_service::MemberService;
-use home::Home;
+use member_directory::MemberDirectory;
 use recovered_log::RecoveredLog;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -130,8 +130,8 @@ impl ClusterMember {
         self.shared.ask(wish, timeout)
     }
 
-    /// Whether it has stopped, or is about to, because it has fetched the state of another member: to be started again then,
-    /// it goes on from there. See [`ClusterError::StartAgain`].
+    /// Whether it has stopped, or is about to, because it has fetched the state of another member: to be started again
+    /// then, it goes on from there. See [`ClusterError::StartAgain`].
     #[must_use]
     pub fn must_start_again(&self) -> bool {
         is_complete(&self.root)
@@ -167,12 +167,17 @@ fn start(
     let options = config.event_stream_options();
     checks::check(config, &options, service.is_some(), surroundings)?;
     let tls = peer_options::tls(config)?;
-    let home = Home::take(config, &options, service.is_some(), surroundings)?;
-    let log = RecoveredLog::open(config, &options, service.as_deref(), &home, surroundings)?;
-    let root = home.layout.root().to_owned();
+    let member_directory = MemberDirectory::take(config, &options, service.is_some(), surroundings)?;
+    let log = RecoveredLog::open(config, &options, service.as_deref(), &member_directory, surroundings)?;
+    let root = member_directory.layout.root().to_owned();
     let has_threads = clock.is_some();
-    let (stream, shared) =
-        Assembly { config, options: &options, surroundings, has_threads }.start(home, log, service, tls, clock)?;
+    let (stream, shared) = Assembly { config, options: &options, surroundings, has_threads }.start(
+        member_directory,
+        log,
+        service,
+        tls,
+        clock,
+    )?;
     let control = || ControlThread::start(&root, &config.name, options.tier, Arc::clone(&shared));
     let control = has_threads.then(control).transpose()?;
     Ok(ClusterMember { _control: control, stream, shared, root })

@@ -1,7 +1,7 @@
 //! [`RecoveredLog`]: the journal of a member as its start leaves it, and what consensus knew.
 
-use super::Home;
-use super::home::foreign_journal;
+use super::MemberDirectory;
+use super::member_directory::foreign_journal;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::Recovered;
@@ -37,22 +37,23 @@ pub(super) struct RecoveredLog {
 }
 
 impl RecoveredLog {
-    /// Opens the journal in `home`, cuts what nobody was told of, and says in the directory that the member is started.
+    /// Opens the journal in `member_directory`, cuts what nobody was told of, and says in the directory that the member is
+    /// started.
     pub fn open(
         config: &ClusterConfig,
         options: &EventStreamOptions,
         service: Option<&dyn MemberService>,
-        home: &Home,
+        member_directory: &MemberDirectory,
         surroundings: &Surroundings,
     ) -> Result<Self, ClusterError> {
-        let Home { layout, files, identity, .. } = home;
+        let MemberDirectory { layout, files, identity, .. } = member_directory;
         let (root, directory) = (layout.root(), layout.journal());
         let environment = || surroundings.journal.clone();
         let voters = config.others().filter(|each| each.kind != MemberKind::Learner).map(|each| each.id);
         // Who joins is told who it is by a leader.
         let awaited = if config.joins { Vec::new() } else { voters.collect() };
         let is_synced = options.tier.is_synced();
-        let found = ballot::Found::read(root, files.instance())?;
+        let found = ballot::FoundBallot::read(root, files.instance())?;
         let mut voting = Voting::begin(files, &directory, environment(), &found, is_synced, awaited)?;
         let of_state = points_of(*identity, sequencer_state_writer::points(&layout.state())?)?;
         let of_service = match service {

@@ -259,19 +259,19 @@ fn a_leader_hears_that_somebody_has_applied_more_than_it_has() {
     let told = follows.history();
     let end = leads.end();
     assert_eq!(told.positions[0], end);
-    assert_eq!(leads.is_outrun_by(&told), None);
+    assert_eq!(leads.lacks_applied_of(&told), None);
     let mut ahead = told.clone();
     ahead.positions.insert(0, LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end });
-    let parting = leads.is_outrun_by(&ahead).unwrap();
+    let parting = leads.lacks_applied_of(&ahead).unwrap();
     assert_eq!(
         (parting.same, parting.other.index, parting.other.sequence),
         (Some(end), end.index + 1, end.sequence + 1)
     );
     // A follower lacks what others have, and so does a leader that has been succeeded and does not know it yet.
-    assert_eq!(follows.is_outrun_by(&ahead), None);
-    assert_eq!(leads.is_outrun_by(&History { term: leads.term() + 1, ..ahead.clone() }), None);
-    assert!(leads.is_outrun_by(&History { term: leads.term() - 1, ..ahead }).is_some());
-    assert_eq!(leads.is_outrun_by(&History { positions: Vec::new(), ..told }), None);
+    assert_eq!(follows.lacks_applied_of(&ahead), None);
+    assert_eq!(leads.lacks_applied_of(&History { term: leads.term() + 1, ..ahead.clone() }), None);
+    assert!(leads.lacks_applied_of(&History { term: leads.term() - 1, ..ahead }).is_some());
+    assert_eq!(leads.lacks_applied_of(&History { positions: Vec::new(), ..told }), None);
 }
 
 /// Three members with a few released frames, of which `lost` lose their power together with all that was not synced.

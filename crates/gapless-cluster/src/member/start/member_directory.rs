@@ -1,4 +1,4 @@
-//! [`Home`]: the directory of a member, taken, and made sure that it is of this member of this cluster.
+//! [`MemberDirectory`]: the directory of a member, taken, and made sure that it is of this member of this cluster.
 
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
@@ -16,7 +16,7 @@ use gapless_wire::fnv::fnv_128;
 use std::path::Path;
 
 /// What a member's directory is, before its journal is opened.
-pub(super) struct Home {
+pub(super) struct MemberDirectory {
     pub directory: LockedDirectory,
     pub layout: StreamLayout,
     pub files: MemberFiles,
@@ -25,7 +25,7 @@ pub(super) struct Home {
     pub identity: StreamIdentity,
 }
 
-impl Home {
+impl MemberDirectory {
     /// Takes the directory of the configuration; what a snapshot transfer has left is put into place.
     pub fn take(
         config: &ClusterConfig,
