@@ -22,7 +22,7 @@ use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
 use clap::Args;
 use endpoint::{Endpoint, Outgoing};
-use gapless_cluster::link::LinkOptions;
+use gapless_cluster::link::MemberLinkOptions;
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
 use gapless_report::{Report, Row};
 use protocol::{Assignment, PARTS, Task, Transport};
@@ -79,7 +79,7 @@ pub fn run(arguments: &LinkArguments, interrupted: &AtomicBool) -> Result<String
         ),
         format!(
             "shared memory: two rings of {} KiB, {} MiB for messages from {} KiB on, so that all of them in flight find room",
-            LinkOptions::default().shared_ring_bytes >> 10,
+            MemberLinkOptions::default().shared_ring_bytes >> 10,
             LONG_RING_BYTES >> 20,
             LONG_BYTES >> 10
         ),

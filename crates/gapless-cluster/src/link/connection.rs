@@ -52,9 +52,9 @@ pub(super) struct Connection {
     short: Vec<u8>,
     messages_sent: u64,
     /// Something came since the flag was last taken.
-    has_heard: bool,
+    has_received: bool,
     /// Something was sent since the flag was last taken.
-    has_spoken: bool,
+    has_sent: bool,
 }
 
 impl Connection {
@@ -65,8 +65,8 @@ impl Connection {
             outgoing: SendQueue::default(),
             short: Vec::new(),
             messages_sent: 0,
-            has_heard: false,
-            has_spoken: false,
+            has_received: false,
+            has_sent: false,
         }
     }
 
@@ -119,7 +119,7 @@ impl Connection {
             self.queue_rest(parts.chain(frames.iter().copied()).chain([frames_filling]), sent);
         }
         self.messages_sent += 1;
-        self.has_spoken = true;
+        self.has_sent = true;
         Ok(true)
     }
 
@@ -157,7 +157,7 @@ impl Connection {
         match self.socket.receive(self.incoming.room())? {
             Looked::Bytes(length) => {
                 self.incoming.commit(length);
-                self.has_heard = true;
+                self.has_received = true;
                 Ok(true)
             }
             Looked::Nothing => Ok(false),
@@ -231,14 +231,14 @@ impl Connection {
 
     /// Whether something came since the last call.
     #[inline]
-    pub(super) const fn take_heard(&mut self) -> bool {
-        std::mem::replace(&mut self.has_heard, false)
+    pub(super) const fn take_received(&mut self) -> bool {
+        std::mem::replace(&mut self.has_received, false)
     }
 
     /// Whether something was sent since the last call.
     #[inline]
-    pub(super) const fn take_spoken(&mut self) -> bool {
-        std::mem::replace(&mut self.has_spoken, false)
+    pub(super) const fn take_sent(&mut self) -> bool {
+        std::mem::replace(&mut self.has_sent, false)
     }
 }
 

@@ -6,7 +6,7 @@ use super::error::{LinkError, LinkEvent, SendError};
 use super::handshake::judge;
 use super::listener::Listener;
 use super::log_state::{Acknowledged, LogState};
-use super::options::{LinkOptions, PEERS_MAX, Peer};
+use super::options::{MemberLinkOptions, PEERS_MAX, Peer};
 use super::peer::{LinkStatistics, PeerLink};
 use super::pending_connections::{PendingConnections, PendingStatistics};
 use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode};
@@ -36,15 +36,15 @@ const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
 /// ```
 /// use gapless_agent::Now;
 /// use gapless_cluster::link::wire::{ClusterName, Identity};
-/// use gapless_cluster::link::{Content, LinkEvent, LinkOptions, Links, Peer};
+/// use gapless_cluster::link::{Content, LinkEvent, MemberLinkOptions, Links, Peer};
 ///
 /// let identity = |member| Identity {
 ///     cluster: ClusterName::new("market").unwrap(), stream_id: 5, incarnation: 1, member, instance: member,
 /// };
-/// let listen = LinkOptions { listen: Some("127.0.0.1:0".parse()?), ..LinkOptions::default() };
+/// let listen = MemberLinkOptions { listen: Some("127.0.0.1:0".parse()?), ..MemberLinkOptions::default() };
 /// let mut second = Links::open(listen, identity(2), &[Peer { member: 1, addresses: vec![] }])?;
 /// let at = second.local_address().unwrap().to_string();
-/// let mut first = Links::open(LinkOptions::default(), identity(1), &[Peer { member: 2, addresses: vec![at] }])?;
+/// let mut first = Links::open(MemberLinkOptions::default(), identity(1), &[Peer { member: 2, addresses: vec![at] }])?;
 ///
 /// let clock = std::time::Instant::now();
 /// let now = || Now { monotonic_ns: clock.elapsed().as_nanos() as u64, epoch_ns: 0 };
@@ -63,7 +63,7 @@ const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
 /// ```
 #[derive(Debug)]
 pub struct Links {
-    options: LinkOptions,
+    options: MemberLinkOptions,
     identity: Identity,
     log: LogState,
     peers: Vec<PeerLink>,
@@ -87,7 +87,7 @@ impl Links {
     ///
     /// # Errors
     /// Options that contradict each other, a peer that cannot be one, a port or a socket that cannot be opened.
-    pub fn open(options: LinkOptions, identity: Identity, peers: &[Peer]) -> Result<Self, LinkError> {
+    pub fn open(options: MemberLinkOptions, identity: Identity, peers: &[Peer]) -> Result<Self, LinkError> {
         options.validate()?;
         if identity.member == 0 {
             return Err(LinkError::Peer { member: 0, rule: "0 is no member" });
@@ -229,7 +229,7 @@ impl Links {
     }
 
     /// Sends the consensus part and the frames as one message with one system call, without copying them where the
-    /// connection takes them; what it does not take waits, up to [`LinkOptions::queue_bytes_max`].
+    /// connection takes them; what it does not take waits, up to [`MemberLinkOptions::queue_bytes_max`].
     ///
     /// # Errors
     /// The message was not sent, and why.

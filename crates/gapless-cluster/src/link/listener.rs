@@ -2,7 +2,7 @@
 
 use super::address::Address;
 use super::error::LinkError;
-use super::options::LinkOptions;
+use super::options::MemberLinkOptions;
 use super::pipe::{Network, PipeListener};
 use super::shared_memory::SharedListener;
 use super::socket::Socket;
@@ -24,7 +24,7 @@ pub(super) enum Listener {
 
 impl Listener {
     /// Opens what the options ask for. Who finds the port open finds the shared memory before it, too.
-    pub(super) fn open_all(options: &LinkOptions) -> Result<Vec<Self>, LinkError> {
+    pub(super) fn open_all(options: &MemberLinkOptions) -> Result<Vec<Self>, LinkError> {
         let mut all = Vec::new();
         if let Some(path) = &options.listen_shared {
             let failed = |source| LinkError::ListenShared { path: path.clone(), source };
@@ -53,7 +53,7 @@ impl Listener {
     }
 
     /// The next connection; none where who has connected is gone already.
-    pub(super) fn accept(&self, options: &LinkOptions) -> io::Result<Option<(Socket, Address)>> {
+    pub(super) fn accept(&self, options: &MemberLinkOptions) -> io::Result<Option<(Socket, Address)>> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept()?;

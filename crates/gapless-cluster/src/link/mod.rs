@@ -19,7 +19,7 @@
 //! | [`tls`] | mutual TLS over TCP |
 //! | `listener` | where others connect to |
 //! | `address`, `addresses` | the form of addresses; where a peer may be; names are looked up on a thread of their own |
-//! | `options`, `error` | [`LinkOptions`], [`Peer`]; [`LinkError`], [`SendError`], [`GoneReason`], [`LinkEvent`] |
+//! | `options`, `error` | [`MemberLinkOptions`], [`Peer`]; [`LinkError`], [`SendError`], [`GoneReason`], [`LinkEvent`] |
 //!
 //! `docs/cluster-protocol.md` says what the messages are for.
 
@@ -52,7 +52,7 @@ pub use content::{Content, Received};
 pub use error::{GoneReason, LinkError, LinkEvent, SendError};
 pub use handshake::judge;
 pub use links::Links;
-pub use options::{ADDRESSES_MAX, DiscoveryOptions, LinkOptions, PEERS_MAX, Peer};
+pub use options::{ADDRESSES_MAX, DiscoveryOptions, MemberLinkOptions, PEERS_MAX, Peer};
 pub use peer::LinkStatistics;
 pub use pending_connections::PendingStatistics;
 pub use pipe::{Network, Pipe, PipeListener, Pipes};

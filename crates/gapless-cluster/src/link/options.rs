@@ -1,4 +1,4 @@
-//! [`LinkOptions`]: how a member's links behave, with every default. [`Peer`]: another member and where it is.
+//! [`MemberLinkOptions`]: how a member's links behave, with every default. [`Peer`]: another member and where it is.
 
 use super::error::LinkError;
 use super::pipe::Network;
@@ -39,7 +39,7 @@ pub struct DiscoveryOptions {
 
 /// How links behave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkOptions {
+pub struct MemberLinkOptions {
     /// Where members with lower numbers connect to; port 0 is any free one. `None`: nobody does.
     pub listen: Option<SocketAddr>,
     /// The path of a Unix socket (mode 0600) to which members with lower numbers on this host connect, to share memory
@@ -76,7 +76,7 @@ pub struct LinkOptions {
     pub back_off_ns_max: u64,
 }
 
-impl Default for LinkOptions {
+impl Default for MemberLinkOptions {
     fn default() -> Self {
         Self {
             listen: None,
@@ -98,7 +98,7 @@ impl Default for LinkOptions {
     }
 }
 
-impl LinkOptions {
+impl MemberLinkOptions {
     /// Checks what cannot be.
     ///
     /// # Errors
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn the_defaults_are_valid_and_contradictions_are_not() {
-        assert!(LinkOptions::default().validate().is_ok());
-        let wrong = LinkOptions { silence_ns_max: 250_000_000, ..LinkOptions::default() };
+        assert!(MemberLinkOptions::default().validate().is_ok());
+        let wrong = MemberLinkOptions { silence_ns_max: 250_000_000, ..MemberLinkOptions::default() };
         assert!(wrong.validate().unwrap_err().to_string().contains("three ping intervals"));
-        assert!(LinkOptions { half_open_max: 0, ..LinkOptions::default() }.validate().is_err());
-        assert!(LinkOptions { back_off_ns_max: 1, ..LinkOptions::default() }.validate().is_err());
+        assert!(MemberLinkOptions { half_open_max: 0, ..MemberLinkOptions::default() }.validate().is_err());
+        assert!(MemberLinkOptions { back_off_ns_max: 1, ..MemberLinkOptions::default() }.validate().is_err());
     }
 }

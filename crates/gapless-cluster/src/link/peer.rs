@@ -7,7 +7,7 @@ use super::content::{Content, Received};
 use super::error::{GoneReason, LinkError, LinkEvent, SendError};
 use super::handshake::judge;
 use super::log_state::{Acknowledged, LogState};
-use super::options::{LinkOptions, Peer};
+use super::options::{MemberLinkOptions, Peer};
 use super::pending_connections::refuse;
 use super::socket::Socket;
 use super::wire;
@@ -88,8 +88,8 @@ pub(super) struct PeerLink {
     log_told: LogState,
     /// Of one that dials: when to ask it why it does not.
     next_question_ns: u64,
-    last_heard_ns: u64,
-    last_spoken_ns: u64,
+    last_received_ns: u64,
+    last_sent_ns: u64,
     /// The last event that was taken was that of a connection.
     is_reported: bool,
     /// Events that were not taken.
@@ -101,7 +101,7 @@ pub(super) struct PeerLink {
 }
 
 impl PeerLink {
-    pub(super) fn new(own: MemberId, peer: &Peer, options: &LinkOptions) -> Result<Self, LinkError> {
+    pub(super) fn new(own: MemberId, peer: &Peer, options: &MemberLinkOptions) -> Result<Self, LinkError> {
         let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
         if peer.member == 0 {
             return wrong("0 is no member");
@@ -120,11 +120,11 @@ impl PeerLink {
     }
 
     /// One that has come although nobody here knows it.
-    pub(super) fn newcomer(member: MemberId, options: &LinkOptions) -> Self {
+    pub(super) fn newcomer(member: MemberId, options: &MemberLinkOptions) -> Self {
         Self { is_newcomer: true, ..Self::with(member, Addresses::none(member), false, options) }
     }
 
-    fn with(member: MemberId, addresses: Addresses, dials: bool, options: &LinkOptions) -> Self {
+    fn with(member: MemberId, addresses: Addresses, dials: bool, options: &MemberLinkOptions) -> Self {
         Self {
             member,
             addresses,
@@ -139,8 +139,8 @@ impl PeerLink {
             acknowledged: Acknowledged::default(),
             log_told: LogState::default(),
             next_question_ns: 0,
-            last_heard_ns: 0,
-            last_spoken_ns: 0,
+            last_received_ns: 0,
+            last_sent_ns: 0,
             is_reported: false,
             gone: None,
             refusal: None,
@@ -296,19 +296,19 @@ impl PeerLink {
     }
 
     /// Pings, and notices silence. `gap_ns` of the time since the last call nobody looked.
-    pub(super) fn keep_alive(&mut self, now_ns: u64, gap_ns: u64, options: &LinkOptions) {
+    pub(super) fn keep_alive(&mut self, now_ns: u64, gap_ns: u64, options: &MemberLinkOptions) {
         let Some(connection) = &mut self.connection else { return };
         connection.check();
-        self.last_heard_ns = if connection.take_heard() { now_ns } else { self.last_heard_ns + gap_ns };
-        if connection.take_spoken() {
-            self.last_spoken_ns = now_ns;
+        self.last_received_ns = if connection.take_received() { now_ns } else { self.last_received_ns + gap_ns };
+        if connection.take_sent() {
+            self.last_sent_ns = now_ns;
         }
-        if now_ns.saturating_sub(self.last_heard_ns) >= options.silence_ns_max {
+        if now_ns.saturating_sub(self.last_received_ns) >= options.silence_ns_max {
             self.close(GoneReason::Silent { silence_ms: options.silence_ns_max / 1_000_000 });
             return;
         }
         // Where something waits it is said already that this side lives.
-        let is_due = now_ns.saturating_sub(self.last_spoken_ns) >= options.ping_interval_ns && connection.unsent() == 0;
+        let is_due = now_ns.saturating_sub(self.last_sent_ns) >= options.ping_interval_ns && connection.unsent() == 0;
         if is_due && let Err(broken) = connection.send(Kind::Ping, &[], &[], 0, options.queue_bytes_max) {
             self.close(broken.into());
         }
@@ -336,7 +336,13 @@ impl PeerLink {
     }
 
     /// A connection came about.
-    pub(super) fn connect(&mut self, mut connection: Connection, instance: u64, now_ns: u64, options: &LinkOptions) {
+    pub(super) fn connect(
+        &mut self,
+        mut connection: Connection,
+        instance: u64,
+        now_ns: u64,
+        options: &MemberLinkOptions,
+    ) {
         if self.connection.is_some() {
             self.close(GoneReason::Replaced);
         }
@@ -344,7 +350,7 @@ impl PeerLink {
         self.connection = Some(connection);
         self.instance = instance;
         self.back_off_ns = options.back_off_ns_min;
-        (self.connected_ns, self.last_heard_ns, self.last_spoken_ns) = (now_ns, now_ns, now_ns);
+        (self.connected_ns, self.last_received_ns, self.last_sent_ns) = (now_ns, now_ns, now_ns);
         self.refusal = None;
         self.statistics.connections += 1;
         tracing::info!(member = self.member, "connected");
@@ -385,7 +391,7 @@ impl PeerLink {
     pub(super) fn dial(
         &mut self,
         now_ns: u64,
-        options: &LinkOptions,
+        options: &MemberLinkOptions,
         own: (&Identity, LogState),
         resolver: &mut Resolver,
     ) {
@@ -439,7 +445,7 @@ impl PeerLink {
     }
 
     /// Tries the next address; after the last one, waits.
-    fn dial_next(&mut self, now_ns: u64, options: &LinkOptions, (own, log): (&Identity, LogState)) {
+    fn dial_next(&mut self, now_ns: u64, options: &MemberLinkOptions, (own, log): (&Identity, LogState)) {
         for _ in 0..DIALS_PER_LOOK {
             let Some(address) = self.addresses.next() else { break };
             let hello = self.introduction(own, log).to_bytes();
@@ -470,7 +476,7 @@ impl PeerLink {
         theirs: &Introduction,
         address: &Address,
         now_ns: u64,
-        options: &LinkOptions,
+        options: &MemberLinkOptions,
         own: &Identity,
     ) {
         let after = self.dial_at(now_ns + options.back_off_ns_max);

@@ -4,7 +4,7 @@
 use super::address::Address;
 use super::connection::{Broken, Connection};
 use super::error::GoneReason;
-use super::options::LinkOptions;
+use super::options::MemberLinkOptions;
 use super::socket::Socket;
 use super::tls::certificate_name;
 use super::wire::{Introduction, Kind, Refusal, RefusalCode, VERSION, WireError};
@@ -59,7 +59,7 @@ impl PendingConnections {
     }
 
     /// Takes over a connection; the oldest makes way for it where there are too many.
-    pub(super) fn admit(&mut self, socket: Socket, address: Address, now_ns: u64, options: &LinkOptions) {
+    pub(super) fn admit(&mut self, socket: Socket, address: Address, now_ns: u64, options: &MemberLinkOptions) {
         self.statistics.accepted += 1;
         if self.all.len() >= options.half_open_max {
             self.all.remove(0);
@@ -79,7 +79,7 @@ impl PendingConnections {
     pub(super) fn next_member(
         &mut self,
         now_ns: u64,
-        options: &LinkOptions,
+        options: &MemberLinkOptions,
         mut judge: impl FnMut(&Introduction) -> Result<(), Box<Refusal>>,
     ) -> Option<(Connection, Introduction, Address)> {
         let mut index = 0;

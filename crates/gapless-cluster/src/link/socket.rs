@@ -3,7 +3,7 @@
 
 use super::address::Address;
 use super::bytes::Looked;
-use super::options::LinkOptions;
+use super::options::MemberLinkOptions;
 use super::pipe::{self, Network, Pipe};
 use super::shared_memory::SharedSocket;
 use super::tcp::TcpSocket;
@@ -27,7 +27,7 @@ pub(super) enum Socket {
 
 impl Socket {
     /// Begins to connect; whether it works out is said by the first calls of the others.
-    pub(super) fn dial(address: &Address, to: MemberId, options: &LinkOptions) -> io::Result<Self> {
+    pub(super) fn dial(address: &Address, to: MemberId, options: &MemberLinkOptions) -> io::Result<Self> {
         match address {
             Address::Network(address) => {
                 if let Network::Other(pipes) = &options.network {
@@ -45,7 +45,7 @@ impl Socket {
     }
 
     /// Takes over a TCP connection that was accepted.
-    pub(super) fn accepted(socket: TcpSocket, options: &LinkOptions) -> io::Result<Self> {
+    pub(super) fn accepted(socket: TcpSocket, options: &MemberLinkOptions) -> io::Result<Self> {
         match &options.tls {
             Some(tls) => Ok(Self::Tls(Box::new(tls.accepted(socket)?))),
             None => Ok(Self::Tcp(socket)),

@@ -3,7 +3,7 @@
 
 use crate::meeting::{Member, Puppet, connected_pair, identity, listening, now, peer};
 use gapless_cluster::link::wire::Kind;
-use gapless_cluster::link::{Content, LinkOptions, SendError};
+use gapless_cluster::link::{Content, MemberLinkOptions, SendError};
 use gapless_testkit::ports::free_address;
 use gapless_testkit::random::Random;
 use gapless_testkit::wait::turn_until;
@@ -17,7 +17,7 @@ use std::time::Duration;
 #[test]
 fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
     // So patient that only the end of the connection can be what is noticed.
-    let options = LinkOptions { silence_ns_max: u64::MAX, ..LinkOptions::default() };
+    let options = MemberLinkOptions { silence_ns_max: u64::MAX, ..MemberLinkOptions::default() };
     let (mut first, mut second) = connected_pair(options);
     // More than the operating system's buffers take: what waits dies with its sender.
     first.links.send(2, Content::Consensus, b"half", &[&vec![1; 60_000_000]]).unwrap();
@@ -32,7 +32,7 @@ fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
     assert_eq!(second.told(), ["gone 1"]);
     assert_eq!(second.links.send(1, Content::Consensus, b"", &[]), Err(SendError::NotConnected));
 
-    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[address])]);
+    let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[address])]);
     let mut taken = Vec::new();
     turn_until("it is connected again and whole messages pass", || {
         first.idle();
@@ -48,7 +48,7 @@ fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
 
 #[test]
 fn who_listens_is_dialled_until_it_is_there_again() {
-    let (mut first, mut second) = connected_pair(LinkOptions::default());
+    let (mut first, mut second) = connected_pair(MemberLinkOptions::default());
     let address = second.address();
     for _ in 0..3 {
         drop(second);
@@ -57,7 +57,7 @@ fn who_listens_is_dialled_until_it_is_there_again() {
             !first.events.is_empty()
         });
         assert_eq!(first.told(), ["gone 2"]);
-        let options = LinkOptions { listen: Some(address), ..LinkOptions::default() };
+        let options = MemberLinkOptions { listen: Some(address), ..MemberLinkOptions::default() };
         second = Member::new(options, identity(2), &[peer(1, &[])]);
         turn_until("both are connected", || {
             first.idle();
@@ -140,7 +140,7 @@ fn a_dead_address_is_passed_over() {
     // One where nobody listens, and one that listens and says nothing.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let addresses = [free_address(), mute.local_addr().unwrap(), second.address()];
-    let options = LinkOptions { handshake_ns_max: 50_000_000, ..LinkOptions::default() };
+    let options = MemberLinkOptions { handshake_ns_max: 50_000_000, ..MemberLinkOptions::default() };
     let mut first = Member::new(options, identity(1), &[peer(2, &addresses)]);
     turn_until("the third address answers", || {
         first.idle();
@@ -155,7 +155,7 @@ fn a_name_is_dialled_too() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let name = format!("localhost:{}", second.address().port());
     let its = gapless_cluster::link::Peer { member: 2, addresses: vec![name] };
-    let mut first = Member::new(LinkOptions::default(), identity(1), &[its]);
+    let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[its]);
     turn_until("the name is looked up", || {
         first.idle();
         second.idle();
@@ -210,7 +210,8 @@ fn the_wrong_side_is_told_so() {
 
 #[test]
 fn silence_is_an_end_and_pings_are_none() {
-    let options = LinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..LinkOptions::default() };
+    let options =
+        MemberLinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..MemberLinkOptions::default() };
     let (mut first, mut second) = connected_pair(options);
     let begun = now().monotonic_ns;
     turn_until("a second passes", || {
@@ -229,7 +230,8 @@ fn silence_is_an_end_and_pings_are_none() {
 
 #[test]
 fn who_was_kept_from_running_does_not_blame_the_others() {
-    let options = LinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 100_000_000, ..LinkOptions::default() };
+    let options =
+        MemberLinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 100_000_000, ..MemberLinkOptions::default() };
     let (mut first, _second) = connected_pair(options);
     for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(150));
@@ -242,8 +244,11 @@ fn who_was_kept_from_running_does_not_blame_the_others() {
 fn who_sleeps_is_woken_and_notices_silence_too() {
     // Long times between pings: a wake-up before that is a descriptor's.
     let second = 1_000_000_000;
-    let options =
-        LinkOptions { ping_interval_ns: 300 * second, silence_ns_max: 3600 * second, ..LinkOptions::default() };
+    let options = MemberLinkOptions {
+        ping_interval_ns: 300 * second,
+        silence_ns_max: 3600 * second,
+        ..MemberLinkOptions::default()
+    };
     let (mut first, mut other) = connected_pair(options);
     let sleep = |member: &mut Member| {
         member.poll();
@@ -268,7 +273,8 @@ fn who_sleeps_is_woken_and_notices_silence_too() {
     assert_eq!(other.told(), ["gone 1"]);
 
     // Who looks only as often as it has to still notices that nothing comes.
-    let options = LinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..LinkOptions::default() };
+    let options =
+        MemberLinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..MemberLinkOptions::default() };
     let (mut first, _hangs) = connected_pair(options);
     turn_until("the silence is noticed", || {
         first.idle();
@@ -323,7 +329,7 @@ fn a_connection_that_is_cut_anywhere_loses_messages_and_spoils_none() {
     let (stop, cuts) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let proxy = cutting_proxy(second.address(), Random::new(random.number()), stop.clone(), cuts.clone());
-    let options = LinkOptions { back_off_ns_max: 5_000_000, ..LinkOptions::default() };
+    let options = MemberLinkOptions { back_off_ns_max: 5_000_000, ..MemberLinkOptions::default() };
     let mut first = Member::new(options, identity(1), &[peer(2, &[proxy])]);
     let content = |number: u64| {
         let mut random = Random::new(number);

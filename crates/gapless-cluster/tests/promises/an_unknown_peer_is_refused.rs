@@ -3,7 +3,7 @@
 
 use crate::meeting::{Member, Puppet, connected_pair, identity, listening, peer};
 use gapless_cluster::link::wire::{ClusterName, Header, Identity, Kind, MAGIC, RefusalCode};
-use gapless_cluster::link::{LinkOptions, Links, Peer};
+use gapless_cluster::link::{Links, MemberLinkOptions, Peer};
 use gapless_testkit::wait::turn_until;
 use std::io::Write;
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ fn refused(change: impl FnOnce(&mut Identity)) -> Vec<String> {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let mut own = identity(1);
     change(&mut own);
-    let mut first = Member::new(LinkOptions::default(), own, &[peer(2, &[second.address()])]);
+    let mut first = Member::new(MemberLinkOptions::default(), own, &[peer(2, &[second.address()])]);
     turn_until("the first is told", || {
         first.idle();
         second.idle();
@@ -36,7 +36,7 @@ fn another_cluster_stream_or_life_is_refused_and_told_so() {
 fn who_does_not_know_the_stream_yet_is_let_in() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let own = Identity { stream_id: 0, incarnation: 0, ..identity(1) };
-    let mut first = Member::new(LinkOptions::default(), own, &[peer(2, &[second.address()])]);
+    let mut first = Member::new(MemberLinkOptions::default(), own, &[peer(2, &[second.address()])]);
     turn_until("it is let in", || {
         first.idle();
         second.idle();
@@ -50,7 +50,7 @@ fn who_does_not_know_the_stream_yet_is_let_in() {
 #[test]
 fn an_unknown_member_is_refused_until_it_is_added() {
     let mut third = Member::listens(3, &[peer(2, &[])]);
-    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(3, &[third.address()])]);
+    let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(3, &[third.address()])]);
     turn_until("it is refused", || {
         first.idle();
         third.idle();
@@ -89,7 +89,7 @@ fn who_may_have_been_added_since_is_let_in_on_either_side() {
         // Broken, it is made anew from the side whose turn it is.
         let at = other.address();
         drop(other);
-        let options = LinkOptions { listen: Some(at), ..listening() };
+        let options = MemberLinkOptions { listen: Some(at), ..listening() };
         let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
         turn_until("it is connected again", || {
             member.idle();
@@ -103,7 +103,7 @@ fn who_may_have_been_added_since_is_let_in_on_either_side() {
 fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
     let mut member = Member::listens(3, &[]);
     let refusal = |member: &mut Member, own: Identity| {
-        let mut other = Member::new(LinkOptions::default(), own, &[peer(3, &[member.address()])]);
+        let mut other = Member::new(MemberLinkOptions::default(), own, &[peer(3, &[member.address()])]);
         turn_until("it is told", || {
             member.idle();
             other.idle();
@@ -127,7 +127,7 @@ fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
 #[test]
 fn the_address_of_another_member_or_of_oneself_is_no_address() {
     let mut third = Member::listens(3, &[peer(1, &[])]);
-    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[third.address()])]);
+    let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[third.address()])]);
     turn_until("it is refused", || {
         first.idle();
         third.idle();
@@ -148,9 +148,9 @@ fn the_address_of_another_member_or_of_oneself_is_no_address() {
 
 #[test]
 fn two_members_with_one_number_do_not_both_get_in() {
-    let (mut first, mut second) = connected_pair(LinkOptions::default());
+    let (mut first, mut second) = connected_pair(MemberLinkOptions::default());
     let twin = Identity { instance: 9, ..identity(1) };
-    let mut twin = Member::new(LinkOptions::default(), twin, &[peer(2, &[second.address()])]);
+    let mut twin = Member::new(MemberLinkOptions::default(), twin, &[peer(2, &[second.address()])]);
     turn_until("the twin is refused", || {
         first.idle();
         second.idle();
@@ -171,7 +171,7 @@ fn two_members_with_one_number_do_not_both_get_in() {
 
 #[test]
 fn the_same_member_over_a_new_connection_replaces_the_old_one() {
-    let (first, mut second) = connected_pair(LinkOptions::default());
+    let (first, mut second) = connected_pair(MemberLinkOptions::default());
     // Its old connection is not known to be dead yet.
     let mut puppet = Puppet::hello(second.address(), identity(1), 2);
     turn_until("it is replaced", || {
@@ -200,7 +200,8 @@ fn another_version_is_told_so_on_either_side() {
 
     // A listener of another version: its answer is understood so far.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[listener.local_addr().unwrap()])]);
+    let mut first =
+        Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[listener.local_addr().unwrap()])]);
     listener.set_nonblocking(true).unwrap();
     let mut accepted: Vec<TcpStream> = Vec::new();
     turn_until("it is told", || {
@@ -216,7 +217,7 @@ fn another_version_is_told_so_on_either_side() {
 
 #[test]
 fn garbage_and_silence_are_dropped() {
-    let options = LinkOptions { handshake_ns_max: 100_000_000, ..listening() };
+    let options = MemberLinkOptions { handshake_ns_max: 100_000_000, ..listening() };
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut garbage = Puppet::dial(second.address());
     garbage.stream.write_all(b"GET / HTTP/1.1\r\nHost: market.example\r\n\r\n").unwrap();
@@ -241,7 +242,7 @@ fn garbage_and_silence_are_dropped() {
 
 #[test]
 fn an_unknown_peer_that_claims_a_long_message_is_dropped_at_its_header() {
-    let options = LinkOptions { handshake_ns_max: 60_000_000_000, ..listening() };
+    let options = MemberLinkOptions { handshake_ns_max: 60_000_000_000, ..listening() };
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut strangers: Vec<Puppet> = (0..3).map(|_| Puppet::dial(second.address())).collect();
     for (stranger, kind) in strangers.iter_mut().zip([Kind::Consensus, Kind::CatchUpFrames, Kind::Members]) {
@@ -258,10 +259,10 @@ fn an_unknown_peer_that_claims_a_long_message_is_dropped_at_its_header() {
 
 #[test]
 fn a_flood_of_mute_connections_keeps_no_member_out() {
-    let options = LinkOptions { half_open_max: 8, handshake_ns_max: 60_000_000_000, ..listening() };
+    let options = MemberLinkOptions { half_open_max: 8, handshake_ns_max: 60_000_000_000, ..listening() };
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut flood: Vec<Puppet> = (0..100).map(|_| Puppet::dial(second.address())).collect();
-    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[second.address()])]);
+    let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[second.address()])]);
     turn_until("the member gets in", || {
         flood.push(Puppet::dial(second.address()));
         first.idle();
@@ -279,17 +280,17 @@ fn a_flood_of_mute_connections_keeps_no_member_out() {
 
 #[test]
 fn peers_that_cannot_be_are_an_error() {
-    let error = |options: LinkOptions, member: u64, addresses: &[&str]| {
+    let error = |options: MemberLinkOptions, member: u64, addresses: &[&str]| {
         let its = Peer { member, addresses: addresses.iter().map(|text| (*text).to_owned()).collect() };
         Links::open(options, identity(2), &[its]).unwrap_err().to_string()
     };
     assert!(error(listening(), 2, &[]).contains("it is the member itself"));
     assert!(error(listening(), 0, &[]).contains("0 is no member"));
     assert!(error(listening(), 3, &[]).contains("it has no address"));
-    assert!(error(LinkOptions::default(), 1, &[]).contains("nothing listens"));
+    assert!(error(MemberLinkOptions::default(), 1, &[]).contains("nothing listens"));
     assert!(error(listening(), 3, &["somewhere"]).contains("is no address"));
     let taken = Member::listens(2, &[]);
-    let options = LinkOptions { listen: Some(taken.address()), ..LinkOptions::default() };
+    let options = MemberLinkOptions { listen: Some(taken.address()), ..MemberLinkOptions::default() };
     assert!(Links::open(options, identity(2), &[]).unwrap_err().to_string().contains("cannot listen"));
     let mut second = Member::listens(2, &[peer(1, &[])]);
     assert!(second.links.add_peer(&peer(1, &[])).unwrap_err().to_string().contains("it is one already"));

@@ -4,7 +4,7 @@
 use crate::meeting::{Member, identity, now, peer};
 use gapless_cluster::link::beacon::{BEACON_LENGTH_MAX, Beacon};
 use gapless_cluster::link::wire::{ClusterName, Identity};
-use gapless_cluster::link::{DiscoveryOptions, LinkError, LinkOptions, Links, Peer};
+use gapless_cluster::link::{DiscoveryOptions, LinkError, Links, MemberLinkOptions, Peer};
 use gapless_testkit::ports::{free_address, multicast_group};
 use gapless_testkit::random::Random;
 use gapless_testkit::wait::turn_until;
@@ -12,9 +12,9 @@ use gapless_transport::network::{Datagrams as _, Interface, MulticastOut, UdpOpt
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
-fn options(group: SocketAddr, at: SocketAddr) -> LinkOptions {
+fn options(group: SocketAddr, at: SocketAddr) -> MemberLinkOptions {
     let discovery = DiscoveryOptions { group, interface: "lo".to_owned(), addresses: vec![at] };
-    LinkOptions { listen: Some(at), discovery: Some(discovery), ..LinkOptions::default() }
+    MemberLinkOptions { listen: Some(at), discovery: Some(discovery), ..MemberLinkOptions::default() }
 }
 
 fn member(number: u64, group: SocketAddr) -> Member {

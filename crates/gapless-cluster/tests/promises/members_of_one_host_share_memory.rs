@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{Member, PATIENCE, identity, listening, now, peer};
-use gapless_cluster::link::{Content, LinkError, LinkOptions, Peer};
+use gapless_cluster::link::{Content, LinkError, MemberLinkOptions, Peer};
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, descriptor, ring};
 use gapless_testkit::process::{Process, this_program};
 use gapless_testkit::random::{Random, printed_seed};
@@ -37,16 +37,16 @@ fn address(path: &Path) -> Peer {
 }
 
 /// So patient that only the end of the connection can be what is noticed.
-fn patient() -> LinkOptions {
-    LinkOptions { silence_ns_max: u64::MAX, ..LinkOptions::default() }
+fn patient() -> MemberLinkOptions {
+    MemberLinkOptions { silence_ns_max: u64::MAX, ..MemberLinkOptions::default() }
 }
 
-fn listens(path: &Path, options: LinkOptions) -> Member {
-    let options = LinkOptions { listen_shared: Some(path.to_owned()), ..options };
+fn listens(path: &Path, options: MemberLinkOptions) -> Member {
+    let options = MemberLinkOptions { listen_shared: Some(path.to_owned()), ..options };
     Member::new(options, identity(2), &[peer(1, &[])])
 }
 
-fn shared_pair(path: &Path, options: LinkOptions) -> (Member, Member) {
+fn shared_pair(path: &Path, options: MemberLinkOptions) -> (Member, Member) {
     let mut second = listens(path, options.clone());
     let mut first = Member::new(options, identity(1), &[address(path)]);
     turn_until("both are connected", || {
@@ -75,7 +75,7 @@ fn messages_of_every_length_arrive_whole_and_in_order_both_ways() {
     let seed = printed_seed();
     for shared_ring_bytes in [4096, 1 << 16, 1 << 20] {
         let (_directory, path) = position();
-        let options = LinkOptions { shared_ring_bytes, queue_bytes_max: 1 << 30, ..patient() };
+        let options = MemberLinkOptions { shared_ring_bytes, queue_bytes_max: 1 << 30, ..patient() };
         let (mut first, mut second) = shared_pair(&path, options);
         let [mut says, mut expects, mut answers, mut hears] = [0, 0, 1, 1].map(|each| Random::new(seed ^ each));
         let (mut sent, mut echoed, mut heard) = (0, 0, 0);
@@ -142,7 +142,7 @@ fn what_was_sent_before_an_end_is_read_and_then_the_end_is_known() {
 #[test]
 fn child_that_listens() {
     let Ok(path) = std::env::var(CHILD_PATH) else { return };
-    let mut second = listens(Path::new(&path), LinkOptions::default());
+    let mut second = listens(Path::new(&path), MemberLinkOptions::default());
     let parent = std::os::unix::process::parent_id();
     while std::os::unix::process::parent_id() == parent {
         let mut answers = 0;
@@ -182,7 +182,7 @@ fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
 #[test]
 fn a_member_that_sleeps_is_woken_by_a_message_and_by_an_end() {
     let (_directory, path) = position();
-    let options = LinkOptions { ping_interval_ns: u64::MAX / 8, ..patient() };
+    let options = MemberLinkOptions { ping_interval_ns: u64::MAX / 8, ..patient() };
     let (mut first, mut second) = shared_pair(&path, options);
     let (is_asleep, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -230,7 +230,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
     let (_directory, path) = position();
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let addresses = vec![format!("shm:{}", path.display()), second.address().to_string()];
-    let mut first = Member::new(LinkOptions::default(), identity(1), &[Peer { member: 2, addresses }]);
+    let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[Peer { member: 2, addresses }]);
     turn_until("they are connected over TCP", || {
         first.idle();
         second.idle();
@@ -241,7 +241,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
     let port = second.address();
     drop(second);
     assert_eq!(first.told(), ["connected 2"]);
-    let mut second = listens(&path, LinkOptions { listen: Some(port), ..LinkOptions::default() });
+    let mut second = listens(&path, MemberLinkOptions { listen: Some(port), ..MemberLinkOptions::default() });
     turn_until("they are connected again", || {
         first.idle();
         second.idle();
@@ -256,16 +256,16 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
 #[test]
 fn one_path_has_one_listener_and_only_its_user_may_connect() {
     let (_directory, path) = position();
-    let second = listens(&path, LinkOptions::default());
+    let second = listens(&path, MemberLinkOptions::default());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let options = LinkOptions { listen_shared: Some(path.clone()), ..listening() };
+    let options = MemberLinkOptions { listen_shared: Some(path.clone()), ..listening() };
     let refused = gapless_cluster::link::Links::open(options, identity(2), &[peer(1, &[])]).unwrap_err();
     assert!(matches!(refused, LinkError::ListenShared { .. }), "{refused}");
     assert!(refused.to_string().contains("another process listens there"), "{refused}");
     drop(second);
     // What is no socket is nobody's to remove.
     std::fs::write(&path, "precious").unwrap();
-    let options = LinkOptions { listen_shared: Some(path.clone()), ..listening() };
+    let options = MemberLinkOptions { listen_shared: Some(path.clone()), ..listening() };
     assert!(gapless_cluster::link::Links::open(options, identity(2), &[peer(1, &[])]).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
@@ -336,7 +336,7 @@ fn record(length: u32, bytes: u32) -> Vec<u8> {
 
 /// A good member still gets in.
 fn still_works(second: &mut Member, path: &Path) {
-    let mut first = Member::new(LinkOptions::default(), identity(1), &[address(path)]);
+    let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[address(path)]);
     turn_until("a good member is let in", || {
         first.idle();
         second.idle();
@@ -430,7 +430,7 @@ fn what_stands_in_a_ring_is_checked() {
 fn a_reader_that_moves_back_or_ahead_breaks_its_own_connection_only() {
     let (_directory, path) = position();
     for position in [u64::MAX - 7, 1 << 40] {
-        let mut second = listens(&path, LinkOptions { shared_ring_bytes: 4096, ..patient() });
+        let mut second = listens(&path, MemberLinkOptions { shared_ring_bytes: 4096, ..patient() });
         let (hostile, mut writer, reader) = Hostile::in_memory(&path);
         let hello = gapless_cluster::link::wire::Introduction {
             from: identity(1),

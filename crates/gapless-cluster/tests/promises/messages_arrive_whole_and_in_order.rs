@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{self, Member, connected_pair, peer};
-use gapless_cluster::link::{Content, LinkOptions, SendError};
+use gapless_cluster::link::{Content, MemberLinkOptions, SendError};
 use gapless_testkit::random::Random;
 use gapless_testkit::wait::turn_until;
 
@@ -15,7 +15,7 @@ fn fill(bytes: &mut [u8], number: u64, direction: u64) {
 }
 
 /// Sends `count` messages in both directions at once, each with a consensus part and two slices of frames.
-fn exchange(count: u64, frames_length: usize, options: LinkOptions) {
+fn exchange(count: u64, frames_length: usize, options: MemberLinkOptions) {
     let (first, second) = connected_pair(options);
     let mut members = [first, second];
     let (mut sent, mut taken) = ([0; 2], [0; 2]);
@@ -60,22 +60,26 @@ fn exchange(count: u64, frames_length: usize, options: LinkOptions) {
 
 #[test]
 fn a_million_small_messages_in_both_directions() {
-    exchange(500_000, 72, LinkOptions::default());
+    exchange(500_000, 72, MemberLinkOptions::default());
 }
 
 #[test]
 fn messages_of_ten_megabytes_in_both_directions() {
-    exchange(8, 10_000_000, LinkOptions::default());
+    exchange(8, 10_000_000, MemberLinkOptions::default());
 }
 
 #[test]
 fn a_buffer_smaller_than_the_messages_is_enough() {
-    exchange(300, 20_000, LinkOptions { receive_buffer_bytes: 4096, queue_bytes_max: 0, ..LinkOptions::default() });
+    exchange(
+        300,
+        20_000,
+        MemberLinkOptions { receive_buffer_bytes: 4096, queue_bytes_max: 0, ..MemberLinkOptions::default() },
+    );
 }
 
 #[test]
 fn many_slices_of_frames_are_one_message() {
-    let (mut first, mut second) = connected_pair(LinkOptions::default());
+    let (mut first, mut second) = connected_pair(MemberLinkOptions::default());
     let frames: Vec<[u8; 8]> = (0..1000u64).map(u64::to_le_bytes).collect();
     for count in [0, 1, 11, 12, 13, 1000] {
         let slices: Vec<&[u8]> = frames[..count].iter().map(|frame| &frame[..]).collect();
@@ -98,7 +102,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
     let mut slow = Member::listens(2, &[peer(1, &[])]);
     let mut quick = Member::listens(3, &[peer(1, &[])]);
     let peers = [peer(2, &[slow.address()]), peer(3, &[quick.address()])];
-    let options = LinkOptions { queue_bytes_max: QUEUE, ..LinkOptions::default() };
+    let options = MemberLinkOptions { queue_bytes_max: QUEUE, ..MemberLinkOptions::default() };
     let mut first = Member::new(options, meeting::identity(1), &peers);
     turn_until("all are connected", || {
         first.idle();
@@ -154,7 +158,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
 
 #[test]
 fn what_is_too_long_or_goes_nowhere_is_not_sent() {
-    let (mut first, _second) = connected_pair(LinkOptions::default());
+    let (mut first, _second) = connected_pair(MemberLinkOptions::default());
     let long = vec![0; (64 << 20) + 1];
     let mut send = |to, content, consensus, frames: &[&[u8]]| first.links.send(to, content, consensus, frames);
     assert_eq!(send(2, Content::Consensus, &long[..(1 << 20) + 1], &[]), Err(SendError::TooLong));

@@ -6,7 +6,7 @@ use crate::meeting::{Member, PATIENCE, Puppet, identity, listening, peer};
 use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::tls::certificate_name;
 use gapless_cluster::link::wire::{Header, Introduction, Kind, Refusal, RefusalCode};
-use gapless_cluster::link::{Content, LinkError, LinkOptions, LinkTls};
+use gapless_cluster::link::{Content, LinkError, LinkTls, MemberLinkOptions};
 use gapless_testkit::wait::turn_until;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
@@ -97,13 +97,13 @@ fn tls(authority: &Authority, member: u64) -> Option<LinkTls> {
 }
 
 fn second(authority: &Authority) -> Member {
-    let options = LinkOptions { tls: tls(authority, 2), ..listening() };
+    let options = MemberLinkOptions { tls: tls(authority, 2), ..listening() };
     Member::new(options, identity(2), &[peer(1, &[])])
 }
 
 fn first(tls: Option<LinkTls>, at: SocketAddr) -> Member {
     // Refused again and again, without waiting long.
-    let options = LinkOptions { tls, back_off_ns_max: 20_000_000, ..LinkOptions::default() };
+    let options = MemberLinkOptions { tls, back_off_ns_max: 20_000_000, ..MemberLinkOptions::default() };
     Member::new(options, identity(1), &[peer(2, &[at])])
 }
 
@@ -268,7 +268,7 @@ fn a_member_without_tls_and_one_with_it_do_not_talk() {
     let authority = Authority::new();
     for has_first in [true, false] {
         let (of_first, of_second) = (tls(&authority, 1), tls(&authority, 2));
-        let options = LinkOptions { tls: of_second.filter(|_| !has_first), ..listening() };
+        let options = MemberLinkOptions { tls: of_second.filter(|_| !has_first), ..listening() };
         let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
         let mut first = first(of_first.filter(|_| has_first), second.address());
         turn_until("it was tried three times", || {
@@ -304,7 +304,8 @@ fn files_that_the_others_would_refuse_are_refused_at_the_start() {
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     });
     refuses(&files(&only_server, &authority), 1, &["member.pem", "who connects"]);
-    let options = LinkOptions { listen_shared: Some("/nowhere/2".into()), tls: tls(&authority, 2), ..listening() };
+    let options =
+        MemberLinkOptions { listen_shared: Some("/nowhere/2".into()), tls: tls(&authority, 2), ..listening() };
     assert!(options.validate().unwrap_err().to_string().contains("shared memory"));
 }
 

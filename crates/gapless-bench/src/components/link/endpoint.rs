@@ -7,7 +7,9 @@ use crate::components::failed;
 use crate::components::peer::PeerProcess;
 use gapless_agent::Now;
 use gapless_cluster::link::wire::{ClusterName, Identity, MemberId};
-use gapless_cluster::link::{Content, LinkError, LinkEvent, LinkOptions, Links, Peer, SHARED_MEMORY_PREFIX, SendError};
+use gapless_cluster::link::{
+    Content, LinkError, LinkEvent, Links, MemberLinkOptions, Peer, SHARED_MEMORY_PREFIX, SendError,
+};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -97,7 +99,7 @@ impl<'a> Endpoint<'a> {
         Ok(end)
     }
 
-    fn open(options: LinkOptions, member: MemberId, peer: &Peer, other: PeerProcess<'a>) -> Result<Self> {
+    fn open(options: MemberLinkOptions, member: MemberId, peer: &Peer, other: PeerProcess<'a>) -> Result<Self> {
         let cluster = ClusterName::new("bench").expect("a short printable name");
         let identity = Identity { cluster, stream_id: 1, incarnation: 1, member, instance: member };
         let links = Links::open(options, identity, std::slice::from_ref(peer)).map_err(of_links)?;
@@ -231,6 +233,6 @@ fn check(frame: &[u8], expected_length: Option<usize>) -> Result<Incoming> {
 }
 
 /// Nothing waits on the sender's side: it is the connection that is measured.
-fn options() -> LinkOptions {
-    LinkOptions { queue_bytes_max: 0, ..LinkOptions::default() }
+fn options() -> MemberLinkOptions {
+    MemberLinkOptions { queue_bytes_max: 0, ..MemberLinkOptions::default() }
 }

@@ -91,7 +91,8 @@ impl TransferSender {
         let Some((position, members)) = consensus.applied_position() else {
             return Ok(Answer::no("nothing is applied here"));
         };
-        let Some((state_at, state)) = sequencer_state_writer::newest_file(&context.layout.state(), position.sequence)? else {
+        let Some((state_at, state)) = sequencer_state_writer::newest_file(&context.layout.state(), position.sequence)?
+        else {
             return Ok(Answer::no("no state of the sequencer is written here yet"));
         };
         let snapshot = match (with_snapshot, context.shared.snapshots()) {

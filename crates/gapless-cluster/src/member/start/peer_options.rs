@@ -5,7 +5,7 @@ use crate::ClusterError;
 use crate::config::{ClusterConfig, DiscoveryConfig, MemberConfig, MemberKind, TlsConfig};
 use crate::consensus::{ConsensusOptions, MemberDetails, MemberId, Members};
 use crate::link::wire::{ClusterName, Identity};
-use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkOptions, LinkTls, Links, Peer};
+use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkTls, Links, MemberLinkOptions, Peer};
 use crate::member::surroundings::Surroundings;
 use gapless_log::StreamIdentity;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -79,7 +79,7 @@ pub(super) fn links(
     let peers: Vec<_> =
         config.others().map(|each| Peer { member: each.id, addresses: each.addresses.clone() }).collect();
     let network = surroundings.network.clone();
-    let options = LinkOptions { listen, listen_shared, network, discovery, tls, ..LinkOptions::default() };
+    let options = MemberLinkOptions { listen, listen_shared, network, discovery, tls, ..MemberLinkOptions::default() };
     let mut links = Links::open(options, identity, &peers)?;
     if config.joins {
         // The members that its file names may have been replaced since.

@@ -5,7 +5,7 @@ use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::wire::{
     ClusterName, HEADER_LENGTH, Header, Identity, Introduction, Kind, MemberId, Refusal, WireError,
 };
-use gapless_cluster::link::{Content, GoneReason, LinkEvent, LinkOptions, Links, Peer, Received};
+use gapless_cluster::link::{Content, GoneReason, LinkEvent, Links, MemberLinkOptions, Peer, Received};
 use gapless_testkit::wait::turn_until;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -31,8 +31,8 @@ pub fn identity(member: MemberId) -> Identity {
     }
 }
 
-pub fn listening() -> LinkOptions {
-    LinkOptions { listen: Some("127.0.0.1:0".parse().unwrap()), ..LinkOptions::default() }
+pub fn listening() -> MemberLinkOptions {
+    MemberLinkOptions { listen: Some("127.0.0.1:0".parse().unwrap()), ..MemberLinkOptions::default() }
 }
 
 pub fn peer(member: MemberId, addresses: &[SocketAddr]) -> Peer {
@@ -46,7 +46,7 @@ pub struct Member {
 }
 
 impl Member {
-    pub fn new(options: LinkOptions, identity: Identity, peers: &[Peer]) -> Self {
+    pub fn new(options: MemberLinkOptions, identity: Identity, peers: &[Peer]) -> Self {
         Self { links: Links::open(options, identity, peers).unwrap(), events: Vec::new() }
     }
 
@@ -98,8 +98,8 @@ pub fn told(event: &LinkEvent) -> String {
 }
 
 /// Two members that are connected.
-pub fn connected_pair(options: LinkOptions) -> (Member, Member) {
-    let listening = LinkOptions { listen: listening().listen, ..options.clone() };
+pub fn connected_pair(options: MemberLinkOptions) -> (Member, Member) {
+    let listening = MemberLinkOptions { listen: listening().listen, ..options.clone() };
     let mut second = Member::new(listening, identity(2), &[peer(1, &[])]);
     let mut first = Member::new(options, identity(1), &[peer(2, &[second.address()])]);
     turn_until("both are connected", || {
