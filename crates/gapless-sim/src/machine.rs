@@ -17,7 +17,7 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::Role;
 use gapless_cluster::link::Network as Connections;
-use gapless_cluster::member::{MemberStatus, Surroundings};
+use gapless_cluster::member::{MemberEnvironment, MemberStatus};
 use gapless_engine::Fold;
 use gapless_engine::fold::NoSink;
 use gapless_journal::{Disk, Environment, JournalReader};
@@ -54,7 +54,7 @@ pub(crate) struct Machine {
     pub number: u64,
     directory: PathBuf,
     config: ClusterConfig,
-    surroundings: Surroundings,
+    member_environment: MemberEnvironment,
     is_witness: bool,
     pub disk: Arc<FaultyDisk>,
     member: Option<Running>,
@@ -120,7 +120,7 @@ impl Machine {
         let disk = Arc::<FaultyDisk>::default();
         let faults: Arc<dyn Disk> = Arc::clone(&disk) as _;
         let port = Port { network: Arc::clone(network), member: number };
-        let surroundings = Surroundings {
+        let member_environment = MemberEnvironment {
             network: Connections::Other(Arc::new(port)),
             instance: Some(random.number().max(1)),
             journal: Environment { epoch_ns: || BEGINNING_NS, disk: Some(faults), ..Environment::default() },
@@ -133,7 +133,7 @@ impl Machine {
             number,
             directory,
             config: config.map_err(|error| error.to_string())?,
-            surroundings,
+            member_environment,
             is_witness: kind == MemberKind::Witness,
             disk,
             member: None,
@@ -220,7 +220,7 @@ impl Machine {
         self.flipped = None;
         self.disk.heal();
         self.has_lost_disk = true;
-        self.surroundings.instance = Some(random.number().max(1));
+        self.member_environment.instance = Some(random.number().max(1));
         std::fs::remove_dir_all(&self.directory).map_err(|error| error.to_string())
     }
 
@@ -262,9 +262,9 @@ impl Machine {
         self.clock = Clock::virtual_time(&self.time);
         let started = catch_unwind(AssertUnwindSafe(|| match observed {
             Some(observed) => {
-                ClusterMember::start_by_hand_with_in(&self.config, Box::new(observed), &self.surroundings)
+                ClusterMember::start_by_hand_with_in(&self.config, Box::new(observed), &self.member_environment)
             }
-            None => ClusterMember::start_by_hand_in(&self.config, &self.surroundings),
+            None => ClusterMember::start_by_hand_in(&self.config, &self.member_environment),
         }));
         let member = match started {
             Ok(Ok(member)) => member,

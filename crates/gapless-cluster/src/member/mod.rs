@@ -29,7 +29,7 @@
 //! | `catch_up_budget` | how much of that goes beside what is published |
 //! | `journal_readers` | where these, and those that fetch, are in the journal |
 //! | `start` | [`ClusterMember`]: a member put together, and run |
-//! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
+//! | `member_environment` | [`MemberEnvironment`]: what a member takes from its machine, for simulations |
 //! | [`shared`] | what is known outside of the agent |
 //! | [`requests`] | what can be asked of it, and what becomes of that |
 
@@ -42,6 +42,7 @@ pub mod core;
 pub(crate) mod durable;
 mod journal_readers;
 mod lagging_appends;
+pub mod member_environment;
 mod member_files;
 mod member_journal;
 mod peers;
@@ -51,13 +52,12 @@ pub mod requests;
 pub mod shared;
 pub mod snapshot_transfer;
 pub mod start;
-pub mod surroundings;
 mod voting;
 
+pub use member_environment::MemberEnvironment;
 pub use requests::MemberRequest;
 pub use shared::MemberStatus;
 pub use start::ClusterMember;
-pub use surroundings::Surroundings;
 
 use self::core::Core;
 use crate::ClusterError;

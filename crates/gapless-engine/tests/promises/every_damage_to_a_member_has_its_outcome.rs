@@ -1,7 +1,8 @@
-//! Each kind of file in the directory of a member of a cluster, removed, cut short, exchanged for its neighbour, for an older
-//! copy of itself and for another member's, or with one bit changed; on the boot on which it was written and on the next; at
-//! the tiers `quorum` and `quorum-sync`. The member is started again in its cluster, in which the two others run: what comes
-//! of it is what the table in the guide says, and no member goes on with less than it acknowledged, or with another vote.
+//! Each kind of file in the directory of a member of a cluster, removed, cut short, exchanged for its neighbour, for an
+//! older copy of itself and for another member's, or with one bit changed; on the boot on which it was written and on the
+//! next; at the tiers `quorum` and `quorum-sync`. The member is started again in its cluster, in which the two others run:
+//! what comes of it is what the table in the guide says, and no member goes on with less than it acknowledged, or with
+//! another vote.
 //!
 //! The members are turned by this thread, on a clock of its own.
 
@@ -17,8 +18,8 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
+use gapless_cluster::member::member_environment::MemberEnvironment;
 use gapless_cluster::member::recover::ForcedRecovery;
-use gapless_cluster::member::surroundings::Surroundings;
 use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service, directory_consistency, snapshot};
 use gapless_journal::descriptor as d;
 use gapless_journal::descriptor::NameMeaning;
@@ -210,8 +211,8 @@ impl Cluster {
         let config = &self.configs[at];
         let service =
             Replica::member_service(Count(0, Arc::clone(&self.counts[at])), ReplicaOptions::default(), config);
-        let surroundings = Surroundings { without_helpers: true, ..Surroundings::default() };
-        let start = || ClusterMember::start_by_hand_with_in(config, service, &surroundings);
+        let member_environment = MemberEnvironment { without_helpers: true, ..MemberEnvironment::default() };
+        let start = || ClusterMember::start_by_hand_with_in(config, service, &member_environment);
         let started = catch_unwind(AssertUnwindSafe(start)).map_err(|_| "it panics".to_owned())?;
         self.members[at] = Some(started.map_err(|error| error.to_string())?);
         Ok(())
@@ -347,8 +348,8 @@ fn sequence_of(point: &Path) -> u64 {
     point.file_stem().unwrap().to_str().unwrap().trim_start_matches("state-").parse().unwrap()
 }
 
-/// What a forced recovery makes of the directory, and a start as a cluster of one behind it: the last sequence, and how many
-/// commands its service has counted. Before somebody has said yes it changes nothing.
+/// What a forced recovery makes of the directory, and a start as a cluster of one behind it: the last sequence, and how
+/// many commands its service has counted. Before somebody has said yes it changes nothing.
 fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u64, u64), String> {
     const INCARNATION: u64 = 7;
     let own = format!("[[member]]\nid = {}\naddresses = [\"{address}\"]\n", DAMAGED + 1);
@@ -370,8 +371,8 @@ fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u6
     let counts: Arc<AtomicU64> = Arc::default();
     let config = config(tier, DAMAGED, INCARNATION, &own, directory, "");
     let service = Replica::member_service(Count(0, Arc::clone(&counts)), ReplicaOptions::default(), &config);
-    let surroundings = Surroundings { without_helpers: true, ..Surroundings::default() };
-    let mut member = ClusterMember::start_by_hand_with_in(&config, service, &surroundings).unwrap();
+    let member_environment = MemberEnvironment { without_helpers: true, ..MemberEnvironment::default() };
+    let mut member = ClusterMember::start_by_hand_with_in(&config, service, &member_environment).unwrap();
     let begun = Instant::now();
     let mut now_ns = 1;
     let has_all = |member: &ClusterMember| {

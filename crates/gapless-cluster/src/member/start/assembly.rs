@@ -10,12 +10,12 @@ use crate::member::ballot::Ballot;
 use crate::member::core::divergence::{DivergenceCheck, HASHES_MAX};
 use crate::member::core::{Core, CoreParts, ENTRY_BYTES_MAX};
 use crate::member::durable::{Durable, SyncWorker};
+use crate::member::member_environment::MemberEnvironment;
 use crate::member::member_journal::MemberJournal;
 use crate::member::peers::Peers;
 use crate::member::pending_checkpoint::PendingCheckpoint;
 use crate::member::shared::MemberShared;
 use crate::member::snapshot_transfer::{OpenJournal, TransferContext};
-use crate::member::surroundings::Surroundings;
 use crate::member::{MESSAGE_BYTES_MAX, Member};
 use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
 use gapless_client::stream_layout::StreamLayout;
@@ -44,7 +44,7 @@ const THROUGHPUT_FRAMES_PER_POLL: usize = 256;
 pub(super) struct Assembly<'a> {
     pub config: &'a ClusterConfig,
     pub options: &'a EventStreamOptions,
-    pub surroundings: &'a Surroundings,
+    pub member_environment: &'a MemberEnvironment,
     pub has_threads: bool,
 }
 
@@ -65,7 +65,7 @@ impl Assembly<'_> {
         tls: Option<LinkTls>,
         clock: Option<Clock>,
     ) -> Result<(EventStream, Arc<MemberShared>), ClusterError> {
-        let (config, options, surroundings) = (self.config, self.options, self.surroundings);
+        let (config, options, member_environment) = (self.config, self.options, self.member_environment);
         let MemberDirectory { directory, layout, files, instances, identity } = member_directory;
         let RecoveredLog { opened, consensus, voting, ballot, aside, .. } = log;
         let RecoveredLog { state_sequence, snapshot_sequence, committed, last_sequence, .. } = log;
@@ -91,12 +91,12 @@ impl Assembly<'_> {
         let retention_watermark = self.is_witness().then(|| watermarks.of_service.clone());
         let of_consensus = peer_options::consensus_options(config, identity, options.window_bytes);
         let consensus = Consensus::new(of_consensus, consensus)?;
-        let mut links = peer_options::links(config, tls, identity, files.instance(), surroundings)?;
+        let mut links = peer_options::links(config, tls, identity, files.instance(), member_environment)?;
         let peers = Peers::new(config, instances);
         peers.tell_instances(&mut links);
 
         let mut builder = StreamBuilder::new(options, Some(directory), identity, committed + 1, Some(opened), head)?;
-        if surroundings.without_helpers {
+        if member_environment.without_helpers {
             builder.without_threads();
         }
         let OwnJournaling { opened, cursor, releaser } = builder.take_journal()?;
@@ -125,8 +125,8 @@ impl Assembly<'_> {
             identity,
             shared: Arc::clone(&shared),
             with_snapshot: service.is_some(),
-            open_journal: open_journal(options, surroundings, identity.stream_id),
-            waker: (!surroundings.without_helpers).then_some(waker),
+            open_journal: open_journal(options, member_environment, identity.stream_id),
+            waker: (!member_environment.without_helpers).then_some(waker),
         };
         let parts = CoreParts {
             member: member_id(config.member),
@@ -155,7 +155,7 @@ impl Assembly<'_> {
         let journal_directory = core.layout.journal();
         take_uncommitted(&mut core, &journal_directory, committed, last_sequence)?;
         // A message takes at most half of the window.
-        let message_bytes_max = surroundings.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
+        let message_bytes_max = member_environment.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
         let mut member = Member::new(core, links, peers, Arc::clone(&shared), message_bytes_max);
         member.begin_history();
         let (window, egress) = (builder.window.clone(), builder.egress());
@@ -176,7 +176,7 @@ impl Assembly<'_> {
                     hashes,
                     waker: builder.threads.waker(head.answering()),
                     frames_per_poll_max: self.frames_per_poll_max(),
-                    has_helpers: !surroundings.without_helpers,
+                    has_helpers: !member_environment.without_helpers,
                     snapshots: shared.snapshots_slot(),
                 })
                 .map_err(ClusterError::Service)?,
@@ -231,7 +231,7 @@ impl Assembly<'_> {
     ) -> Result<MemberJournal, ClusterError> {
         let durable = || {
             let syncer = journal.syncer();
-            if self.surroundings.without_helpers {
+            if self.member_environment.without_helpers {
                 return Ok(Durable::by_hand(syncer));
             }
             SyncWorker::start(syncer, waker.clone()).map(Durable::Thread)
@@ -252,8 +252,11 @@ impl Assembly<'_> {
         let time_min_ns = self.options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
         let interval = StateInterval { frames: self.options.state_interval_frames, time_min_ns };
         let window = builder.window.clone();
-        let start =
-            if self.surroundings.without_helpers { SequencerStateWriter::by_hand } else { SequencerStateWriter::start };
+        let start = if self.member_environment.without_helpers {
+            SequencerStateWriter::by_hand
+        } else {
+            SequencerStateWriter::start
+        };
         Ok(start(layout.state(), identity, state_sequence, interval, window, below)?)
     }
 
@@ -292,9 +295,9 @@ impl Assembly<'_> {
 }
 
 /// How a journal is made that takes the place of this member's. Nothing of it goes, and nobody waits for zeros.
-fn open_journal(options: &EventStreamOptions, surroundings: &Surroundings, stream_id: u128) -> OpenJournal {
+fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnvironment, stream_id: u128) -> OpenJournal {
     let (mut persistence, tier, environment) =
-        (options.persistence.clone(), options.tier, surroundings.journal.clone());
+        (options.persistence.clone(), options.tier, member_environment.journal.clone());
     persistence.retention = Retention::default();
     persistence.zero_initial = false;
     Box::new(move |directory, first_sequence| {

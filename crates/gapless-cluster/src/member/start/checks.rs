@@ -4,7 +4,7 @@ use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::link::wire::FRAMES_LENGTH_MAX;
 use crate::member::MESSAGE_BYTES_MAX;
-use crate::member::surroundings::Surroundings;
+use crate::member::member_environment::MemberEnvironment;
 use gapless_stream::StreamError;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
@@ -17,7 +17,7 @@ pub(super) fn check(
     config: &ClusterConfig,
     options: &EventStreamOptions,
     has_service: bool,
-    surroundings: &Surroundings,
+    member_environment: &MemberEnvironment,
 ) -> Result<(), ClusterError> {
     options.check_member()?;
     let refuse = |option, reason| Err(StreamError::Option { option, reason }.into());
@@ -26,7 +26,7 @@ pub(super) fn check(
         return refuse("clients", reason);
     }
     // A message takes at most half of it.
-    let window_bytes_min = 2 * surroundings.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
+    let window_bytes_min = 2 * member_environment.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
     if options.window_bytes < window_bytes_min {
         let reason = format!("a member's takes {window_bytes_min} bytes at least, not {}", options.window_bytes);
         return refuse("window", reason);

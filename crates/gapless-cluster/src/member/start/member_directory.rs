@@ -3,10 +3,10 @@
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::MemberId;
+use crate::member::member_environment::MemberEnvironment;
 use crate::member::member_files::{Instances, MemberFiles, check_incarnation, check_not_removed};
 use crate::member::snapshot_transfer::base_file;
 use crate::member::snapshot_transfer::install::install;
-use crate::member::surroundings::Surroundings;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Environment, JournalReader};
 use gapless_log::StreamIdentity;
@@ -31,7 +31,7 @@ impl MemberDirectory {
         config: &ClusterConfig,
         options: &EventStreamOptions,
         has_service: bool,
-        surroundings: &Surroundings,
+        member_environment: &MemberEnvironment,
     ) -> Result<Self, ClusterError> {
         let stream_id = stream_id(&config.name);
         let root = options.directory.as_ref().expect("a replicated tier has a directory");
@@ -39,13 +39,13 @@ impl MemberDirectory {
         let layout = directory.layout().clone();
         directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;
-        check_journal_of(&layout.journal(), stream_id, &surroundings.journal)?;
+        check_journal_of(&layout.journal(), stream_id, &member_environment.journal)?;
         if !has_service && config.own().kind != MemberKind::Witness && layout.outputs().exists() {
             let reason = "a service has run on this member, and this program runs none: its clients would wait for ever. \
                           Start the program of the service, as on the other members";
             return Err(ClusterError::Foreign { path: layout.outputs(), reason: reason.to_owned() });
         }
-        let files = MemberFiles::open(layout.root(), surroundings.instance)?;
+        let files = MemberFiles::open(layout.root(), member_environment.instance)?;
         check_incarnation(&files, config.incarnation)?;
         install(&layout)?;
         // It is read when somebody needs it; a damaged one is told of now.

@@ -19,10 +19,10 @@ pub(super) use member_directory::{member_id, stream_id};
 pub(super) use recovered_log::{newest_readable, recover};
 
 use super::control::ControlThread;
+use super::member_environment::MemberEnvironment;
 use super::requests::{Outcome, Wish};
 use super::shared::{MemberShared, MemberStatus};
 use super::snapshot_transfer::is_complete;
-use super::surroundings::Surroundings;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use assembly::Assembly;
@@ -54,7 +54,7 @@ impl ClusterMember {
         if let Some(reason) = why_not_tsc {
             tracing::info!(reason, "time is read from the operating system");
         }
-        start(config, None, Some(clock), &Surroundings::default())
+        start(config, None, Some(clock), &MemberEnvironment::default())
     }
 
     /// As [`ClusterMember::start`], with a service on the stream: publishers send commands, and get replies. A witness
@@ -63,7 +63,7 @@ impl ClusterMember {
     /// # Errors
     /// As for [`ClusterMember::start`], and those of the service.
     pub fn start_with(config: &ClusterConfig, service: Box<dyn MemberService>) -> Result<Self, ClusterError> {
-        start(config, Some(service), Some(Clock::fastest().0), &Surroundings::default())
+        start(config, Some(service), Some(Clock::fastest().0), &MemberEnvironment::default())
     }
 
     /// As [`ClusterMember::start_with`], and by hand as [`ClusterMember::start_by_hand`].
@@ -71,7 +71,7 @@ impl ClusterMember {
     /// # Errors
     /// As for [`ClusterMember::start_with`].
     pub fn start_by_hand_with(config: &ClusterConfig, service: Box<dyn MemberService>) -> Result<Self, ClusterError> {
-        start(config, Some(service), None, &Surroundings::default())
+        start(config, Some(service), None, &MemberEnvironment::default())
     }
 
     /// As [`ClusterMember::start_by_hand_with`], on another machine than this one.
@@ -81,9 +81,9 @@ impl ClusterMember {
     pub fn start_by_hand_with_in(
         config: &ClusterConfig,
         service: Box<dyn MemberService>,
-        surroundings: &Surroundings,
+        member_environment: &MemberEnvironment,
     ) -> Result<Self, ClusterError> {
-        start(config, Some(service), None, surroundings)
+        start(config, Some(service), None, member_environment)
     }
 
     /// As [`ClusterMember::start`], without threads for its agents: nothing happens but in [`ClusterMember::turn`], and
@@ -92,7 +92,7 @@ impl ClusterMember {
     /// # Errors
     /// As for [`ClusterMember::start`].
     pub fn start_by_hand(config: &ClusterConfig) -> Result<Self, ClusterError> {
-        Self::start_by_hand_in(config, &Surroundings::default())
+        Self::start_by_hand_in(config, &MemberEnvironment::default())
     }
 
     /// As [`ClusterMember::start_by_hand`], on another machine than this one. The same turns at the same times, over the
@@ -100,8 +100,11 @@ impl ClusterMember {
     ///
     /// # Errors
     /// As for [`ClusterMember::start`].
-    pub fn start_by_hand_in(config: &ClusterConfig, surroundings: &Surroundings) -> Result<Self, ClusterError> {
-        start(config, None, None, surroundings)
+    pub fn start_by_hand_in(
+        config: &ClusterConfig,
+        member_environment: &MemberEnvironment,
+    ) -> Result<Self, ClusterError> {
+        start(config, None, None, member_environment)
     }
 
     /// Polls every agent once, in a member that was started by hand. Returns the work done.
@@ -161,17 +164,17 @@ fn start(
     config: &ClusterConfig,
     service: Option<Box<dyn MemberService>>,
     clock: Option<Clock>,
-    surroundings: &Surroundings,
+    member_environment: &MemberEnvironment,
 ) -> Result<ClusterMember, ClusterError> {
     let service = service.filter(|_| config.own().kind != MemberKind::Witness);
     let options = config.event_stream_options();
-    checks::check(config, &options, service.is_some(), surroundings)?;
+    checks::check(config, &options, service.is_some(), member_environment)?;
     let tls = peer_options::tls(config)?;
-    let member_directory = MemberDirectory::take(config, &options, service.is_some(), surroundings)?;
-    let log = RecoveredLog::open(config, &options, service.as_deref(), &member_directory, surroundings)?;
+    let member_directory = MemberDirectory::take(config, &options, service.is_some(), member_environment)?;
+    let log = RecoveredLog::open(config, &options, service.as_deref(), &member_directory, member_environment)?;
     let root = member_directory.layout.root().to_owned();
     let has_threads = clock.is_some();
-    let (stream, shared) = Assembly { config, options: &options, surroundings, has_threads }.start(
+    let (stream, shared) = Assembly { config, options: &options, member_environment, has_threads }.start(
         member_directory,
         log,
         service,

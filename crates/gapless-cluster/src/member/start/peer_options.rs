@@ -6,7 +6,7 @@ use crate::config::{ClusterConfig, DiscoveryConfig, MemberConfig, MemberKind, Tl
 use crate::consensus::{ConsensusOptions, MemberDetails, MemberId, Members};
 use crate::link::wire::{ClusterName, Identity};
 use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkTls, Links, MemberLinkOptions, Peer};
-use crate::member::surroundings::Surroundings;
+use crate::member::member_environment::MemberEnvironment;
 use gapless_log::StreamIdentity;
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -62,7 +62,7 @@ pub(super) fn links(
     tls: Option<LinkTls>,
     identity: StreamIdentity,
     instance: u64,
-    surroundings: &Surroundings,
+    member_environment: &MemberEnvironment,
 ) -> Result<Links, ClusterError> {
     let own = config.own();
     let listen = own.network_addresses().next().map(resolve).transpose()?;
@@ -78,7 +78,7 @@ pub(super) fn links(
     };
     let peers: Vec<_> =
         config.others().map(|each| Peer { member: each.id, addresses: each.addresses.clone() }).collect();
-    let network = surroundings.network.clone();
+    let network = member_environment.network.clone();
     let options = MemberLinkOptions { listen, listen_shared, network, discovery, tls, ..MemberLinkOptions::default() };
     let mut links = Links::open(options, identity, &peers)?;
     if config.joins {

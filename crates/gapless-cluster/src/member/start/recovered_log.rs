@@ -7,8 +7,8 @@ use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::Recovered;
 use crate::member::ballot;
 use crate::member::ballot::Ballot;
+use crate::member::member_environment::MemberEnvironment;
 use crate::member::pending_checkpoint::PendingCheckpoint;
-use crate::member::surroundings::Surroundings;
 use crate::member::voting::Voting;
 use gapless_agent::fault::crash_point;
 use gapless_journal::{FilePoint, Journal, JournalReader, Record};
@@ -44,11 +44,11 @@ impl RecoveredLog {
         options: &EventStreamOptions,
         service: Option<&dyn MemberService>,
         member_directory: &MemberDirectory,
-        surroundings: &Surroundings,
+        member_environment: &MemberEnvironment,
     ) -> Result<Self, ClusterError> {
         let MemberDirectory { layout, files, identity, .. } = member_directory;
         let (root, directory) = (layout.root(), layout.journal());
-        let environment = || surroundings.journal.clone();
+        let environment = || member_environment.journal.clone();
         let voters = config.others().filter(|each| each.kind != MemberKind::Learner).map(|each| each.id);
         // Who joins is told who it is by a leader.
         let awaited = if config.joins { Vec::new() } else { voters.collect() };
