@@ -37,7 +37,7 @@ impl AdvertisedEndpoints {
     }
 
     /// Another member has told its own. `false` if that makes no sense, and then what was known stays.
-    pub fn hear(&mut self, from: u64, bytes: &[u8]) -> bool {
+    pub fn receive(&mut self, from: u64, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
         if !text.is_empty() && !are_endpoints(text) {
             return false;
@@ -74,22 +74,24 @@ mod tests {
         let (first, mut second) =
             (AdvertisedEndpoints::new(&StreamLayout::new("/run/orders/a"), None), AdvertisedEndpoints::default());
         assert_eq!(first.own(), b"/run/orders/a/stream.socket");
-        assert!(second.hear(1, first.own()));
+        assert!(second.receive(1, first.own()));
         assert_eq!((second.of(1), second.of(2)), ("/run/orders/a/stream.socket", ""));
         for nonsense in
             [&b"relative/path"[..], b"/a\n", b"/a\n\n/b", b"/a\x07", b"/\xff", &[b'/'; ENDPOINTS_LENGTH_MAX + 1]]
         {
-            assert!(!second.hear(1, nonsense), "{nonsense:?}");
+            assert!(!second.receive(1, nonsense), "{nonsense:?}");
         }
         assert_eq!(second.of(1), "/run/orders/a/stream.socket");
-        assert!(second.hear(1, b"/b\n/c") && second.of(1) == "/b\n/c");
-        assert!(second.hear(1, b"") && second.of(1).is_empty());
+        assert!(second.receive(1, b"/b\n/c") && second.of(1) == "/b\n/c");
+        assert!(second.receive(1, b"") && second.of(1).is_empty());
         let far = StreamLayout::new("/".to_owned() + &"x".repeat(ENDPOINTS_LENGTH_MAX));
         assert_eq!(AdvertisedEndpoints::new(&far, None).own(), b"");
         let port = Some("[fe80::1]:9200".parse().unwrap());
         assert_eq!(AdvertisedEndpoints::new(&far, port).own(), b"tcp:[fe80::1]:9200");
         let both = AdvertisedEndpoints::new(&StreamLayout::new("/run/orders/a"), port);
         assert_eq!(both.own(), b"tcp:[fe80::1]:9200\n/run/orders/a/stream.socket");
-        assert!(second.hear(1, both.own()) && !second.hear(1, b"tcp:9200") && !second.hear(1, b"udp:1.2.3.4:9"));
+        assert!(
+            second.receive(1, both.own()) && !second.receive(1, b"tcp:9200") && !second.receive(1, b"udp:1.2.3.4:9")
+        );
     }
 }

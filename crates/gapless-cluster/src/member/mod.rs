@@ -289,7 +289,7 @@ impl Member {
         let mut work = 0;
         while let Some(request) = self.shared.requests.pop() {
             work += 1;
-            self.core.obey(request);
+            self.core.execute(request);
         }
         work
     }
@@ -307,7 +307,7 @@ impl Member {
         let (core, mut outcome, mut answers) = (&mut self.core, Ok(None), Vec::new());
         work += self.links.receive(|received| {
             if outcome.is_ok() {
-                outcome = core.hear(&received);
+                outcome = core.receive(&received);
                 answers.extend(outcome.as_mut().ok().and_then(Option::take).map(|answer| (received.from, answer)));
             }
         });

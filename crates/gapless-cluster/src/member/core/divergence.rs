@@ -157,7 +157,7 @@ impl DivergenceCheck {
     }
 
     /// What `from` says; `leader` is who leads, as far as is known. False if it is nothing that can be said.
-    pub fn hear(&mut self, own: MemberId, from: MemberId, leader: Option<MemberId>, bytes: &[u8]) -> bool {
+    pub fn receive(&mut self, own: MemberId, from: MemberId, leader: Option<MemberId>, bytes: &[u8]) -> bool {
         match DivergenceMessage::from_bytes(bytes) {
             Some(DivergenceMessage::Report(versions, hashes)) => {
                 self.versions.insert(from, versions);
@@ -347,7 +347,7 @@ mod tests {
         check.take_own(id(1));
         for (member, report) in (2..).zip(&reports[1..]) {
             let bytes = DivergenceMessage::Report(1..=2, hashes(report)).to_bytes();
-            assert!(check.hear(id(1), id(member), Some(id(1)), &bytes));
+            assert!(check.receive(id(1), id(member), Some(id(1)), &bytes));
         }
         let voters = (1..=full).map(id).chain(more.witnesses.iter().copied()).collect();
         let members = Members { voters, ..more };
@@ -411,7 +411,7 @@ mod tests {
         check.take_own(id(2));
         let verdict = |hash| Verdict { agreed_sequence: 0, differs: StateHash { sequence: 10, hash } };
         let mut hear = |from, hash| {
-            assert!(check.hear(id(2), id(from), Some(id(1)), &DivergenceMessage::Verdict(verdict(hash)).to_bytes()));
+            assert!(check.receive(id(2), id(from), Some(id(1)), &DivergenceMessage::Verdict(verdict(hash)).to_bytes()));
             check.verdict
         };
         assert_eq!(hear(3, 5), None, "not of the leader");
@@ -427,9 +427,9 @@ mod tests {
             check.lacking(version, &members).is_some_and(|reason| reason.contains(words))
         };
         assert!(lacks(&check, 2, "member 2 has not said"));
-        assert!(check.hear(id(1), id(2), None, &DivergenceMessage::Report(1..=1, Vec::new()).to_bytes()));
+        assert!(check.receive(id(1), id(2), None, &DivergenceMessage::Report(1..=1, Vec::new()).to_bytes()));
         assert!(lacks(&check, 2, "member 2 has the versions 1 to 1, not 2"));
-        assert!(check.hear(id(1), id(2), None, &DivergenceMessage::Report(2..=3, Vec::new()).to_bytes()));
+        assert!(check.receive(id(1), id(2), None, &DivergenceMessage::Report(2..=3, Vec::new()).to_bytes()));
         assert_eq!(check.lacking(2, &members), None);
         assert!(lacks(&check, 3, "member 1 has the versions 1 to 2, not 3") && lacks(&check, 1, "member 2"));
         check.came(2);
@@ -473,7 +473,7 @@ mod tests {
         late[2] = 8;
         assert_eq!(DivergenceMessage::from_bytes(&late), None, "agreed behind where it differs");
         let mut check = DivergenceCheck::new(id(1), None, Mailbox::new(1));
-        assert!(!check.hear(id(1), id(2), None, &[1, 1, 200]));
+        assert!(!check.receive(id(1), id(2), None, &[1, 1, 200]));
         assert!(check.reports.is_empty());
     }
 }

@@ -69,7 +69,7 @@ impl Histories {
 
 impl Core {
     /// A member has told of its log. Returns an answer where it has another one.
-    pub fn hear_history(&mut self, from: MemberId, bytes: &[u8]) -> Option<History> {
+    pub fn receive_history(&mut self, from: MemberId, bytes: &[u8]) -> Option<History> {
         let Some(history) = History::from_bytes(bytes) else {
             self.warn(from, &"it says nothing about its log that can be said");
             return None;

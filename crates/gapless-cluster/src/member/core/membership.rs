@@ -214,7 +214,7 @@ impl Core {
     }
 
     /// Another member says who is a member; believed where it knows more of the log than this one.
-    pub fn hear_members(&mut self, bytes: &[u8]) {
+    pub fn receive_members(&mut self, bytes: &[u8]) {
         let Some(view) = MembershipView::from_bytes(bytes) else { return };
         let is_news = self.consensus.membership_view().is_none_or(|own| own.index < view.index);
         if is_news {

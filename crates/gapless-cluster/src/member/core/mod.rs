@@ -196,18 +196,18 @@ impl Core {
     }
 
     /// A message of another member. Returns what it is to be answered with at once.
-    pub fn hear(&mut self, received: &Received<'_>) -> Result<Option<History>, ClusterError> {
+    pub fn receive(&mut self, received: &Received<'_>) -> Result<Option<History>, ClusterError> {
         match received.content {
             Content::History => {
-                Ok(MemberId::new(received.from).and_then(|from| self.hear_history(from, received.consensus)))
+                Ok(MemberId::new(received.from).and_then(|from| self.receive_history(from, received.consensus)))
             }
             // It takes no part any more.
             _ if self.histories.is_stopping() => Ok(None),
-            _ => self.hear_other(received).map(|()| None),
+            _ => self.receive_other(received).map(|()| None),
         }
     }
 
-    fn hear_other(&mut self, received: &Received<'_>) -> Result<(), ClusterError> {
+    fn receive_other(&mut self, received: &Received<'_>) -> Result<(), ClusterError> {
         let Some(from) = MemberId::new(received.from) else { return Ok(()) };
         if self.voting.is_new() {
             self.voting.heard(received.from);
@@ -215,17 +215,17 @@ impl Core {
         match received.content {
             // It takes part in nothing yet; what matters is sent again.
             Content::Consensus if self.voting.is_new() => Ok(()),
-            Content::Consensus => self.hear_consensus(from, received.consensus, received.frames),
+            Content::Consensus => self.receive_consensus(from, received.consensus, received.frames),
             Content::CatchUpRequest => {
                 self.catch_up.asked(from, received.consensus);
                 Ok(())
             }
             Content::Members => {
-                self.hear_members(received.consensus);
+                self.receive_members(received.consensus);
                 Ok(())
             }
             Content::DivergenceCheck => {
-                if !self.divergence.hear(self.member, from, self.role.leader, received.consensus) {
+                if !self.divergence.receive(self.member, from, self.role.leader, received.consensus) {
                     self.warn(from, &"its message about divergence cannot be read");
                 }
                 Ok(())
@@ -235,11 +235,11 @@ impl Core {
                 Ok(())
             }
             Content::Time => {
-                self.hear_time(from, received.consensus);
+                self.receive_time(from, received.consensus);
                 Ok(())
             }
             Content::RetentionWatermark => {
-                self.hear_retention_watermark(from, received.consensus);
+                self.receive_retention_watermark(from, received.consensus);
                 Ok(())
             }
             Content::History => Ok(()),
@@ -258,7 +258,7 @@ impl Core {
         }
     }
 
-    fn hear_consensus(&mut self, from: MemberId, bytes: &[u8], frames: &[u8]) -> Result<(), ClusterError> {
+    fn receive_consensus(&mut self, from: MemberId, bytes: &[u8], frames: &[u8]) -> Result<(), ClusterError> {
         let message = match wire::decode(bytes) {
             Ok(message) => message,
             Err(error) => {
@@ -305,7 +305,7 @@ impl Core {
     }
 
     fn take_endpoints(&mut self, from: MemberId, bytes: &[u8]) {
-        if !self.endpoints.hear(from.get(), bytes) {
+        if !self.endpoints.receive(from.get(), bytes) {
             self.warn(from, &"where publishers should find it is not a list of absolute paths");
         } else if self.role.role != Role::Leader && self.role.leader == Some(from) {
             self.follow();
@@ -720,7 +720,7 @@ impl Core {
     }
 
     /// Does what was asked for from outside, and says what became of it.
-    pub fn obey(&mut self, request: MemberRequest) {
+    pub fn execute(&mut self, request: MemberRequest) {
         let MemberRequest { wish, answer } = request;
         let proposed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::Refused, |()| Outcome::Begun);
         let changed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::NotChanged, |()| Outcome::Begun);

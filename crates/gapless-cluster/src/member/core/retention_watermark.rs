@@ -34,7 +34,7 @@ fn from_bytes(bytes: &[u8]) -> Option<u64> {
 
 impl Core {
     /// Who leads has told how far the full members are. Only a witness has an ear for it.
-    pub fn hear_retention_watermark(&mut self, from: MemberId, bytes: &[u8]) {
+    pub fn receive_retention_watermark(&mut self, from: MemberId, bytes: &[u8]) {
         match from_bytes(bytes) {
             Some(sequence) if self.role.leader == Some(from) => self.raise_retention_watermark(sequence),
             Some(_) => {}

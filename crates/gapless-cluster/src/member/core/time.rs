@@ -61,7 +61,7 @@ fn from_bytes(bytes: &[u8]) -> Option<(u64, u64)> {
 
 impl Core {
     /// Another member has told the time. That of the newest leader counts; who leads has its own.
-    pub fn hear_time(&mut self, from: MemberId, bytes: &[u8]) {
+    pub fn receive_time(&mut self, from: MemberId, bytes: &[u8]) {
         let Some((time_ns, term)) = from_bytes(bytes) else {
             self.warn(from, &"it says no time");
             return;
