@@ -7,7 +7,7 @@ use crate::system_under_test::SystemUnderTest;
 use crate::world::World;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::consensus::MemberId;
-use gapless_cluster::member::requests::Wish;
+use gapless_cluster::member::requests::AdminCommand;
 use gapless_transport::Tier;
 
 impl<A: SystemUnderTest> World<'_, A> {
@@ -141,7 +141,7 @@ impl<A: SystemUnderTest> World<'_, A> {
         }
         if let (Some(member), Some(to)) = (machine.running(), MemberId::new(to)) {
             // What becomes of it is seen.
-            let _ = member.shared().post(Wish::Transfer(to));
+            let _ = member.shared().post(AdminCommand::Transfer(to));
             self.tally.transfers += 1;
             self.tell(format_args!("member {} is asked to hand over to member {to}", machine.number));
         }

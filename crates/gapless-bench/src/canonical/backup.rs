@@ -11,7 +11,7 @@ use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberId;
-use gapless_cluster::member::requests::Wish;
+use gapless_cluster::member::requests::AdminCommand;
 use gapless_engine::Replica;
 use gapless_report::affinity::pin_current_thread;
 use gapless_wire::checksum::crc32c;
@@ -304,7 +304,7 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
             let running = running.as_ref().ok_or_else(none)?;
             let to = MemberId::new(PRIMARY).expect("it is not 0");
             // Refused where this one does not lead, which is as good.
-            let _ = running.replica.member().ask(Wish::Transfer(to), TIMEOUT);
+            let _ = running.replica.member().ask(AdminCommand::Transfer(to), TIMEOUT);
             Ok(Answer::Done)
         }
         Request::State => {

@@ -8,7 +8,7 @@ use crate::child_process::{Parent, WhenGone};
 use gapless::prelude::Duration;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
-use gapless_cluster::member::requests::{Outcome, Wish};
+use gapless_cluster::member::requests::{AdminCommand, Outcome};
 use gapless_engine::{Replica, ReplicaOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -101,10 +101,12 @@ fn obey(replica: &Replica, request: Request) -> Answer {
                 handled,
             }
         }
-        Request::Transfer(to) => match MemberId::new(to).map(|to| replica.member().ask(Wish::Transfer(to), TIMEOUT)) {
-            Some(Some(Outcome::Begun)) => Answer::Done,
-            other => Answer::Refused(format!("the lead cannot be handed over: {other:?}")),
-        },
+        Request::Transfer(to) => {
+            match MemberId::new(to).map(|to| replica.member().ask(AdminCommand::Transfer(to), TIMEOUT)) {
+                Some(Some(Outcome::Begun)) => Answer::Done,
+                other => Answer::Refused(format!("the lead cannot be handed over: {other:?}")),
+            }
+        }
         Request::Snapshot => match replica.snapshot() {
             Ok(_) => Answer::Done,
             Err(error) => Answer::Refused(error.to_string()),

@@ -1,7 +1,7 @@
 //! A member's control socket, `cluster.socket` in its directory: one line of JSON asks, one line answers. For
 //! `gapless cluster …` and for scripts; the directory's permissions say who may.
 
-use super::requests::{NewMember, Outcome, Wish};
+use super::requests::{AdminCommand, NewMember, Outcome};
 use super::shared::{MemberShared, MemberStatus};
 use crate::ClusterError;
 use crate::config::MemberKind;
@@ -329,19 +329,19 @@ fn answer(
             None => Answer::Refused("the member has only just started; ask again".to_owned()),
         },
         Ok(Request::Transfer { to }) => match MemberId::new(to) {
-            Some(to) => wish(shared, Wish::Transfer(to)),
+            Some(to) => command(shared, AdminCommand::Transfer(to)),
             None => Answer::Refused(format!("{to} is no member")),
         },
         Ok(Request::Add { member, addresses, kind, replaces }) => {
             match new_member(member, addresses, &kind, replaces) {
-                Ok(new) => wish(shared, Wish::Add(new)),
+                Ok(new) => command(shared, AdminCommand::Add(new)),
                 Err(reason) => Answer::Refused(reason),
             }
         }
         Ok(Request::Snapshot) => return answer_snapshot(stream, shared, stopping),
-        Ok(Request::Upgrade { version }) => wish(shared, Wish::Upgrade(version)),
+        Ok(Request::Upgrade { version }) => command(shared, AdminCommand::Upgrade(version)),
         Ok(Request::Remove { member }) => match MemberId::new(member) {
-            Some(member) => wish(shared, Wish::Remove(member)),
+            Some(member) => command(shared, AdminCommand::Remove(member)),
             None => Answer::Refused(format!("{member} is no member")),
         },
         Err(error) => Answer::Refused(format!("that is no request: {error}")),
@@ -382,8 +382,8 @@ fn new_member(member: u64, addresses: Vec<String>, kind: &str, replaces: Option<
     Ok(NewMember { member: id(member)?, addresses, kind: *kind, replaces: replaces.map(id).transpose()? })
 }
 
-fn wish(shared: &MemberShared, wish: Wish) -> Answer {
-    match shared.ask(wish, TIMEOUT) {
+fn command(shared: &MemberShared, command: AdminCommand) -> Answer {
+    match shared.ask(command, TIMEOUT) {
         Some(Outcome::Begun) => Answer::Begun,
         Some(Outcome::Refused(reason)) => Answer::Refused(reason.to_string()),
         Some(Outcome::NotChanged(reason)) => Answer::Refused(reason.to_string()),

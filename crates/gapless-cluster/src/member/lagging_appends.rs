@@ -130,7 +130,7 @@ impl Member {
     fn read_piece(&mut self, follower: &LaggingFollower, frames: &mut Vec<u8>) -> Result<Option<u64>, ClusterError> {
         frames.clear();
         self.lagging.ends.clear();
-        let Self { core, follower: LaggingAppends { ends, .. }, .. } = self;
+        let Self { core, lagging: LaggingAppends { ends, .. }, .. } = self;
         let mut last_index = None;
         for index in (follower.next_index..).take(ENTRIES_MAX) {
             let Some(batch) = core.consensus.batch_at(index) else { break };

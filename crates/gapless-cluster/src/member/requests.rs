@@ -86,7 +86,7 @@ pub enum ChangeRefused {
     Consensus(#[from] ProposeError),
 }
 
-/// What became of a wish.
+/// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is under way; the status tells when it is done.
@@ -101,10 +101,10 @@ pub enum Outcome {
 
 /// What may be asked of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum AdminCommand {
     /// Hand the lead over to this one.
     Transfer(MemberId),
-    /// Change the members, whatever comes of it: [`Wish::Add`] and [`Wish::Remove`] are checked.
+    /// Change the members, whatever comes of it: [`AdminCommand::Add`] and [`AdminCommand::Remove`] are checked.
     Change(Change),
     /// Add a member: a learner at first, a voter when it has nearly everything.
     Add(NewMember),
@@ -116,8 +116,8 @@ pub enum Wish {
     KeepState,
 }
 
-/// A wish, and whom to tell.
+/// A command, and whom to tell.
 pub struct MemberRequest {
-    pub(super) wish: Wish,
+    pub(super) command: AdminCommand,
     pub(super) answer: SyncSender<Outcome>,
 }

@@ -1,7 +1,7 @@
 //! What is known of a member outside of its agent, and what can be asked of it.
 
 use super::MemberRequest;
-use super::requests::{Outcome, Wish};
+use super::requests::{AdminCommand, Outcome};
 use crate::consensus::{MemberId, Members, Parting, Status};
 use crate::link::LinkStatistics;
 use gapless_agent::Waker;
@@ -91,8 +91,8 @@ impl MemberShared {
 
     /// Asks for something, and waits until the agent has said yes or no; `None` if it has not within `timeout`.
     #[must_use]
-    pub fn ask(&self, wish: Wish, timeout: Duration) -> Option<Outcome> {
-        self.post(wish)?.recv_timeout(timeout).ok()
+    pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<Outcome> {
+        self.post(command)?.recv_timeout(timeout).ok()
     }
 
     /// Where the service's agent puts its snapshots, once.
@@ -123,16 +123,16 @@ impl MemberShared {
         self.is_taking.store(false, Ordering::Release);
         if taken.is_ok() {
             // Too much is asked for already: the state is written when it is due.
-            let _ = self.post(Wish::KeepState);
+            let _ = self.post(AdminCommand::KeepState);
         }
         taken
     }
 
     /// Asks for something; `None` if too much was asked for already.
     #[must_use]
-    pub fn post(&self, wish: Wish) -> Option<Receiver<Outcome>> {
+    pub fn post(&self, command: AdminCommand) -> Option<Receiver<Outcome>> {
         let (answer, outcome) = sync_channel(1);
-        self.requests.push(MemberRequest { wish, answer }).ok()?;
+        self.requests.push(MemberRequest { command, answer }).ok()?;
         self.waker.wake();
         Some(outcome)
     }

@@ -5,7 +5,7 @@
 use crate::cluster::{Cluster, Traffic, id};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::MemberKind;
-use gapless_cluster::member::requests::{ChangeRefused, NewMember, Outcome, Wish};
+use gapless_cluster::member::requests::{AdminCommand, ChangeRefused, NewMember, Outcome};
 use std::time::Duration;
 
 fn new(cluster: &mut Cluster, kind: MemberKind, replaces: Option<u64>) -> NewMember {
@@ -14,8 +14,8 @@ fn new(cluster: &mut Cluster, kind: MemberKind, replaces: Option<u64>) -> NewMem
 }
 
 #[track_caller]
-fn begin(cluster: &Cluster, wish: Wish) {
-    let asked = cluster.leading().ask(wish, Duration::from_secs(30));
+fn begin(cluster: &Cluster, command: AdminCommand) {
+    let asked = cluster.leading().ask(command, Duration::from_secs(30));
     assert_eq!(asked, Some(Outcome::Begun));
 }
 
@@ -36,7 +36,7 @@ fn a_member_is_added_under_traffic_and_one_goes() {
     let mut cluster = Cluster::start(3);
     let traffic = Traffic::begin(&cluster);
     let new = new(&mut cluster, MemberKind::Full, None);
-    begin(&cluster, Wish::Add(new));
+    begin(&cluster, AdminCommand::Add(new));
     cluster.join(4);
     votes(&cluster, 4);
     traffic.goes_on();
@@ -44,7 +44,7 @@ fn a_member_is_added_under_traffic_and_one_goes() {
     // A follower goes; its links are closed on every member, and it stops with a reason.
     let leader = cluster.leader();
     let goes = leader % 3 + 1;
-    begin(&cluster, Wish::Remove(id(goes)));
+    begin(&cluster, AdminCommand::Remove(id(goes)));
     let reason = cluster.failure(goes);
     assert!(reason.contains("was removed from its cluster"), "{reason}");
     assert!(cluster.forget(goes).stop().is_err());
@@ -74,7 +74,7 @@ fn a_member_is_added_under_traffic_and_one_goes() {
 
     // Its number is never given again.
     let again = NewMember { member: id(2), addresses: vec!["h:1".to_owned()], kind: MemberKind::Full, replaces: None };
-    let refused = cluster.leading().ask(Wish::Add(again), Duration::from_secs(30));
+    let refused = cluster.leading().ask(AdminCommand::Add(again), Duration::from_secs(30));
     assert!(matches!(refused, Some(Outcome::NotChanged(_))), "{refused:?}");
 }
 
@@ -87,10 +87,10 @@ fn a_member_is_replaced_in_one_change() {
     // The one that is replaced is dead already.
     drop(cluster.forget(old));
     let new = new(&mut cluster, MemberKind::Full, Some(old));
-    begin(&cluster, Wish::Add(new.clone()));
+    begin(&cluster, AdminCommand::Add(new.clone()));
     let another = NewMember { member: id(9), ..new };
     cluster.wait("a no, because one is joining", |cluster| {
-        match cluster.leading().ask(Wish::Add(another.clone()), Duration::from_secs(30)) {
+        match cluster.leading().ask(AdminCommand::Add(another.clone()), Duration::from_secs(30)) {
             Some(Outcome::NotChanged(ChangeRefused::IsJoining(joining))) if joining == id(4) => Some(()),
             // The change is not committed yet, or somebody else leads now.
             Some(Outcome::NotChanged(ChangeRefused::UnderWay | ChangeRefused::NotLeader { .. })) => None,
@@ -127,7 +127,7 @@ fn who_was_away_while_all_others_were_replaced_comes_back() {
             Some(at) => others.remove(at),
             None => {
                 // Only the leader is left of the first ones.
-                let asked = cluster.leading().ask(Wish::Transfer(id(4)), Duration::from_secs(30));
+                let asked = cluster.leading().ask(AdminCommand::Transfer(id(4)), Duration::from_secs(30));
                 assert_eq!(asked, Some(Outcome::Begun));
                 cluster.wait("another leader", |cluster| (cluster.leader() == 4).then_some(()));
                 others.remove(0)
@@ -135,7 +135,7 @@ fn who_was_away_while_all_others_were_replaced_comes_back() {
         };
         let new = new(&mut cluster, MemberKind::Full, Some(old));
         assert_eq!(new.member, id(number));
-        begin(&cluster, Wish::Add(new));
+        begin(&cluster, AdminCommand::Add(new));
         cluster.join(number);
         let reason = cluster.failure(old);
         assert!(reason.contains("was removed from its cluster"), "{reason}");
@@ -156,12 +156,12 @@ fn who_was_away_while_all_others_were_replaced_comes_back() {
 fn what_is_not_safe_is_refused() {
     let mut cluster = Cluster::start(3);
     let leader = cluster.leader();
-    let ask = |cluster: &Cluster, wish| cluster.leading().ask(wish, Duration::from_secs(30)).unwrap();
-    let refused = ask(&cluster, Wish::Remove(id(leader)));
+    let ask = |cluster: &Cluster, command| cluster.leading().ask(command, Duration::from_secs(30)).unwrap();
+    let refused = ask(&cluster, AdminCommand::Remove(id(leader)));
     assert_eq!(refused, Outcome::NotChanged(ChangeRefused::Leads(id(leader))));
-    assert_eq!(ask(&cluster, Wish::Remove(id(7))), Outcome::NotChanged(ChangeRefused::NotMember(id(7))));
+    assert_eq!(ask(&cluster, AdminCommand::Remove(id(7))), Outcome::NotChanged(ChangeRefused::NotMember(id(7))));
     let follower = leader % 3 + 1;
-    let elsewhere = cluster.get(follower).ask(Wish::Remove(id(leader)), Duration::from_secs(30)).unwrap();
+    let elsewhere = cluster.get(follower).ask(AdminCommand::Remove(id(leader)), Duration::from_secs(30)).unwrap();
     let Outcome::NotChanged(ChangeRefused::NotLeader { leader: Some(said) }) = elsewhere else {
         panic!("{elsewhere:?}")
     };
@@ -173,7 +173,7 @@ fn what_is_not_safe_is_refused() {
         let few = Outcome::NotChanged(ChangeRefused::TooFewLive { voters: 2, needed: 2, live: 1 });
         let status = cluster.leading().status()?;
         let is_missed = status.links.iter().any(|(peer, is_connected, _)| *peer == id(follower) && !is_connected);
-        (is_missed && ask(cluster, Wish::Remove(id(third))) == few).then_some(())
+        (is_missed && ask(cluster, AdminCommand::Remove(id(third))) == few).then_some(())
     });
 }
 
@@ -182,11 +182,11 @@ fn a_witness_and_a_learner_join() {
     let mut cluster = Cluster::start(1);
     let traffic = Traffic::begin(&cluster);
     let witness = new(&mut cluster, MemberKind::Witness, None);
-    begin(&cluster, Wish::Add(witness));
+    begin(&cluster, AdminCommand::Add(witness));
     cluster.join_as(2, "witness");
     votes(&cluster, 2);
     let learner = new(&mut cluster, MemberKind::Learner, None);
-    begin(&cluster, Wish::Add(learner));
+    begin(&cluster, AdminCommand::Add(learner));
     cluster.join_as(3, "learner");
     traffic.goes_on();
     let sent = traffic.end();

@@ -7,8 +7,8 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::Role;
-use gapless_cluster::member::recover::{ForcedRecovery, Kept};
-use gapless_cluster::member::requests::{NewMember, Outcome, Wish};
+use gapless_cluster::member::recover::{ForcedRecovery, KeptJournal};
+use gapless_cluster::member::requests::{AdminCommand, NewMember, Outcome};
 use gapless_stream::sequencer_state_writer;
 use std::time::Duration;
 
@@ -32,8 +32,9 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
 
     let recovery = ForcedRecovery::open(&old, |_| Ok(Vec::new())).unwrap();
     assert!(recovery.last_sequence() >= sent && recovery.committed_sequence() <= recovery.last_sequence());
-    let states =
-        |kept: &Kept<'_>| Ok(sequencer_state_writer::adopt(&StreamLayout::new(kept.root).state(), kept.identity)?);
+    let states = |kept: &KeptJournal<'_>| {
+        Ok(sequencer_state_writer::adopt(&StreamLayout::new(kept.root).state(), kept.identity)?)
+    };
     recovery.apply(7, states).unwrap();
     // The old file and the new directory do not go together, nor the new file and the old directory.
     let refused = cluster.try_start(1).err().unwrap().to_string();
@@ -70,8 +71,8 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
         replaces: None,
     };
     let patience = Duration::from_secs(30);
-    assert!(matches!(cluster.leading().ask(Wish::Add(new(2)), patience), Some(Outcome::NotChanged(_))));
-    assert_eq!(cluster.leading().ask(Wish::Add(new(3)), patience), Some(Outcome::Begun));
+    assert!(matches!(cluster.leading().ask(AdminCommand::Add(new(2)), patience), Some(Outcome::NotChanged(_))));
+    assert_eq!(cluster.leading().ask(AdminCommand::Add(new(3)), patience), Some(Outcome::Begun));
     cluster.join(3);
     cluster.has_exactly(all);
     cluster.restart();
@@ -106,7 +107,7 @@ fn a_member_that_lost_its_directory_is_refused_until_it_is_replaced() {
         kind: MemberKind::Full,
         replaces: Some(id(lost)),
     };
-    assert_eq!(cluster.leading().ask(Wish::Add(new), Duration::from_secs(30)), Some(Outcome::Begun));
+    assert_eq!(cluster.leading().ask(AdminCommand::Add(new), Duration::from_secs(30)), Some(Outcome::Begun));
     cluster.join(number);
     cluster.wait("the replacement", |cluster| {
         let status = cluster.leading().status()?;

@@ -9,7 +9,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::control::{Answer, Request, ask_within};
-use gapless_cluster::member::requests::{NewMember, Outcome, Wish};
+use gapless_cluster::member::requests::{AdminCommand, NewMember, Outcome};
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_journal::JournalReader;
 use gapless_schema::Encoding;
@@ -137,7 +137,7 @@ fn a_new_member_joins_while_commands_come() {
         kind: MemberKind::Full,
         replaces: None,
     };
-    let asked = cluster.of(cluster.leader()).member().ask(Wish::Add(member), PATIENCE);
+    let asked = cluster.of(cluster.leader()).member().ask(AdminCommand::Add(member), PATIENCE);
     assert_eq!(asked, Some(Outcome::Begun));
     cluster.start(4, Sum::default()).unwrap();
     starts_again(&mut cluster, &mut caller, 4);
@@ -163,7 +163,7 @@ fn one_that_was_away_comes_back_and_leads() {
     let id = MemberId::new(away as u64).unwrap();
     wait("its lead", || {
         let leader = cluster.leader();
-        let _ = cluster.of(leader).member().ask(Wish::Transfer(id), PATIENCE);
+        let _ = cluster.of(leader).member().ask(AdminCommand::Transfer(id), PATIENCE);
         (leader == away).then_some(())
     });
     ends(cluster, caller, &[1, 2, 3]);

@@ -5,7 +5,7 @@
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
 use gapless_client::client::MessageType;
-use gapless_cluster::member::requests::{Outcome, Wish};
+use gapless_cluster::member::requests::{AdminCommand, Outcome};
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;
 use std::ops::RangeInclusive;
@@ -51,7 +51,7 @@ fn replies(caller: &Caller) -> Vec<[u64; 3]> {
 fn upgrade(cluster: &Cluster, version: u32, words: Option<&str>) {
     let mut last = None;
     wait(&format!("{words:?} for version {version}"), || {
-        last = cluster.of(cluster.leader()).member().ask(Wish::Upgrade(version), PATIENCE);
+        last = cluster.of(cluster.leader()).member().ask(AdminCommand::Upgrade(version), PATIENCE);
         match (&last, words) {
             (Some(Outcome::Begun), None) => Some(()),
             (Some(Outcome::Begun), Some(_)) => panic!("it was taken"),

@@ -8,7 +8,7 @@ use crate::options::MS;
 use crate::system_under_test::SystemUnderTest;
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::{MemberId, Members};
-use gapless_cluster::member::requests::{NewMember, Wish};
+use gapless_cluster::member::requests::{AdminCommand, NewMember};
 
 /// More machines than these there never are.
 const MACHINES_MAX: usize = 9;
@@ -106,10 +106,10 @@ impl<A: SystemUnderTest> World<'_, A> {
                 let other =
                     members.voters.iter().find(|voter| voter.get() != own && !members.witnesses.contains(voter));
                 let Some(other) = other else { return };
-                Wish::Transfer(*other)
+                AdminCommand::Transfer(*other)
             }
-            What::Remove(member) => Wish::Remove(*member),
-            What::Add(new) => Wish::Add(new.clone()),
+            What::Remove(member) => AdminCommand::Remove(*member),
+            What::Add(new) => AdminCommand::Add(new.clone()),
         };
         if let Some(member) = self.machines[leader].running() {
             // What becomes of it is seen in the members.

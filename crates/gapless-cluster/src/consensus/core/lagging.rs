@@ -11,6 +11,7 @@ use raft::ProgressState;
 /// How far a lagging follower is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaggingFollower {
+    /// The follower.
     pub member: MemberId,
     /// The entry that it is sent next.
     pub next_index: u64,

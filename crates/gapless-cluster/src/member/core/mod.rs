@@ -19,7 +19,7 @@ use super::catch_up::{CatchUp, PieceOutcome, words};
 use super::catch_up_budget::CatchUpBudget;
 use super::journal_readers::JournalReaders;
 use super::member_journal::MemberJournal;
-use super::requests::{MemberRequest, Outcome, Wish};
+use super::requests::{AdminCommand, MemberRequest, Outcome};
 use super::shared::MemberShared;
 use super::snapshot_transfer::{SnapshotTransfers, TransferContext};
 use super::voting::Voting;
@@ -721,16 +721,18 @@ impl Core {
 
     /// Does what was asked for from outside, and says what became of it.
     pub fn execute(&mut self, request: MemberRequest) {
-        let MemberRequest { wish, answer } = request;
+        let MemberRequest { command, answer } = request;
         let proposed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::Refused, |()| Outcome::Begun);
         let changed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::NotChanged, |()| Outcome::Begun);
-        let outcome = match wish {
-            Wish::Transfer(member) => proposed(self.consensus.transfer_to(member)),
-            Wish::Change(change) => proposed(self.consensus.propose_members(&change)),
-            Wish::Add(new) => changed(self.add_member(&new)),
-            Wish::Upgrade(version) => self.upgrade(version).map_or_else(Outcome::NotUpgraded, |()| Outcome::Begun),
-            Wish::Remove(member) => changed(self.remove_member(member)),
-            Wish::KeepState => {
+        let outcome = match command {
+            AdminCommand::Transfer(member) => proposed(self.consensus.transfer_to(member)),
+            AdminCommand::Change(change) => proposed(self.consensus.propose_members(&change)),
+            AdminCommand::Add(new) => changed(self.add_member(&new)),
+            AdminCommand::Upgrade(version) => {
+                self.upgrade(version).map_or_else(Outcome::NotUpgraded, |()| Outcome::Begun)
+            }
+            AdminCommand::Remove(member) => changed(self.remove_member(member)),
+            AdminCommand::KeepState => {
                 self.ingress.write_state_soon();
                 Outcome::Begun
             }

@@ -20,7 +20,7 @@ pub(super) use recovered_log::{newest_readable, recover};
 
 use super::control::ControlThread;
 use super::member_environment::MemberEnvironment;
-use super::requests::{Outcome, Wish};
+use super::requests::{AdminCommand, Outcome};
 use super::shared::{MemberShared, MemberStatus};
 use super::snapshot_transfer::is_complete;
 use crate::ClusterError;
@@ -129,8 +129,8 @@ impl ClusterMember {
 
     /// Asks for something, and waits until the agent has said yes or no; `None` if it has not within `timeout`.
     #[must_use]
-    pub fn ask(&self, wish: Wish, timeout: Duration) -> Option<Outcome> {
-        self.shared.ask(wish, timeout)
+    pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<Outcome> {
+        self.shared.ask(command, timeout)
     }
 
     /// Whether it has stopped, or is about to, because it has fetched the state of another member: to be started again

@@ -7,7 +7,7 @@ use gapless_client::ClientError;
 use gapless_client::client::ClientEnvironment;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::member::Surroundings as MemberSurroundings;
+use gapless_cluster::member::MemberEnvironment;
 use gapless_engine::{Replica, ReplicaOptions};
 use gapless_journal::Environment;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, ring};
@@ -97,7 +97,7 @@ pub struct World {
     pub profile: FaultProfile,
     pub random: Random,
     config: ClusterConfig,
-    surroundings: MemberSurroundings,
+    environment: MemberEnvironment,
     member: Option<ClusterMember>,
     up_at_ns: u64,
     wire: Option<Wire>,
@@ -129,12 +129,12 @@ impl World {
             directory.path().join("member").display(),
             EXPIRY.as_secs()
         );
-        let surroundings = MemberSurroundings {
+        let environment = MemberEnvironment {
             instance: Some(1),
             journal: Environment { epoch_ns: || BEGINNING_NS, ..Environment::default() },
             message_bytes_max: Some(1 << 20),
             without_helpers: true,
-            ..MemberSurroundings::default()
+            ..MemberEnvironment::default()
         };
         Self {
             beginning: Instant::now(),
@@ -142,7 +142,7 @@ impl World {
             profile: FaultProfile::default(),
             random: Random::of(seed, &[1]),
             config: ClusterConfig::parse(&text, "model.toml").unwrap(),
-            surroundings,
+            environment,
             member: None,
             up_at_ns: 0,
             wire: None,
@@ -172,7 +172,7 @@ impl World {
         self.pages = Arc::default();
         let options = ReplicaOptions { snapshot_interval_frames: Some(30), ..ReplicaOptions::default() };
         let service = Replica::member_service(Book(Arc::clone(&self.pages)), options, &self.config);
-        let member = ClusterMember::start_by_hand_with_in(&self.config, service, &self.surroundings);
+        let member = ClusterMember::start_by_hand_with_in(&self.config, service, &self.environment);
         self.member = Some(member.unwrap());
     }
 
