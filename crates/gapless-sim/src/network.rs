@@ -4,7 +4,7 @@
 
 use crate::random::Random;
 use crate::trace::{Trace, hash_of};
-use gapless_cluster::link::{Pipe, PipeListener, Pipes};
+use gapless_transport::sockets::{Pipe, PipeListener, Pipes};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};

@@ -10,6 +10,7 @@
 //! | [`pump`] | [`Pump`](pump::Pump): what carries a publisher's rings to another machine |
 //! | [`addresses`] | [`Addresses`](addresses::Addresses): several addresses of one service, and whose turn it is |
 //! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: what goes to and from other machines |
+//! | [`sockets`] | connections of bytes: [`TcpSocket`](sockets::TcpSocket), [`SharedSocket`](sockets::SharedSocket), a simulation's |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
 //! | [`warnings`] | [`Warnings`](warnings::Warnings): what others can provoke is logged once a second |
 //! | `readiness` | sleeping until a descriptor is ready |
@@ -38,6 +39,7 @@ pub mod publisher_rings;
 pub mod pump;
 mod readiness;
 pub mod seen;
+pub mod sockets;
 pub mod tier;
 pub mod token;
 pub mod transport;

@@ -1,10 +1,10 @@
 //! [`Connection`]: messages over one socket in both directions. Knows nothing of members.
 
-use super::bytes::Looked;
 use super::receive_buffer::{Message, ReceiveBuffer};
 use super::send_queue::SendQueue;
 use super::socket::Socket;
 use super::wire::{HEADER_LENGTH, Header, Kind, MemberId, WireError};
+use gapless_transport::sockets::SocketRead;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::io::IoSlice;
@@ -155,13 +155,13 @@ impl Connection {
     #[inline]
     pub(super) fn look(&mut self) -> Result<bool, Broken> {
         match self.socket.receive(self.incoming.room())? {
-            Looked::Bytes(length) => {
+            SocketRead::Bytes(length) => {
                 self.incoming.commit(length);
                 self.has_received = true;
                 Ok(true)
             }
-            Looked::Nothing => Ok(false),
-            Looked::End => Err(Broken::Closed),
+            SocketRead::Nothing => Ok(false),
+            SocketRead::End => Err(Broken::Closed),
         }
     }
 

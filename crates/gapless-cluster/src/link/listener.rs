@@ -3,10 +3,10 @@
 use super::address::Address;
 use super::error::LinkError;
 use super::options::MemberLinkOptions;
-use super::pipe::{Network, PipeListener};
-use super::shared_memory::SharedListener;
 use super::socket::Socket;
-use super::tcp::TcpSocket;
+use gapless_transport::sockets::SharedListener;
+use gapless_transport::sockets::TcpSocket;
+use gapless_transport::sockets::{Network, PipeListener};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::{SocketAddr, TcpListener};

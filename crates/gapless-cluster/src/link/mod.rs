@@ -12,10 +12,9 @@
 //! | `connection` | messages over one socket |
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
 //! | `send_queue` | what a socket did not take |
-//! | `socket`, `tcp`, `shared_memory`, `bytes` | what bytes go through, and what a look at one brings |
+//! | `socket` | what bytes go through: one of the transport's sockets |
 //! | `content` | [`Content`], [`Received`]: what goes over a link |
 //! | [`beacon`], `discovery` | members that say to a multicast group where they are |
-//! | `pipe` | [`Network`]: connections that are not the operating system's, for simulations |
 //! | [`tls`] | mutual TLS over TCP |
 //! | `listener` | where others connect to |
 //! | `address`, `addresses` | the form of addresses; where a peer may be; names are looked up on a thread of their own |
@@ -26,7 +25,6 @@
 mod address;
 mod addresses;
 pub mod beacon;
-mod bytes;
 mod connection;
 mod content;
 mod discovery;
@@ -38,12 +36,9 @@ pub mod log_state;
 mod options;
 mod peer;
 mod pending_connections;
-mod pipe;
 mod receive_buffer;
 mod send_queue;
-mod shared_memory;
 mod socket;
-mod tcp;
 pub mod tls;
 pub mod wire;
 
@@ -55,7 +50,6 @@ pub use links::Links;
 pub use options::{ADDRESSES_MAX, DiscoveryOptions, MemberLinkOptions, PEERS_MAX, Peer};
 pub use peer::LinkStatistics;
 pub use pending_connections::PendingStatistics;
-pub use pipe::{Network, Pipe, PipeListener, Pipes};
 pub use receive_buffer::{Message, ReceiveBuffer};
 pub use tls::LinkTls;
 pub use wire::{Identity, MemberId};

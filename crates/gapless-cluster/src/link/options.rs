@@ -1,10 +1,10 @@
 //! [`MemberLinkOptions`]: how a member's links behave, with every default. [`Peer`]: another member and where it is.
 
 use super::error::LinkError;
-use super::pipe::Network;
-use super::shared_memory::RING_BYTES;
 use super::tls::LinkTls;
 use super::wire::MemberId;
+use gapless_transport::sockets::Network;
+use gapless_transport::sockets::RING_BYTES;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

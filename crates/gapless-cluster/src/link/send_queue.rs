@@ -66,7 +66,7 @@ impl SendQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::tcp::TcpSocket;
+    use gapless_transport::sockets::TcpSocket;
     use rustix::fd::OwnedFd;
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};

@@ -2,13 +2,13 @@
 //! message.
 
 use super::address::Address;
-use super::bytes::Looked;
 use super::options::MemberLinkOptions;
-use super::pipe::{self, Network, Pipe};
-use super::shared_memory::SharedSocket;
-use super::tcp::TcpSocket;
 use super::tls::TlsSocket;
 use super::wire::MemberId;
+use gapless_transport::sockets::SharedSocket;
+use gapless_transport::sockets::SocketRead;
+use gapless_transport::sockets::TcpSocket;
+use gapless_transport::sockets::{Network, Pipe, pipe};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, IoSlice};
 
@@ -59,7 +59,7 @@ impl Socket {
 
     /// Fills `room` with what has come.
     #[inline]
-    pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+    pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         debug_assert!(!room.is_empty(), "no room looks like the end");
         match self {
             Self::Tcp(socket) => socket.receive(room),

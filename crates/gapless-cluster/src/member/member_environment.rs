@@ -1,7 +1,7 @@
 //! [`MemberEnvironment`]: what a member takes from its machine, so that a simulation decides.
 
-use crate::link::Network;
 use gapless_journal::Environment;
+use gapless_transport::sockets::Network;
 
 /// Network, randomness, boot and wall clock. The default is the machine's own.
 #[derive(Clone, Debug, Default)]

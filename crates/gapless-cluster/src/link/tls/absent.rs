@@ -1,9 +1,9 @@
 //! What stands for TLS in a build without it: types that have no value, so nothing behind them is ever run.
 
-use crate::link::bytes::Looked;
 use crate::link::error::LinkError;
-use crate::link::tcp::TcpSocket;
 use crate::link::wire::MemberId;
+use gapless_transport::sockets::SocketRead;
+use gapless_transport::sockets::TcpSocket;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::io::IoSlice;
@@ -35,7 +35,7 @@ impl LinkTls {
 pub(in crate::link) enum TlsSocket {}
 
 impl TlsSocket {
-    pub(in crate::link) fn receive(&mut self, _: &mut [u8]) -> io::Result<Looked> {
+    pub(in crate::link) fn receive(&mut self, _: &mut [u8]) -> io::Result<SocketRead> {
         match *self {}
     }
 

@@ -1,9 +1,9 @@
 //! [`TlsSocket`]: bytes over TLS over a TCP connection. Knows no message.
 
 use super::names::is_of;
-use crate::link::bytes::Looked;
-use crate::link::tcp::TcpSocket;
 use crate::link::wire::MemberId;
+use gapless_transport::sockets::SocketRead;
+use gapless_transport::sockets::TcpSocket;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustls::Connection;
 use std::io;
@@ -28,9 +28,9 @@ struct Below<'a>(&'a mut TcpSocket);
 impl Read for Below<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match self.0.receive(room)? {
-            Looked::Bytes(length) => Ok(length),
-            Looked::Nothing => Err(io::ErrorKind::WouldBlock.into()),
-            Looked::End => Ok(0),
+            SocketRead::Bytes(length) => Ok(length),
+            SocketRead::Nothing => Err(io::ErrorKind::WouldBlock.into()),
+            SocketRead::End => Ok(0),
         }
     }
 }
@@ -58,15 +58,15 @@ impl TlsSocket {
         Self { tcp, connection, cluster, is_at_end: false }
     }
 
-    pub(in crate::link) fn receive(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+    pub(in crate::link) fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match self.take(room)? {
-            Looked::Nothing => {}
+            SocketRead::Nothing => {}
             looked => return Ok(looked),
         }
         match self.connection.read_tls(&mut Below(&mut self.tcp)) {
             Ok(0) => self.is_at_end = true,
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Looked::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(SocketRead::Nothing),
             Err(error) => return Err(error),
         }
         let processed = self.connection.process_new_packets();
@@ -78,15 +78,15 @@ impl TlsSocket {
     }
 
     /// Takes what is decrypted already.
-    fn take(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+    fn take(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match self.connection.reader().read(room) {
-            Ok(0) => Ok(Looked::End),
-            Ok(length) => Ok(Looked::Bytes(length)),
+            Ok(0) => Ok(SocketRead::End),
+            Ok(length) => Ok(SocketRead::Bytes(length)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Ok(if self.is_at_end { Looked::End } else { Looked::Nothing })
+                Ok(if self.is_at_end { SocketRead::End } else { SocketRead::Nothing })
             }
             // Messages are numbered and whole, so nobody gains by cutting the connection short.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Looked::End),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(SocketRead::End),
             Err(error) => Err(error),
         }
     }

@@ -1,8 +1,8 @@
-//! What a look at a connection of bytes brings, whatever carries them.
+//! [`SocketRead`]: what a look at a connection of bytes brings, whatever carries them.
 
 /// What one look at a socket brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
+pub enum SocketRead {
     /// So many bytes.
     Bytes(usize),
     /// Nothing now.

@@ -1,6 +1,6 @@
 //! [`TcpSocket`]: bytes over a TCP connection. Knows no message.
 
-use super::bytes::Looked;
+use super::bytes::SocketRead;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
@@ -12,11 +12,15 @@ use std::net::SocketAddr;
 
 /// A TCP connection that never blocks.
 #[derive(Debug)]
-pub(super) struct TcpSocket(OwnedFd);
+pub struct TcpSocket(OwnedFd);
 
 impl TcpSocket {
-    /// Begins to connect; whether it works out is said by the first calls of the others.
-    pub(super) fn dial(address: SocketAddr, kernel_buffer_bytes: usize) -> io::Result<Self> {
+    /// Begins to connect; whether it works out is said by the first calls of the others. `kernel_buffer_bytes` is the size
+    /// of the operating system's buffers; 0 leaves it to that.
+    ///
+    /// # Errors
+    /// The operating system's, if it knows at once.
+    pub fn dial(address: SocketAddr, kernel_buffer_bytes: usize) -> io::Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
@@ -26,7 +30,8 @@ impl TcpSocket {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        // Where nobody listens, the port that the caller is given can be the one that it calls.
+        // On one machine, where nobody listens, the port that the caller is given can be the one that it calls: such a
+        // connection with itself would keep the port from a process that is to listen there.
         let own = rustix::net::getsockname(&socket)?;
         if SocketAddr::try_from(own).is_ok_and(|own| own == address) {
             return Err(io::ErrorKind::ConnectionRefused.into());
@@ -34,31 +39,46 @@ impl TcpSocket {
         Self::over(socket)
     }
 
-    /// Takes over a connection that was accepted.
-    pub(super) fn accepted(socket: OwnedFd, kernel_buffer_bytes: usize) -> io::Result<Self> {
+    /// Takes over a connection that was accepted, and makes it one that never blocks.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn accepted(socket: OwnedFd, kernel_buffer_bytes: usize) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         set_buffers(&socket, kernel_buffer_bytes)?;
         Self::over(socket)
     }
 
-    fn over(socket: OwnedFd) -> io::Result<Self> {
-        // Whoever writes here has put together what belongs together.
+    /// Takes over a connection that never blocks already.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn over(socket: OwnedFd) -> io::Result<Self> {
+        // What belongs together is put together before it is written here.
         sockopt::set_tcp_nodelay(&socket, true)?;
         Ok(Self(socket))
     }
 
+    /// Fills `room`, which is not empty, with what has come.
+    ///
+    /// # Errors
+    /// The connection is broken, or never came about.
     #[inline]
-    pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+    pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match rustix::net::recv(&self.0, room, RecvFlags::empty()) {
-            Ok((0, _)) => Ok(Looked::End),
-            Ok((length, _)) => Ok(Looked::Bytes(length)),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Looked::Nothing),
+            Ok((0, _)) => Ok(SocketRead::End),
+            Ok((length, _)) => Ok(SocketRead::Bytes(length)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(SocketRead::Nothing),
             Err(errno) => Err(errno.into()),
         }
     }
 
+    /// Sends the slices as one, as far as they are taken now: how many bytes were.
+    ///
+    /// # Errors
+    /// The connection is broken, or never came about.
     #[inline]
-    pub(super) fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match rustix::net::sendmsg(&self.0, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
             Ok(length) => Ok(length),
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),
@@ -66,8 +86,12 @@ impl TcpSocket {
         }
     }
 
+    /// Sends `bytes` as far as they are taken now: how many were.
+    ///
+    /// # Errors
+    /// The connection is broken, or never came about.
     #[inline]
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL) {
             Ok(length) => Ok(length),
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),
@@ -75,7 +99,8 @@ impl TcpSocket {
         }
     }
 
-    pub(super) fn finish(&self) {
+    /// Tells the other side that nothing more comes, behind what was sent.
+    pub fn finish(&self) {
         // A connection that is broken needs no end.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Write);
     }

@@ -15,7 +15,7 @@
 //! Nothing that the other process writes is believed: a ring must be sealed against shrinking and of a size in range,
 //! positions and lengths are checked, and bytes are looked at in a copy only.
 
-use super::bytes::Looked;
+use super::bytes::SocketRead;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 /// Sizes of a ring, bytes; powers of two.
-pub(super) const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 28;
+pub const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 28;
 /// The packet that brings the rings.
 const RINGS_MAGIC: [u8; 8] = *b"GAPRING\x01";
 const RINGS: usize = 2;
@@ -40,7 +40,7 @@ const PIECE_BYTES_MAX: usize = 32 << 10;
 const BACKLOG: i32 = 16;
 
 /// One side of a connection.
-pub(super) struct SharedSocket {
+pub struct SharedSocket {
     socket: OwnedFd,
     /// None until they have come.
     rings: Option<Rings>,
@@ -59,8 +59,11 @@ struct Rings {
 }
 
 impl SharedSocket {
-    /// Connects to who listens at `path`, and makes the rings.
-    pub(super) fn dial(path: &Path, ring_bytes: usize) -> io::Result<Self> {
+    /// Connects to the listener at `path`, and makes the rings.
+    ///
+    /// # Errors
+    /// Nobody listens there, or a process of another user does.
+    pub fn dial(path: &Path, ring_bytes: usize) -> io::Result<Self> {
         let socket = unix_socket()?;
         rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
         if !is_trusted(&socket)? {
@@ -76,22 +79,33 @@ impl SharedSocket {
         Ok(Self { socket, rings: Some(Rings::over(writer, reader)), is_hung_up: false })
     }
 
+    /// Fills `room` with what has come.
+    ///
+    /// # Errors
+    /// The connection is broken, or the other side writes what it must not.
     #[inline]
-    pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+    pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         let Some(rings) = &mut self.rings else { return self.take_rings() };
         let mut taken = rings.take(room)?;
         if taken == 0 {
             if !self.is_hung_up && !rings.reader.is_writer_closed() {
-                return Ok(Looked::Nothing);
+                return Ok(SocketRead::Nothing);
             }
             // What was published before the end was seen comes before the end.
             taken = rings.take(room)?;
         }
-        Ok(if taken > 0 { Looked::Bytes(taken) } else { Looked::End })
+        Ok(if taken > 0 { SocketRead::Bytes(taken) } else { SocketRead::End })
     }
 
+    /// Sends the slices as one, as far as there is room now: how many bytes were. All of them together have a multiple of 8.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    ///
+    /// # Panics
+    /// If they have no multiple of 8 bytes.
     #[inline]
-    pub(super) fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let Some(rings) = &mut self.rings else { return Ok(0) };
         if rings.writer.is_reader_closed() {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -104,13 +118,14 @@ impl SharedSocket {
         Ok(sent)
     }
 
-    pub(super) fn finish(&self) {
+    /// Tells the other side that nothing more comes, behind what was sent.
+    pub fn finish(&self) {
         // A connection that is broken needs no end.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
     }
 
     /// Takes wake-ups off the socket, and notices its end.
-    pub(super) fn check(&mut self) {
+    pub fn check(&mut self) {
         if self.rings.is_none() {
             return;
         }
@@ -126,13 +141,15 @@ impl SharedSocket {
         }
     }
 
-    pub(super) fn arm(&self) {
+    /// The caller is about to sleep until the descriptor is readable; it looks once more before it does.
+    pub fn arm(&self) {
         if let Some(rings) = &self.rings {
             rings.reader.arm();
         }
     }
 
-    pub(super) fn disarm(&mut self) {
+    /// The caller is awake.
+    pub fn disarm(&mut self) {
         if let Some(rings) = &self.rings {
             rings.reader.disarm();
         }
@@ -141,14 +158,14 @@ impl SharedSocket {
 
     /// Takes over the rings that who has dialled sends.
     #[cold]
-    fn take_rings(&mut self) -> io::Result<Looked> {
+    fn take_rings(&mut self) -> io::Result<SocketRead> {
         let mut bytes = [0; RINGS_MAGIC.len() + 1];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RINGS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
         let came = match rustix::net::recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
             Ok(came) => came,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(Looked::Nothing),
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(SocketRead::Nothing),
             Err(errno) => return Err(errno.into()),
         };
         let descriptors: Vec<OwnedFd> = control
@@ -160,7 +177,7 @@ impl SharedSocket {
             .flatten()
             .collect();
         if came.bytes == 0 {
-            return Ok(Looked::End);
+            return Ok(SocketRead::End);
         }
         let is_whole = !came.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
         if !is_whole || bytes[..came.bytes] != RINGS_MAGIC {
@@ -174,7 +191,7 @@ impl SharedSocket {
         let reader = RingReader::open(to_here).map_err(of_ring)?;
         let writer = RingWriter::open(from_here).map_err(of_ring)?;
         self.rings = Some(Rings::over(writer, reader));
-        Ok(Looked::Nothing)
+        Ok(SocketRead::Nothing)
     }
 }
 
@@ -274,14 +291,17 @@ impl fmt::Debug for SharedSocket {
 
 /// Where members of this host connect to. The socket's file goes with it.
 #[derive(Debug)]
-pub(super) struct SharedListener {
+pub struct SharedListener {
     socket: OwnedFd,
     path: PathBuf,
 }
 
 impl SharedListener {
     /// Listens at `path`, mode 0600; a file that a killed process left there is replaced.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Another process listens there, or what is there is no socket.
+    pub fn open(path: &Path) -> io::Result<Self> {
         let address = SocketAddrUnix::new(path)?;
         match rustix::net::connect(unix_socket()?, &address) {
             Err(Errno::NOENT) => {}
@@ -301,12 +321,17 @@ impl SharedListener {
         Ok(listener)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Where it listens.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Who has connected; its rings are still to come.
-    pub(super) fn accept(&self) -> io::Result<SharedSocket> {
+    /// The next connection; its rings are still to come.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when there is none now.
+    pub fn accept(&self) -> io::Result<SharedSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::accept_with(&self.socket, flags)?;
         if !is_trusted(&socket)? {

@@ -1,7 +1,7 @@
 //! [`Network`]: where connections come from, if not from the operating system. A simulator's network is one; the
 //! handshake, the framing and everything above are the same.
 
-use super::bytes::Looked;
+use super::bytes::SocketRead;
 use rustix::fd::AsFd;
 use std::fmt::Debug;
 use std::io;
@@ -74,18 +74,24 @@ pub trait PipeListener: AsFd + Debug + Send {
     fn accept(&self) -> io::Result<(Box<dyn Pipe>, SocketAddr)>;
 }
 
-/// What a pipe's answer means to who looks at sockets.
-pub(super) fn looked(received: io::Result<usize>) -> io::Result<Looked> {
+/// What a pipe's answer is as a look at a socket.
+///
+/// # Errors
+/// The pipe is broken.
+pub fn looked(received: io::Result<usize>) -> io::Result<SocketRead> {
     match received {
-        Ok(0) => Ok(Looked::End),
-        Ok(length) => Ok(Looked::Bytes(length)),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Looked::Nothing),
+        Ok(0) => Ok(SocketRead::End),
+        Ok(length) => Ok(SocketRead::Bytes(length)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(SocketRead::Nothing),
         Err(error) => Err(error),
     }
 }
 
 /// The same of what was sent.
-pub(super) fn taken(sent: io::Result<usize>) -> io::Result<usize> {
+///
+/// # Errors
+/// The pipe is broken.
+pub fn taken(sent: io::Result<usize>) -> io::Result<usize> {
     match sent {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
         other => other,
