@@ -3,7 +3,7 @@
 use super::receive_buffer::{Message, ReceiveBuffer};
 use super::send_queue::SendQueue;
 use super::socket::Socket;
-use super::wire::{HEADER_LENGTH, Header, Kind, MemberId, WireError};
+use super::wire::{HEADER_LENGTH, Header, Kind, WireError};
 use gapless_transport::sockets::SocketRead;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
@@ -224,9 +224,9 @@ impl Connection {
         !self.outgoing.is_empty() || self.socket.has_unsent()
     }
 
-    /// Whether nothing is known against the other side's being this member.
-    pub(super) fn proves(&self, member: MemberId) -> bool {
-        self.socket.proves(member)
+    /// Whether nothing is known against the other side's having this name.
+    pub(super) fn proves(&self, name: &str) -> bool {
+        self.socket.proves(name)
     }
 
     /// Whether something came since the last call.

@@ -2,6 +2,7 @@
 //! connection.
 
 use super::wire::{MemberId, Refusal, RefusalCode, WireError};
+use gapless_transport::sockets::TlsError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -42,25 +43,9 @@ pub enum LinkError {
         /// The operating system's word.
         source: io::Error,
     },
-    /// A file of TLS is not as it has to be.
-    #[error("{} cannot be used for TLS: {reason}", path.display())]
-    Tls {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A certificate for this name cannot exist.
-    #[error("{name:?} is no DNS name, which TLS between members needs")]
-    CertificateName {
-        /// The name.
-        name: String,
-    },
-    /// TLS is asked for.
-    #[error(
-        "this build has no TLS, which the configuration asks for; build with the feature tls: cargo build --features tls"
-    )]
-    TlsNotBuilt,
+    /// Connections cannot be protected.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The group where members find each other cannot be used.
     #[error("cannot look for other members in {group} on interface {interface}: {source}")]
     Discovery {

@@ -162,10 +162,10 @@ impl PendingConnection {
 
     fn check_proof(&self, introduction: &Introduction) -> Result<(), Box<Refusal>> {
         let member = introduction.from.member;
-        if self.connection.proves(member) {
+        let name = certificate_name(introduction.from.cluster.as_str(), member);
+        if self.connection.proves(&name) {
             return Ok(());
         }
-        let name = certificate_name(introduction.from.cluster.as_str(), member);
         Err(Box::new(Refusal::new(RefusalCode::NotProven, format!("the certificate is not for {name}"))))
     }
 

@@ -3,12 +3,8 @@
 
 use super::address::Address;
 use super::options::MemberLinkOptions;
-use super::tls::TlsSocket;
 use super::wire::MemberId;
-use gapless_transport::sockets::SharedSocket;
-use gapless_transport::sockets::SocketRead;
-use gapless_transport::sockets::TcpSocket;
-use gapless_transport::sockets::{Network, Pipe, pipe};
+use gapless_transport::sockets::{Network, Pipe, SharedSocket, SocketRead, TcpSocket, TlsSocket, pipe};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, IoSlice};
 
@@ -121,12 +117,12 @@ impl Socket {
         }
     }
 
-    /// Whether nothing is known against the other side's being this member: where connections are protected, its
-    /// certificate says that it is.
-    pub(super) fn proves(&self, member: MemberId) -> bool {
+    /// Whether nothing is known against the other side's having this name: where connections are protected, its
+    /// certificate says that it has.
+    pub(super) fn proves(&self, name: &str) -> bool {
         match self {
             Self::Tcp(_) | Self::SharedMemory(_) | Self::Other(_) => true,
-            Self::Tls(socket) => socket.proves(member),
+            Self::Tls(socket) => socket.proves(name),
         }
     }
 

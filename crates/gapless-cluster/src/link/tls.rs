@@ -1,28 +1,47 @@
-//! Mutual TLS between members: [`LinkTls`], the certificates, and `TlsSocket`, bytes over TLS over TCP. Built with the
-//! feature `tls`, because its cryptography needs a C compiler; without it the types are there and have no value.
-//!
-//! TLS 1.3 alone. A member proves who it is by a certificate that the authority has signed and that is for the DNS name
-//! [`certificate_name`]; both sides of a connection ask for it.
+//! [`LinkTls`]: mutual TLS between members. A member proves who it is by a certificate for the DNS name
+//! [`certificate_name`].
 
-#[cfg(feature = "tls")]
-mod certificates;
-#[cfg(feature = "tls")]
-mod names;
-#[cfg(feature = "tls")]
-mod socket;
-#[cfg(feature = "tls")]
-pub use certificates::LinkTls;
-#[cfg(feature = "tls")]
-pub(super) use socket::TlsSocket;
-
-#[cfg(not(feature = "tls"))]
-mod absent;
-#[cfg(not(feature = "tls"))]
-pub use absent::LinkTls;
-#[cfg(not(feature = "tls"))]
-pub(super) use absent::TlsSocket;
-
+use super::error::LinkError;
 use super::wire::MemberId;
+use gapless_transport::sockets::{MutualTls, TcpSocket, TlsSocket};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A member's certificate and key, and the authority that every member's must come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkTls {
+    cluster: Arc<str>,
+    tls: MutualTls,
+}
+
+impl LinkTls {
+    /// Reads the PEM files of member `member` of the cluster named so, and checks that the others will take the
+    /// certificate: that it is the authority's, for the member's name, and valid now.
+    ///
+    /// # Errors
+    /// [`LinkError::Tls`] with the file and what is wrong with it.
+    pub fn load(
+        certificate: &Path,
+        key: &Path,
+        authority: &Path,
+        cluster: &str,
+        member: MemberId,
+    ) -> Result<Self, LinkError> {
+        let tls = MutualTls::load(certificate, key, authority, &certificate_name(cluster, member))?;
+        Ok(Self { cluster: cluster.into(), tls })
+    }
+
+    /// TLS over a connection to a member, which has to prove that it is that one.
+    pub(super) fn dialled(&self, socket: TcpSocket, to: MemberId) -> io::Result<TlsSocket> {
+        self.tls.dialled(socket, &certificate_name(&self.cluster, to))
+    }
+
+    /// TLS over a connection from a member, which has to prove that it is one.
+    pub(super) fn accepted(&self, socket: TcpSocket) -> io::Result<TlsSocket> {
+        self.tls.accepted(socket)
+    }
+}
 
 /// The DNS name that the certificate of a member has to be for: `member-2.orders`.
 #[must_use]

@@ -1,11 +1,9 @@
-//! [`LinkTls`]: a member's certificate and key, and the authority that every member's must come from.
+//! [`MutualTls`]: this side's certificate and key, and the authority that every certificate must come from.
 
-use super::certificate_name;
+use super::error::TlsError;
 use super::names::server_name;
 use super::socket::TlsSocket;
-use crate::link::error::LinkError;
-use crate::link::wire::MemberId;
-use gapless_transport::sockets::TcpSocket;
+use crate::sockets::tcp::TcpSocket;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::pem::PemObject;
@@ -17,28 +15,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// A member's certificate and key, and the authority of all of them.
+/// A certificate and its key, and the authority of all of them.
 #[derive(Clone)]
-pub struct LinkTls {
-    cluster: Arc<str>,
+pub struct MutualTls {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
 }
 
-impl LinkTls {
-    /// Reads the PEM files of member `member` of the cluster named so, and checks that the others will take the
-    /// certificate: that it is the authority's, for the member's name, and valid now.
+impl MutualTls {
+    /// Reads the PEM files of the side that has this name, and checks that the others will take the certificate: that it
+    /// is the authority's, for this name, and valid now.
     ///
     /// # Errors
-    /// [`LinkError::Tls`] with the file and what is wrong with it.
-    pub fn load(
-        certificate: &Path,
-        key: &Path,
-        authority: &Path,
-        cluster: &str,
-        member: MemberId,
-    ) -> Result<Self, LinkError> {
-        let wrong = |path: &Path, reason: String| LinkError::Tls { path: path.to_owned(), reason };
+    /// [`TlsError::File`] with the file and what is wrong with it; [`TlsError::Name`].
+    pub fn load(certificate: &Path, key: &Path, authority: &Path, name: &str) -> Result<Self, TlsError> {
+        let wrong = |path: &Path, reason: String| TlsError::File { path: path.to_owned(), reason };
         let chain = certificates(certificate)?;
         let mut roots = RootCertStore::empty();
         for root in certificates(authority)? {
@@ -50,9 +41,8 @@ impl LinkTls {
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
             .build()
             .map_err(|error| wrong(authority, error.to_string()))?;
-        let name = certificate_name(cluster, member);
         verifier
-            .verify_server_cert(&chain[0], &chain[1..], &server_name(&name)?, &[], UnixTime::now())
+            .verify_server_cert(&chain[0], &chain[1..], &server_name(name)?, &[], UnixTime::now())
             .map_err(|error| wrong(certificate, format!("it does not vouch for {name}: {error}")))?;
         let client_verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
             .build()
@@ -77,41 +67,48 @@ impl LinkTls {
             .with_client_auth_cert(chain, secret)
             .map_err(|error| wrong(key, error.to_string()))?;
         client.resumption = Resumption::disabled();
-        Ok(Self { cluster: cluster.into(), client: Arc::new(client), server: Arc::new(server) })
+        Ok(Self { client: Arc::new(client), server: Arc::new(server) })
     }
 
-    /// TLS over a connection to a member, which has to prove that it is that one.
-    pub(in crate::link) fn dialled(&self, socket: TcpSocket, to: MemberId) -> io::Result<TlsSocket> {
-        let name = server_name(&certificate_name(&self.cluster, to)).map_err(io::Error::other)?;
+    /// TLS over a connection that was dialled; the other side has to prove that it has this name.
+    ///
+    /// # Errors
+    /// It is no name.
+    pub fn dialled(&self, socket: TcpSocket, name: &str) -> io::Result<TlsSocket> {
+        let name = server_name(name).map_err(io::Error::other)?;
         let connection = ClientConnection::new(Arc::clone(&self.client), name).map_err(io::Error::other)?;
-        Ok(TlsSocket::new(socket, Connection::Client(connection), Arc::clone(&self.cluster)))
+        Ok(TlsSocket::new(socket, Connection::Client(connection)))
     }
 
-    /// TLS over a connection from a member, which has to prove that it is one.
-    pub(in crate::link) fn accepted(&self, socket: TcpSocket) -> io::Result<TlsSocket> {
+    /// TLS over a connection that was accepted; the other side has to show a certificate of the authority. Whose it is,
+    /// [`TlsSocket::proves`] says.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn accepted(&self, socket: TcpSocket) -> io::Result<TlsSocket> {
         let connection = ServerConnection::new(Arc::clone(&self.server)).map_err(io::Error::other)?;
-        Ok(TlsSocket::new(socket, Connection::Server(connection), Arc::clone(&self.cluster)))
+        Ok(TlsSocket::new(socket, Connection::Server(connection)))
     }
 }
 
 /// The same value, or a copy of it.
-impl PartialEq for LinkTls {
+impl PartialEq for MutualTls {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.client, &other.client)
     }
 }
 
-impl Eq for LinkTls {}
+impl Eq for MutualTls {}
 
-impl fmt::Debug for LinkTls {
+impl fmt::Debug for MutualTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LinkTls").field("cluster", &self.cluster).finish_non_exhaustive()
+        f.debug_struct("MutualTls").finish_non_exhaustive()
     }
 }
 
 /// One at least.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LinkError> {
-    let wrong = |reason: String| LinkError::Tls { path: path.to_owned(), reason };
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let wrong = |reason: String| TlsError::File { path: path.to_owned(), reason };
     let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match all {
         Ok(all) if all.is_empty() => Err(wrong("it holds no certificate in PEM".to_owned())),

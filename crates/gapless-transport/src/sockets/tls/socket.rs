@@ -1,24 +1,21 @@
 //! [`TlsSocket`]: bytes over TLS over a TCP connection. Knows no message.
 
-use super::names::is_of;
-use crate::link::wire::MemberId;
-use gapless_transport::sockets::SocketRead;
-use gapless_transport::sockets::TcpSocket;
+use super::names::is_for;
+use crate::sockets::bytes::SocketRead;
+use crate::sockets::tcp::TcpSocket;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustls::Connection;
 use std::io;
 use std::io::{IoSlice, Read, Write};
-use std::sync::Arc;
 
 /// What is encrypted and not taken by the connection, bytes at most.
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 
 /// A TLS connection that never blocks.
 #[derive(Debug)]
-pub(in crate::link) struct TlsSocket {
+pub struct TlsSocket {
     tcp: TcpSocket,
     connection: Connection,
-    cluster: Arc<str>,
     is_at_end: bool,
 }
 
@@ -53,12 +50,16 @@ impl Write for Below<'_> {
 }
 
 impl TlsSocket {
-    pub(super) fn new(tcp: TcpSocket, mut connection: Connection, cluster: Arc<str>) -> Self {
+    pub(super) fn new(tcp: TcpSocket, mut connection: Connection) -> Self {
         connection.set_buffer_limit(Some(BUFFER_BYTES_MAX));
-        Self { tcp, connection, cluster, is_at_end: false }
+        Self { tcp, connection, is_at_end: false }
     }
 
-    pub(in crate::link) fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
+    /// Fills `room` with what has come.
+    ///
+    /// # Errors
+    /// The connection is broken, or what came is not encrypted as it should be.
+    pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match self.take(room)? {
             SocketRead::Nothing => {}
             looked => return Ok(looked),
@@ -91,7 +92,11 @@ impl TlsSocket {
         }
     }
 
-    pub(in crate::link) fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    /// Takes the slices as one, as far as there is room now: how many bytes were taken.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut sent = 0;
         for slice in slices {
             let mut rest = &slice[..];
@@ -113,7 +118,10 @@ impl TlsSocket {
     }
 
     /// Gives what is encrypted to the connection, as far as that takes it.
-    pub(in crate::link) fn flush(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn flush(&mut self) -> io::Result<()> {
         while self.connection.wants_write() {
             match self.connection.write_tls(&mut Below(&mut self.tcp)) {
                 Ok(_) => {}
@@ -125,21 +133,24 @@ impl TlsSocket {
     }
 
     /// Whether something is encrypted that the connection has not taken.
-    pub(in crate::link) fn has_unsent(&self) -> bool {
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
         self.connection.wants_write()
     }
 
-    pub(in crate::link) fn finish(&mut self) {
+    /// Tells the other side that nothing more comes, behind what was sent.
+    pub fn finish(&mut self) {
         self.connection.send_close_notify();
         // A connection that is broken needs no end.
         let _ = self.flush();
         self.tcp.finish();
     }
 
-    /// Whether the other side's certificate, which the handshake has checked, is that of this member.
-    pub(in crate::link) fn proves(&self, member: MemberId) -> bool {
+    /// Whether the other side's certificate, which the handshake has checked, is for this name.
+    #[must_use]
+    pub fn proves(&self, name: &str) -> bool {
         let first = self.connection.peer_certificates().and_then(<[_]>::first);
-        first.is_some_and(|certificate| is_of(certificate, &self.cluster, member))
+        first.is_some_and(|certificate| is_for(certificate, name))
     }
 }
 

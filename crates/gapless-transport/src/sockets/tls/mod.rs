@@ -1,0 +1,24 @@
+//! Mutual TLS over TCP: [`MutualTls`], the certificates, and [`TlsSocket`], bytes over it. Built with the feature `tls`,
+//! because its cryptography needs a C compiler; without it the types are there and have no value.
+//!
+//! TLS 1.3 alone. Either side proves who it is by a certificate that the authority has signed and that is for its DNS name;
+//! both sides of a connection ask for it.
+
+#[cfg(feature = "tls")]
+mod certificates;
+#[cfg(feature = "tls")]
+mod names;
+#[cfg(feature = "tls")]
+mod socket;
+#[cfg(feature = "tls")]
+pub use certificates::MutualTls;
+#[cfg(feature = "tls")]
+pub use socket::TlsSocket;
+
+#[cfg(not(feature = "tls"))]
+mod absent;
+#[cfg(not(feature = "tls"))]
+pub use absent::{MutualTls, TlsSocket};
+
+mod error;
+pub use error::TlsError;
