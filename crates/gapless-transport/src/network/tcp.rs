@@ -1,9 +1,8 @@
 //! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. What the bytes
 //! mean is said elsewhere.
 
+use crate::sockets::{SocketRead, TcpSocket};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
 use std::net::SocketAddr;
 
@@ -75,7 +74,7 @@ impl ByteQueue {
 
 #[derive(Debug)]
 pub struct TcpConnection {
-    socket: OwnedFd,
+    socket: TcpSocket,
     peer: SocketAddr,
     incoming: ByteQueue,
     outgoing: ByteQueue,
@@ -88,20 +87,7 @@ impl TcpConnection {
     /// # Errors
     /// The operating system's, if it knows at once.
     pub fn connect(peer: SocketAddr, incoming_bytes: usize, outgoing_bytes: usize) -> io::Result<Self> {
-        let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-        match rustix::net::connect(&socket, &peer) {
-            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        // On one machine, where nobody listens, the port that the caller is given can be the one that it calls: such a
-        // connection with itself would keep the port from whoever is to listen there.
-        let own = rustix::net::getsockname(&socket)?;
-        if SocketAddr::try_from(own).is_ok_and(|own| own == peer) {
-            return Err(io::ErrorKind::ConnectionRefused.into());
-        }
-        Self::over(socket, peer, incoming_bytes, outgoing_bytes)
+        Ok(Self::with(TcpSocket::dial(peer, 0)?, peer, incoming_bytes, outgoing_bytes))
     }
 
     /// Takes over a connection that was accepted.
@@ -109,10 +95,12 @@ impl TcpConnection {
     /// # Errors
     /// The operating system's.
     pub fn over(socket: OwnedFd, peer: SocketAddr, incoming_bytes: usize, outgoing_bytes: usize) -> io::Result<Self> {
-        // The callers write what belongs together in one call.
-        sockopt::set_tcp_nodelay(&socket, true)?;
+        Ok(Self::with(TcpSocket::over(socket)?, peer, incoming_bytes, outgoing_bytes))
+    }
+
+    fn with(socket: TcpSocket, peer: SocketAddr, incoming_bytes: usize, outgoing_bytes: usize) -> Self {
         let (incoming, outgoing) = (ByteQueue::new(incoming_bytes), ByteQueue::new(outgoing_bytes));
-        Ok(Self { socket, peer, incoming, outgoing })
+        Self { socket, peer, incoming, outgoing }
     }
 
     /// The other side.
@@ -147,15 +135,14 @@ impl TcpConnection {
         if room.is_empty() {
             return Ok(Received::Full);
         }
-        match rustix::net::recv(&self.socket, room, RecvFlags::empty()) {
-            Ok((0, _)) => Ok(Received::End),
-            Ok((length, _)) => {
+        Ok(match self.socket.receive(room)? {
+            SocketRead::Bytes(length) => {
                 self.incoming.commit(length);
-                Ok(Received::Bytes(length))
+                Received::Bytes(length)
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Received::Nothing),
-            Err(errno) => Err(errno.into()),
-        }
+            SocketRead::Nothing => Received::Nothing,
+            SocketRead::End => Received::End,
+        })
     }
 
     /// What has come and is not consumed.
@@ -212,11 +199,9 @@ impl TcpConnection {
     #[inline]
     pub fn send(&mut self) -> io::Result<bool> {
         while self.unsent() > 0 {
-            match rustix::net::send(&self.socket, self.outgoing.waiting(), SendFlags::NOSIGNAL) {
-                Ok(length) => self.outgoing.consume(length),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(false),
-                Err(errno) => return Err(errno.into()),
+            match self.socket.send(self.outgoing.waiting())? {
+                0 => return Ok(false),
+                length => self.outgoing.consume(length),
             }
         }
         Ok(true)
@@ -224,8 +209,7 @@ impl TcpConnection {
 
     /// Tells the other side that nothing more comes, behind what was sent.
     pub fn finish(&self) {
-        // A connection that is broken needs no end.
-        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
+        self.socket.finish();
     }
 
     /// Drops whatever has come.
