@@ -94,25 +94,25 @@ impl Change {
     }
 
     pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        let first = fields.u8()?;
+        let first = fields.u8("transition")?;
         let transition = match first & !DETAILS_FLAG {
             0 => Transition::Auto,
             1 => Transition::Joint,
             2 => Transition::JointUntilTold,
-            _ => return Err(FieldError::Value("transition")),
+            _ => return Err(FieldError::Value { what: "transition" }),
         };
-        let count = usize::from(fields.u8()?);
+        let count = usize::from(fields.u8("number of steps")?);
         if count > MEMBERS_MAX {
-            return Err(FieldError::Value("number of steps"));
+            return Err(FieldError::Value { what: "number of steps" });
         }
         let step = |_| {
-            let kind = fields.u8()?;
+            let kind = fields.u8("step")?;
             let member = fields.member("changed member")?;
             match kind {
                 0 => Ok(ChangeStep::Voter(member)),
                 1 => Ok(ChangeStep::Remove(member)),
                 2 => Ok(ChangeStep::Learner(member)),
-                _ => Err(FieldError::Value("step")),
+                _ => Err(FieldError::Value { what: "step" }),
             }
         };
         let steps = (0..count).map(step).collect::<Result<_, _>>()?;
@@ -120,7 +120,7 @@ impl Change {
         let has_details = first & DETAILS_FLAG != 0;
         let details = if has_details { take_details(fields)? } else { Vec::new() };
         if has_details && details.is_empty() {
-            return Err(FieldError::Value("number of details"));
+            return Err(FieldError::Value { what: "number of details" });
         }
         Ok(Self { transition, steps, witnesses, details })
     }
@@ -170,7 +170,7 @@ impl Change {
         let (witnesses, details) = match change.get_context() {
             [] => (Vec::new(), Vec::new()),
             context => {
-                let mut fields = Fields(context);
+                let mut fields = Fields::new(context);
                 (fields.list("witnesses").ok()?, take_details(&mut fields).ok()?)
             }
         };

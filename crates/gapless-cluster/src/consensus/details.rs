@@ -74,22 +74,22 @@ impl MemberDetails {
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
         let member = fields.member("member of details")?;
-        let joining = match fields.u8()? {
+        let joining = match fields.u8("flags of details")? {
             0 => None,
             JOINING_FLAG => Some(Joining::default()),
             flags if flags == JOINING_FLAG | REPLACES_FLAG => {
                 Some(Joining { replaces: Some(fields.member("replaced member")?) })
             }
-            _ => return Err(FieldError::Value("flags of details")),
+            _ => return Err(FieldError::Value { what: "flags of details" }),
         };
-        let count = usize::from(fields.u8()?);
+        let count = usize::from(fields.u8("number of addresses")?);
         let address = |_| {
-            let length = usize::from(fields.u16()?);
-            let text = std::str::from_utf8(fields.bytes(length)?).ok().filter(|text| is_address(text));
-            text.map(str::to_owned).ok_or(FieldError::Value("address"))
+            let length = usize::from(fields.u16("length of an address")?);
+            let text = std::str::from_utf8(fields.bytes(length, "address")?).ok().filter(|text| is_address(text));
+            text.map(str::to_owned).ok_or(FieldError::Value { what: "address" })
         };
         if count > ADDRESSES_MAX {
-            return Err(FieldError::Value("number of addresses"));
+            return Err(FieldError::Value { what: "number of addresses" });
         }
         Ok(Self { member, addresses: (0..count).map(address).collect::<Result<_, _>>()?, joining })
     }
@@ -103,13 +103,13 @@ pub(super) fn put_details(bytes: &mut Vec<u8>, details: &[MemberDetails]) {
 
 /// Details in the order of their members, each once.
 pub(super) fn take_details(fields: &mut Fields<'_>) -> Result<Vec<MemberDetails>, FieldError> {
-    let count = usize::from(fields.u8()?);
+    let count = usize::from(fields.u8("number of details")?);
     if count > MEMBERS_MAX {
-        return Err(FieldError::Value("number of details"));
+        return Err(FieldError::Value { what: "number of details" });
     }
     let details = (0..count).map(|_| MemberDetails::take(fields)).collect::<Result<Vec<_>, _>>()?;
     let is_ordered = details.windows(2).all(|pair| pair[0].member < pair[1].member);
-    if is_ordered { Ok(details) } else { Err(FieldError::Value("order of details")) }
+    if is_ordered { Ok(details) } else { Err(FieldError::Value { what: "order of details" }) }
 }
 
 #[cfg(test)]

@@ -244,7 +244,7 @@ impl Fields<'_> {
     /// A list in order, so that equal members have equal bytes.
     fn ordered(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
         let list = self.list(name)?;
-        if list.is_sorted() { Ok(list) } else { Err(FieldError::Value(name)) }
+        if list.is_sorted() { Ok(list) } else { Err(FieldError::Value { what: name }) }
     }
 
     /// Members that [`Members::check`] finds right, or none at all.
@@ -256,9 +256,9 @@ impl Fields<'_> {
             learners_next: self.ordered("next learners")?,
             ..Members::default()
         };
-        let flags = self.u8()?;
+        let flags = self.u8("flags of members")?;
         if flags & !(AUTO_LEAVE_FLAG | MORE_FLAG) != 0 {
-            return Err(FieldError::Value("flags of members"));
+            return Err(FieldError::Value { what: "flags of members" });
         }
         members.auto_leave = flags & AUTO_LEAVE_FLAG != 0;
         members.witnesses = self.ordered("witnesses")?;
@@ -266,11 +266,11 @@ impl Fields<'_> {
             members.numbers_used = self.number("highest number of a member")?;
             members.details = take_details(self)?;
             if members.numbers_used == 0 && members.details.is_empty() {
-                return Err(FieldError::Value("details of members"));
+                return Err(FieldError::Value { what: "details of members" });
             }
         }
         if members != Members::default() && members.check().is_err() {
-            return Err(FieldError::Value("members"));
+            return Err(FieldError::Value { what: "members" });
         }
         Ok(members)
     }

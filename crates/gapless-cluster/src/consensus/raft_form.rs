@@ -25,10 +25,10 @@ pub(super) fn snapshot_of(position: &LogPosition, members: &Members) -> Snapshot
 
 /// The log position that [`snapshot_of`] made a snapshot of.
 pub(super) fn position_of(snapshot: &Snapshot) -> Option<(LogPosition, Members)> {
-    let mut data = Fields(snapshot.get_data());
-    let (sequence, hash) = (data.u64().ok()?, data.u64().ok()?);
+    let mut data = Fields::new(snapshot.get_data());
+    let (sequence, hash) = (data.u64("sequence").ok()?, data.u64("hash").ok()?);
     let witnesses = data.list("witnesses").ok()?;
-    let numbers_used = data.u64().ok()?;
+    let numbers_used = data.u64("highest number").ok()?;
     let more = Members { witnesses, numbers_used, details: take_details(&mut data).ok()?, ..Members::default() };
     let metadata = snapshot.get_metadata();
     let position = LogPosition { index: metadata.index, term: metadata.term, sequence, hash };

@@ -134,7 +134,7 @@ impl EntryRecord {
         let batch = fields.batch()?;
         let change = if fields.flag("change")? { Some(Change::take(fields)?) } else { None };
         let is_right = index >= 1 && term >= 1 && (change.is_none() || batch.is_empty());
-        if is_right { Ok(Self { index, term, batch, change }) } else { Err(FieldError::Value("entry")) }
+        if is_right { Ok(Self { index, term, batch, change }) } else { Err(FieldError::Value { what: "entry" }) }
     }
 }
 
@@ -197,18 +197,18 @@ impl RecordContent {
     /// # Errors
     /// What is wrong with it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RecordError> {
-        let mut fields = Fields(bytes);
+        let mut fields = Fields::new(bytes);
         Self::take(&mut fields).map_err(|error| match error {
-            FieldError::Short => RecordError::Short { found_bytes: bytes.len() },
-            FieldError::Value(name) => RecordError::Field(name),
+            FieldError::Short { .. } => RecordError::Short { found_bytes: bytes.len() },
+            FieldError::Value { what } => RecordError::Field(what),
         })
     }
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        if fields.u8()? != VERSION {
-            return Err(FieldError::Value("version"));
+        if fields.u8("version")? != VERSION {
+            return Err(FieldError::Value { what: "version" });
         }
-        let content = match fields.u8()? {
+        let content = match fields.u8("kind")? {
             ENTRY => {
                 let index = fields.number("index")?;
                 let term = fields.number("term")?;
@@ -218,7 +218,7 @@ impl RecordContent {
             HARD_STATE => Self::HardState(HardState::take(fields)?),
             CHECKPOINT => Self::Checkpoint(Box::new(Checkpoint::take(fields)?)),
             ACKNOWLEDGED => Self::Acknowledged(take_list(fields)?),
-            _ => return Err(FieldError::Value("kind")),
+            _ => return Err(FieldError::Value { what: "kind" }),
         };
         fields.end()?;
         Ok(content)
@@ -230,16 +230,16 @@ impl Checkpoint {
         let hard_state = HardState::take(fields)?;
         let start = fields.position()?;
         let members = fields.members()?;
-        let count = fields.u32()? as usize;
+        let count = fields.u32("number of entries")? as usize;
         if count > CHECKPOINT_ENTRIES_MAX || start.index > NUMBER_MAX - CHECKPOINT_ENTRIES_MAX as u64 {
-            return Err(FieldError::Value("number of entries"));
+            return Err(FieldError::Value { what: "number of entries" });
         }
-        let mut entries = Vec::with_capacity(count.min(fields.0.len() / 33));
+        let mut entries = Vec::with_capacity(count.min(fields.rest().len() / 33));
         for index in (start.index + 1..).take(count) {
             let term = fields.number("term")?;
             entries.push(EntryRecord::take_content(fields, index, term)?);
         }
-        let acknowledged = if fields.0.is_empty() { Vec::new() } else { take_list(fields)? };
+        let acknowledged = if fields.rest().is_empty() { Vec::new() } else { take_list(fields)? };
         Ok(Self { hard_state, start, members, entries, acknowledged })
     }
 }
@@ -258,5 +258,5 @@ fn take_list(fields: &mut Fields<'_>) -> Result<Vec<(MemberId, Acknowledged)>, F
     };
     let list = (0..count).map(each).collect::<Result<Vec<_>, _>>()?;
     let is_right = !list.is_empty() && list.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    if is_right { Ok(list) } else { Err(FieldError::Value("order of acknowledgements")) }
+    if is_right { Ok(list) } else { Err(FieldError::Value { what: "order of acknowledgements" }) }
 }

@@ -166,10 +166,10 @@ fn put_entry(entry: &Entry, bytes: &mut Vec<u8>) {
 /// # Errors
 /// What is wrong with them.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
-    let mut fields = Fields(bytes);
+    let mut fields = Fields::new(bytes);
     take(&mut fields).map_err(|error| match error {
-        TakeError::Field(FieldError::Short) => DecodeError::Short { found_bytes: bytes.len() },
-        TakeError::Field(FieldError::Value(name)) => DecodeError::Field(name),
+        TakeError::Field(FieldError::Short { .. }) => DecodeError::Short { found_bytes: bytes.len() },
+        TakeError::Field(FieldError::Value { what }) => DecodeError::Field(what),
         TakeError::Decode(error) => error,
     })
 }
@@ -186,20 +186,20 @@ impl From<FieldError> for TakeError {
 }
 
 fn ensure(is_right: bool, name: &'static str) -> Result<(), FieldError> {
-    if is_right { Ok(()) } else { Err(FieldError::Value(name)) }
+    if is_right { Ok(()) } else { Err(FieldError::Value { what: name }) }
 }
 
 fn take(fields: &mut Fields<'_>) -> Result<Message, TakeError> {
-    let version = fields.u8()?;
+    let version = fields.u8("version")?;
     if version != VERSION {
         return Err(TakeError::Decode(DecodeError::Version { found: version }));
     }
-    let found = fields.u8()?;
+    let found = fields.u8("type")?;
     let kind = type_of(found).ok_or(TakeError::Decode(DecodeError::Type { found }))?;
-    let flags = fields.u8()?;
+    let flags = fields.u8("flags")?;
     ensure(flags & !(REJECTED_FLAG | TRANSFER_FLAG | CONTEXT_FLAG | CONDITIONAL_FLAG | END_FLAG) == 0, "flag")?;
-    ensure(fields.u8()? == 0, "reserved byte")?;
-    let count = fields.u32()? as usize;
+    ensure(fields.u8("reserved byte")? == 0, "reserved byte")?;
+    let count = fields.u32("number of entries")? as usize;
     let mut message = Message::default();
     message.set_msg_type(kind);
     message.to = fields.member("receiver")?.get();
@@ -229,7 +229,7 @@ fn take(fields: &mut Fields<'_>) -> Result<Message, TakeError> {
     }
     let may_have_context = matches!(kind, MessageType::MsgHeartbeat | MessageType::MsgHeartbeatResponse);
     if flags & CONTEXT_FLAG != 0 {
-        let context = fields.bytes(CONTEXT_LENGTH)?.to_vec();
+        let context = fields.bytes(CONTEXT_LENGTH, "context")?.to_vec();
         if is_read(kind) {
             let entry = Entry { data: context.into(), ..Entry::default() };
             message.mut_entries().push(entry);
@@ -259,13 +259,13 @@ fn take(fields: &mut Fields<'_>) -> Result<Message, TakeError> {
 fn take_entries(fields: &mut Fields<'_>, message: &mut Message, count: usize) -> Result<(), FieldError> {
     ensure(count <= ENTRIES_MAX && message.log_term <= message.term, "number of entries or log term")?;
     ensure(message.index < NUMBER_MAX - ENTRIES_MAX as u64, "index")?;
-    let mut entries = Vec::with_capacity(count.min(fields.0.len() / 9));
+    let mut entries = Vec::with_capacity(count.min(fields.rest().len() / 9));
     let (mut term, mut end) = (message.log_term.max(1), None);
     for index in (message.index + 1..).take(count) {
         let mut entry = Entry { index, term: fields.number("term of an entry")?, ..Entry::default() };
         ensure(entry.term >= term && entry.term <= message.term, "term of an entry")?;
         term = entry.term;
-        match fields.u8()? {
+        match fields.u8("kind of an entry")? {
             0 => {}
             1 => {
                 let batch = fields.batch()?;
@@ -278,7 +278,7 @@ fn take_entries(fields: &mut Fields<'_>, message: &mut Message, count: usize) ->
                 entry.set_entry_type(EntryType::EntryConfChangeV2);
                 entry.data = Change::take(fields)?.to_entry_data().into();
             }
-            _ => return Err(FieldError::Value("kind of an entry")),
+            _ => return Err(FieldError::Value { what: "kind of an entry" }),
         }
         entries.push(entry);
     }

@@ -16,6 +16,7 @@
 use super::options::ADDRESSES_MAX;
 use super::wire::{ClusterName, MemberId, NAME_LENGTH_MAX};
 use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::{u16_at, u64_at};
 use std::net::{IpAddr, SocketAddr};
 
 /// The first word.
@@ -82,7 +83,6 @@ impl Beacon {
     #[must_use]
     pub fn parse(bytes: &[u8], source: IpAddr) -> Option<Self> {
         let (head, addresses) = bytes.split_first_chunk::<HEAD_LENGTH>()?;
-        let u64_at = |at: usize| u64::from_le_bytes(*head[at..].first_chunk().expect("it lies in the head"));
         let count = usize::from(head[5]);
         let is_beacon = head[..4] == BEACON_MAGIC.to_le_bytes()
             && head[4] == VERSION
@@ -97,10 +97,10 @@ impl Beacon {
         if crc32c(&unsigned).to_le_bytes() != head[CRC] {
             return None;
         }
-        let name_length = usize::from(u16::from_le_bytes([head[6], head[7]]));
+        let name_length = usize::from(u16_at(head, 6));
         let (name, filling) = head[NAME_OFFSET..].split_at_checked(name_length)?;
         let cluster = ClusterName::new(std::str::from_utf8(name).ok()?)?;
-        let (member, incarnation) = (u64_at(8), u64_at(16));
+        let (member, incarnation) = (u64_at(head, 8), u64_at(head, 16));
         let (addresses, rest) = addresses.as_chunks::<ADDRESS_LENGTH>();
         if member == 0 || filling.iter().any(|byte| *byte != 0) || !rest.is_empty() {
             return None;
@@ -111,7 +111,7 @@ impl Beacon {
 }
 
 fn address(one: &[u8; ADDRESS_LENGTH], source: IpAddr) -> Option<SocketAddr> {
-    let port = u16::from_le_bytes([one[2], one[3]]);
+    let port = u16_at(one, 2);
     let ip: [u8; 16] = *one.last_chunk().expect("an address has 24 bytes");
     let (first, rest) = ip.split_first_chunk::<4>().expect("it has 16");
     let (ip, is_filled) = match one[0] {

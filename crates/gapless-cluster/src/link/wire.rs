@@ -33,6 +33,7 @@
 
 use super::log_state::LogState;
 use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::{put_at, u16_at, u32_at, u64_at, u128_at};
 use std::fmt;
 
 /// The first word of every message.
@@ -259,15 +260,15 @@ impl Header {
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_LENGTH] {
         let mut bytes = [0; HEADER_LENGTH];
-        put(&mut bytes, 0, MAGIC.to_le_bytes());
+        put_at(&mut bytes, 0, &MAGIC.to_le_bytes());
         bytes[VERSION_OFFSET] = VERSION;
         bytes[KIND_OFFSET] = self.kind as u8;
-        put(&mut bytes, CONSENSUS_LENGTH_OFFSET, (self.consensus_length as u32).to_le_bytes());
-        put(&mut bytes, FRAMES_LENGTH_OFFSET, (self.frames_length as u32).to_le_bytes());
-        put(&mut bytes, NUMBER_OFFSET, self.number.to_le_bytes());
-        put(&mut bytes, CONSENSUS_CRC_OFFSET, self.consensus_crc.to_le_bytes());
+        put_at(&mut bytes, CONSENSUS_LENGTH_OFFSET, &(self.consensus_length as u32).to_le_bytes());
+        put_at(&mut bytes, FRAMES_LENGTH_OFFSET, &(self.frames_length as u32).to_le_bytes());
+        put_at(&mut bytes, NUMBER_OFFSET, &self.number.to_le_bytes());
+        put_at(&mut bytes, CONSENSUS_CRC_OFFSET, &self.consensus_crc.to_le_bytes());
         let crc = crc32c(&bytes[..HEADER_CRC_OFFSET]);
-        put(&mut bytes, HEADER_CRC_OFFSET, crc.to_le_bytes());
+        put_at(&mut bytes, HEADER_CRC_OFFSET, &crc.to_le_bytes());
         bytes
     }
 
@@ -413,16 +414,16 @@ impl Introduction {
     pub fn to_bytes(&self) -> [u8; INTRODUCTION_LENGTH] {
         let mut bytes = [0; INTRODUCTION_LENGTH];
         let name = self.from.cluster.as_str().as_bytes();
-        put(&mut bytes, 0, self.from.stream_id.to_le_bytes());
-        put(&mut bytes, 16, self.from.incarnation.to_le_bytes());
-        put(&mut bytes, 24, self.from.member.to_le_bytes());
-        put(&mut bytes, 32, self.to.to_le_bytes());
-        put(&mut bytes, 40, self.from.instance.to_le_bytes());
-        put(&mut bytes, 48, u32::from(self.log.is_behind).to_le_bytes());
-        put(&mut bytes, 54, (name.len() as u16).to_le_bytes());
+        put_at(&mut bytes, 0, &self.from.stream_id.to_le_bytes());
+        put_at(&mut bytes, 16, &self.from.incarnation.to_le_bytes());
+        put_at(&mut bytes, 24, &self.from.member.to_le_bytes());
+        put_at(&mut bytes, 32, &self.to.to_le_bytes());
+        put_at(&mut bytes, 40, &self.from.instance.to_le_bytes());
+        put_at(&mut bytes, 48, &u32::from(self.log.is_behind).to_le_bytes());
+        put_at(&mut bytes, 54, &(name.len() as u16).to_le_bytes());
         bytes[56..56 + name.len()].copy_from_slice(name);
-        put(&mut bytes, 120, self.log.term.to_le_bytes());
-        put(&mut bytes, 128, self.log.last_index.to_le_bytes());
+        put_at(&mut bytes, 120, &self.log.term.to_le_bytes());
+        put_at(&mut bytes, 128, &self.log.last_index.to_le_bytes());
         bytes
     }
 
@@ -433,15 +434,13 @@ impl Introduction {
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
         let malformed = WireError::Malformed { what: "introduction" };
         let bytes: &[u8; INTRODUCTION_LENGTH] = bytes.try_into().map_err(|_| malformed)?;
-        let name_length = usize::from(u16::from_le_bytes([bytes[54], bytes[55]]));
+        let name_length = usize::from(u16_at(bytes, 54));
         let name = bytes[56..56 + NAME_LENGTH_MAX].get(..name_length).ok_or(malformed)?;
         let cluster = std::str::from_utf8(name).ok().and_then(ClusterName::new).ok_or(malformed)?;
-        let mut stream_id = [0; 16];
-        stream_id.copy_from_slice(&bytes[..16]);
         let introduction = Self {
             from: Identity {
                 cluster,
-                stream_id: u128::from_le_bytes(stream_id),
+                stream_id: u128_at(bytes, 0),
                 incarnation: u64_at(bytes, 16),
                 member: u64_at(bytes, 24),
                 instance: u64_at(bytes, 40),
@@ -566,25 +565,6 @@ impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({})", self.code, self.text)
     }
-}
-
-#[inline]
-fn put<const N: usize>(bytes: &mut [u8], offset: usize, value: [u8; N]) {
-    bytes[offset..offset + N].copy_from_slice(&value);
-}
-
-#[inline]
-fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    let mut value = [0; 4];
-    value.copy_from_slice(&bytes[offset..offset + 4]);
-    u32::from_le_bytes(value)
-}
-
-#[inline]
-fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    let mut value = [0; 8];
-    value.copy_from_slice(&bytes[offset..offset + 8]);
-    u64::from_le_bytes(value)
 }
 
 #[cfg(test)]

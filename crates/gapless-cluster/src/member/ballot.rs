@@ -21,6 +21,7 @@
 use crate::ClusterError;
 use gapless_journal::{DiskWork, Environment};
 use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::{u32_at, u64_at};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
@@ -161,8 +162,7 @@ fn read(slot: &[u8]) -> Slot {
     if slot.iter().all(|byte| *byte == 0) {
         return Slot::Empty;
     }
-    let word = |at: usize| u32::from_le_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]]);
-    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    let (word, long) = (|at| u32_at(slot, at), |at| u64_at(slot, at));
     let (is_marked, length) = (word(4) & MARKED != 0, (word(4) & !MARKED) as usize);
     let mark_length = if is_marked { MARK_LENGTH } else { 0 };
     let is_long_enough = if is_marked { length >= MARK_LENGTH } else { length > 0 };

@@ -75,16 +75,16 @@ impl History {
     /// What these bytes say; `None` if it is nothing.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields(bytes);
+        let mut fields = Fields::new(bytes);
         let mut take = || {
-            if fields.u8()? != VERSION {
-                return Err(FieldError::Value("version"));
+            if fields.u8("version")? != VERSION {
+                return Err(FieldError::Value { what: "version" });
             }
-            let flags = fields.u8()?;
+            let flags = fields.u8("flags")?;
             let (term, last_index) = (fields.number("term")?, fields.number("last index")?);
-            let count = usize::from(fields.u8()?);
+            let count = usize::from(fields.u8("number of log positions")?);
             if flags & !(LEADS_FLAG | ANSWER_FLAG) != 0 || count > POSITIONS_MAX {
-                return Err(FieldError::Value("flags or number of log positions"));
+                return Err(FieldError::Value { what: "flags or number of log positions" });
             }
             let positions = (0..count).map(|_| fields.position()).collect::<Result<Vec<_>, _>>()?;
             let count = fields.count("number of acknowledgements")?;
@@ -96,7 +96,7 @@ impl History {
             let is_in_log = positions.first().is_none_or(|newest| newest.index <= last_index);
             let (is_leader, is_answer) = (flags & LEADS_FLAG != 0, flags & ANSWER_FLAG != 0);
             let history = Self { is_leader, is_answer, term, last_index, positions, acknowledged };
-            if falls && is_in_log { Ok(history) } else { Err(FieldError::Value("order of log positions")) }
+            if falls && is_in_log { Ok(history) } else { Err(FieldError::Value { what: "order of log positions" }) }
         };
         take().ok()
     }

@@ -43,14 +43,14 @@ impl MembershipView {
     /// The view of these bytes; `None` if they are none.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields(bytes);
+        let mut fields = Fields::new(bytes);
         let mut take = || {
-            if fields.u8()? != VERSION {
-                return Err(FieldError::Value("version"));
+            if fields.u8("version")? != VERSION {
+                return Err(FieldError::Value { what: "version" });
             }
             let view = Self { index: fields.number("index")?, members: fields.members()? };
             fields.end()?;
-            if view.members.is_empty() { Err(FieldError::Value("members")) } else { Ok(view) }
+            if view.members.is_empty() { Err(FieldError::Value { what: "members" }) } else { Ok(view) }
         };
         take().ok()
     }

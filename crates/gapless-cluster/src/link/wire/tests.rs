@@ -14,7 +14,7 @@ fn identity() -> Identity {
 fn healed(bytes: [u8; HEADER_LENGTH]) -> [u8; HEADER_LENGTH] {
     let mut bytes = bytes;
     let crc = crc32c(&bytes[..HEADER_CRC_OFFSET]);
-    put(&mut bytes, HEADER_CRC_OFFSET, crc.to_le_bytes());
+    put_at(&mut bytes, HEADER_CRC_OFFSET, &crc.to_le_bytes());
     bytes
 }
 

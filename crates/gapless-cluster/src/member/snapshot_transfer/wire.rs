@@ -124,10 +124,10 @@ pub enum Answer {
 
 impl Part {
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        match fields.u8()? {
+        match fields.u8("part")? {
             1 => Ok(Self::State),
             2 => Ok(Self::Snapshot),
-            _ => Err(FieldError::Value("part")),
+            _ => Err(FieldError::Value { what: "part" }),
         }
     }
 }
@@ -140,7 +140,7 @@ impl PieceOf {
     }
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        Ok(Self { transfer: fields.u64()?, part: Part::take(fields)?, offset: fields.number("offset")? })
+        Ok(Self { transfer: fields.u64("transfer")?, part: Part::take(fields)?, offset: fields.number("offset")? })
     }
 }
 
@@ -151,9 +151,9 @@ impl FileOf {
     }
 
     fn take(fields: &mut Fields<'_>, length_max: u64) -> Result<Self, FieldError> {
-        let (sequence, length) = (fields.number("sequence of a file")?, fields.u64()?);
+        let (sequence, length) = (fields.number("sequence of a file")?, fields.u64("length of a file")?);
         let is_right = (1..=length_max).contains(&length);
-        if is_right { Ok(Self { sequence, length }) } else { Err(FieldError::Value("length of a file")) }
+        if is_right { Ok(Self { sequence, length }) } else { Err(FieldError::Value { what: "length of a file" }) }
     }
 }
 
@@ -172,21 +172,21 @@ impl Offer {
     }
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        let transfer = fields.u64()?;
-        let base = Base { sequence: fields.number("sequence of a base")?, hash: fields.u64()? };
+        let transfer = fields.u64("transfer")?;
+        let base = Base { sequence: fields.number("sequence of a base")?, hash: fields.u64("hash of a base")? };
         let (position, members) = (fields.position()?, fields.members()?);
         let state = FileOf::take(fields, STATE_LENGTH_MAX)?;
         let has_snapshot = fields.flag("snapshot")?;
         let snapshot = has_snapshot.then(|| FileOf::take(fields, SNAPSHOT_LENGTH_MAX)).transpose()?;
         let is_between = |file: &FileOf| (base.sequence..=position.sequence).contains(&file.sequence);
         if !is_between(&state) || !snapshot.as_ref().is_none_or(is_between) {
-            return Err(FieldError::Value("file: it is not between base and log position"));
+            return Err(FieldError::Value { what: "file: it is not between base and log position" });
         }
         if position.index == 0 || position.term == 0 || members.is_empty() {
-            return Err(FieldError::Value("log position"));
+            return Err(FieldError::Value { what: "log position" });
         }
         if base.sequence == position.sequence && base.hash != position.hash {
-            return Err(FieldError::Value("hash"));
+            return Err(FieldError::Value { what: "hash" });
         }
         Ok(Self { transfer, base, position, members, state, snapshot })
     }
@@ -196,11 +196,11 @@ fn read<T>(
     bytes: &[u8],
     take: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>,
 ) -> Result<T, SnapshotTransferError> {
-    let mut fields = Fields(bytes);
+    let mut fields = Fields::new(bytes);
     let taken = take(&mut fields).and_then(|taken| fields.end().map(|()| taken));
     taken.map_err(|error| match error {
-        FieldError::Short => SnapshotTransferError::Short { found_bytes: bytes.len() },
-        FieldError::Value(name) => SnapshotTransferError::Field(name),
+        FieldError::Short { .. } => SnapshotTransferError::Short { found_bytes: bytes.len() },
+        FieldError::Value { what } => SnapshotTransferError::Field(what),
     })
 }
 
@@ -223,10 +223,10 @@ impl Request {
     /// # Errors
     /// They are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
-        read(bytes, |fields| match fields.u8()? {
+        read(bytes, |fields| match fields.u8("kind")? {
             OFFER => Ok(Self::Offer { with_snapshot: fields.flag("wish for a snapshot")? }),
             PIECE => Ok(Self::Piece(PieceOf::take(fields)?)),
-            _ => Err(FieldError::Value("kind")),
+            _ => Err(FieldError::Value { what: "kind" }),
         })
     }
 }
@@ -266,15 +266,16 @@ impl Answer {
     /// # Errors
     /// They are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
-        read(bytes, |fields| match fields.u8()? {
+        read(bytes, |fields| match fields.u8("kind")? {
             OFFER => Ok(Self::Offer(Box::new(Offer::take(fields)?))),
-            PIECE => Ok(Self::Piece(PieceOf::take(fields)?, fields.u32()?)),
+            PIECE => Ok(Self::Piece(PieceOf::take(fields)?, fields.u32("checksum")?)),
             NO => {
-                let text = std::str::from_utf8(fields.bytes(fields.0.len())?);
+                let length = fields.rest().len();
+                let text = std::str::from_utf8(fields.bytes(length, "text")?);
                 let text = text.ok().filter(|text| text.len() <= TEXT_LENGTH_MAX);
-                text.map(|text| Self::No(text.to_owned())).ok_or(FieldError::Value("text"))
+                text.map(|text| Self::No(text.to_owned())).ok_or(FieldError::Value { what: "text" })
             }
-            _ => Err(FieldError::Value("kind")),
+            _ => Err(FieldError::Value { what: "kind" }),
         })
     }
 }
