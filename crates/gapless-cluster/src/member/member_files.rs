@@ -17,12 +17,13 @@
 //! A directory has all of the first four before it has a journal, so one that is missing beside others is an error.
 
 use crate::ClusterError;
+use gapless_journal::durable_file::replace_file;
 use gapless_transport::token::random_token;
 use gapless_wire::checksum::crc32c;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Members of which an instance is kept, those that were removed included; more are not remembered.
@@ -145,12 +146,7 @@ impl MemberFiles {
 /// Writes a small file durably: after a crash it has the old or the new text.
 fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
     let failed = |source| ClusterError::System { action: format!("writing {}", path.display()), source };
-    let partial = path.with_extension("new");
-    let mut file = File::create(&partial).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&partial, path).map_err(failed)?;
-    let directory = path.parent().expect("it stands in a directory");
-    File::open(directory).and_then(|opened| opened.sync_all()).map_err(failed)
+    replace_file(path, path.with_extension("new"), text.as_bytes()).map_err(failed)
 }
 
 /// A small file's text; `None` if it is not there.

@@ -1,8 +1,10 @@
 //! [`PendingCheckpoint`]: a checkpoint beside the journal, for the moment in which the journal is cut and its records go.
 
 use crate::ClusterError;
-use gapless_journal::{DiskWork, Environment};
+use gapless_journal::Environment;
+use gapless_journal::durable_file::FileReplacement;
 use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::u32_at;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -49,13 +51,13 @@ impl PendingCheckpoint {
         let instance = self.instance.expect("who writes knows the number");
         let rest = [&instance.to_le_bytes(), payload].concat();
         let length = u32::try_from(rest.len()).expect("a checkpoint is shorter than a frame may be");
-        let room = self.disk.ask(DiskWork::Allocate);
-        let mut file = room.and_then(|()| File::create(&partial)).map_err(self.failed("writing"))?;
         let bytes = [&crc32c(&rest).to_le_bytes(), &(length | NUMBERED).to_le_bytes(), &rest[..]].concat();
-        let written = file.write_all(&bytes).and_then(|()| self.disk.ask(DiskWork::Sync));
-        written.and_then(|()| file.sync_all()).map_err(self.failed("writing"))?;
-        std::fs::rename(&partial, &self.path).map_err(self.failed("renaming"))?;
-        self.sync_directory()
+        let replaced = FileReplacement::begin_on(&self.disk, &self.path, partial, 0o666).and_then(|mut file| {
+            file.write_all(&bytes)?;
+            file.sync()?;
+            file.put_in_place()
+        });
+        replaced.map(drop).map_err(self.failed("writing"))
     }
 
     /// What was written, if it was not removed since.
@@ -70,7 +72,7 @@ impl PendingCheckpoint {
         };
         let damaged = || ClusterError::Damaged { path: self.path.clone() };
         let (header, rest) = bytes.split_at_checked(HEADER_LENGTH).ok_or_else(damaged)?;
-        let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let word = |at| u32_at(header, at);
         if (word(4) & !NUMBERED) as usize != rest.len() || word(0) != crc32c(rest) {
             return Err(damaged());
         }
