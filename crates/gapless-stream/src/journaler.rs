@@ -17,7 +17,16 @@ pub enum Release {
     /// This agent, as soon as the frame is journaled.
     WhenJournaled(Releaser),
     /// The sync thread, once it is on the device.
-    WhenSynced(SyncRequests),
+    WhenSynced(SyncRequests<SyncedEnd>),
+}
+
+/// How far frames are on the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncedEnd {
+    /// The window's position behind the last of them.
+    pub position: u64,
+    /// The last one's sequence.
+    pub sequence: u64,
 }
 
 /// The agent between window and journal.
@@ -93,7 +102,7 @@ impl Release {
     fn reached(&mut self, position: u64, sequence: u64) {
         match self {
             Self::WhenJournaled(releaser) => releaser.release(position, sequence),
-            Self::WhenSynced(requests) => requests.journaled(position, sequence),
+            Self::WhenSynced(requests) => requests.journaled(SyncedEnd { position, sequence }),
         }
     }
 }
@@ -132,7 +141,10 @@ impl Agent for Journaler {
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
         if let Release::WhenSynced(requests) = &self.release {
-            requests.check()?;
+            requests.synced().map_err(|failure| StreamError::System {
+                action: "syncing the journal".to_owned(),
+                source: std::io::Error::other(failure),
+            })?;
         }
         let mut work = self.journal_batch()?;
         // Flushing every message by itself: small batches, several of them.

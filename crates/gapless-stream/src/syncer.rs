@@ -1,121 +1,117 @@
-//! The helper thread of tier `sync`: it blocks in a sync, everything journaled meanwhile makes
-//! the next group.
+//! [`SyncThread`]: the helper thread of the tiers that put everything on the device: it blocks in a sync, and what is journaled
+//! meanwhile is the next group.
 
-use crate::StreamError;
+use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
-use gapless_agent::{Counter, Waker};
 use gapless_journal::Syncer;
-use gapless_log::Releaser;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-#[derive(Default)]
-struct SyncProgress {
-    journaled_position: u64,
-    journaled_sequence: u64,
-    released_position: u64,
-    waiting: bool,
-    stopping: bool,
+/// Between the thread and those that ask. `E` is how far something is: an end that the caller names.
+struct Progress<E> {
+    journaled: E,
+    synced: E,
+    is_waiting: bool,
+    is_stopping: bool,
     failure: Option<String>,
 }
 
-#[derive(Default)]
-struct SharedProgress {
-    state: Mutex<SyncProgress>,
+struct SharedProgress<E> {
+    progress: Mutex<Progress<E>>,
     changed: Condvar,
 }
 
-impl SharedProgress {
-    fn lock(&self) -> MutexGuard<'_, SyncProgress> {
-        // No holder leaves the state half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl<E> SharedProgress<E> {
+    fn lock(&self) -> MutexGuard<'_, Progress<E>> {
+        // No holder leaves it half changed.
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The journaler's end.
-#[derive(Clone)]
-pub struct SyncRequests {
-    shared: Arc<SharedProgress>,
+/// The journaling side's end.
+pub struct SyncRequests<E>(Arc<SharedProgress<E>>);
+
+impl<E> Clone for SyncRequests<E> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
 }
 
 /// The thread; dropping it stops it after what was asked for is on the device.
-pub struct SyncThread {
-    shared: Arc<SharedProgress>,
+pub struct SyncThread<E> {
+    shared: Arc<SharedProgress<E>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl SyncThread {
-    /// Starts the thread, which releases what it has synced, notes it in `last_sequence` and wakes `downstream`.
+impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
+    /// Starts the thread, which hands each end that it has synced to `on_synced` and wakes `downstream`.
     ///
     /// # Errors
-    /// [`StreamError::System`] if no thread can be started.
+    /// No thread can be started.
     pub fn start(
         syncer: Syncer,
-        mut releaser: Releaser,
+        mut on_synced: impl FnMut(E) + Send + 'static,
         downstream: Vec<Waker>,
-        last_sequence: Counter,
-    ) -> Result<(Self, SyncRequests), StreamError> {
-        let shared = Arc::<SharedProgress>::default();
-        let thread_shared = Arc::clone(&shared);
+    ) -> Result<(Self, SyncRequests<E>), gapless_agent::Error> {
+        let (journaled, synced) = (E::default(), E::default());
+        let progress = Progress { journaled, synced, is_waiting: false, is_stopping: false, failure: None };
+        let shared = Arc::new(SharedProgress { progress: Mutex::new(progress), changed: Condvar::new() });
+        let of_thread = Arc::clone(&shared);
         let run = move || {
-            let mut watch = Watch { shared: &thread_shared, ended: false };
-            loop {
-                let (position, sequence) = {
-                    let mut state = thread_shared.lock();
-                    while state.journaled_position == state.released_position && !state.stopping {
-                        state.waiting = true;
-                        state = thread_shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                        state.waiting = false;
-                    }
-                    if state.journaled_position == state.released_position {
-                        drop(state);
-                        watch.ended = true;
-                        return;
-                    }
-                    (state.journaled_position, state.journaled_sequence)
-                };
-                match syncer.sync() {
+            let mut watch = Watch { shared: &of_thread, has_ended: false };
+            while let Some(end) = of_thread.next_group() {
+                let synced = syncer.sync();
+                let has_failed = synced.is_err();
+                match synced {
                     Ok(_) => {
-                        releaser.release(position, sequence);
-                        last_sequence.set(sequence);
-                        thread_shared.lock().released_position = position;
+                        on_synced(end);
+                        of_thread.lock().synced = end;
                     }
-                    Err(error) => {
-                        thread_shared.lock().failure = Some(error.to_string());
-                        watch.ended = true;
-                        downstream.iter().for_each(Waker::wake);
-                        return;
-                    }
+                    // Never tried again: what the device has lost cannot be known.
+                    Err(error) => of_thread.lock().failure = Some(error.to_string()),
                 }
                 downstream.iter().for_each(Waker::wake);
+                if has_failed {
+                    break;
+                }
             }
+            watch.has_ended = true;
         };
-        let failed = |error: gapless_agent::Error| StreamError::System {
-            action: "starting the sync thread".to_owned(),
-            source: std::io::Error::other(error),
-        };
-        let thread = spawn_helper("gapless-sync", run).map_err(failed)?;
-        Ok((Self { shared: Arc::clone(&shared), thread: Some(thread) }, SyncRequests { shared }))
+        let thread = spawn_helper("gapless-sync", run)?;
+        Ok((Self { shared: Arc::clone(&shared), thread: Some(thread) }, SyncRequests(shared)))
     }
 }
 
-/// Makes a panic of the thread a failure that the journaler sees.
-struct Watch<'a> {
-    shared: &'a SharedProgress,
-    ended: bool,
+impl<E: Copy + PartialEq> SharedProgress<E> {
+    /// Waits until more is journaled than synced; `None` when there is no more and the thread is to stop.
+    fn next_group(&self) -> Option<E> {
+        let mut progress = self.lock();
+        while progress.journaled == progress.synced && !progress.is_stopping {
+            progress.is_waiting = true;
+            progress = self.changed.wait(progress).unwrap_or_else(PoisonError::into_inner);
+            progress.is_waiting = false;
+        }
+        (progress.journaled != progress.synced).then_some(progress.journaled)
+    }
 }
 
-impl Drop for Watch<'_> {
+/// Makes a panic of the thread a failure that the journaling side sees.
+struct Watch<'a, E> {
+    shared: &'a SharedProgress<E>,
+    has_ended: bool,
+}
+
+impl<E> Drop for Watch<'_, E> {
     fn drop(&mut self) {
-        if !self.ended {
+        if !self.has_ended {
             self.shared.lock().failure = Some("the sync thread panicked".to_owned());
         }
     }
 }
 
-impl Drop for SyncThread {
+impl<E> Drop for SyncThread<E> {
     fn drop(&mut self) {
-        self.shared.lock().stopping = true;
+        self.shared.lock().is_stopping = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been reported by its message already.
@@ -124,29 +120,23 @@ impl Drop for SyncThread {
     }
 }
 
-impl SyncRequests {
-    /// Everything before `position`, the last of it `sequence`, is journaled and wants to be synced.
-    pub(crate) fn journaled(&self, position: u64, sequence: u64) {
-        let mut state = self.shared.lock();
-        state.journaled_position = position;
-        state.journaled_sequence = sequence;
-        if state.waiting {
-            drop(state);
-            self.shared.changed.notify_one();
+impl<E: Copy> SyncRequests<E> {
+    /// Everything before `end` is journaled and wants to be synced.
+    pub fn journaled(&self, end: E) {
+        let mut progress = self.0.lock();
+        progress.journaled = end;
+        if progress.is_waiting {
+            drop(progress);
+            self.0.changed.notify_one();
         }
     }
 
-    /// Whether syncing still works.
+    /// Up to where everything is on the device.
     ///
     /// # Errors
-    /// [`StreamError::System`] for ever after a sync has failed: what the device lost cannot be known.
-    pub(crate) fn check(&self) -> Result<(), StreamError> {
-        match &self.shared.lock().failure {
-            None => Ok(()),
-            Some(failure) => Err(StreamError::System {
-                action: "syncing the journal".to_owned(),
-                source: std::io::Error::other(failure.clone()),
-            }),
-        }
+    /// Why syncing has failed, for ever: what the device lost cannot be known.
+    pub fn synced(&self) -> Result<E, String> {
+        let progress = self.0.lock();
+        progress.failure.clone().map_or(Ok(progress.synced), Err)
     }
 }

@@ -9,6 +9,7 @@ use crate::control_server::{ControlCounters, ControlServer, ControlTarget};
 use crate::egress::Egress;
 use crate::history_check::HistoryCheck;
 use crate::ingress::IngressShared;
+use crate::journaler::SyncedEnd;
 use crate::journaler::{Journaler, JournalerCounters, Release};
 use crate::locked_directory::LockedDirectory;
 use crate::messages::{ResponderMessage, SequencerRequest};
@@ -118,7 +119,7 @@ pub struct StreamBuilder<'a> {
     /// From outside to the sequencer.
     pub requests: Mailbox<SequencerRequest>,
     journaler: Option<Journaler>,
-    sync_thread: Option<SyncThread>,
+    sync_thread: Option<SyncThread<SyncedEnd>>,
     preparer: Option<PreparerThread>,
     has_threads: bool,
     socket_path: Option<PathBuf>,
@@ -291,7 +292,16 @@ impl<'a> StreamBuilder<'a> {
         let release = if self.options.tier.is_synced() {
             let woken = self.threads.downstream(None, &[&readers[..], &[AgentRole::Journaler]].concat());
             let last_sequence = self.counters.add("sync.last_sequence")?;
-            let (thread, syncing) = SyncThread::start(journal.syncer(), releaser, woken, last_sequence)?;
+            let mut releaser = releaser;
+            let on_synced = move |SyncedEnd { position, sequence }| {
+                releaser.release(position, sequence);
+                last_sequence.set(sequence);
+            };
+            let started = SyncThread::start(journal.syncer(), on_synced, woken);
+            let (thread, syncing) = started.map_err(|error| StreamError::System {
+                action: "starting the sync thread".to_owned(),
+                source: std::io::Error::other(error),
+            })?;
             self.sync_thread = Some(thread);
             Release::WhenSynced(syncing)
         } else {

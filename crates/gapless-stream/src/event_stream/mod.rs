@@ -13,6 +13,7 @@ mod sequencing;
 
 use crate::acceptor::Acceptor;
 use crate::ingress::IngressShared;
+use crate::journaler::SyncedEnd;
 use crate::messages::SequencerRequest;
 use crate::network::TcpAddresses;
 use crate::network::client_sessions::SharedStatus;
@@ -62,7 +63,7 @@ enum Driver {
 pub struct EventStream {
     driver: Option<Driver>,
     acceptor: Option<Arc<Acceptor>>,
-    sync_thread: Option<SyncThread>,
+    sync_thread: Option<SyncThread<SyncedEnd>>,
     preparer: Option<PreparerThread>,
     ingress: Arc<IngressShared>,
     requests: Mailbox<SequencerRequest>,

@@ -9,7 +9,7 @@ use crate::member::advertised_endpoints::AdvertisedEndpoints;
 use crate::member::ballot::Ballot;
 use crate::member::core::divergence::{DivergenceCheck, HASHES_MAX};
 use crate::member::core::{Core, CoreParts, ENTRY_BYTES_MAX};
-use crate::member::durable::{Durable, SyncWorker};
+use crate::member::durable::Durable;
 use crate::member::member_environment::MemberEnvironment;
 use crate::member::member_journal::MemberJournal;
 use crate::member::peers::Peers;
@@ -234,7 +234,7 @@ impl Assembly<'_> {
             if self.member_environment.without_helpers {
                 return Ok(Durable::by_hand(syncer));
             }
-            SyncWorker::start(syncer, waker.clone()).map(Durable::Thread)
+            Durable::start(syncer, waker.clone())
         };
         let worker = self.options.tier.is_synced().then(durable).transpose()?;
         Ok(MemberJournal::new(journal, cursor, worker, aside))
