@@ -1,30 +1,20 @@
 //! [`CatchUp`]: a member that is further behind than its leader's log fetches the frames up to a log position from the
-//! leader's journal, a piece at a time, and serves others from its own.
-//!
-//! ```text
-//! request   u64 first sequence, u64 last sequence
-//! frames    u64 first sequence, u64 last sequence asked for; without frames: the journal no longer holds the first
-//! ```
-//!
-//! A piece is asked for when the one before it is here; one that does not come is asked for again.
+//! leader's journal, a piece at a time, and serves others from its own. What goes over the link says `frame_fetch`.
 
 use super::catch_up_budget::CatchUpBudget;
+use super::frame_fetch::{FetchError, FetchedFrames, PieceRequests, header, words};
 use super::journal_readers::{JournalReaders, ReadOutcome};
 use crate::ClusterError;
-use crate::consensus::{Chain, Fetch, LogPosition, MemberId};
+use crate::consensus::{Fetch, LogPosition, MemberId};
 use crate::link::{Content, Links};
-use gapless_wire::{Frame, FrameError, aligned_length};
+use gapless_wire::{Frame, aligned_length};
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Frames of one answer, bytes: reading and sending them is a fraction of a millisecond of a leader's turn.
 const PIECE_BYTES: usize = 256 << 10;
-/// An answer that has not come after so long is asked for again, ns.
-const ASK_AGAIN_NS: u64 = 500_000_000;
 /// Requests that wait to be served; more are dropped, and asked again.
 const ASKED_MAX: usize = 64;
-/// Length of what stands before the frames.
-const HEADER_LENGTH: usize = 16;
 /// What is fetched in the place of frames that no quorum has, bytes: more than a leader has in flight.
 const STASH_BYTES_MAX: usize = 48 << 20;
 
@@ -35,17 +25,13 @@ pub(super) struct CatchUp {
     /// From whom, and which sequences.
     asked: VecDeque<(MemberId, u64, u64)>,
     bytes: Vec<u8>,
-    next_ask_ns: u64,
     /// Log positions that were reached.
     fetched: u64,
 }
 
 struct Fetching {
-    fetch: Fetch,
-    /// Behind the last frame that was looked at.
-    chain: Chain,
-    last_sequence: u64,
-    is_waiting: bool,
+    requests: PieceRequests,
+    frames: FetchedFrames,
     /// Up to where the frames here are surely the leader's.
     common_sequence: u64,
     /// Whether those behind it are not: they stay until consensus says that they are to be cut.
@@ -67,41 +53,9 @@ pub(super) enum PieceOutcome {
     TooMuch,
 }
 
-/// Why a piece is not taken. What was fetched is forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FetchError {
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-    #[error("frame {found} came, {expected} is expected")]
-    Sequence { expected: u64, found: u64 },
-    #[error("frame {sequence} is cut in its padding")]
-    Padding { sequence: u64 },
-    #[error("the frames up to {sequence} are not those of the leader: the chain differs")]
-    OtherChain { sequence: u64 },
-}
-
-impl FetchError {
-    pub const fn is_other_chain(&self) -> bool {
-        matches!(self, Self::OtherChain { .. })
-    }
-}
-
-pub(super) fn words(bytes: &[u8]) -> Option<(u64, u64)> {
-    let (first, rest) = bytes.split_first_chunk::<8>()?;
-    let last: &[u8; 8] = rest.try_into().ok()?;
-    Some((u64::from_le_bytes(*first), u64::from_le_bytes(*last)))
-}
-
-pub(super) fn header(first: u64, last: u64) -> [u8; HEADER_LENGTH] {
-    let mut bytes = [0; HEADER_LENGTH];
-    bytes[..8].copy_from_slice(&first.to_le_bytes());
-    bytes[8..].copy_from_slice(&last.to_le_bytes());
-    bytes
-}
-
 impl CatchUp {
     /// Fetches up to a log position. `last_sequence` is that of the last frame here.
-    pub fn begin(&mut self, fetch: Fetch, last_sequence: u64, now_ns: u64) {
+    pub fn begin(&mut self, fetch: &Fetch, last_sequence: u64, now_ns: u64) {
         let LogPosition { sequence, hash, .. } = fetch.behind;
         tracing::info!(
             from = sequence + 1,
@@ -110,15 +64,12 @@ impl CatchUp {
             "frames are fetched from the leader"
         );
         self.fetching = Some(Fetching {
-            fetch,
-            chain: Chain::at(hash),
-            last_sequence: sequence,
-            is_waiting: false,
+            requests: PieceRequests::new(fetch.leader, now_ns),
+            frames: FetchedFrames::behind(sequence, hash, fetch.position),
             common_sequence: sequence,
             is_other: false,
             stash: Vec::new(),
         });
-        self.next_ask_ns = now_ns;
     }
 
     /// The log position was reached.
@@ -139,35 +90,33 @@ impl CatchUp {
 
     /// Up to where frames are fetched.
     pub fn target(&self) -> Option<u64> {
-        self.fetching.as_ref().map(|fetching| fetching.fetch.position.sequence)
+        self.fetching.as_ref().map(|fetching| fetching.frames.to.sequence)
     }
 
     /// Another member leads: what is fetched comes from there. Any journal would do, the hash tells.
     pub fn follow(&mut self, leader: MemberId) {
-        if let Some(fetching) = self.fetching.as_mut().filter(|fetching| fetching.fetch.leader != leader) {
-            fetching.fetch.leader = leader;
-            fetching.is_waiting = false;
+        if let Some(fetching) = &mut self.fetching {
+            fetching.requests.follow(leader);
         }
     }
 
     /// From whom something is fetched.
     pub fn leader(&self) -> Option<MemberId> {
-        self.fetching.as_ref().map(|fetching| fetching.fetch.leader)
+        self.fetching.as_ref().map(|fetching| fetching.requests.leader())
     }
 
     /// A member's connection is gone, and with it what it asked for.
     pub fn gone(&mut self, member: MemberId) {
         self.asked.retain(|(other, ..)| *other != member);
         if let Some(fetching) = &mut self.fetching {
-            fetching.is_waiting = false;
+            fetching.requests.end_waiting();
         }
     }
 
     /// The log position, if all its frames are here, and up to where the frames here are the same.
     pub fn complete(&self) -> Option<(LogPosition, u64)> {
         let fetching = self.fetching.as_ref()?;
-        let position = fetching.fetch.position;
-        (fetching.last_sequence == position.sequence).then_some((position, fetching.common_sequence))
+        fetching.frames.is_complete().then_some((fetching.frames.to, fetching.common_sequence))
     }
 
     /// What is appended behind `sequence` once consensus has cut what was there; nothing if nothing was.
@@ -187,15 +136,11 @@ impl CatchUp {
     /// Asks for the next piece.
     pub fn ask(&mut self, links: &mut Links, now_ns: u64) {
         let Some(fetching) = &mut self.fetching else { return };
-        let (position, next) = (fetching.fetch.position, fetching.last_sequence + 1);
-        if next > position.sequence || (fetching.is_waiting && now_ns < self.next_ask_ns) {
+        if fetching.frames.is_complete() || !fetching.requests.begin_waiting(now_ns) {
             return;
         }
-        let leader = fetching.fetch.leader.get();
         // Not connected: asked again later.
-        fetching.is_waiting = true;
-        self.next_ask_ns = now_ns + ASK_AGAIN_NS;
-        let _ = links.send(leader, Content::CatchUpRequest, &header(next, position.sequence), &[]);
+        let _ = links.send(fetching.requests.leader().get(), Content::CatchUpRequest, &fetching.frames.request(), &[]);
     }
 
     /// Somebody asks for frames.
@@ -250,57 +195,41 @@ impl CatchUp {
     ) -> Result<PieceOutcome, FetchError> {
         let Some(fetching) = &mut self.fetching else { return Ok(PieceOutcome::Kept) };
         let Some((first, _)) = words(bytes) else { return Ok(PieceOutcome::Kept) };
-        if from != fetching.fetch.leader || first != fetching.last_sequence + 1 {
+        if from != fetching.requests.leader() || first != fetching.frames.last_sequence + 1 {
             return Ok(PieceOutcome::Kept);
         }
         if frames.is_empty() {
             return Ok(PieceOutcome::NotHeld);
         }
-        let position = fetching.fetch.position;
-        let (mut chain, mut sequence) = (fetching.chain, fetching.last_sequence);
-        let (mut known, mut compared, mut end) = (0, 0, 0);
-        while end < frames.len() {
-            let frame = Frame::parse(&frames[end..])?;
-            frame.verify()?;
-            sequence += 1;
-            if frame.sequence() != sequence || sequence > position.sequence {
-                return Err(FetchError::Sequence { expected: sequence, found: frame.sequence() });
-            }
-            chain.extend(&frame);
-            let next = end + aligned_length(frame.length());
-            if next > frames.len() {
-                return Err(FetchError::Padding { sequence });
-            }
+        let (mut known, mut compared) = (0, 0);
+        let fetched = fetching.frames.checked(frames, |sequence, place| {
             if sequence <= last_sequence && !fetching.is_other {
-                compared = next;
+                compared = place.end;
                 if sequence <= released {
-                    known = next;
+                    known = place.end;
                     fetching.common_sequence = sequence;
-                } else if held.get(end..next) == frames.get(end..next) {
+                } else if held.get(place.clone()) == frames.get(place) {
                     fetching.common_sequence = sequence;
                 } else {
                     fetching.is_other = true;
                 }
             }
-            end = next;
-        }
-        if sequence == position.sequence && chain.value() != position.hash {
-            return Err(FetchError::OtherChain { sequence });
-        }
+        })?;
         // What is released is not cut, so nothing takes its place.
         let kept = if fetching.is_other { &frames[known..] } else { &frames[known..compared] };
         if fetching.stash.len() + kept.len() > STASH_BYTES_MAX {
             return Ok(PieceOutcome::TooMuch);
         }
         fetching.stash.extend_from_slice(kept);
-        (fetching.chain, fetching.last_sequence, fetching.is_waiting) = (chain, sequence, false);
+        fetching.frames = fetched;
+        fetching.requests.end_waiting();
         if fetching.is_other {
             return Ok(PieceOutcome::Kept);
         }
-        if sequence >= last_sequence {
+        if fetched.last_sequence >= last_sequence {
             // Everything here is the leader's: from now on it is appended as it comes.
             fetching.stash = Vec::new();
-            fetching.common_sequence = sequence;
+            fetching.common_sequence = fetched.last_sequence;
         }
         Ok(if compared < frames.len() { PieceOutcome::Append(compared..frames.len()) } else { PieceOutcome::Kept })
     }
@@ -310,7 +239,7 @@ impl CatchUp {
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
-    use crate::consensus::Members;
+    use crate::consensus::{Chain, Members};
     use gapless_wire::{FrameHeader, FrameWriter};
 
     #[test]
@@ -327,7 +256,7 @@ mod tests {
         let fetch = Fetch { position, members: Members::of_voters(&[leader]), behind, leader };
         let taken = |frames: &[u8]| {
             let mut catch_up = CatchUp::default();
-            catch_up.begin(fetch.clone(), 0, 0);
+            catch_up.begin(&fetch, 0, 0);
             catch_up.take(leader, &header(1, 1), frames, (&[], 0, 0))
         };
         for length in 67..72 {

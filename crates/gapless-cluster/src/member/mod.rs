@@ -24,6 +24,7 @@
 //! | `ballot` | term and vote beside the journal |
 //! | `durable` | the thread of tier `quorum-sync` |
 //! | [`control`] | the socket by which others ask |
+//! | `frame_fetch` | how frames of another's journal are fetched, a piece at a time, and checked |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
 //! | `lagging_appends` | how fast members that lag behind the window are sent what they lack |
 //! | `catch_up_budget` | how much of that goes beside what is published |
@@ -40,6 +41,7 @@ mod catch_up_budget;
 pub mod control;
 pub mod core;
 pub(crate) mod durable;
+mod frame_fetch;
 mod journal_readers;
 mod lagging_appends;
 pub mod member_environment;

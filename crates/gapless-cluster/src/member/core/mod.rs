@@ -15,8 +15,9 @@ mod retention_watermark;
 pub(super) mod time;
 
 use super::advertised_endpoints::AdvertisedEndpoints;
-use super::catch_up::{CatchUp, PieceOutcome, words};
+use super::catch_up::{CatchUp, PieceOutcome};
 use super::catch_up_budget::CatchUpBudget;
+use super::frame_fetch::{FetchError, words};
 use super::journal_readers::JournalReaders;
 use super::member_journal::MemberJournal;
 use super::requests::{AdminCommand, MemberRequest, Outcome};
@@ -467,7 +468,7 @@ impl Core {
         if let Some(fetch) = effects.fetch.take() {
             // A snapshot transfer brings frames beyond that.
             if !self.snapshot_transfers.is_receiving() {
-                self.catch_up.begin(fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
+                self.catch_up.begin(&fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
             }
         }
         Ok(())
@@ -687,7 +688,7 @@ impl Core {
                 self.warn(from, &reason);
                 self.catch_up.end();
                 self.consensus.fetch_failed();
-                if reason.is_other_chain() {
+                if matches!(reason, FetchError::OtherChain { .. }) {
                     self.fetched_another(from);
                 }
                 Ok(())

@@ -8,34 +8,27 @@
 use super::wire::{Answer, FileOf, Offer, Part, PieceOf, Request};
 use super::{TransferContext, base_text, complete_file, remove};
 use crate::ClusterError;
-use crate::consensus::{Chain, Consensus, MemberId};
+use crate::consensus::{Consensus, MemberId};
 use crate::link::{Content, Links};
-use crate::member::catch_up::header;
+use crate::member::frame_fetch::{FetchedFrames, PieceRequests};
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
 use gapless_journal::Journal;
 use gapless_stream::sequencer_state_writer;
 use gapless_wire::checksum::crc32c;
-use gapless_wire::{Frame, aligned_length};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// A piece that has not come after so long is asked for again, ns.
-const ASK_AGAIN_NS: u64 = 500_000_000;
-
 /// Something was done, or the transfer is to be given up for this reason.
 pub(super) type TransferOutcome = Result<(), String>;
 
 /// A snapshot transfer to this member.
 pub(super) struct TransferReceiver {
-    leader: MemberId,
     stage: TransferStage,
-    /// Whether the last request was not answered yet.
-    is_waiting: bool,
-    next_ask_ns: u64,
+    requests: PieceRequests,
 }
 
 /// How far it is.
@@ -47,7 +40,7 @@ enum TransferStage {
     /// The files are here; they are read and put on the device.
     Checking { offer: Box<Offer>, work: BlockingWork },
     /// Frames come.
-    Frames { offer: Box<Offer>, journal: Box<Journal>, chain: Chain, last_sequence: u64 },
+    Frames { offer: Box<Offer>, journal: Box<Journal>, frames: FetchedFrames },
     /// Everything is here; the journal is put on the device.
     Syncing { offer: Box<Offer>, work: BlockingWork },
 }
@@ -115,7 +108,7 @@ impl TransferReceiver {
         tracing::info!(%leader, "the leader's journal does not hold the next frame any more; its state is asked for");
         remove(&context.incoming())?;
         crash_point("snapshot_transfer_begin");
-        Ok(Self { leader, stage: TransferStage::Asking, is_waiting: false, next_ask_ns: now_ns })
+        Ok(Self { stage: TransferStage::Asking, requests: PieceRequests::new(leader, now_ns) })
     }
 
     pub fn target(&self) -> Option<u64> {
@@ -130,16 +123,12 @@ impl TransferReceiver {
 
     /// Files of another leader are others; frames are the same. Returns whether to go on.
     pub fn follow(&mut self, leader: MemberId) -> bool {
-        let is_other = self.leader != leader;
-        if is_other {
-            (self.leader, self.is_waiting) = (leader, false);
-        }
-        !is_other || !matches!(self.stage, TransferStage::File { .. })
+        !self.requests.follow(leader) || !matches!(self.stage, TransferStage::File { .. })
     }
 
     pub fn gone(&mut self, member: MemberId) {
-        if member == self.leader {
-            self.is_waiting = false;
+        if member == self.requests.leader() {
+            self.requests.end_waiting();
         }
     }
 
@@ -151,7 +140,7 @@ impl TransferReceiver {
         answer: Answer,
         piece: &[u8],
     ) -> Result<TransferOutcome, ClusterError> {
-        if from != self.leader {
+        if from != self.requests.leader() {
             return Ok(Ok(()));
         }
         match (answer, &mut self.stage) {
@@ -174,7 +163,7 @@ impl TransferReceiver {
                 }
                 file.write_all(piece).map_err(failed("writing", &context.incoming()))?;
                 *offset += piece.len() as u64;
-                self.is_waiting = false;
+                self.requests.end_waiting();
                 crash_point("snapshot_transfer_after_piece");
                 if *offset == length {
                     self.next_file(context)?;
@@ -197,7 +186,7 @@ impl TransferReceiver {
         let opened = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path);
         let file = opened.map_err(failed("making", &path))?;
         self.stage = TransferStage::File { offer, part, file, offset: 0 };
-        self.is_waiting = false;
+        self.requests.end_waiting();
         Ok(())
     }
 
@@ -232,25 +221,22 @@ impl TransferReceiver {
     }
 
     /// Frames have come that were asked for from `first` on.
-    pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<TransferOutcome, ClusterError> {
-        let TransferStage::Frames { offer, journal, chain, last_sequence } = &mut self.stage else { return Ok(Ok(())) };
-        if from != self.leader || first != *last_sequence + 1 {
+    pub fn take_frames(&mut self, from: MemberId, first: u64, piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
+        let TransferStage::Frames { journal, frames, .. } = &mut self.stage else { return Ok(Ok(())) };
+        if from != self.requests.leader() || first != frames.last_sequence + 1 {
             return Ok(Ok(()));
         }
-        let (end_sequence, end_chain) = match check_frames(frames, *chain, *last_sequence, offer.position.sequence) {
-            Ok(checked) => checked,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        if end_sequence == *last_sequence {
+        if piece.is_empty() {
             return Ok(Err(format!("frame {first} has gone from its journal meanwhile")));
         }
-        if end_sequence == offer.position.sequence && end_chain.value() != offer.position.hash {
-            return Ok(Err(format!("the frames up to {end_sequence} are not those of its state: the chain differs")));
-        }
-        journal.append(frames, first, end_sequence)?;
+        let fetched = match frames.checked(piece, |_, _| ()) {
+            Ok(fetched) => fetched,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        journal.append(piece, first, fetched.last_sequence)?;
         journal.commit()?;
-        (*chain, *last_sequence) = (end_chain, end_sequence);
-        self.is_waiting = false;
+        *frames = fetched;
+        self.requests.end_waiting();
         crash_point("snapshot_transfer_after_frames");
         Ok(Ok(()))
     }
@@ -266,9 +252,7 @@ impl TransferReceiver {
         let (is_checked, is_here, outcome) = match &self.stage {
             TransferStage::Checking { work, .. } => (true, false, work.outcome()),
             TransferStage::Syncing { work, .. } => (false, false, work.outcome()),
-            TransferStage::Frames { offer, last_sequence, .. } => {
-                (false, *last_sequence == offer.position.sequence, None)
-            }
+            TransferStage::Frames { frames, .. } => (false, frames.is_complete(), None),
             TransferStage::Asking | TransferStage::File { .. } => (false, false, None),
         };
         match outcome {
@@ -284,9 +268,6 @@ impl TransferReceiver {
     }
 
     fn ask(&mut self, context: &TransferContext, links: &mut Links, now_ns: u64) {
-        if self.is_waiting && now_ns < self.next_ask_ns {
-            return;
-        }
         let (content, bytes) = match &self.stage {
             TransferStage::Asking => {
                 (Content::SnapshotTransferRequest, Request::Offer { with_snapshot: context.with_snapshot }.to_bytes())
@@ -295,14 +276,14 @@ impl TransferReceiver {
                 let piece = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
                 (Content::SnapshotTransferRequest, Request::Piece(piece).to_bytes())
             }
-            TransferStage::Frames { offer, last_sequence, .. } => {
-                (Content::CatchUpRequest, header(*last_sequence + 1, offer.position.sequence).to_vec())
-            }
+            TransferStage::Frames { frames, .. } => (Content::CatchUpRequest, frames.request().to_vec()),
             TransferStage::Checking { .. } | TransferStage::Syncing { .. } => return,
         };
-        (self.is_waiting, self.next_ask_ns) = (true, now_ns + ASK_AGAIN_NS);
+        if !self.requests.begin_waiting(now_ns) {
+            return;
+        }
         // Not connected: asked again later.
-        let _ = links.send(self.leader.get(), content, &bytes, &[]);
+        let _ = links.send(self.requests.leader().get(), content, &bytes, &[]);
     }
 
     fn begin_journal(&mut self, context: &TransferContext) -> Result<(), ClusterError> {
@@ -312,9 +293,9 @@ impl TransferReceiver {
         crash_point("snapshot_transfer_after_files");
         let base = offer.base;
         let journal = (context.open_journal)(&context.incoming().join("journal"), base.sequence + 1)?;
-        let chain = Chain::at(base.hash);
-        self.stage = TransferStage::Frames { offer, journal: Box::new(journal), chain, last_sequence: base.sequence };
-        self.is_waiting = false;
+        let frames = FetchedFrames::behind(base.sequence, base.hash, offer.position);
+        self.stage = TransferStage::Frames { offer, journal: Box::new(journal), frames };
+        self.requests.end_waiting();
         Ok(())
     }
 
@@ -374,20 +355,4 @@ fn is_right(context: &TransferContext, offer: &Offer) -> Result<(), String> {
         return Err("its state is of members among whom this one is not".to_owned());
     }
     Ok(())
-}
-
-/// Checks frames that follow `sequence`. Returns the last one's sequence, and the chain behind it.
-fn check_frames(frames: &[u8], mut chain: Chain, mut sequence: u64, last: u64) -> Result<(u64, Chain), String> {
-    let mut end = 0;
-    while end < frames.len() {
-        let frame = Frame::parse(&frames[end..]).map_err(|error| error.to_string())?;
-        frame.verify().map_err(|error| error.to_string())?;
-        sequence += 1;
-        if frame.sequence() != sequence || sequence > last {
-            return Err(format!("frame {} came, {sequence} is expected", frame.sequence()));
-        }
-        chain.extend(&frame);
-        end += aligned_length(frame.length());
-    }
-    if end == frames.len() { Ok((sequence, chain)) } else { Err("the last frame is cut short".to_owned()) }
 }
