@@ -31,6 +31,7 @@
 //! | `index` | from a sequence to a position near it |
 //! | `mapping` | mapped files |
 //! | `mark` | two values that a crash cannot tear |
+//! | `lock_holder` | who holds the lock of a journal, asked from outside |
 //! | [`descriptor`] | the layout of a segment |
 //! | `scan` | checking frames one behind the other |
 //! | `wake` | waking the helper thread |
@@ -59,6 +60,7 @@ pub mod history_check;
 mod index;
 pub mod inspect;
 pub mod journal;
+mod lock_holder;
 mod mapping;
 mod mark;
 pub mod options;
@@ -92,6 +94,7 @@ pub use error::{FrameFault, JournalError, MarkName, PointFault};
 pub use frame_batch::FrameBatch;
 pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify};
 pub use journal::Journal;
+pub use lock_holder::lock_holder;
 pub use options::{Environment, FilePoint, Flush, JournalOptions, RecoveryCheck, Retention};
 pub use reader::JournalReader;
 pub use records::{Record, Records, ReplayStop};

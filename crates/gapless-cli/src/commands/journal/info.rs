@@ -1,6 +1,6 @@
 //! `gapless journal info`.
 
-use super::place::{journal_of, lock_holder, snapshot_sequences};
+use super::place::{journal_of, snapshot_sequences};
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_journal::{JournalInfo, info};
@@ -19,7 +19,8 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let directory = journal_of(&arguments.directory);
     let info = info(&directory)?;
-    let found = Found { snapshots: snapshot_sequences(&directory)?, holder: lock_holder(&directory)?, info };
+    let found =
+        Found { snapshots: snapshot_sequences(&directory)?, holder: gapless_journal::lock_holder(&directory)?, info };
     if arguments.json {
         return print(&format!("{}\n", serde_json::to_string_pretty(&found.object())?));
     }

@@ -9,7 +9,7 @@
 mod dump;
 mod frames;
 mod info;
-pub(crate) mod place;
+mod place;
 mod restore;
 mod tail;
 mod verify;

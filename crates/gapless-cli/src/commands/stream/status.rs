@@ -3,7 +3,6 @@
 
 use super::nodes;
 use super::place::Place;
-use crate::commands::journal::place::lock_holder;
 use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless_agent::CountersReader;
@@ -119,7 +118,7 @@ fn sample(layout: &StreamLayout) -> Result<Option<Sample>, Box<dyn std::error::E
     if !Path::new("/proc").join(process.to_string()).exists() {
         return Ok(None);
     }
-    if layout.journal().is_dir() && lock_holder(&layout.journal())?.is_none() {
+    if layout.journal().is_dir() && gapless_journal::lock_holder(&layout.journal())?.is_none() {
         return Ok(None);
     }
     Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))

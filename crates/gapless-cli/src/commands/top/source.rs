@@ -1,7 +1,6 @@
 //! [`Source`]: reads one directory again and again: its counters, its member's status, who is connected to its stream.
 //! Never writes, and outlives the processes that it looks at.
 
-use super::super::journal::place::lock_holder;
 use gapless_agent::CountersReader;
 use gapless_client::control::{Controller, NodeReading, StatusFeed};
 use gapless_client::stream_layout::StreamLayout;
@@ -137,7 +136,7 @@ impl Source {
         };
         let process = reader.owner_pid();
         let is_alive = Path::new("/proc").join(process.to_string()).exists()
-            && (!self.layout.journal().is_dir() || lock_holder(&self.layout.journal())?.is_some());
+            && (!self.layout.journal().is_dir() || gapless_journal::lock_holder(&self.layout.journal())?.is_some());
         if !is_alive {
             return Ok(None);
         }

@@ -1,0 +1,43 @@
+//! Who holds the lock of a journal, found out without taking part: for programs that look at a directory from outside.
+
+use crate::descriptor::LOCK_NAME;
+use std::fs::{File, TryLockError};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Who holds the lock of a journal, as the holder wrote it there; `None` if nobody does.
+pub fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
+    let mut file = match File::open(journal.join(LOCK_NAME)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !is_locked(&file)? {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    // A limit, because anybody may have written the file.
+    (&mut file).take(256).read_to_end(&mut text)?;
+    let text: String = String::from_utf8_lossy(&text).trim().chars().filter(|c| !c.is_control()).collect();
+    Ok(Some(if text.is_empty() { "a process that did not leave its name".to_owned() } else { text }))
+}
+
+/// Asks the kernel's list of locks, which disturbs nobody; only where it does not name the file, tries
+/// the lock, and lets it go at once.
+fn is_locked(file: &File) -> std::io::Result<bool> {
+    let inode = file.metadata()?.ino().to_string();
+    let is_listed = std::fs::read_to_string("/proc/locks").is_ok_and(|list| {
+        list.lines().any(|line| {
+            line.contains("FLOCK") && line.split_whitespace().any(|word| word.rsplit(':').next() == Some(&*inode))
+        })
+    });
+    if is_listed {
+        return Ok(true);
+    }
+    match file.try_lock_shared() {
+        Ok(()) => file.unlock().map(|()| false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
