@@ -6,13 +6,13 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 /// So long a cluster may be without a leader.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The member among `members` that leads, and how it stands. Waits for one for a while.
 pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box<dyn Error>> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let mut why: Option<Box<dyn Error>> = None;
         let mut elsewhere = None;

@@ -12,30 +12,30 @@ use std::time::Duration;
 pub(super) struct Member {
     /// The member's file, or the directory that it names
     #[arg(value_name = "FILE")]
-    place: PathBuf,
+    path: PathBuf,
 }
 
 impl Member {
     /// The member of a file or of a directory.
-    pub fn at(place: &Path) -> Self {
-        Self { place: place.to_owned() }
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
     }
 
     /// What the file says.
     pub fn config(&self) -> Result<ClusterConfig, Box<dyn Error>> {
-        if self.place.is_dir() {
-            let place = self.place.display();
+        if self.path.is_dir() {
+            let path = self.path.display();
             return Err(
-                format!("{place} is a directory; the member's file is expected, such as orders/member-1.toml").into()
+                format!("{path} is a directory; the member's file is expected, such as orders/member-1.toml").into()
             );
         }
-        Ok(ClusterConfig::load(&self.place)?)
+        Ok(ClusterConfig::load(&self.path)?)
     }
 
     /// Where the member lives.
     pub fn directory(&self) -> Result<PathBuf, Box<dyn Error>> {
-        if self.place.is_dir() {
-            return Ok(self.place.clone());
+        if self.path.is_dir() {
+            return Ok(self.path.clone());
         }
         let config = self.config()?;
         Ok(config.stream().directory().map(Path::to_path_buf).unwrap_or_default())

@@ -19,7 +19,7 @@ pub(super) struct Arguments {
 }
 
 /// So long it may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         leader = other_leading(&members, arguments.member)?;
     }
     change(leader, &Request::Remove { member: arguments.member })?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let (_, report) = leading(&members)?;
         if !report.members.iter().any(|each| each.member == arguments.member) {
@@ -57,7 +57,7 @@ fn successor(report: &StatusReport) -> Option<u64> {
 }
 
 fn other_leading(members: &[Member], old: u64) -> Result<&Member, Box<dyn std::error::Error>> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let (leader, report) = leading(members)?;
         if report.member != old {

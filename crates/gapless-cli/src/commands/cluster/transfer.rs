@@ -19,10 +19,10 @@ pub(super) struct Arguments {
 }
 
 /// So long it may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
+    let members: Vec<_> = arguments.members.iter().map(|path| Member::at(path)).collect();
     let (leader, _) = leading(&members)?;
     let begin = Instant::now();
     change(leader, &Request::Transfer { to: arguments.to })?;
@@ -32,8 +32,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             let term = report.term;
             return print(&format!("member {} leads in term {term}\n", arguments.to));
         }
-        if begin.elapsed() > PATIENCE {
-            return Err(format!("member {} does not lead after {PATIENCE:?}; it may lag too far", arguments.to).into());
+        if begin.elapsed() > TIMEOUT {
+            return Err(format!("member {} does not lead after {TIMEOUT:?}; it may lag too far", arguments.to).into());
         }
         std::thread::sleep(Duration::from_millis(5));
     }

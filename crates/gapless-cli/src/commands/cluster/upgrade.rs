@@ -19,7 +19,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let version = arguments.version;
-    let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
+    let members: Vec<_> = arguments.members.iter().map(|path| Member::at(path)).collect();
     let (leader, _) = leading(&members)?;
     change(leader, &Request::Upgrade { version })?;
     print(&format!("the stream is told: the service acts as version {version} from there on\n"))

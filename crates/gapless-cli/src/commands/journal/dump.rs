@@ -1,7 +1,7 @@
 //! `gapless journal dump`.
 
+use super::directory::journal_of;
 use super::frames::Form;
-use super::place::journal_of;
 use crate::commands::{Outcome, Usage, closed_is_fine};
 use clap::Args;
 use gapless_journal::JournalReader;

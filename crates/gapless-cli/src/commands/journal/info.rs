@@ -1,6 +1,6 @@
 //! `gapless journal info`.
 
-use super::place::{journal_of, snapshot_sequences};
+use super::directory::{journal_of, snapshot_sequences};
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_journal::{JournalInfo, info};

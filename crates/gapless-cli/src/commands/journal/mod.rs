@@ -4,12 +4,12 @@
 //! |---|---|
 //! | [`verify`], [`dump`], [`tail`], [`info`], [`restore`] | the subcommands |
 //! | `frames` | one frame as one line, or as one JSON object |
-//! | `place` | the folders that a directory means |
+//! | `directory` | the folders that a directory means |
 
+mod directory;
 mod dump;
 mod frames;
 mod info;
-mod place;
 mod restore;
 mod tail;
 mod verify;

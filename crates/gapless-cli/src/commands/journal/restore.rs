@@ -1,6 +1,6 @@
 //! `gapless journal restore`.
 
-use super::place::{journal_of, layout_of};
+use super::directory::{journal_of, layout_of};
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;

@@ -1,7 +1,7 @@
 //! `gapless journal tail`.
 
+use super::directory::journal_of;
 use super::frames::Form;
-use super::place::journal_of;
 use crate::commands::pipe::{gone, is_reader_gone};
 use crate::commands::{Outcome, closed_is_fine, interrupt};
 use clap::Args;

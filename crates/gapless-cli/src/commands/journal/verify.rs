@@ -1,6 +1,6 @@
 //! `gapless journal verify`.
 
-use super::place::{journal_of, layout_of};
+use super::directory::{journal_of, layout_of};
 use crate::commands::{Ended, Outcome, print};
 use clap::Args;
 use gapless_engine::directory_consistency::{self, DirectoryReport};

@@ -1,6 +1,6 @@
 //! `gapless stream archive`: a relay that is there for its journal.
 
-use super::place::Place;
+use super::location::StreamLocation;
 use super::relaying;
 use super::text_file::TextFile;
 use crate::commands::{Outcome, Usage};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    location: StreamLocation,
     /// The directory in which the copy is kept
     #[arg(long, value_name = "DIRECTORY")]
     to: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let upstream = arguments.place.config()?;
+    let upstream = arguments.location.config()?;
     if upstream.directory().is_some_and(|directory| directory == arguments.to) {
         return Err(
             Usage("--to is the directory of the stream itself, which keeps its journal already".to_owned()).into()

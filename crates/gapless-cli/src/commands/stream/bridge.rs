@@ -1,6 +1,6 @@
 //! `gapless stream bridge`.
 
-use super::place::Place;
+use super::location::StreamLocation;
 use super::relaying;
 use crate::commands::{Outcome, Usage};
 use clap::Args;
@@ -11,14 +11,14 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    location: StreamLocation,
     /// The file of the stream as nodes of the other network find it: its directory, transport and addresses
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let upstream = arguments.place.config()?;
+    let upstream = arguments.location.config()?;
     let options = EventStreamOptions::from_config(&StreamConfig::load(&arguments.to)?)?;
     if upstream.directory().is_some() && upstream.directory() == options.directory.as_deref() {
         return Err(Usage("both files name the same directory; a bridge needs one of its own".to_owned()).into());

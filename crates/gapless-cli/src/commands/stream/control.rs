@@ -1,6 +1,6 @@
 //! `gapless stream control`: halts, resumes, rolls over and ends a stream by the socket of its directory.
 
-use super::place::Place;
+use super::location::StreamLocation;
 use crate::commands::{Outcome, print};
 use clap::{Args, Subcommand};
 use gapless_client::control::Controller;
@@ -60,7 +60,7 @@ enum Action {
 #[derive(Args)]
 struct Common {
     #[command(flatten)]
-    place: Place,
+    location: StreamLocation,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Action::RollOver { common, name } => (common, ControlCommand::RollOver { name: *name }),
         Action::End { common } => (common, ControlCommand::End),
     };
-    let config = common.place.config()?;
+    let config = common.location.config()?;
     let Some(directory) = config.directory() else {
         return Err("a stream without a directory has no socket by which it could be controlled".into());
     };

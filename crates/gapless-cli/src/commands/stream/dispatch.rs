@@ -1,6 +1,6 @@
 //! `gapless stream dispatch`.
 
-use super::place::Place;
+use super::location::StreamLocation;
 use super::relaying;
 use crate::commands::{Outcome, Usage};
 use clap::Args;
@@ -10,14 +10,14 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    location: StreamLocation,
     /// The directory in which nodes of this machine find the stream
     #[arg(long, value_name = "DIRECTORY")]
     to: PathBuf,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let upstream = arguments.place.config()?;
+    let upstream = arguments.location.config()?;
     if upstream.directory().is_some_and(|directory| directory == arguments.to) {
         return Err(Usage("--to is the directory of the stream itself; its nodes need no dispatcher".to_owned()).into());
     }

@@ -6,7 +6,7 @@
 //! | `relaying` | what `dispatch`, `bridge` and `archive` share |
 //! | `text_file` | a stream as readable text in a file, for `archive` |
 //! | `nodes` | who is connected, for `status` |
-//! | `place` | which stream: `--config` or `--directory` |
+//! | `location` | which stream: `--config` or `--directory` |
 //! | `output` | what a node meets, on standard output |
 //! | `reading` | a node that prints until it has what was asked for |
 //! | `input` | lines of standard input or a file, without waiting for them |
@@ -17,10 +17,10 @@ mod bridge;
 mod control;
 mod dispatch;
 mod input;
+mod location;
 mod node;
 pub(super) mod nodes;
 mod output;
-mod place;
 mod publish;
 mod publishing;
 mod reading;

@@ -1,8 +1,8 @@
 //! `gapless stream node`.
 
 use super::input::Lines;
+use super::location::NodeLocation;
 use super::output::{FormArguments, note};
-use super::place::NodePlace;
 use super::publishing::{PublishArguments, Publishing, Turn};
 use super::reading;
 use super::reading::Patience;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: NodePlace,
+    location: NodeLocation,
     #[command(flatten)]
     publish: PublishArguments,
     #[command(flatten)]
@@ -34,7 +34,7 @@ const FRAMES_PER_POLL: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let mut config = arguments.place.config()?;
+    let mut config = arguments.location.config()?;
     config.node.start = arguments.from.unwrap_or(config.node.start);
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;
     let lines = Lines::open(None, arguments.publish.line_length_max(longest))?;

@@ -68,7 +68,7 @@ pub(super) fn in_text(nodes: &[NodeReading]) -> String {
 }
 
 fn cells(NodeReading { row, read_per_s, published_per_s }: &NodeReading) -> [String; 11] {
-    let place = match (row.process_id, row.address) {
+    let address = match (row.process_id, row.address) {
         (Some(process), _) => format!("process {process}"),
         (None, Some(address)) => address.to_string(),
         (None, None) => "-".to_owned(),
@@ -80,7 +80,7 @@ fn cells(NodeReading { row, read_per_s, published_per_s }: &NodeReading) -> [Str
     let rate = |rate: &Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
     [
         name,
-        place,
+        address,
         row.transport.name().to_owned(),
         state(row).unwrap_or("-").to_owned(),
         position,

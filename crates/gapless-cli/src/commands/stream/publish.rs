@@ -1,8 +1,8 @@
 //! `gapless stream publish`.
 
 use super::input::Lines;
+use super::location::NodeLocation;
 use super::output::note;
-use super::place::NodePlace;
 use super::publishing::{PublishArguments, Publishing, Turn};
 use super::reading::silent;
 use crate::commands::{Outcome, interrupt};
@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     /// The lines; without it, or with -, standard input
     file: Option<PathBuf>,
     #[command(flatten)]
-    place: NodePlace,
+    location: NodeLocation,
     #[command(flatten)]
     publish: PublishArguments,
     /// Lines a second, at most
@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES_PER_POLL: usize = 1024;
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let mut config = arguments.place.config()?;
+    let mut config = arguments.location.config()?;
     // What is there already tells nothing: the sequencer says which number it expects.
     config.node.start = Start::Live;
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;

@@ -101,7 +101,7 @@ pub(super) fn silent(node: &StreamNode<AnyLink>, patience: Duration) -> String {
     format!("no sequencer answers at {} within {} s; is it running?", node.link().peer(), patience.as_secs_f64())
 }
 
-/// The place of an event in the stream, if it has one.
+/// The sequence of an event, if it has one.
 fn sequence(event: &NodeEvent<'_>) -> Option<u64> {
     match event {
         NodeEvent::Message(message) => Some(message.sequence),

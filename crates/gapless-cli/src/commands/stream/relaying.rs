@@ -1,6 +1,6 @@
 //! Passing a stream on until Ctrl-C: what `dispatch`, `bridge` and `archive` share.
 
-use super::sequencer::{PAUSE, places, recovered};
+use super::sequencer::{PAUSE, addresses, recovered};
 use super::text_file::TextFile;
 use crate::commands::{Outcome, interrupt, print};
 use gapless_client::ClientError;
@@ -30,7 +30,7 @@ pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut tex
         "stream {:032x} passed on: {}; {}\n",
         stream.identity().stream_id,
         recovered(&stream),
-        places(options)
+        addresses(options)
     ))?;
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {

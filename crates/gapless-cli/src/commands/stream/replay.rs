@@ -1,7 +1,7 @@
 //! `gapless stream replay`.
 
+use super::location::StreamLocation;
 use super::output::FormArguments;
-use super::place::Place;
 use super::reading;
 use super::reading::{Extent, Patience};
 use crate::commands::{Outcome, Usage};
@@ -12,7 +12,7 @@ use gapless_client::stream_layout::StreamLayout;
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    location: StreamLocation,
     #[command(flatten)]
     form: FormArguments,
     /// First sequence [default: the first that is held]
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     {
         return Err(Usage(format!("--from {from} lies behind --to {to}")).into());
     }
-    let config = arguments.place.config()?;
+    let config = arguments.location.config()?;
     let journal = config.directory().map(|directory| StreamLayout::new(directory).journal());
     let link: AnyLink = match journal.filter(|journal| journal.is_dir() && !arguments.rewind) {
         Some(journal) => JournalLink::new(&journal).into(),

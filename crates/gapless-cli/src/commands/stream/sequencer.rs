@@ -1,6 +1,6 @@
 //! `gapless stream sequencer`.
 
-use super::place::Place;
+use super::location::StreamLocation;
 use crate::commands::{Outcome, interrupt, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
@@ -12,14 +12,14 @@ use std::time::Duration;
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    location: StreamLocation,
 }
 
 /// Between two looks at Ctrl-C and at the stream's health.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let config = arguments.place.config()?;
+    let config = arguments.location.config()?;
     let interrupted = interrupt()?;
     let options = EventStreamOptions::from_config(&config)?;
     let stream = EventStream::start(&options)?;
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         stream.identity().stream_id,
         stream.tier(),
         recovered(&stream),
-        places(&options),
+        addresses(&options),
         stream.plan().to_string().trim_end().replace('\n', "; ")
     ))?;
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
@@ -55,17 +55,17 @@ pub(super) fn recovered(stream: &EventStream) -> String {
 }
 
 /// Where nodes find it.
-pub(super) fn places(options: &EventStreamOptions) -> String {
-    let mut places = Vec::new();
+pub(super) fn addresses(options: &EventStreamOptions) -> String {
+    let mut addresses = Vec::new();
     if let Some(directory) = &options.directory {
-        places.push(format!("shared memory by {}", StreamLayout::new(directory).socket().display()));
+        addresses.push(format!("shared memory by {}", StreamLayout::new(directory).socket().display()));
     }
     if let Some(network) = &options.packets {
-        places.push(format!("command port {}, request port {}", network.command, network.request));
-        places.extend(network.groups.iter().map(|group| format!("group {group}")));
+        addresses.push(format!("command port {}, request port {}", network.command, network.request));
+        addresses.extend(network.groups.iter().map(|group| format!("group {group}")));
     }
     if let Some(network) = &options.tcp {
-        places.push(format!("TCP command port {}, rewind port {}", network.command, network.rewind));
+        addresses.push(format!("TCP command port {}, rewind port {}", network.command, network.rewind));
     }
-    places.join(", ")
+    addresses.join(", ")
 }

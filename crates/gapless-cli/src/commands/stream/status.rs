@@ -1,8 +1,8 @@
 //! `gapless stream status`: from the counters of the stream's directory, which it only reads, and by the stream's socket
 //! what is known of each node.
 
+use super::location::StreamLocation;
 use super::nodes;
-use super::place::Place;
 use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless_agent::CountersReader;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    location: StreamLocation,
     /// Print one JSON object, a line each time
     #[arg(long)]
     json: bool,
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
 /// Rates are those of so long a time, at least; nodes over networks say every 200 ms how they are.
 const SAMPLE: Duration = Duration::from_millis(500);
 /// So long the sequencer may take to say who is connected.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Puts what is printed next in the place of what a terminal shows.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Sleeps are cut into such pieces, so that Ctrl-C ends them.
@@ -44,7 +44,7 @@ struct Sample {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let config = arguments.place.config()?;
+    let config = arguments.location.config()?;
     let Some(directory) = config.directory() else {
         return Err("a stream without a directory keeps no counters that another process could read".into());
     };
@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut before = sample(&layout)?;
     if before.is_some() {
         // What is wrong is said at the second read.
-        let _ = feed.read(PATIENCE);
+        let _ = feed.read(TIMEOUT);
     }
     loop {
         let interval = arguments.watch.map_or(SAMPLE, Duration::from_secs);
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 
 /// Who is connected. What hinders that is told and ends nothing: the counters say something, too.
 fn read_nodes(feed: &mut StatusFeed) -> Vec<NodeReading> {
-    match feed.read(PATIENCE) {
+    match feed.read(TIMEOUT) {
         Ok(reading) => reading.nodes,
         Err(error) => {
             eprintln!("note: the nodes are not known: {error}");

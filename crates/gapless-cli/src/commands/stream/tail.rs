@@ -1,7 +1,7 @@
 //! `gapless stream tail`.
 
+use super::location::NodeLocation;
 use super::output::FormArguments;
-use super::place::NodePlace;
 use super::reading;
 use super::reading::{Extent, Patience};
 use crate::commands::Outcome;
@@ -11,7 +11,7 @@ use gapless_client::node::{Start, StreamNode};
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: NodePlace,
+    location: NodeLocation,
     #[command(flatten)]
     form: FormArguments,
     /// Begin at first, live, or a sequence [default: what the file says of nodes, else first]
@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let mut config = arguments.place.config()?;
+    let mut config = arguments.location.config()?;
     config.node.start = arguments.from.unwrap_or(config.node.start);
     let node = StreamNode::new(config.link()?, config.reading_options());
     let extent = Extent { last_sequence: None, lines: arguments.count, follows: !arguments.no_follow };

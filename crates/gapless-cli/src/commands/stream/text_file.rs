@@ -71,13 +71,13 @@ impl TextFile {
 /// Where the last whole line ends.
 fn end_of_lines(file: &mut File) -> io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
-    Ok(line_feed_before(file, length)?.map_or(0, |place| place + 1))
+    Ok(line_feed_before(file, length)?.map_or(0, |position| position + 1))
 }
 
 /// The last line of the first `length` bytes, which end with it; as much of it as says its sequence.
 fn last_line(file: &mut File, length: u64) -> io::Result<Option<String>> {
     let Some(before) = length.checked_sub(1) else { return Ok(None) };
-    let start = line_feed_before(file, before)?.map_or(0, |place| place + 1);
+    let start = line_feed_before(file, before)?.map_or(0, |position| position + 1);
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
     file.take((length - start).min(64)).read_to_end(&mut bytes)?;
@@ -92,8 +92,8 @@ fn line_feed_before(file: &mut File, length: u64) -> io::Result<Option<u64>> {
         let mut block = vec![0; (end - start) as usize];
         file.seek(SeekFrom::Start(start))?;
         file.read_exact(&mut block)?;
-        if let Some(place) = block.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(Some(start + place as u64));
+        if let Some(position) = block.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(Some(start + position as u64));
         }
         end = start;
     }

@@ -2,12 +2,12 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `places` | which directories are looked at |
+//! | `directories` | which directories are looked at |
 //! | `source` | looking at one of them: counters, a member's status, who is connected |
 //! | `table` | what is shown, as rows of words |
 //! | `screen`, `text` | the terminal; text and JSON |
 
-mod places;
+mod directories;
 mod screen;
 mod source;
 mod table;
@@ -57,7 +57,7 @@ const SAMPLE: Duration = Duration::from_millis(500);
 const PIECE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let directories = places::of(&arguments.directories)?;
+    let directories = directories::of(&arguments.directories)?;
     let mut sources: Vec<Source> = directories.iter().map(|directory| Source::new(directory)).collect();
     let interrupted = interrupt()?;
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).

@@ -1,7 +1,7 @@
 //! The screen of `gapless top`: draws readings, moves the selection, and leaves the terminal as it was.
 
 use super::Watch;
-use super::source::{Reading, State};
+use super::source::{ProcessState, Reading};
 use super::table;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -81,7 +81,7 @@ impl Screen {
         };
         let style = |(at, reading): (usize, &Option<Reading>)| {
             let style = match reading {
-                Some(reading) if reading.state != State::Running => ContentStyle::new().red(),
+                Some(reading) if reading.state != ProcessState::Running => ContentStyle::new().red(),
                 Some(reading) if reading.problem.is_some() => ContentStyle::new().yellow(),
                 _ => ContentStyle::new(),
             };

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// So long a stream may take to say who is connected.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether something runs in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ProcessState {
     /// A process has it.
     Running,
     /// One had it and has ended, or was killed, since the first look.
@@ -23,7 +23,7 @@ pub(super) enum State {
     Stopped,
 }
 
-impl State {
+impl ProcessState {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -45,7 +45,7 @@ pub(super) struct CounterReading {
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub directory: PathBuf,
-    pub state: State,
+    pub state: ProcessState,
     /// Whose counters these are; while nothing runs, who was last.
     pub process: Option<u32>,
     /// How often another process has come in the place of one that was seen.
@@ -107,15 +107,15 @@ impl Source {
             self.process = Some(now.process);
         }
         let state = match (&now, self.process) {
-            (Some(_), _) => State::Running,
-            (None, Some(_)) => State::Gone,
-            (None, None) => State::Stopped,
+            (Some(_), _) => ProcessState::Running,
+            (None, Some(_)) => ProcessState::Gone,
+            (None, None) => ProcessState::Stopped,
         };
         let (mut member, mut nodes) = (None, Vec::new());
-        if state == State::Running {
+        if state == ProcessState::Running {
             member = note(&mut problem, self.member());
             if self.layout.socket().exists() {
-                let read = self.feed.read(PATIENCE).map(|reading| reading.nodes).map_err(|error| error.to_string());
+                let read = self.feed.read(TIMEOUT).map(|reading| reading.nodes).map_err(|error| error.to_string());
                 nodes = note(&mut problem, read);
             }
         }

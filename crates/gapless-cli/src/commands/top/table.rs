@@ -1,6 +1,6 @@
 //! What is shown of a reading, as rows of words: the same on a screen and in text.
 
-use super::source::{CounterReading, Reading, State};
+use super::source::{CounterReading, ProcessState, Reading};
 
 /// The columns of [`overview`].
 pub(super) const OVERVIEW: [&str; 13] = [
@@ -48,10 +48,10 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
     let last = ["sequencer.last_sequence", "relay.last_sequence"].iter().find_map(|label| reading.counter(label));
     let role = match (member, reading.state) {
         (Some(member), _) => clean(&member.role),
-        (None, State::Running) if value("relay.last_sequence").is_some() => "relay".to_owned(),
-        (None, State::Running) if value("service.last_sequence").is_some() => "service".to_owned(),
-        (None, State::Running) if last.is_some() => "sequencer".to_owned(),
-        (None, State::Running) => "node".to_owned(),
+        (None, ProcessState::Running) if value("relay.last_sequence").is_some() => "relay".to_owned(),
+        (None, ProcessState::Running) if value("service.last_sequence").is_some() => "service".to_owned(),
+        (None, ProcessState::Running) if last.is_some() => "sequencer".to_owned(),
+        (None, ProcessState::Running) => "node".to_owned(),
         (None, _) => "-".to_owned(),
     };
     let journaled = member.map(|member| member.journaled_sequence).or_else(|| value("journaler.last_sequence"));
@@ -73,7 +73,7 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
         rate(last.and_then(|last| last.per_s)),
         number(lag),
         number(member.map(|member| member.sessions).or_else(|| value("sequencer.sessions"))),
-        if reading.state == State::Running { reading.nodes.len().to_string() } else { "-".to_owned() },
+        if reading.state == ProcessState::Running { reading.nodes.len().to_string() } else { "-".to_owned() },
         reading.restarts.to_string(),
     ]
 }
@@ -118,7 +118,7 @@ pub(super) fn counters(reading: &Reading) -> Vec<[String; 3]> {
 /// What else is to be said of a directory, in a line; empty if nothing is.
 pub(super) fn remark(reading: &Reading) -> String {
     let mut words = Vec::new();
-    if let (State::Gone, Some(process)) = (reading.state, reading.process) {
+    if let (ProcessState::Gone, Some(process)) = (reading.state, reading.process) {
         words.push(format!("process {process} has gone"));
     }
     if let Some(to) = reading.member.as_ref().and_then(|member| member.fetching_to) {

@@ -13,16 +13,16 @@ const DIRECTORIES_MAX: usize = 64;
 ///
 /// # Errors
 /// A directory that is none, or has none; more than [`DIRECTORIES_MAX`].
-pub(super) fn of(places: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+pub(super) fn of(given: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found: Vec<PathBuf> = Vec::new();
-    for place in places {
-        if !place.is_dir() {
-            let reason = if place.exists() { "is no directory" } else { "there is no such directory" };
-            return Err(format!("{}: {reason}; a node's directory is expected", place.display()).into());
+    for path in given {
+        if !path.is_dir() {
+            let reason = if path.exists() { "is no directory" } else { "there is no such directory" };
+            return Err(format!("{}: {reason}; a node's directory is expected", path.display()).into());
         }
-        let meant = if is_home(place) { vec![place.clone()] } else { homes_in(place)? };
+        let meant = if is_of_node(path) { vec![path.clone()] } else { directories_in(path)? };
         if meant.is_empty() {
-            return Err(format!("{}: no node, stream or member was ever there", place.display()).into());
+            return Err(format!("{}: no node, stream or member was ever there", path.display()).into());
         }
         for directory in meant {
             if !found.contains(&directory) {
@@ -36,20 +36,20 @@ pub(super) fn of(places: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(found)
 }
 
-fn is_home(directory: &Path) -> bool {
+fn is_of_node(directory: &Path) -> bool {
     let layout = StreamLayout::new(directory);
     layout.counters().exists() || layout.journal().is_dir() || directory.join(MEMBER_SOCKET).exists()
 }
 
-fn homes_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+fn directories_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
-    let mut homes = Vec::new();
+    let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.is_dir() && is_home(&path) {
-            homes.push(path);
+        if path.is_dir() && is_of_node(&path) {
+            found.push(path);
         }
     }
-    homes.sort();
-    Ok(homes)
+    found.sort();
+    Ok(found)
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const VARIABLE: &str = "GAPLESS_STREAM";
 
 #[derive(Args)]
-pub(super) struct Place {
+pub(super) struct StreamLocation {
     /// The stream's file [env: GAPLESS_STREAM]
     #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     config: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(super) struct Place {
     directory: Option<PathBuf>,
 }
 
-impl Place {
+impl StreamLocation {
     pub(super) fn config(&self) -> Result<StreamConfig, Box<dyn std::error::Error>> {
         config(self.config.as_ref(), self.directory.as_slice())
     }
@@ -27,7 +27,7 @@ impl Place {
 
 /// Where a node finds its stream: it goes to the member that leads.
 #[derive(Args)]
-pub(super) struct NodePlace {
+pub(super) struct NodeLocation {
     /// The stream's file [env: GAPLESS_STREAM]
     #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     config: Option<PathBuf>,
@@ -37,7 +37,7 @@ pub(super) struct NodePlace {
     directory: Vec<PathBuf>,
 }
 
-impl NodePlace {
+impl NodeLocation {
     pub(super) fn config(&self) -> Result<StreamConfig, Box<dyn std::error::Error>> {
         config(self.config.as_ref(), &self.directory)
     }
