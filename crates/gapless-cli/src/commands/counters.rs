@@ -1,5 +1,6 @@
 //! `gapless counters`: reads the counters of a running node, once or at an interval. Never writes.
 
+use super::watch::sleep_until;
 use super::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless_agent::CountersReader;
@@ -32,9 +33,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
-const PIECE: Duration = Duration::from_millis(50);
-
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let is_directory = arguments.directory.is_dir();
     let path =
@@ -53,12 +51,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else { return Ok(()) };
         before = Some((now, values));
-        while now.elapsed() < interval {
-            std::thread::sleep(PIECE.min(interval));
-            // A node removes the file at its end.
-            if interrupted.load(Ordering::Relaxed) || !path.exists() {
-                return Ok(());
-            }
+        // A node removes the file at its end.
+        if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed) || !path.exists()) {
+            return Ok(());
         }
     }
 }

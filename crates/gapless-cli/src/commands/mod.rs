@@ -1,4 +1,4 @@
-//! The subcommands, one file each; `pipe` is what they share of standard output.
+//! The subcommands, one file each; `pipe` and `watch` are what they share of standard output and of printing again.
 
 pub(crate) mod bench;
 pub(crate) mod cluster;
@@ -8,6 +8,7 @@ pub(crate) mod pipe;
 pub(crate) mod schema;
 pub(crate) mod stream;
 pub(crate) mod top;
+pub(crate) mod watch;
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! `gapless cluster status`.
 
 use super::member::Member;
+use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless_cluster::member::control::{PartedReport, StatusReport};
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -21,19 +21,16 @@ pub(super) struct Arguments {
     watch: Option<u64>,
 }
 
-/// Puts what is printed next in the place of what a terminal shows.
-const CLEAR: &str = "\x1b[H\x1b[2J";
 /// From this distance on it is said how far the stream's time is from the machine's clock, ms.
 const CLOCK_TOLD_MS: u64 = 1_000;
-/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
-const PIECE: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let interrupted = interrupt()?;
-    let is_screen = arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal();
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    let is_interrupted = || interrupted.load(Ordering::Relaxed);
+    let clear = clear(arguments.watch.is_some() && !arguments.json);
     loop {
         let report = arguments.member.status()?;
-        let clear = if is_screen { CLEAR } else { "" };
         let is_read = is_printed(&if arguments.json {
             format!("{}\n", serde_json::to_string(&report)?)
         } else {
@@ -43,13 +40,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             return Ok(());
         }
         let Some(seconds) = arguments.watch else { return Ok(()) };
-        let until = Instant::now() + Duration::from_secs(seconds);
-        while Instant::now() < until {
-            // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-            if interrupted.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            std::thread::sleep(PIECE);
+        if !sleep_until(Instant::now() + Duration::from_secs(seconds), is_interrupted) {
+            return Ok(());
         }
     }
 }

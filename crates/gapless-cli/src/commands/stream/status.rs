@@ -3,6 +3,7 @@
 
 use super::location::StreamLocation;
 use super::nodes;
+use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless_agent::CountersReader;
@@ -10,7 +11,6 @@ use gapless_client::control::{Controller, NodeReading, StatusFeed};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader};
 use serde_json::{Map, Value, json};
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -31,10 +31,6 @@ pub(super) struct Arguments {
 const SAMPLE: Duration = Duration::from_millis(500);
 /// So long the sequencer may take to say who is connected.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Puts what is printed next in the place of what a terminal shows.
-const CLEAR: &str = "\x1b[H\x1b[2J";
-/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
-const PIECE: Duration = Duration::from_millis(50);
 
 /// The counters at one moment.
 struct Sample {
@@ -54,8 +50,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     let interrupted = interrupt()?;
     let mut feed = StatusFeed::new(Controller::new(directory));
-    let clear =
-        if arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal() { CLEAR } else { "" };
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    let is_interrupted = || interrupted.load(Ordering::Relaxed);
+    let clear = clear(arguments.watch.is_some() && !arguments.json);
     let mut before = sample(&layout)?;
     if before.is_some() {
         // What is wrong is said at the second read.
@@ -64,12 +61,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     loop {
         let interval = arguments.watch.map_or(SAMPLE, Duration::from_secs);
         let until = Instant::now() + if before.is_some() { interval } else { Duration::ZERO };
-        while Instant::now() < until {
-            std::thread::sleep(PIECE.min(interval));
-            // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-            if interrupted.load(Ordering::Relaxed) {
-                return Ok(());
-            }
+        if !sleep_until(until, is_interrupted) {
+            return Ok(());
         }
         let now = sample(&layout)?;
         let mut status = status(&layout, before.as_ref(), now.as_ref())?;
@@ -84,13 +77,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             return Ok(());
         }
         let Some(seconds) = arguments.watch else { return Ok(()) };
-        if now.is_none() {
-            let until = Instant::now() + Duration::from_secs(seconds);
-            while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
-                std::thread::sleep(PIECE);
-            }
-        }
-        if interrupted.load(Ordering::Relaxed) {
+        let pause = if now.is_none() { Duration::from_secs(seconds) } else { Duration::ZERO };
+        if !sleep_until(Instant::now() + pause, is_interrupted) {
             return Ok(());
         }
         before = now;

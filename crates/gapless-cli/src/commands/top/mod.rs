@@ -13,6 +13,7 @@ mod source;
 mod table;
 mod text;
 
+use super::watch::sleep_until;
 use super::{Outcome, closed_is_fine, interrupt};
 use clap::Args;
 use source::{Reading, Source};
@@ -53,8 +54,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// The rates of `--once` are those of so long a time, or of the interval if that is shorter.
 const SAMPLE: Duration = Duration::from_millis(500);
-/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
-const PIECE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let directories = directories::of(&arguments.directories)?;
@@ -72,12 +71,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let interval = if arguments.once { SAMPLE.min(arguments.interval) } else { arguments.interval };
     let mut is_first = true;
     loop {
-        let until = Instant::now() + interval;
-        while Instant::now() < until {
-            if is_interrupted() {
-                return Ok(());
-            }
-            std::thread::sleep(PIECE.min(interval));
+        if !sleep_until(Instant::now() + interval, is_interrupted) {
+            return Ok(());
         }
         let readings = read(&mut sources);
         let gap = if is_first { "" } else { "\n" };
@@ -128,13 +123,11 @@ impl Watch {
             let (sender, stopping) = (sender.clone(), Arc::clone(&stopping));
             std::thread::Builder::new().name("gapless-top".to_owned()).spawn(move || {
                 // Relaxed: the flag guards no data (pairs with the store of the drop).
-                while !stopping.load(Ordering::Relaxed) {
+                let is_stopping = || stopping.load(Ordering::Relaxed);
+                loop {
                     let until = Instant::now() + interval;
-                    if sender.send((at, source.read())).is_err() {
+                    if sender.send((at, source.read())).is_err() || !sleep_until(until, is_stopping) {
                         return;
-                    }
-                    while Instant::now() < until && !stopping.load(Ordering::Relaxed) {
-                        std::thread::sleep(PIECE.min(interval));
                     }
                 }
             })?;
