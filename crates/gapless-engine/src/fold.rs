@@ -2,143 +2,34 @@
 //! recovery and in a debugging replay the same code runs; what differs is the [`Sink`].
 
 mod event_stream;
+mod policy;
 mod refusal_effects;
+mod sink;
 mod transactions;
 
 use crate::dead_letters::DeadLetter;
 use crate::outputs::Outcome;
+pub use policy::{OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use refusal_effects::CheckRefusals;
 use refusal_effects::StateBefore;
+pub(crate) use sink::DeadLettersOnly;
+pub use sink::{NoSink, Sink};
 
 use crate::EngineError;
 use crate::context::Context;
-use crate::dead_letters::DeadLetters;
 use crate::erased_service::{ErasedService, TypedService};
 use crate::outputs::{Outputs, TimerChange};
 use crate::reject::Reject;
 use crate::service::{Refused, Service, describe};
-use crate::sessions::{NOTICES_UNRECEIVED_MAX, Notice, SessionEntry, SessionTable, StoredReply};
+use crate::sessions::{NOTICES_UNRECEIVED_MAX, Notice, SessionTable};
 use crate::timers::TimerTable;
 use crate::transaction_layout::Reply;
-use gapless_schema::Encoding;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// What happens when a handler panics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnPanic {
-    /// The service stops with an error that names the command; nothing of the command was sent. The
-    /// operator mends the handler, or skips the command's sequence.
-    #[default]
-    Stop,
-    /// The command is refused and recorded as a dead letter; the state stays as the handler left it,
-    /// on every replay alike.
-    DeadLetter,
-}
-
-/// What happens to a message that nobody handles, or whose payload is not what its header says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnUnhandled {
-    /// The command is refused and recorded as a dead letter.
-    #[default]
-    DeadLetter,
-    /// The service stops with an error that names the command.
-    Stop,
-}
-
-/// What happens when a start has frames to replay that another program has handled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnOtherProgram {
-    /// The log says so, once.
-    #[default]
-    Warn,
-    /// The start fails with an error that says which frames.
-    Refuse,
-}
-
-/// What happens when a replay puts out something else than the handlers once did, as far as that is recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnOtherOutputs {
-    /// The start fails with an error that says between which frames.
-    #[default]
-    Stop,
-    /// The log says so: clients may have been told what is not so any more.
-    Warn,
-}
-
-/// What a fold does in cases that the service does not decide. Part of the stream's meaning: change it
-/// only together with a new snapshot.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Policy {
-    /// A handler panics.
-    pub on_panic: OnPanic,
-    /// Nobody handles a message.
-    pub on_unhandled: OnUnhandled,
-    /// Commands that an operator has ordered to be skipped.
-    pub skip_sequences: BTreeSet<u64>,
-    /// A start replays frames that another program has handled. Means nothing to the stream.
-    pub on_other_program: OnOtherProgram,
-    /// A replay puts out something else than was recorded. Means nothing to the stream.
-    pub on_other_outputs: OnOtherOutputs,
-    /// What the program is called, so that two builds of the same handlers are one; without a name the bytes of its
-    /// executable are its name. Means nothing to the stream.
-    pub program: Option<String>,
-    /// Whether it is looked at that handlers which refuse have changed nothing; one that has stops the service. Means
-    /// nothing to the stream.
-    pub check_refusals: CheckRefusals,
-}
-
-/// Where a fold's outputs go. Recovery ignores them: whoever waits for a reply asks again.
-pub trait Sink {
-    /// A command has its reply.
-    fn reply(&mut self, session: &SessionEntry, reply: &StoredReply);
-    /// A session was opened; its reply is made from the entry.
-    fn opened(&mut self, session: &mut SessionEntry);
-    /// A session has a new notice, the last of its list.
-    fn notice(&mut self, session: &SessionEntry);
-    /// A timer is to fire.
-    fn set_timer(&mut self, timer: u64, deadline_ns: u64);
-    /// A timer is not to fire.
-    fn cancel_timer(&mut self, timer: u64, deadline_ns: u64);
-    /// No handler took a command.
-    fn dead_letter(&mut self, letter: DeadLetter);
-    /// A message for the event stream that the service runs on; a service whose stream is its own has none.
-    fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
-        let _ = (schema, encoding, payload);
-    }
-}
-
-/// A sink that forgets all but dead letters: what is skipped is skipped at a start.
-pub(crate) struct DeadLettersOnly<'a>(pub &'a mut DeadLetters);
-
-impl Sink for DeadLettersOnly<'_> {
-    fn reply(&mut self, _: &SessionEntry, _: &StoredReply) {}
-    fn opened(&mut self, _: &mut SessionEntry) {}
-    fn notice(&mut self, _: &SessionEntry) {}
-    fn set_timer(&mut self, _: u64, _: u64) {}
-    fn cancel_timer(&mut self, _: u64, _: u64) {}
-
-    fn dead_letter(&mut self, letter: DeadLetter) {
-        self.0.record(&letter);
-    }
-}
-
-/// A sink that forgets.
-pub struct NoSink;
-
-impl Sink for NoSink {
-    fn reply(&mut self, _: &SessionEntry, _: &StoredReply) {}
-    fn opened(&mut self, _: &mut SessionEntry) {}
-    fn notice(&mut self, _: &SessionEntry) {}
-    fn set_timer(&mut self, _: u64, _: u64) {}
-    fn cancel_timer(&mut self, _: u64, _: u64) {}
-    fn dead_letter(&mut self, _: DeadLetter) {}
-}
 
 /// State, sessions and timers after a prefix of the stream.
 pub struct Fold {
@@ -152,7 +43,7 @@ pub struct Fold {
     pub(crate) version: u32,
     has_version: bool,
     pub(crate) outputs: Outputs,
-    /// Whether the stream belongs to others; see [`crate::events`].
+    /// Whether the stream belongs to others; see `fold::event_stream`.
     pub(crate) is_on_event_stream: bool,
     /// The number of the next frame that the service publishes into it.
     pub(crate) next_published: u64,

@@ -19,19 +19,23 @@
 //! A record ends at [`FRAMES_MAX`] frames, at a snapshot and at a start; the last one is written again as it grows. One whose
 //! last frame has another time stamp in the journal is of frames that were cut, and goes: nothing is compared with it.
 
-use crate::dead_letters::DeadLetter;
-use crate::fold::{Fold, OnOtherProgram, Sink};
-use crate::sessions::{SessionEntry, StoredReply};
+mod comparison;
+mod hash;
+mod program;
+
+pub(crate) use comparison::ComparingSink;
+pub(crate) use hash::OutputHash;
+use program::program;
+
+use crate::fold::{Fold, OnOtherProgram};
 use crate::{EngineError, snapshot};
 use gapless_log::StreamIdentity;
-use gapless_schema::Encoding;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::u64_at;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// The file's name in a service's directory.
 pub const FILE_NAME: &str = "outputs";
@@ -45,53 +49,6 @@ const RECORD_LENGTH: usize = 48;
 const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
 /// And when nothing has come for so long, ns.
 const IDLE_NS: u64 = 20_000_000;
-
-/// A hash over outputs in their order: what each of them is, and the CRC-32C of its payload, which its frame carries anyway,
-/// are folded in one after the other by multiplications to 128 bits. Another payload of the same length comes to the same
-/// value once in 2³² times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OutputHash(u64);
-
-/// Odd numbers without a pattern.
-const KEYS: [u64; 3] = [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB, 0x8EBC_6AF0_9C88_C6E3];
-
-impl OutputHash {
-    pub const fn new() -> Self {
-        Self(KEYS[0])
-    }
-
-    #[inline]
-    fn fold(&mut self, value: u64) {
-        let product = u128::from(self.0 ^ value) * u128::from(KEYS[1]);
-        self.0 = ((product as u64) ^ (product >> 64) as u64).wrapping_add(KEYS[2]);
-    }
-
-    /// `head` says what the payload is, whose length and CRC-32C follow.
-    #[inline]
-    fn add(&mut self, head: u64, length: usize, crc: u32) {
-        self.fold(head);
-        self.fold((length as u64) << 32 | u64::from(crc));
-    }
-
-    /// `payload_crc` is the CRC-32C of its payload.
-    #[inline]
-    pub fn reply(&mut self, reply: &StoredReply, payload_crc: u32) {
-        self.add(u64::from(reply.schema) << 16 | u64::from(reply.flags), reply.payload.len(), payload_crc);
-    }
-
-    pub fn notice(&mut self, session: &SessionEntry) {
-        if let Some(notice) = session.notices.back() {
-            self.fold(session.session);
-            let head = u64::from(notice.schema) << 16 | u64::from(notice.encoding.flags());
-            self.add(head, notice.payload.len(), crc32c(&notice.payload));
-        }
-    }
-
-    pub fn timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.fold(timer);
-        self.fold(deadline_ns);
-    }
-}
 
 /// What some frames put out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -347,126 +304,11 @@ impl Drop for OutputRecord {
     }
 }
 
-/// A replay's outputs, compared with those that were recorded.
-pub(crate) struct ComparingSink<'a> {
-    sink: &'a mut dyn Sink,
-    pub recorded: &'a mut RecordedOutputs,
-    next: usize,
-    /// While frames of the next record are replayed from its first one on.
-    hash: Option<OutputHash>,
-}
-
-impl<'a> ComparingSink<'a> {
-    pub fn new(sink: &'a mut dyn Sink, recorded: &'a mut RecordedOutputs) -> Self {
-        Self { sink, recorded, next: 0, hash: None }
-    }
-
-    /// The frame `sequence` is replayed next.
-    #[inline]
-    pub fn before(&mut self, sequence: u64) {
-        while self.hash.is_none() && self.recorded.records.get(self.next).is_some_and(|next| next.first < sequence) {
-            self.next += 1;
-        }
-        if self.recorded.records.get(self.next).is_some_and(|next| next.first == sequence) {
-            self.hash = Some(OutputHash::new());
-        }
-    }
-
-    /// The frame `sequence` was replayed, which has this time stamp.
-    ///
-    /// # Errors
-    /// What the frames up to it put out is not what was recorded.
-    #[inline]
-    pub fn after(&mut self, sequence: u64, timestamp_ns: u64) -> Result<(), EngineError> {
-        let (Some(hash), Some(record)) = (self.hash, self.recorded.records.get(self.next).copied()) else {
-            return Ok(());
-        };
-        if record.last != sequence {
-            return Ok(());
-        }
-        self.hash = None;
-        if record.timestamp_ns != timestamp_ns {
-            tracing::info!(sequence, "a record of outputs is of frames that were cut, and goes");
-            self.recorded.records.remove(self.next);
-            return Ok(());
-        }
-        self.next += 1;
-        if hash.0 == record.hash {
-            return Ok(());
-        }
-        Err(EngineError::OtherOutputs { first: record.first, last: record.last, path: self.recorded.path.clone() })
-    }
-
-    fn with(&mut self, add: impl FnOnce(&mut OutputHash)) {
-        self.hash.as_mut().map(add);
-    }
-}
-
-impl Sink for ComparingSink<'_> {
-    fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
-        self.with(|hash| hash.reply(reply, crc32c(&reply.payload)));
-        self.sink.reply(session, reply);
-    }
-
-    fn opened(&mut self, session: &mut SessionEntry) {
-        self.sink.opened(session);
-    }
-
-    fn notice(&mut self, session: &SessionEntry) {
-        self.with(|hash| hash.notice(session));
-        self.sink.notice(session);
-    }
-
-    fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.with(|hash| hash.timer(timer, deadline_ns));
-        self.sink.set_timer(timer, deadline_ns);
-    }
-
-    fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.with(|hash| hash.timer(timer, !deadline_ns));
-        self.sink.cancel_timer(timer, deadline_ns);
-    }
-
-    fn dead_letter(&mut self, letter: DeadLetter) {
-        self.sink.dead_letter(letter);
-    }
-
-    fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
-        self.sink.publish(schema, encoding, payload);
-    }
-}
-
-/// A number for the program: of `name`, or, where it has none, of the bytes of its executable.
-pub(crate) fn program(name: Option<&str>) -> u64 {
-    static OF_EXECUTABLE: OnceLock<u64> = OnceLock::new();
-    match name {
-        Some(name) => (name.len() as u64) << 32 | u64::from(crc32c(name.as_bytes())),
-        None => *OF_EXECUTABLE.get_or_init(|| {
-            // What cannot be read is no program that is known: it is another one each time, and is warned of.
-            of_file(Path::new("/proc/self/exe")).unwrap_or_else(|_| gapless_transport::token::random_token() as u64)
-        }),
-    }
-}
-
-/// A number for what a file holds, which is read in pieces: executables are long.
-fn of_file(path: &Path) -> std::io::Result<u64> {
-    const PIECE_LENGTH: u64 = 1 << 20;
-    let file = File::open(path)?;
-    let (mut length, mut sum) = (0, 0u32);
-    loop {
-        let mut piece = sum.to_le_bytes().to_vec();
-        let read = (&file).take(PIECE_LENGTH).read_to_end(&mut piece)?;
-        if read == 0 {
-            return Ok(length << 32 | u64::from(sum));
-        }
-        (length, sum) = (length + read as u64, crc32c(&piece));
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
+    use crate::fold::Sink;
 
     const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7 << 90 | 3, incarnation: 5 };
 

@@ -1,0 +1,98 @@
+//! [`ComparingSink`]: compares what a replay puts out with what was recorded.
+
+use super::{OutputHash, RecordedOutputs};
+use crate::EngineError;
+use crate::dead_letters::DeadLetter;
+use crate::fold::Sink;
+use crate::sessions::{SessionEntry, StoredReply};
+use gapless_schema::Encoding;
+use gapless_wire::checksum::crc32c;
+
+/// A replay's outputs, compared with those that were recorded.
+pub(crate) struct ComparingSink<'a> {
+    sink: &'a mut dyn Sink,
+    pub recorded: &'a mut RecordedOutputs,
+    next: usize,
+    /// While frames of the next record are replayed from its first one on.
+    hash: Option<OutputHash>,
+}
+
+impl<'a> ComparingSink<'a> {
+    pub fn new(sink: &'a mut dyn Sink, recorded: &'a mut RecordedOutputs) -> Self {
+        Self { sink, recorded, next: 0, hash: None }
+    }
+
+    /// The frame `sequence` is replayed next.
+    #[inline]
+    pub fn before(&mut self, sequence: u64) {
+        while self.hash.is_none() && self.recorded.records.get(self.next).is_some_and(|next| next.first < sequence) {
+            self.next += 1;
+        }
+        if self.recorded.records.get(self.next).is_some_and(|next| next.first == sequence) {
+            self.hash = Some(OutputHash::new());
+        }
+    }
+
+    /// The frame `sequence` was replayed, which has this time stamp.
+    ///
+    /// # Errors
+    /// What the frames up to it put out is not what was recorded.
+    #[inline]
+    pub fn after(&mut self, sequence: u64, timestamp_ns: u64) -> Result<(), EngineError> {
+        let (Some(hash), Some(record)) = (self.hash, self.recorded.records.get(self.next).copied()) else {
+            return Ok(());
+        };
+        if record.last != sequence {
+            return Ok(());
+        }
+        self.hash = None;
+        if record.timestamp_ns != timestamp_ns {
+            tracing::info!(sequence, "a record of outputs is of frames that were cut, and goes");
+            self.recorded.records.remove(self.next);
+            return Ok(());
+        }
+        self.next += 1;
+        if hash.0 == record.hash {
+            return Ok(());
+        }
+        Err(EngineError::OtherOutputs { first: record.first, last: record.last, path: self.recorded.path.clone() })
+    }
+
+    fn with(&mut self, add: impl FnOnce(&mut OutputHash)) {
+        self.hash.as_mut().map(add);
+    }
+}
+
+impl Sink for ComparingSink<'_> {
+    fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
+        self.with(|hash| hash.reply(reply, crc32c(&reply.payload)));
+        self.sink.reply(session, reply);
+    }
+
+    fn opened(&mut self, session: &mut SessionEntry) {
+        self.sink.opened(session);
+    }
+
+    fn notice(&mut self, session: &SessionEntry) {
+        self.with(|hash| hash.notice(session));
+        self.sink.notice(session);
+    }
+
+    fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.with(|hash| hash.timer(timer, deadline_ns));
+        self.sink.set_timer(timer, deadline_ns);
+    }
+
+    fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.with(|hash| hash.timer(timer, !deadline_ns));
+        self.sink.cancel_timer(timer, deadline_ns);
+    }
+
+    fn dead_letter(&mut self, letter: DeadLetter) {
+        self.sink.dead_letter(letter);
+    }
+
+    fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
+        self.sink.publish(schema, encoding, payload);
+    }
+}
