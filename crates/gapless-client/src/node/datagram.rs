@@ -4,19 +4,15 @@
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use super::rewinding::{RewindPort, Rewinding};
+use super::upstream::{connected, feed_of, hello, refused, report};
 use crate::ClientError;
-use crate::feed_sessions::Feed;
 use crate::node_progress::Progress;
-use gapless_log::StreamIdentity;
 use gapless_transport::TransportError;
 use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
 use gapless_transport::seen::Seen;
 use gapless_transport::token::random_token;
 use gapless_wire::soup::Field;
-use gapless_wire::upstream::{
-    Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
-    finish_frames,
-};
+use gapless_wire::upstream::{Body, HEADER_LENGTH, RefusalReason, Report, UpstreamPacket, Welcome, finish_frames};
 use gapless_wire::{Frame, aligned_length, upstream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
@@ -195,18 +191,8 @@ impl<S: Datagrams> DatagramLink<S> {
     }
 
     fn say_hello(&mut self, nonce: u64, position: u64, seen: Seen) {
-        let hello = Hello {
-            nonce,
-            stream_id: 0,
-            incarnation: 0,
-            position,
-            username: self.options.username,
-            password: self.options.password,
-            seen_sequence: seen.sequence,
-            seen_timestamp_ns: seen.timestamp_ns,
-            seen_stream_id: seen.identity.stream_id,
-            seen_incarnation: seen.identity.incarnation,
-        };
+        let credentials = (self.options.username, self.options.password);
+        let hello = hello(nonce, position, credentials, seen);
         self.say(0, Body::Hello(hello));
     }
 
@@ -256,14 +242,6 @@ impl<S: Datagrams> DatagramLink<S> {
     fn sockets(&self) -> impl Iterator<Item = &S> {
         let is_asking = matches!(&self.state, DatagramLinkState::Up(up) if up.receiver.missing() > 0);
         std::iter::once(&self.main).chain(&self.groups).chain(is_asking.then_some(&self.requests))
-    }
-
-    fn position_of(start: Start) -> u64 {
-        match start {
-            Start::First => POSITION_FIRST,
-            Start::Sequence(sequence) => sequence.clamp(1, POSITION_LIVE - 1),
-            Start::Live => POSITION_LIVE,
-        }
     }
 
     fn gone(&mut self) -> ClientError {
@@ -330,21 +308,13 @@ fn take_answer(state: &mut DatagramLinkState, answers: &mut VecDeque<Vec<u8>>, b
     }
 }
 
-pub(super) fn feed_of(welcome: &Welcome) -> Feed {
-    Feed {
-        name: welcome.feed_session,
-        first_sequence: welcome.feed_first_sequence,
-        last_sequence: welcome.feed_last_sequence,
-    }
-}
-
 impl<S: Datagrams> NodeLink for DatagramLink<S> {
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
         if !matches!(self.state, DatagramLinkState::Connecting { start: asked, .. } if asked == start) {
             let nonce = random_token() as u64 | 1;
             self.renew(now_ns);
             self.state = DatagramLinkState::Connecting { nonce, start, sent_ns: now_ns, came: None };
-            self.say_hello(nonce, Self::position_of(start), seen);
+            self.say_hello(nonce, start.wire_position(), seen);
             return Ok(None);
         }
         self.receive(now_ns)?;
@@ -357,27 +327,17 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     if now_ns.saturating_sub(self.renewed_ns) >= RENEW_INTERVAL_NS {
                         self.renew(now_ns);
                     }
-                    self.say_hello(nonce, Self::position_of(start), seen);
+                    self.say_hello(nonce, start.wire_position(), seen);
                 }
                 Ok(None)
             }
-            Some(HelloAnswer::Refused(RefusalReason::Unavailable, _)) => Ok(None),
-            Some(HelloAnswer::Refused(RefusalReason::NotHeld, text)) => {
-                let Start::Sequence(sequence) = start else { return Ok(None) };
-                Err(ClientError::Lapped { sequence, reason: text })
-            }
-            Some(HelloAnswer::Refused(RefusalReason::OtherHistory, _)) => {
-                Err(ClientError::OtherHistory { peer: self.peer(), seen, released_sequence: 0 })
-            }
             Some(HelloAnswer::Refused(reason, text)) => {
-                let reason = format!("{reason:?}: {text}");
-                Err(TransportError::Handshake { peer: self.peer(), status: None, reason }.into())
+                refused((reason, &text), start, seen, self.peer()).map(|()| None)
             }
             Some(HelloAnswer::Accepted(key, welcome)) => {
-                let feed = feed_of(&welcome);
-                let feed = Some(feed).filter(|feed| feed.holds(welcome.position));
-                let mut receiver = FeedReceiver::new(self.options.receiver, feed, welcome.position);
-                if let Some(feed) = feed {
+                let connected = connected(&welcome);
+                let mut receiver = FeedReceiver::new(self.options.receiver, connected.feed, welcome.position);
+                if let Some(feed) = connected.feed {
                     receiver.set_feed(feed, welcome.released_sequence);
                 }
                 // The feed comes when the sequencer has heard the key.
@@ -394,14 +354,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     // A new connection rewinds anyway.
                     told_late: true,
                 }));
-                Ok(Some(Connected {
-                    identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
-                    frame_length_max: welcome.frame_length_max as usize,
-                    message_bytes_max: welcome.message_bytes_max as usize,
-                    released_sequence: welcome.released_sequence,
-                    position: welcome.position,
-                    feed,
-                }))
+                Ok(Some(connected))
             }
         }
     }
@@ -549,12 +502,9 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             up.reported_ns = now_ns;
             let counts = up.receiver.counts();
             let report = Report {
-                position: up.receiver.next_sequence(),
                 frames_requested: counts.frames_requested,
                 packets_refused: counts.packets_damaged + counts.packets_foreign,
-                frames_resent: self.progress.map_or(0, |progress| progress.frames_resent),
-                is_live: self.progress.map_or_else(|| up.receiver.missing() == 0, |progress| progress.is_live),
-                in_flight: self.progress.map_or(0, |progress| progress.in_flight),
+                ..report(up.receiver.next_sequence(), self.progress, up.receiver.missing() == 0)
             };
             let key = up.key;
             self.say(key, Body::Report(report));

@@ -15,6 +15,7 @@
 //! | [`datagram`] | the link by UDP: MoldUDP64 to this node alone, or to multicast groups |
 //! | [`feed_receiver`] | makes a gapless stream of packets that are lost, doubled or out of order; no I/O |
 //! | [`tcp`] | the link by TCP: publishing at the command port, reading by SoupBinTCP |
+//! | `upstream` | what a node says to the sequencer over a network, and what the answers mean; no I/O |
 //! | [`rewind`] | a SoupBinTCP client: a feed session from any frame on |
 //! | `rewinding` | when a node by UDP fills a large gap by such a rewind |
 //! | [`shared_memory`] | the link of nodes on the sequencer's machine: a ring up, the mapped window down |
@@ -44,6 +45,7 @@ mod rewinding;
 pub mod shared_memory;
 mod stall_detector;
 pub mod tcp;
+mod upstream;
 
 pub use any::AnyLink;
 pub use datagram::{DatagramLink, DatagramOptions};

@@ -1,14 +1,13 @@
 //! [`TcpLink`]: up by packets of our own to the command port, down by SoupBinTCP from the rewind port, both over TCP.
 //! Nothing is lost while it is connected; a connection that breaks is made again, and goes on where it was.
 
-use super::datagram::feed_of;
 use super::feed_receiver::check;
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use super::rewind::{Rewind, RewindError, RewindRequest};
+use super::upstream::{connected, feed_of, hello, refused, report};
 use crate::ClientError;
 use crate::feed_sessions::Feed;
 use crate::node_progress::Progress;
-use gapless_log::StreamIdentity;
 use gapless_transport::TransportError;
 use gapless_transport::network::TcpConnection;
 use gapless_transport::network::tcp::Received;
@@ -16,7 +15,7 @@ use gapless_transport::seen::Seen;
 use gapless_transport::token::random_token;
 use gapless_wire::soup::{Field, RejectReason};
 use gapless_wire::upstream::{
-    Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket, Welcome, finish_frames,
+    Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, UpstreamPacket, Welcome, finish_frames,
 };
 use gapless_wire::{Frame, aligned_length, upstream};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -135,19 +134,7 @@ impl TcpLink {
     }
 
     fn hello(&self, nonce: u64, position: u64, seen: Seen) -> Hello {
-        let (username, password) = (self.options.username, self.options.password);
-        Hello {
-            nonce,
-            stream_id: 0,
-            incarnation: 0,
-            position,
-            username,
-            password,
-            seen_sequence: seen.sequence,
-            seen_timestamp_ns: seen.timestamp_ns,
-            seen_stream_id: seen.identity.stream_id,
-            seen_incarnation: seen.identity.incarnation,
-        }
+        hello(nonce, position, (self.options.username, self.options.password), seen)
     }
 
     fn request(&self, feed: &Feed, next: u64) -> RewindRequest {
@@ -193,14 +180,7 @@ impl TcpLink {
         };
         up.found(welcome);
         self.state = TcpLinkState::Up(Box::new(up));
-        Connected {
-            identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
-            frame_length_max: welcome.frame_length_max as usize,
-            message_bytes_max: welcome.message_bytes_max as usize,
-            released_sequence: welcome.released_sequence,
-            position: welcome.position,
-            feed: Some(feed_of(welcome)).filter(|feed| feed.holds(welcome.position)),
-        }
+        connected(welcome)
     }
 
     /// Puts the packet that is complete into the connection's buffer. Whether there was room.
@@ -378,20 +358,11 @@ impl NodeLink for TcpLink {
                 let connected = self.welcomed(pending, key, &welcome, now_ns);
                 self.go_on(now_ns).map(|()| Some(connected)).or(Ok(None))
             }
-            Body::Refusal { reason: RefusalReason::Unavailable, .. } => {
-                self.next_attempt_ns = now_ns + REFUSED_INTERVAL_NS;
-                Ok(None)
-            }
-            Body::Refusal { reason: RefusalReason::NotHeld, text, .. } => match start {
-                Start::Sequence(sequence) => Err(ClientError::Lapped { sequence, reason: text.to_owned() }),
-                Start::First | Start::Live => Ok(None),
-            },
-            Body::Refusal { reason: RefusalReason::OtherHistory, .. } => {
-                Err(ClientError::OtherHistory { peer: self.peer(), seen, released_sequence: 0 })
-            }
             Body::Refusal { reason, text, .. } => {
-                let reason = format!("{reason:?}: {text}");
-                Err(TransportError::Handshake { peer: self.peer(), status: None, reason }.into())
+                if reason == RefusalReason::Unavailable {
+                    self.next_attempt_ns = now_ns + REFUSED_INTERVAL_NS;
+                }
+                refused((reason, text), start, seen, self.peer()).map(|()| None)
             }
             _ => Ok(None),
         }
@@ -481,13 +452,7 @@ impl NodeLink for TcpLink {
         }
         if now_ns.saturating_sub(up.reported_ns) >= up.heartbeat_interval_ns {
             up.reported_ns = now_ns;
-            let report = Report {
-                position: up.next,
-                frames_resent: self.progress.map_or(0, |progress| progress.frames_resent),
-                is_live: self.progress.map_or(up.next > up.released_sequence, |progress| progress.is_live),
-                in_flight: self.progress.map_or(0, |progress| progress.in_flight),
-                ..Report::default()
-            };
+            let report = report(up.next, self.progress, up.next > up.released_sequence);
             say(&mut up.connection, up.key, Body::Report(report));
         }
         let ticked = match &mut up.rewind {

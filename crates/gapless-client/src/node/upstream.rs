@@ -1,0 +1,83 @@
+//! What a node says to the sequencer over a network, and what the answers mean: hello and report, welcome and refusal. The
+//! same by UDP and by TCP. No I/O; the links call it.
+
+use super::link::{Connected, Start};
+use crate::ClientError;
+use crate::feed_sessions::Feed;
+use crate::node_progress::Progress;
+use gapless_log::StreamIdentity;
+use gapless_transport::TransportError;
+use gapless_transport::seen::Seen;
+use gapless_wire::soup::Field;
+use gapless_wire::upstream::{Hello, RefusalReason, Report, Welcome};
+
+/// A hello to any stream, to read from `position` on.
+pub(super) const fn hello(nonce: u64, position: u64, (username, password): (Field<6>, Field<10>), seen: Seen) -> Hello {
+    Hello {
+        nonce,
+        stream_id: 0,
+        incarnation: 0,
+        position,
+        username,
+        password,
+        seen_sequence: seen.sequence,
+        seen_timestamp_ns: seen.timestamp_ns,
+        seen_stream_id: seen.identity.stream_id,
+        seen_incarnation: seen.identity.incarnation,
+    }
+}
+
+/// What the node says of itself at `position`; before it has noted any progress, `is_live` is said of it.
+pub(super) fn report(position: u64, progress: Option<Progress>, is_live: bool) -> Report {
+    let progress = progress.unwrap_or(Progress { is_live, ..Progress::default() });
+    Report {
+        position,
+        frames_resent: progress.frames_resent,
+        is_live: progress.is_live,
+        in_flight: progress.in_flight,
+        ..Report::default()
+    }
+}
+
+/// What a welcome says of the new connection.
+pub(super) fn connected(welcome: &Welcome) -> Connected {
+    Connected {
+        identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
+        frame_length_max: welcome.frame_length_max as usize,
+        message_bytes_max: welcome.message_bytes_max as usize,
+        released_sequence: welcome.released_sequence,
+        position: welcome.position,
+        feed: Some(feed_of(welcome)).filter(|feed| feed.holds(welcome.position)),
+    }
+}
+
+/// The feed session that a welcome names.
+pub(super) const fn feed_of(welcome: &Welcome) -> Feed {
+    Feed {
+        name: welcome.feed_session,
+        first_sequence: welcome.feed_first_sequence,
+        last_sequence: welcome.feed_last_sequence,
+    }
+}
+
+/// What a refusal by `peer` means to a node that reads from `start` on.
+///
+/// # Errors
+/// What trying again does not mend.
+pub(super) fn refused(
+    (reason, text): (RefusalReason, &str),
+    start: Start,
+    seen: Seen,
+    peer: String,
+) -> Result<(), ClientError> {
+    match (reason, start) {
+        (RefusalReason::Unavailable, _) | (RefusalReason::NotHeld, Start::First | Start::Live) => Ok(()),
+        (RefusalReason::NotHeld, Start::Sequence(sequence)) => {
+            Err(ClientError::Lapped { sequence, reason: text.to_owned() })
+        }
+        (RefusalReason::OtherHistory, _) => Err(ClientError::OtherHistory { peer, seen, released_sequence: 0 }),
+        (reason, _) => {
+            Err(TransportError::Handshake { peer, status: None, reason: format!("{reason:?}: {text}") }.into())
+        }
+    }
+}
