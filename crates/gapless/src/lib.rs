@@ -71,3 +71,8 @@ pub mod stream;
 pub mod threads;
 
 pub use gapless_engine::store_object;
+
+/// The code of the project's README is compiled and run with the examples of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
