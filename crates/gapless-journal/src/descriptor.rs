@@ -6,7 +6,7 @@
 //! the window (see `gapless_wire::descriptor`), each at a multiple of 8 bytes, without gaps, followed
 //! by zeros. Positions are byte offsets in the file. All fields are little-endian.
 //!
-//! Records of consensus stand among the frames (decision 24). The synced mark's second value is not 0 where they were
+//! Records of consensus stand among the frames (decision 35). The synced mark's second value is not 0 where they were
 //! synced with it: everything before that position of its segment, and in every segment before it, is on the device. The
 //! records mark is there in a segment that holds records; its first value is 0 without a checkpoint among them. In a
 //! journal without records neither is ever written.

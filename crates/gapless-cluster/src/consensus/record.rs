@@ -1,4 +1,4 @@
-//! What consensus keeps in the journal: the payloads of its records (decision 24, 5). Numbers are little-endian.
+//! What consensus keeps in the journal: the payloads of its records (decision 35). Numbers are little-endian.
 //!
 //! ```text
 //! entry        u8 version 1, u8 kind 1, u64 index, term, commit, batch (24 bytes), u8 0: none, 1: change, change

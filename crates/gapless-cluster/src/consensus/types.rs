@@ -91,7 +91,7 @@ impl Batch {
     }
 }
 
-/// A position in the log, and in the stream: what a snapshot of raft is here (decision 24, 7).
+/// A position in the log, and in the stream: what a snapshot of raft is here (decision 39).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPosition {
     /// The entry's index.
