@@ -10,8 +10,10 @@
 //! | [`random`] | random numbers from a seed that is printed and can be given again |
 //! | [`wait`] | waiting for something, for so long at most |
 //! | [`allocations`] | an allocator that counts |
+//! | [`documents`] | what a document names, for the checks of documents |
 
 pub mod allocations;
+pub mod documents;
 pub mod folder;
 pub mod ports;
 pub mod process;

@@ -1,6 +1,7 @@
 //! The plan of the house: what the crates, their modules and their documents promise about each other.
 
 mod contents_are_complete;
+mod documents_name_what_exists;
 mod crates_are_floors;
 mod crates_are_small;
 mod module_tree;

@@ -1,0 +1,332 @@
+//! Every file, function, type, crate and test that a document names exists, and every link leads somewhere. What the
+//! program's command lines name is held by a test of `gapless-cli`.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use gapless_testkit::documents::{self, Document};
+use syn::visit::Visit;
+use syn::{Fields, ImplItem, Item, TraitItem};
+
+use super::workspace;
+
+/// What documents name and others have made: Linux, Rust and Cargo, protocols, libraries, the machines of examples.
+const FOREIGN: &[&str] = include!("foreign_names.in");
+
+#[test]
+fn what_documents_name_exists() {
+    let root = workspace::root();
+    let (mut wrong, mut looked_at) = (Vec::new(), 0);
+    for path in documents::of_workspace(&root) {
+        let text = std::fs::read_to_string(&path).expect("a document can be read");
+        let shown = path.strip_prefix(&root).expect("it lies in the workspace").display().to_string();
+        let document = Document::parse(&text);
+        looked_at += document.code.len() + document.links.len();
+        wrong.extend(HOUSE.untrue(&path, &document).into_iter().map(|(line, what)| format!("{shown}:{line}: {what}")));
+    }
+    assert!(looked_at > 2_000, "only {looked_at} names were looked at");
+    assert!(wrong.is_empty(), "{} names of documents are nowhere:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The house as it stands, read once for both tests.
+static HOUSE: LazyLock<House> = LazyLock::new(|| House::read(&workspace::root()));
+
+/// Everything that can be named.
+struct House {
+    root: PathBuf,
+    /// Files below the workspace, as their parts.
+    files: Vec<Vec<String>>,
+    /// Folders and files without their endings, as their parts without `src`.
+    places: Vec<Vec<String>>,
+    crates: BTreeSet<String>,
+    items: Items,
+    /// Whatever stands in a source as a word: names in texts, metrics, options of files.
+    words: HashSet<String>,
+    foreign: BTreeSet<&'static str>,
+}
+
+impl House {
+    fn read(root: &Path) -> Self {
+        let mut house = Self {
+            root: root.to_path_buf(),
+            files: Vec::new(),
+            places: Vec::new(),
+            crates: BTreeSet::new(),
+            items: Items::default(),
+            words: HashSet::new(),
+            foreign: FOREIGN.iter().copied().collect(),
+        };
+        for name in ["crates", "docs", "benchmarks", "fuzz", ".ci"] {
+            house.places.push(vec![name.to_owned()]);
+            house.read_folder(&root.join(name));
+        }
+        for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "Cargo.toml", "deny.toml"] {
+            house.take(&root.join(name));
+        }
+        house.crates = std::fs::read_dir(root.join("crates"))
+            .expect("crates")
+            .map(|entry| name_of(&entry.expect("a crate").path()))
+            .collect();
+        house
+    }
+
+    fn read_folder(&mut self, folder: &Path) {
+        for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let path = entry.expect("an entry of a folder").path();
+            let name = name_of(&path);
+            if path.is_dir() {
+                if !matches!(name.as_str(), "target" | "corpus" | "artifacts") {
+                    self.places.push(self.parts(&path).into_iter().filter(|part| part != "src").collect());
+                    self.read_folder(&path);
+                }
+            } else {
+                self.take(&path);
+            }
+        }
+    }
+
+    fn take(&mut self, path: &Path) {
+        let parts = self.parts(path);
+        self.places.push(self.parts(&path.with_extension("")).into_iter().filter(|part| part != "src").collect());
+        self.files.push(parts);
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        // A document does not make true what another one says, and this check names what is not there.
+        let is_this = path.file_stem().is_some_and(|name| name == "documents_name_what_exists");
+        if is_this || matches!(extension, "md" | "json" | "txt" | "svg" | "csv" | "in") {
+            return;
+        }
+        let Ok(text) = std::fs::read_to_string(path) else { return };
+        // With hyphens, as in the names of threads and options, and without.
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-') {
+            for part in std::iter::once(word).chain(word.split('-').filter(|part| part.len() < word.len())) {
+                if !self.words.contains(part) {
+                    self.words.insert(part.to_owned());
+                }
+            }
+        }
+        if extension == "rs"
+            && let Ok(parsed) = syn::parse_file(&text)
+        {
+            self.items.visit_file(&parsed);
+        }
+    }
+
+    fn parts(&self, path: &Path) -> Vec<String> {
+        let relative = path.strip_prefix(&self.root).expect("it lies in the workspace");
+        relative.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+    }
+
+    /// What `document`, which lies at `path`, names and is nowhere, with its line.
+    fn untrue(&self, path: &Path, document: &Document) -> Vec<(usize, String)> {
+        let mut untrue = Vec::new();
+        for piece in &document.code {
+            // A document may name what its own examples define.
+            let is_own =
+                |name: &str| document.blocks.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+            if let Some(what) = self.is_untrue(&piece.text)
+                && !is_own(piece.text.split("::").next().unwrap_or_default())
+            {
+                untrue.push((piece.line, format!("`{}`: {what}", piece.text)));
+            }
+        }
+        for piece in &document.links {
+            if let Some(what) = self.leads_nowhere(path, document, &piece.text) {
+                untrue.push((piece.line, format!("({}): {what}", piece.text)));
+            }
+        }
+        untrue.sort();
+        untrue
+    }
+
+    fn leads_nowhere(&self, from: &Path, document: &Document, target: &str) -> Option<&'static str> {
+        if target.contains("://") || target.starts_with("mailto:") {
+            return None;
+        }
+        let (file, anchor) = target.split_once('#').map_or((target, None), |(file, anchor)| (file, Some(anchor)));
+        let path = from.parent().expect("a document lies in a folder").join(file);
+        if !file.is_empty() && !path.exists() {
+            return Some("there is no such file");
+        }
+        let anchor = anchor?;
+        let is_there = if file.is_empty() {
+            document.anchors.contains(anchor)
+        } else {
+            std::fs::read_to_string(path).is_ok_and(|text| Document::parse(&text).anchors.contains(anchor))
+        };
+        (!is_there).then_some("there is no such heading")
+    }
+
+    fn is_untrue(&self, text: &str) -> Option<&'static str> {
+        let name = text.trim_end_matches(['…', ';', ',', '!']).trim_start_matches(['&', '@']);
+        if name.is_empty() || self.foreign.contains(name) || name.contains(['=', '{', '<', '|', '*', '"', '$']) {
+            return None;
+        }
+        // Code, or a command line.
+        let is_call = name.ends_with(')');
+        let name = match name.split_once('(') {
+            Some((function, _)) => {
+                function.trim_start_matches("…").rsplit_once('.').map_or(function, |(_, method)| method)
+            }
+            None => name,
+        };
+        if name.contains(char::is_whitespace) {
+            return None;
+        }
+        let file_end = [".rs", ".md", ".xml", ".svg"].iter().any(|end| name.ends_with(end));
+        if file_end
+            || ["crates/", "docs/", "benchmarks/", "gapless-", "tests/"].iter().any(|start| name.starts_with(start))
+                && name.contains('/')
+        {
+            return (!self.is_place(name)).then_some("there is no such file");
+        }
+        if name.contains('/') || name.contains('.') {
+            return None;
+        }
+        if let Some((before, last)) = name.rsplit_once("::") {
+            let owner = before.rsplit("::").next().unwrap_or(before);
+            if self.foreign.contains(owner) || self.foreign.contains(before) {
+                return None;
+            }
+            return (!self.items.has_member(owner, last)).then_some("there is no such item");
+        }
+        if name.starts_with("gapless-") {
+            let is_there = self.crates.contains(name) || self.words.contains(name);
+            return (!is_there).then_some("there is no such crate or name");
+        }
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            || name.len() < 4
+            || name.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return None;
+        }
+        let is_type =
+            name.starts_with(|c: char| c.is_ascii_uppercase()) && name.contains(|c: char| c.is_ascii_lowercase());
+        if is_type {
+            return (!self.items.names.contains(name)).then_some("there is no such type");
+        }
+        if is_call {
+            return (!self.items.names.contains(name)).then_some("there is no such function");
+        }
+        if name.contains('_') {
+            return (!self.words.contains(name) && !self.is_place(name)).then_some("there is no such name");
+        }
+        None
+    }
+
+    /// Whether a file or folder ends so; `src` may be left out, and the ending of a file.
+    fn is_place(&self, name: &str) -> bool {
+        let parts = name.trim_end_matches('/').split('/').map(str::to_owned).collect::<Vec<_>>();
+        let short = parts.iter().filter(|part| *part != "src").cloned().collect::<Vec<_>>();
+        self.files.iter().any(|file| file.ends_with(&parts)) || self.places.iter().any(|place| place.ends_with(&short))
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().expect("it has a name").to_string_lossy().into_owned()
+}
+
+/// What the sources define.
+#[derive(Default)]
+struct Items {
+    /// All of it, without what it belongs to.
+    names: BTreeSet<String>,
+    /// Of types, traits and modules: their functions, variants, fields and constants.
+    members: BTreeMap<String, BTreeSet<String>>,
+    /// The traits of a type.
+    traits: BTreeMap<String, BTreeSet<String>>,
+    modules: BTreeSet<String>,
+}
+
+impl Items {
+    fn define(&mut self, owner: &str, member: String) {
+        self.names.insert(member.clone());
+        self.members.entry(owner.to_owned()).or_default().insert(member);
+    }
+
+    fn has_member(&self, owner: &str, member: &str) -> bool {
+        let has = |owner: &str| self.members.get(owner).is_some_and(|members| members.contains(member));
+        let of_traits = || self.traits.get(owner).is_some_and(|traits| traits.iter().any(|name| has(name)));
+        // A module's items are not kept apart.
+        let of_module = || owner.starts_with(|c: char| c.is_ascii_lowercase()) && self.names.contains(member);
+        has(owner) || of_traits() || of_module()
+    }
+
+    fn fields(&mut self, owner: &str, fields: &Fields) {
+        for field in fields {
+            if let Some(name) = &field.ident {
+                self.define(owner, name.to_string());
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Items {
+    fn visit_item(&mut self, item: &'ast Item) {
+        match item {
+            Item::Fn(item) => _ = self.names.insert(item.sig.ident.to_string()),
+            Item::Const(item) => _ = self.names.insert(item.ident.to_string()),
+            Item::Static(item) => _ = self.names.insert(item.ident.to_string()),
+            Item::Type(item) => _ = self.names.insert(item.ident.to_string()),
+            Item::Mod(item) => {
+                self.names.insert(item.ident.to_string());
+                self.modules.insert(item.ident.to_string());
+            }
+            Item::Macro(item) => self.names.extend(item.ident.iter().map(ToString::to_string)),
+            Item::Struct(item) => {
+                self.names.insert(item.ident.to_string());
+                self.fields(&item.ident.to_string(), &item.fields);
+            }
+            Item::Enum(item) => {
+                let owner = item.ident.to_string();
+                for variant in &item.variants {
+                    self.define(&owner, variant.ident.to_string());
+                    self.fields(&variant.ident.to_string(), &variant.fields);
+                }
+                self.names.insert(owner);
+            }
+            Item::Trait(item) => {
+                let owner = item.ident.to_string();
+                for part in &item.items {
+                    match part {
+                        TraitItem::Fn(part) => self.define(&owner, part.sig.ident.to_string()),
+                        TraitItem::Const(part) => self.define(&owner, part.ident.to_string()),
+                        TraitItem::Type(part) => self.define(&owner, part.ident.to_string()),
+                        _ => {}
+                    }
+                }
+                self.names.insert(owner);
+            }
+            Item::Impl(item) => {
+                let syn::Type::Path(of) = &*item.self_ty else { return };
+                let owner = of.path.segments.last().expect("a path has a part").ident.to_string();
+                if let Some((path, _)) = &item.trait_ {
+                    let name = path.segments.last().expect("a path has a part").ident.to_string();
+                    self.traits.entry(owner.clone()).or_default().insert(name);
+                }
+                for part in &item.items {
+                    match part {
+                        ImplItem::Fn(part) => self.define(&owner, part.sig.ident.to_string()),
+                        ImplItem::Const(part) => self.define(&owner, part.ident.to_string()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        syn::visit::visit_item(self, item);
+    }
+}
+
+#[test]
+fn an_untrue_document_is_found() {
+    let root = workspace::root();
+    let text = "See `ingress.rs`, `gapless-stream/src/nowhere.rs` and `Sequencer::decide`.\n\
+                `Sequencer::undecide` and `NoSuchType`, `a_test_that_nobody_wrote` or `no_call()` are not there.\n\
+                `gapless-nothing` neither, nor [this](nothing.md) or [that](ARCHITECTURE.md#nothing).\n\
+                `no_siblings_import_each_other_in_any_crate`, `ModuleTree`, `gapless-wire` and [these](README.md#results) are.\n";
+    let document = Document::parse(text);
+    let untrue = HOUSE.untrue(&root.join("AN_EXAMPLE.md"), &document);
+    let lines = untrue.iter().map(|(line, _)| *line).collect::<Vec<_>>();
+    assert_eq!(lines, [1, 2, 2, 2, 2, 3, 3, 3], "{untrue:#?}");
+}
