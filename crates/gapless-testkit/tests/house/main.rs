@@ -1,9 +1,9 @@
 //! The plan of the house: what the crates, their modules and their documents promise about each other.
 
 mod contents_are_complete;
-mod documents_name_what_exists;
 mod crates_are_floors;
 mod crates_are_small;
+mod documents_name_what_exists;
 mod module_tree;
 mod siblings_are_floors;
 mod the_face_is_chosen;
