@@ -1,10 +1,10 @@
 //! [`Addresses`]: where a peer may be, and what is tried next. [`Resolver`]: names become addresses on a thread of their
 //! own, because the operating system's call blocks.
 
-use super::address::{Address, shared_memory_path};
 use super::error::LinkError;
 use super::options::{ADDRESSES_MAX, Peer};
 use super::wire::MemberId;
+use gapless_transport::sockets::{Address, shared_memory_path};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 

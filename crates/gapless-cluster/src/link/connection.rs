@@ -1,9 +1,9 @@
 //! [`Connection`]: messages over one socket in both directions. Knows nothing of members.
 
 use super::receive_buffer::{Message, ReceiveBuffer};
-use super::send_queue::SendQueue;
-use super::socket::Socket;
 use super::wire::{HEADER_LENGTH, Header, Kind, WireError};
+use gapless_transport::sockets::SendQueue;
+use gapless_transport::sockets::Socket;
 use gapless_transport::sockets::SocketRead;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;

@@ -1,10 +1,11 @@
 //! [`Listener`]: where other members connect to.
 
-use super::address::Address;
+use super::dial::accepted;
 use super::error::LinkError;
 use super::options::MemberLinkOptions;
-use super::socket::Socket;
+use gapless_transport::sockets::Address;
 use gapless_transport::sockets::SharedListener;
+use gapless_transport::sockets::Socket;
 use gapless_transport::sockets::TcpSocket;
 use gapless_transport::sockets::{Network, PipeListener};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -58,7 +59,7 @@ impl Listener {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept()?;
                 let socket = TcpSocket::accepted(OwnedFd::from(stream), options.kernel_buffer_bytes)
-                    .and_then(|socket| Socket::accepted(socket, options));
+                    .and_then(|socket| accepted(socket, options));
                 Ok(socket.ok().map(|socket| (socket, Address::Network(address))))
             }
             Self::SharedMemory(listener) => {

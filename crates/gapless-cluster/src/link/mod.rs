@@ -11,22 +11,21 @@
 //! | [`log_state`] | what a member's log holds, and what it has acknowledged |
 //! | `connection` | messages over one socket |
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
-//! | `send_queue` | what a socket did not take |
-//! | `socket` | what bytes go through: one of the transport's sockets |
+//! | `dial` | how a link's sockets come about |
 //! | `content` | [`Content`], [`Received`]: what goes over a link |
 //! | [`beacon`], `discovery` | members that say to a multicast group where they are |
 //! | [`tls`] | mutual TLS over TCP |
 //! | `listener` | where others connect to |
-//! | `address`, `addresses` | the form of addresses; where a peer may be; names are looked up on a thread of their own |
+//! | `addresses` | where a peer may be; names are looked up on a thread of their own |
 //! | `options`, `error` | [`MemberLinkOptions`], [`Peer`]; [`LinkError`], [`SendError`], [`GoneReason`], [`LinkEvent`] |
 //!
 //! `docs/cluster-protocol.md` says what the messages are for.
 
-mod address;
 mod addresses;
 pub mod beacon;
 mod connection;
 mod content;
+mod dial;
 mod discovery;
 mod error;
 mod handshake;
@@ -37,14 +36,12 @@ mod options;
 mod peer;
 mod pending_connections;
 mod receive_buffer;
-mod send_queue;
-mod socket;
 pub mod tls;
 pub mod wire;
 
-pub use address::{SHARED_MEMORY_PREFIX, shared_memory_path};
 pub use content::{Content, Received};
 pub use error::{GoneReason, LinkError, LinkEvent, SendError};
+pub use gapless_transport::sockets::{SHARED_MEMORY_PREFIX, shared_memory_path};
 pub use handshake::judge;
 pub use links::Links;
 pub use options::{ADDRESSES_MAX, DiscoveryOptions, MemberLinkOptions, PEERS_MAX, Peer};

@@ -1,17 +1,17 @@
 //! [`PeerLink`]: the link to one other member, through all of its connections.
 
-use super::address::Address;
 use super::addresses::{Addresses, Resolver};
 use super::connection::{Broken, Connection};
 use super::content::{Content, Received};
+use super::dial::dial;
 use super::error::{GoneReason, LinkError, LinkEvent, SendError};
 use super::handshake::judge;
 use super::log_state::{Acknowledged, LogState};
 use super::options::{MemberLinkOptions, Peer};
 use super::pending_connections::refuse;
-use super::socket::Socket;
 use super::wire;
 use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode, WireError};
+use gapless_transport::sockets::Address;
 use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::ErrorKind;
@@ -449,7 +449,7 @@ impl PeerLink {
         for _ in 0..DIALS_PER_LOOK {
             let Some(address) = self.addresses.next() else { break };
             let hello = self.introduction(own, log).to_bytes();
-            let dialled = Socket::dial(&address, self.member, options).map_err(Broken::from).and_then(|socket| {
+            let dialled = dial(&address, self.member, options).map_err(Broken::from).and_then(|socket| {
                 let mut connection = Connection::new(socket);
                 connection.send(Kind::Hello, &hello, &[], 0, usize::MAX)?;
                 Ok(connection)

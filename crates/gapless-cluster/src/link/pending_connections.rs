@@ -1,13 +1,13 @@
 //! [`PendingConnections`]: connections that were accepted and whose other side is not known yet. Bounded in number and in
 //! time.
 
-use super::address::Address;
 use super::connection::{Broken, Connection};
 use super::error::GoneReason;
 use super::options::MemberLinkOptions;
-use super::socket::Socket;
 use super::tls::certificate_name;
 use super::wire::{Introduction, Kind, Refusal, RefusalCode, VERSION, WireError};
+use gapless_transport::sockets::Address;
+use gapless_transport::sockets::Socket;
 use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;

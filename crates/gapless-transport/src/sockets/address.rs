@@ -12,7 +12,7 @@ const PATH_LENGTH_MAX: usize = 107;
 
 /// Where a connection goes to, or comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Address {
+pub enum Address {
     /// A host and a port.
     Network(SocketAddr),
     /// The Unix socket by which memory comes to be shared.

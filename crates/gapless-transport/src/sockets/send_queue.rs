@@ -10,24 +10,28 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Bytes that wait, in order.
 #[derive(Debug, Default)]
-pub(super) struct SendQueue {
+pub struct SendQueue {
     bytes: Vec<u8>,
     start: usize,
 }
 
 impl SendQueue {
+    /// Whether nothing waits.
     #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
         self.bytes.len() == self.start
     }
 
+    /// Bytes that wait.
     #[inline]
-    pub(super) const fn length(&self) -> usize {
+    #[must_use]
+    pub const fn length(&self) -> usize {
         self.bytes.len() - self.start
     }
 
     /// Puts `bytes` at the end.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         // What waits is moved only where that is little beside the room that it makes.
         if self.start > self.bytes.len() / 2 && self.bytes.len() + bytes.len() > self.bytes.capacity() {
             self.bytes.drain(..self.start);
@@ -40,7 +44,7 @@ impl SendQueue {
     ///
     /// # Errors
     /// The connection is broken.
-    pub(super) fn flush(&mut self, socket: &mut Socket) -> io::Result<usize> {
+    pub fn flush(&mut self, socket: &mut Socket) -> io::Result<usize> {
         let before = self.length();
         while !self.is_empty() {
             let end = self.bytes.len().min(self.start + PIECE_BYTES);
@@ -66,7 +70,7 @@ impl SendQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_transport::sockets::TcpSocket;
+    use crate::sockets::TcpSocket;
     use rustix::fd::OwnedFd;
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};

@@ -1,16 +1,16 @@
-//! [`Socket`]: what a link's bytes go through, behind one type, so that another transport is another variant. Knows no
-//! message.
+//! [`Socket`]: what bytes go through, behind one type, so that another carrier is another variant. Knows no message.
 
-use super::address::Address;
-use super::options::MemberLinkOptions;
-use super::wire::MemberId;
-use gapless_transport::sockets::{Network, Pipe, SharedSocket, SocketRead, TcpSocket, TlsSocket, pipe};
+use super::bytes::SocketRead;
+use super::pipe::{self, Pipe};
+use super::shared_memory::SharedSocket;
+use super::tcp::TcpSocket;
+use super::tls::TlsSocket;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, IoSlice};
 
 /// A connection of bytes that never blocks.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub enum Socket {
     /// A TCP connection.
     Tcp(TcpSocket),
     /// TLS over one.
@@ -22,40 +22,18 @@ pub(super) enum Socket {
 }
 
 impl Socket {
-    /// Begins to connect; whether it works out is said by the first calls of the others.
-    pub(super) fn dial(address: &Address, to: MemberId, options: &MemberLinkOptions) -> io::Result<Self> {
-        match address {
-            Address::Network(address) => {
-                if let Network::Other(pipes) = &options.network {
-                    return Ok(Self::Other(pipes.dial(*address)?));
-                }
-                let socket = TcpSocket::dial(*address, options.kernel_buffer_bytes)?;
-                match &options.tls {
-                    Some(tls) => Ok(Self::Tls(Box::new(tls.dialled(socket, to)?))),
-                    None => Ok(Self::Tcp(socket)),
-                }
-            }
-            Address::SharedMemory(_) if options.tls.is_some() => Err(io::ErrorKind::PermissionDenied.into()),
-            Address::SharedMemory(path) => SharedSocket::dial(path, options.shared_ring_bytes).map(Self::shared),
-        }
-    }
-
-    /// Takes over a TCP connection that was accepted.
-    pub(super) fn accepted(socket: TcpSocket, options: &MemberLinkOptions) -> io::Result<Self> {
-        match &options.tls {
-            Some(tls) => Ok(Self::Tls(Box::new(tls.accepted(socket)?))),
-            None => Ok(Self::Tcp(socket)),
-        }
-    }
-
     /// One of shared memory.
-    pub(super) fn shared(socket: SharedSocket) -> Self {
+    #[must_use]
+    pub fn shared(socket: SharedSocket) -> Self {
         Self::SharedMemory(Box::new(socket))
     }
 
     /// Fills `room` with what has come.
+    ///
+    /// # Errors
+    /// The connection is broken.
     #[inline]
-    pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
+    pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         debug_assert!(!room.is_empty(), "no room looks like the end");
         match self {
             Self::Tcp(socket) => socket.receive(room),
@@ -66,8 +44,11 @@ impl Socket {
     }
 
     /// Sends the slices as one, as far as they are taken now: how many bytes were.
+    ///
+    /// # Errors
+    /// The connection is broken.
     #[inline]
-    pub(super) fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => socket.send_slices(slices),
             Self::Tls(socket) => socket.send_slices(slices),
@@ -80,8 +61,11 @@ impl Socket {
     }
 
     /// Sends `bytes` as far as they are taken now: how many were.
+    ///
+    /// # Errors
+    /// The connection is broken.
     #[inline]
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => socket.send(bytes),
             Self::Tls(socket) => socket.send_slices(&[IoSlice::new(bytes)]),
@@ -91,7 +75,7 @@ impl Socket {
     }
 
     /// Tells the other side that nothing more comes, behind what was sent.
-    pub(super) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         match self {
             Self::Tcp(socket) => socket.finish(),
             Self::Tls(socket) => socket.finish(),
@@ -102,7 +86,8 @@ impl Socket {
 
     /// Whether it has taken bytes that it still keeps.
     #[inline]
-    pub(super) fn has_unsent(&self) -> bool {
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
         match self {
             Self::Tcp(_) | Self::SharedMemory(_) | Self::Other(_) => false,
             Self::Tls(socket) => socket.has_unsent(),
@@ -110,7 +95,10 @@ impl Socket {
     }
 
     /// Sends what it keeps, as far as it is taken now.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Tcp(_) | Self::SharedMemory(_) | Self::Other(_) => Ok(()),
             Self::Tls(socket) => socket.flush(),
@@ -119,7 +107,8 @@ impl Socket {
 
     /// Whether nothing is known against the other side's having this name: where connections are protected, its
     /// certificate says that it has.
-    pub(super) fn proves(&self, name: &str) -> bool {
+    #[must_use]
+    pub fn proves(&self, name: &str) -> bool {
         match self {
             Self::Tcp(_) | Self::SharedMemory(_) | Self::Other(_) => true,
             Self::Tls(socket) => socket.proves(name),
@@ -128,7 +117,7 @@ impl Socket {
 
     /// Looks for an end of the other side that [`Socket::receive`] cannot see by itself; to be called now and then.
     #[inline]
-    pub(super) fn check(&mut self) {
+    pub fn check(&mut self) {
         match self {
             Self::Tcp(_) | Self::Tls(_) | Self::Other(_) => {}
             Self::SharedMemory(socket) => socket.check(),
@@ -137,7 +126,7 @@ impl Socket {
 
     /// The caller is about to sleep until the descriptor is readable; it looks once more before it does.
     #[inline]
-    pub(super) fn arm(&self) {
+    pub fn arm(&self) {
         match self {
             Self::Tcp(_) | Self::Tls(_) | Self::Other(_) => {}
             Self::SharedMemory(socket) => socket.arm(),
@@ -146,7 +135,7 @@ impl Socket {
 
     /// The caller is awake.
     #[inline]
-    pub(super) fn disarm(&mut self) {
+    pub fn disarm(&mut self) {
         match self {
             Self::Tcp(_) | Self::Tls(_) | Self::Other(_) => {}
             Self::SharedMemory(socket) => socket.disarm(),

@@ -1,0 +1,33 @@
+//! How sockets of links come about: dialled, or taken over from a listener, with TLS where the options say so.
+
+use super::options::MemberLinkOptions;
+use super::wire::MemberId;
+use gapless_transport::sockets::Address;
+use gapless_transport::sockets::{Network, SharedSocket, Socket, TcpSocket};
+use std::io;
+
+/// Begins to connect; whether it works out is said by the socket's first calls.
+pub(super) fn dial(address: &Address, to: MemberId, options: &MemberLinkOptions) -> io::Result<Socket> {
+    match address {
+        Address::Network(address) => {
+            if let Network::Other(pipes) = &options.network {
+                return Ok(Socket::Other(pipes.dial(*address)?));
+            }
+            let socket = TcpSocket::dial(*address, options.kernel_buffer_bytes)?;
+            match &options.tls {
+                Some(tls) => Ok(Socket::Tls(Box::new(tls.dialled(socket, to)?))),
+                None => Ok(Socket::Tcp(socket)),
+            }
+        }
+        Address::SharedMemory(_) if options.tls.is_some() => Err(io::ErrorKind::PermissionDenied.into()),
+        Address::SharedMemory(path) => SharedSocket::dial(path, options.shared_ring_bytes).map(Socket::shared),
+    }
+}
+
+/// Takes over a TCP connection that was accepted.
+pub(super) fn accepted(socket: TcpSocket, options: &MemberLinkOptions) -> io::Result<Socket> {
+    match &options.tls {
+        Some(tls) => Ok(Socket::Tls(Box::new(tls.accepted(socket)?))),
+        None => Ok(Socket::Tcp(socket)),
+    }
+}
