@@ -22,6 +22,7 @@ use crate::member::Member;
 use gapless_stream::member_service::StateHash;
 use gapless_stream::messages::SequencerRequest;
 use gapless_transport::mailbox::Mailbox;
+use gapless_wire::fields::{FieldReader, FieldWriter};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -53,22 +54,18 @@ pub(in crate::member) enum DivergenceMessage {
 
 impl DivergenceMessage {
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
-        let mut put = |number: u64| bytes.extend_from_slice(&number.to_le_bytes());
+        let mut bytes = Vec::new();
+        let mut fields = FieldWriter::new(&mut bytes);
+        fields.u8(VERSION);
         match self {
             Self::Report(versions, hashes) => {
-                bytes.push(REPORT);
-                bytes.extend_from_slice(&versions.start().to_le_bytes());
-                bytes.extend_from_slice(&versions.end().to_le_bytes());
-                bytes.push(hashes.len() as u8);
+                fields.u8(REPORT).u32(*versions.start()).u32(*versions.end()).u8(hashes.len() as u8);
                 for each in hashes {
-                    bytes.extend_from_slice(&each.sequence.to_le_bytes());
-                    bytes.extend_from_slice(&each.hash.to_le_bytes());
+                    fields.u64(each.sequence).u64(each.hash);
                 }
             }
             Self::Verdict(Verdict { agreed_sequence, differs }) => {
-                [*agreed_sequence, differs.sequence, differs.hash].into_iter().for_each(&mut put);
-                bytes.insert(1, VERDICT);
+                fields.u8(VERDICT).u64(*agreed_sequence).u64(differs.sequence).u64(differs.hash);
             }
         }
         bytes
@@ -76,37 +73,30 @@ impl DivergenceMessage {
 
     /// What these bytes say; `None` if it is nothing.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (&[VERSION, what], rest) = bytes.split_first_chunk()? else { return None };
-        let hashes = |bytes: &[u8]| {
-            let (pairs, []) = bytes.as_chunks::<16>() else { return None };
-            let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
-            let hash = |pair: &[u8; 16]| StateHash { sequence: number(&pair[..8]), hash: number(&pair[8..]) };
-            Some(pairs.iter().map(hash).collect::<Vec<_>>())
+        let mut fields = FieldReader::new(bytes);
+        let [VERSION, what] = fields.array("version and kind").ok()? else { return None };
+        let hash = |fields: &mut FieldReader<'_>| {
+            Some(StateHash { sequence: fields.u64("sequence").ok()?, hash: fields.u64("hash").ok()? })
         };
-        match what {
+        let said = match what {
             REPORT => {
-                let (first, rest) = rest.split_first_chunk()?;
-                let (last, rest) = rest.split_first_chunk()?;
-                let versions = u32::from_le_bytes(*first)..=u32::from_le_bytes(*last);
-                if *versions.start() == 0 || versions.is_empty() {
-                    return None;
-                }
-                let (&count, rest) = rest.split_first()?;
-                let hashes = hashes(rest)?;
-                let is_right = hashes.len() == usize::from(count) && hashes.len() <= HASHES_MAX;
+                let versions = fields.u32("lowest version").ok()?..=fields.u32("highest version").ok()?;
+                let count = usize::from(fields.u8("number of hashes").ok()?);
+                let hashes: Vec<_> =
+                    (0..count.min(HASHES_MAX + 1)).map(|_| hash(&mut fields)).collect::<Option<_>>()?;
                 let rises = hashes.windows(2).all(|pair| pair[0].sequence < pair[1].sequence);
-                (is_right && rises && hashes.first().is_none_or(|first| first.sequence > 0))
-                    .then_some(Self::Report(versions, hashes))
+                let is_right = *versions.start() != 0 && !versions.is_empty() && hashes.len() <= HASHES_MAX && rises;
+                let begins = hashes.first().is_none_or(|first| first.sequence > 0);
+                (is_right && begins).then_some(Self::Report(versions, hashes))?
             }
             VERDICT => {
-                let (agreed, rest) = rest.split_first_chunk()?;
-                let agreed_sequence = u64::from_le_bytes(*agreed);
-                let hashes = hashes(rest)?;
-                let &[differs] = &hashes[..] else { return None };
-                (agreed_sequence < differs.sequence).then_some(Self::Verdict(Verdict { agreed_sequence, differs }))
+                let agreed_sequence = fields.u64("last agreed sequence").ok()?;
+                let differs = hash(&mut fields)?;
+                (agreed_sequence < differs.sequence).then_some(Self::Verdict(Verdict { agreed_sequence, differs }))?
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        fields.rest().is_empty().then_some(said)
     }
 }
 
