@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+#[cfg(test)]
+mod documented_commands;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};

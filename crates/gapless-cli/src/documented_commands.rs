@@ -1,0 +1,114 @@
+//! Every command and every option of this program that a document names exists.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap::{Command, CommandFactory as _};
+use gapless_testkit::documents::{self, Document, Piece};
+
+/// Options of other programs that documents name: Cargo's, its tests', rustc's, and the simulator's.
+const FOREIGN: &[&str] =
+    &["--cfg", "--example", "--features", "--list", "--offer", "--release", "--test", "--workspace"];
+
+#[test]
+fn every_command_and_option_that_a_document_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a crate lies in <root>/crates/");
+    let mut program = crate::Arguments::command();
+    program.build();
+    let (mut wrong, mut looked_at) = (Vec::new(), 0);
+    for path in documents::of_workspace(root) {
+        let text = std::fs::read_to_string(&path).expect("a document can be read");
+        let document = Document::parse(&text);
+        let shown = path.strip_prefix(root).expect("it lies in the workspace").display();
+        looked_at += document.code.len() + document.commands.len();
+        let untrue = untrue(&program, &document);
+        wrong.extend(untrue.into_iter().map(|(piece, what)| format!("{shown}:{}: {}: {what}", piece.line, piece.text)));
+    }
+    assert!(looked_at > 1_000, "only {looked_at} pieces were looked at");
+    assert!(wrong.is_empty(), "{} commands of documents are none:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn an_untrue_command_is_found() {
+    let mut program = crate::Arguments::command();
+    program.build();
+    let text = "`gapless top --once`, `gapless topple`, `gapless journal verify --twice DIR`, `--no-such-option`\n\
+                ```sh\ncargo run --release -- bench nothing\necho x | gapless stream publish --directory d && true\n\
+                for m in 1 2; do gapless cluster begin m & done\n```\n";
+    let document = Document::parse(text);
+    let found = untrue(&program, &document);
+    let found = found.into_iter().map(|(piece, what)| (piece.line, what)).collect::<Vec<_>>();
+    let lines = found.iter().map(|(line, _)| *line).collect::<Vec<_>>();
+    assert_eq!(lines, [1, 1, 1, 3, 5], "{found:?}");
+}
+
+/// What `document` names of the program and is not there.
+fn untrue<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Piece, String)> {
+    let mut all = FOREIGN.iter().map(|option| (*option).to_owned()).collect();
+    options_below(program, &mut all);
+    let mut untrue = Vec::new();
+    for piece in document.code.iter().chain(&document.commands) {
+        let lone = piece.text.split([' ', '=']).next().unwrap_or_default();
+        if lone.starts_with("--") && lone.len() > 2 && !all.contains(lone) {
+            untrue.push((piece, format!("no command has {lone}")));
+        }
+        // What is quoted is one value, not words.
+        let unquoted = piece.text.split('"').step_by(2).collect::<Vec<_>>().concat();
+        for line in unquoted.split(['|', ';', '&']) {
+            let mut words = line.split_whitespace().skip_while(|word| *word == "do" || word.contains('='));
+            let is_ours = match words.next() {
+                Some("gapless") => true,
+                // What another package runs has options of its own.
+                Some("cargo") => {
+                    let is_other = line.contains("--example") || line.contains(" -p ") || !line.contains(" run ");
+                    !is_other && words.any(|word| word == "--")
+                }
+                _ => false,
+            };
+            if is_ours && let Err(what) = check(program, words) {
+                untrue.push((piece, what));
+            }
+        }
+    }
+    untrue
+}
+
+/// Follows a command line into the program's commands.
+fn check<'a>(program: &Command, words: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let mut at = program;
+    let mut options = BTreeSet::new();
+    options_of(at, &mut options);
+    for word in words {
+        if word.starts_with('-') && word.len() > 1 {
+            let option = word.split('=').next().unwrap_or(word);
+            let is_number = option[1..].parse::<f64>().is_ok();
+            if !is_number && !options.contains(option) {
+                return Err(format!("{} has no {option}", at.get_name()));
+            }
+        } else if let Some(next) = at.find_subcommand(word) {
+            at = next;
+            options_of(at, &mut options);
+        } else if at.has_subcommands() {
+            if word.starts_with(|c: char| c.is_ascii_lowercase()) {
+                return Err(format!("{} has no subcommand {word}", at.get_name()));
+            }
+            // It stands for any of them.
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn options_of(command: &Command, into: &mut BTreeSet<String>) {
+    into.extend(["--help", "-h", "--version", "-V"].map(str::to_owned));
+    for argument in command.get_arguments() {
+        into.extend(argument.get_long_and_visible_aliases().into_iter().flatten().map(|long| format!("--{long}")));
+        into.extend(argument.get_all_aliases().into_iter().flatten().map(|long| format!("--{long}")));
+        into.extend(argument.get_short_and_visible_aliases().into_iter().flatten().map(|short| format!("-{short}")));
+    }
+}
+
+fn options_below(command: &Command, into: &mut BTreeSet<String>) {
+    options_of(command, into);
+    command.get_subcommands().for_each(|command| options_below(command, into));
+}
