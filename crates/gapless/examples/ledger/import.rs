@@ -10,16 +10,12 @@ use crate::lines::Lines;
 use crate::messages::{self, Fields, Progress, REFUSALS_PER_PAGE, Take, Totals};
 use crate::progress::ProgressLine;
 use crate::reason::Reason;
-use crate::transfer::{HEADER, Transfer, with_commas};
+use crate::transfer::{Transfer, with_commas};
+use crate::transfer_file::Failure;
 use gapless::prelude::*;
-use std::error::Error;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-/// Anything that ends a run; shown in one line.
-pub type Failure = Box<dyn Error>;
 
 /// Lines on their way at one time.
 const WINDOW_MESSAGES: u32 = 64;
@@ -35,29 +31,6 @@ pub struct Import<'a> {
     client: Client,
     session: SessionKey,
     lines_per_second: Option<u32>,
-}
-
-/// Opens a file of transfers and reads its header.
-///
-/// # Errors
-/// There is no such file, it cannot be read, or it does not begin with the header.
-pub fn open(path: &Path) -> Result<Lines, Failure> {
-    let about = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    let file = File::open(path).map_err(about)?;
-    if !file.metadata().map_err(about)?.is_file() {
-        return Err(format!("{} is not a regular file; a file is read again after a kill", path.display()).into());
-    }
-    let mut lines = Lines::new(file);
-    if !lines.next().map_err(about)? {
-        return Err(format!("{} is empty; its first line must be {HEADER}", path.display()).into());
-    }
-    // Some spreadsheets begin a file with a byte order mark.
-    let found = lines.text().strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines.text());
-    if found != HEADER.as_bytes() {
-        let found = shown(found);
-        return Err(format!("{}, line 1: the header {HEADER} was expected, found: {found}", path.display()).into());
-    }
-    Ok(lines)
 }
 
 impl<'a> Import<'a> {
@@ -204,14 +177,4 @@ impl<'a> Import<'a> {
         let totals = Totals::from_bytes(&answer).ok_or("the ledger's answer is malformed")?;
         crate::report::write(&self.path, &refusals, &totals)
     }
-}
-
-/// A line as it can be printed: at most 80 characters, nothing that moves a terminal's cursor.
-pub fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
-    let mut shown: String = text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(80).is_some() {
-        shown.push('…');
-    }
-    shown
 }

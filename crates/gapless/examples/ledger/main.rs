@@ -8,6 +8,7 @@
 //! | `messages` | what program and service say to each other |
 //! | `import` | one file on its way into the ledger |
 //! | `lines` | a file, line by line |
+//! | `transfer_file` | a file of transfers, opened |
 //! | `transfer` | a line of CSV, read |
 //! | `reason` | why a line is refused |
 //! | `report` | what is printed at the end |
@@ -31,11 +32,12 @@ mod progress;
 mod reason;
 mod report;
 mod transfer;
+mod transfer_file;
 
 use book::Book;
 use clap::Parser;
 use gapless::prelude::*;
-use import::{Failure, Import};
+use import::Import;
 use progress::{ProgressLine, ProgressMode};
 use std::io::Write;
 use std::path::PathBuf;
@@ -43,6 +45,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transfer::with_commas;
+use transfer_file::Failure;
 
 /// Books the transfers of a CSV file; survives being killed at any moment.
 ///
@@ -99,7 +102,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<ExitCode, Failure> {
     let stop = stop_flag()?;
-    let lines = import::open(&options.file)?;
+    let lines = transfer_file::open(&options.file)?;
     let file_bytes = std::fs::metadata(&options.file)?.len();
     if options.directory.exists() && !options.directory.is_dir() {
         let directory = options.directory.display();

@@ -1,9 +1,9 @@
 //! The report: every refused line with its reason, then the totals.
 
-use crate::import::{Failure, open, shown};
 use crate::messages::Totals;
 use crate::reason::Reason;
 use crate::transfer::{Amount, with_commas};
+use crate::transfer_file::{Failure, open, shown};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;

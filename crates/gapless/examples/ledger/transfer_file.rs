@@ -1,0 +1,43 @@
+//! A file of transfers: opened at its first transfer, its lines as they can be printed.
+
+use crate::lines::Lines;
+use crate::transfer::HEADER;
+use std::error::Error;
+use std::fs::File;
+use std::path::Path;
+
+/// Anything that ends a run; shown in one line.
+pub type Failure = Box<dyn Error>;
+
+/// Opens a file of transfers and reads its header.
+///
+/// # Errors
+/// There is no such file, it cannot be read, or it does not begin with the header.
+pub fn open(path: &Path) -> Result<Lines, Failure> {
+    let about = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    let file = File::open(path).map_err(about)?;
+    if !file.metadata().map_err(about)?.is_file() {
+        return Err(format!("{} is not a regular file; a file is read again after a kill", path.display()).into());
+    }
+    let mut lines = Lines::new(file);
+    if !lines.next().map_err(about)? {
+        return Err(format!("{} is empty; its first line must be {HEADER}", path.display()).into());
+    }
+    // Some spreadsheets begin a file with a byte order mark.
+    let found = lines.text().strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines.text());
+    if found != HEADER.as_bytes() {
+        let found = shown(found);
+        return Err(format!("{}, line 1: the header {HEADER} was expected, found: {found}", path.display()).into());
+    }
+    Ok(lines)
+}
+
+/// A line as it can be printed: at most 80 characters, nothing that moves a terminal's cursor.
+pub fn shown(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
+    let mut shown: String = text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(80).is_some() {
+        shown.push('…');
+    }
+    shown
+}
