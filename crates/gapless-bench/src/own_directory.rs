@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 pub(crate) struct OwnDirectory(PathBuf);
 
 impl OwnDirectory {
-    /// Makes it in `parent`, unless there is one of a process of the same number that was killed.
+    /// Makes it in `parent`, empty: what a killed process of the same number has left is removed.
     pub(crate) fn create(parent: &Path, name: &str) -> Result<Self> {
         let path = parent.join(name);
-        match std::fs::create_dir(&path) {
-            Err(source) if source.kind() != ErrorKind::AlreadyExists => Err(BenchError::io("create", &path, source)),
-            _ => Ok(Self(path)),
+        match std::fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => return Err(BenchError::io("remove", &path, source)),
+            _ => {}
         }
+        std::fs::create_dir(&path).map_err(|source| BenchError::io("create", &path, source))?;
+        Ok(Self(path))
     }
 
     /// The same where `parent` need not be there.

@@ -11,7 +11,7 @@
 //! `in_snapshot_write` before the sync, `before_snapshot_rename` before the new name. [`replace_file`] does all of them.
 //! Segments get their names elsewhere: they replace nothing, and their marks decide what of them counts.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -54,10 +54,12 @@ impl FileReplacement {
         Ok(replacement)
     }
 
-    /// The temporary file.
-    #[must_use]
-    pub const fn file(&self) -> &File {
-        &self.file
+    /// Gives it these permissions in the place of those that it was made with.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
+        self.file.set_permissions(permissions)
     }
 
     /// Puts what was written on the device.
@@ -81,11 +83,12 @@ impl FileReplacement {
     /// If it was not synced: a power failure would leave a name without a content.
     pub fn put_in_place(mut self) -> io::Result<File> {
         assert!(self.is_synced, "a file is synced before it gets its name");
+        let file = self.file.try_clone()?;
         std::fs::rename(&self.temporary, &self.path)?;
         self.is_in_place = true;
         let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all())?;
-        self.file.try_clone()
+        sync_directory(directory.unwrap_or(Path::new(".")))?;
+        Ok(file)
     }
 }
 
@@ -107,6 +110,16 @@ impl Drop for FileReplacement {
             let _removed = std::fs::remove_file(&self.temporary);
         }
     }
+}
+
+/// Puts the names in `directory` on the device.
+///
+/// # Errors
+/// The system's, with the directory's path.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory).and_then(|opened| opened.sync_all()).map_err(|error| {
+        io::Error::new(error.kind(), format!("the directory {} cannot be synced: {error}", directory.display()))
+    })
 }
 
 /// Replaces the content of the file at `path` by way of `temporary`, a name in the same directory.

@@ -2,10 +2,9 @@
 
 use crate::ClusterError;
 use gapless_journal::Environment;
-use gapless_journal::durable_file::FileReplacement;
+use gapless_journal::durable_file::{FileReplacement, sync_directory};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::u32_at;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -99,13 +98,10 @@ impl PendingCheckpoint {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(self.failed("removing")(error)),
-            Ok(()) => self.sync_directory(),
+            Ok(()) => {
+                sync_directory(self.path.parent().expect("it is in a directory")).map_err(self.failed("removing"))
+            }
         }
-    }
-
-    fn sync_directory(&self) -> Result<(), ClusterError> {
-        let directory = self.path.parent().expect("it stands in a directory");
-        File::open(directory).and_then(|opened| opened.sync_all()).map_err(self.failed("syncing the directory of"))
     }
 }
 

@@ -63,7 +63,7 @@ fn is_missing(changed: &[(&Path, ClusterConfig, String)], member: u64) -> bool {
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let file = file.canonicalize()?;
     let mut new = FileReplacement::begin(&file, file.with_extension("toml.new"), 0o666)?;
-    new.file().set_permissions(std::fs::metadata(&file)?.permissions())?;
+    new.set_permissions(std::fs::metadata(&file)?.permissions())?;
     new.write_all(text.as_bytes())?;
     new.sync()?;
     new.put_in_place().map(drop)

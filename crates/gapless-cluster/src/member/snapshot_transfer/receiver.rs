@@ -14,6 +14,7 @@ use crate::member::frame_fetch::{FetchedFrames, PieceRequests};
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
 use gapless_journal::Journal;
+use gapless_journal::durable_file::sync_directory;
 use gapless_stream::sequencer_state_writer;
 use gapless_wire::checksum::crc32c;
 use std::fs::{File, OpenOptions};
@@ -95,12 +96,6 @@ fn file_of(offer: &Offer, part: Part) -> Option<FileOf> {
         Part::State => Some(offer.state),
         Part::Snapshot => offer.snapshot,
     }
-}
-
-fn sync_directory(path: &Path) -> Result<(), String> {
-    File::open(path)
-        .and_then(|opened| opened.sync_all())
-        .map_err(|error| format!("syncing {}: {error}", path.display()))
 }
 
 impl TransferReceiver {
@@ -205,7 +200,7 @@ impl TransferReceiver {
             let sync = |path: &Path| {
                 let synced = File::open(path).and_then(|file| file.sync_all());
                 synced.map_err(|error| format!("syncing {}: {error}", path.display()))?;
-                sync_directory(path.parent().expect("it stands in a directory"))
+                sync_directory(path.parent().expect("it is in a directory")).map_err(|error| error.to_string())
             };
             sequencer_state_writer::check(&state.0, identity, state.1).map_err(|error| error.to_string())?;
             sync(&state.0)?;
@@ -213,7 +208,7 @@ impl TransferReceiver {
                 snapshots.check(&path, sequence)?;
                 sync(&path)?;
             }
-            sync_directory(&incoming)
+            sync_directory(&incoming).map_err(|error| error.to_string())
         };
         let work = BlockingWork::begin(context, check)?;
         self.stage = TransferStage::Checking { offer, work };
@@ -320,7 +315,7 @@ impl TransferReceiver {
         let sync = move || {
             journal.sync().map_err(|error| error.to_string())?;
             drop(journal);
-            sync_directory(&incoming)
+            sync_directory(&incoming).map_err(|error| error.to_string())
         };
         let work = BlockingWork::begin(context, sync)?;
         self.stage = TransferStage::Syncing { offer, work };
