@@ -17,7 +17,7 @@ pub struct Effects {
     /// appended so far, writes the checkpoint aside, durably, cuts, appends the checkpoint as a record, and removes what
     /// it wrote aside once that record is durable. Where there is nothing to cut the checkpoint is appended all the same.
     pub cut_behind: Option<u64>,
-    /// Then: the frames up to this place, which [`crate::consensus::Consensus::fetched`] was told of, are appended.
+    /// Then: the frames up to this log position, which [`crate::consensus::Consensus::fetched`] was told of, are appended.
     pub restored: Option<LogPosition>,
     /// Then: records, in their order, each behind the frames that it covers.
     pub records: Vec<Record>,

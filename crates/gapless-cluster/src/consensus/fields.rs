@@ -28,6 +28,11 @@ impl<'a> Fields<'a> {
         Self(FieldReader::new(bytes))
     }
 
+    /// The version of what follows, which must be this one.
+    pub(crate) fn version(&mut self, expected: u8) -> Result<(), FieldError> {
+        if self.u8("version")? == expected { Ok(()) } else { Err(FieldError::Value { what: "version" }) }
+    }
+
     /// An index, a term or a sequence: at most [`NUMBER_MAX`].
     pub(crate) fn number(&mut self, name: &'static str) -> Result<u64, FieldError> {
         let number = self.u64(name)?;

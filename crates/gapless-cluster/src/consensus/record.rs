@@ -205,9 +205,7 @@ impl RecordContent {
     }
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        if fields.u8("version")? != VERSION {
-            return Err(FieldError::Value { what: "version" });
-        }
+        fields.version(VERSION)?;
         let content = match fields.u8("kind")? {
             ENTRY => {
                 let index = fields.number("index")?;

@@ -30,6 +30,20 @@ pub enum Content {
 }
 
 impl Content {
+    const ALL: [Self; 11] = [
+        Self::Consensus,
+        Self::CatchUpRequest,
+        Self::CatchUpFrames,
+        Self::Members,
+        Self::DivergenceCheck,
+        Self::Endpoints,
+        Self::SnapshotTransferRequest,
+        Self::SnapshotTransfer,
+        Self::Time,
+        Self::RetentionWatermark,
+        Self::History,
+    ];
+
     #[inline]
     pub(super) const fn kind(self) -> Kind {
         match self {
@@ -48,21 +62,8 @@ impl Content {
     }
 
     #[inline]
-    pub(super) const fn from_kind(kind: Kind) -> Option<Self> {
-        match kind {
-            Kind::Consensus => Some(Self::Consensus),
-            Kind::CatchUpRequest => Some(Self::CatchUpRequest),
-            Kind::CatchUpFrames => Some(Self::CatchUpFrames),
-            Kind::Members => Some(Self::Members),
-            Kind::DivergenceCheck => Some(Self::DivergenceCheck),
-            Kind::Endpoints => Some(Self::Endpoints),
-            Kind::SnapshotTransferRequest => Some(Self::SnapshotTransferRequest),
-            Kind::SnapshotTransfer => Some(Self::SnapshotTransfer),
-            Kind::Time => Some(Self::Time),
-            Kind::RetentionWatermark => Some(Self::RetentionWatermark),
-            Kind::History => Some(Self::History),
-            Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Ping => None,
-        }
+    pub(super) fn from_kind(kind: Kind) -> Option<Self> {
+        Self::ALL.into_iter().find(|content| content.kind() == kind)
     }
 }
 

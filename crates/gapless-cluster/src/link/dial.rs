@@ -2,8 +2,7 @@
 
 use super::options::MemberLinkOptions;
 use super::wire::MemberId;
-use gapless_transport::sockets::Address;
-use gapless_transport::sockets::{Network, SharedSocket, Socket, TcpSocket};
+use gapless_transport::sockets::{Address, Network, SharedSocket, Socket, TcpSocket};
 use std::io;
 
 /// Begins to connect; whether it works out is said by the socket's first calls.

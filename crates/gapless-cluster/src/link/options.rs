@@ -128,10 +128,8 @@ impl MemberLinkOptions {
             (self.back_off_ns_min > 0, "back_off_ns_min is at least 1"),
             (self.back_off_ns_max >= self.back_off_ns_min, "back_off_ns_max is at least back_off_ns_min"),
         ];
-        match checks.into_iter().find(|(is_valid, _)| !is_valid) {
-            None => Ok(()),
-            Some((_, rule)) => Err(LinkError::Option { rule }),
-        }
+        let broken = checks.into_iter().find(|(is_valid, _)| !is_valid);
+        broken.map_or(Ok(()), |(_, rule)| Err(LinkError::Option { rule }))
     }
 }
 

@@ -276,7 +276,7 @@ impl Member {
         }
         match self.removed.take() {
             Some((at_ns, reason)) if self.core.now.monotonic_ns >= at_ns => {
-                member_files::mark_removed(self.core.layout.root(), &reason)?;
+                member_files::mark_removed(self.core.stream.layout.root(), &reason)?;
                 Err(ClusterError::Removed { member: own.get(), reason })
             }
             waits => {

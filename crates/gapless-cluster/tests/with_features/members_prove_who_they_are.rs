@@ -8,6 +8,7 @@ use gapless_cluster::link::tls::certificate_name;
 use gapless_cluster::link::wire::{Header, Introduction, Kind, Refusal, RefusalCode};
 use gapless_cluster::link::{Content, LinkError, LinkTls, MemberLinkOptions};
 use gapless_testkit::wait::turn_until;
+use gapless_transport::sockets::tls::rustls;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
 };

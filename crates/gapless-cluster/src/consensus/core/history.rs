@@ -77,9 +77,7 @@ impl History {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields::new(bytes);
         let mut take = || {
-            if fields.u8("version")? != VERSION {
-                return Err(FieldError::Value { what: "version" });
-            }
+            fields.version(VERSION)?;
             let flags = fields.u8("flags")?;
             let (term, last_index) = (fields.number("term")?, fields.number("last index")?);
             let count = usize::from(fields.u8("number of log positions")?);

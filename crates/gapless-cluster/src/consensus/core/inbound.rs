@@ -307,7 +307,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// Says that all frames up to the place of [`crate::consensus::Fetch`] are here, and that the hash behind the last one
+    /// Says that all frames up to the log position of [`crate::consensus::Fetch`] are here, and that the hash behind the last one
     /// is the log position's. `common_sequence`: up to where this member's own frames are the same as the fetched ones. The
     /// next poll says what to cut and that the rest is to be appended.
     ///

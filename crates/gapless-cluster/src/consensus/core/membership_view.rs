@@ -45,9 +45,7 @@ impl MembershipView {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields::new(bytes);
         let mut take = || {
-            if fields.u8("version")? != VERSION {
-                return Err(FieldError::Value { what: "version" });
-            }
+            fields.version(VERSION)?;
             let view = Self { index: fields.number("index")?, members: fields.members()? };
             fields.end()?;
             if view.members.is_empty() { Err(FieldError::Value { what: "members" }) } else { Ok(view) }

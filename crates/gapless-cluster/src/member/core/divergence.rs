@@ -258,7 +258,7 @@ impl Core {
         if let Some(reason) = self.divergence.lacking(version, self.consensus.members()) {
             return Err(reason);
         }
-        let asked = self.requests.push(SequencerRequest::ServiceVersion { version });
+        let asked = self.stream.requests.push(SequencerRequest::ServiceVersion { version });
         asked.map_err(|_| "too much is asked for already; ask again".to_owned())
     }
 }

@@ -63,7 +63,7 @@ pub(super) struct Core {
     pub journal: MemberJournal,
     pub releaser: Releaser,
     pub consensus: Consensus,
-    /// PieceOutcome out while it is worked on.
+    /// Taken out while they are worked on.
     pub effects: Option<Box<Effects>>,
     pub outbox: Vec<Outgoing>,
     /// What a leader sent last is in window and log, and can be answered as soon as it is journaled.
@@ -75,15 +75,7 @@ pub(super) struct Core {
     pub snapshot_transfers: SnapshotTransfers,
     pub divergence: DivergenceCheck,
     pub histories: Histories,
-    pub layout: StreamLayout,
-    pub identity: StreamIdentity,
-    pub rules: SequencerRules,
-    /// The name of the first feed session of the stream.
-    pub feed_session: FeedSession,
-    /// Whether it begins that when it leads. A service's stream has none, and a witness does not know which it is.
-    pub begins_feeds: bool,
-    pub requests: Mailbox<SequencerRequest>,
-    pub downstream: Vec<Waker>,
+    pub stream: ReplicatedStream,
     /// Behind the last frame that was proposed.
     pub chain: Chain,
     pub proposed_sequence: u64,
@@ -97,8 +89,6 @@ pub(super) struct Core {
     pub role: RoleChange,
     /// The role that others were last told of.
     pub told_role: RoleChange,
-    /// Frames of one entry, bytes, but for a long message: far less than a window holds.
-    pub entry_bytes_max: usize,
     pub dropped_full: u64,
     pub next_warning_ns: u64,
     pub next_status_ns: u64,
@@ -112,6 +102,21 @@ pub(super) struct Core {
 /// Before consensus has said anything.
 const NO_ROLE: RoleChange = RoleChange { role: Role::Follower, term: 0, leader: None };
 
+/// The stream that a member replicates, as it is for the member's life.
+pub(in crate::member) struct ReplicatedStream {
+    pub layout: StreamLayout,
+    pub identity: StreamIdentity,
+    pub rules: SequencerRules,
+    /// The name of the first feed session of the stream.
+    pub feed_session: FeedSession,
+    /// Whether it begins that when it leads. A service's stream has none, and a witness does not know which it is.
+    pub begins_feeds: bool,
+    pub requests: Mailbox<SequencerRequest>,
+    pub downstream: Vec<Waker>,
+    /// Frames of one entry, bytes, but for a long message: far less than a window holds.
+    pub entry_bytes_max: usize,
+}
+
 /// What a member's core is made of at a start.
 pub(in crate::member) struct CoreParts {
     pub member: MemberId,
@@ -123,60 +128,35 @@ pub(in crate::member) struct CoreParts {
     pub consensus: Consensus,
     pub transfer_context: TransferContext,
     pub divergence: DivergenceCheck,
-    pub layout: StreamLayout,
-    pub identity: StreamIdentity,
-    pub rules: SequencerRules,
-    pub feed_session: FeedSession,
-    pub begins_feeds: bool,
-    pub requests: Mailbox<SequencerRequest>,
-    pub downstream: Vec<Waker>,
+    pub stream: ReplicatedStream,
     /// What is known to be committed.
     pub committed: u64,
-    pub entry_bytes_max: usize,
     pub retention_watermark: Option<RetentionWatermark>,
 }
 
 impl Core {
     /// One that has heard of nobody yet.
     pub(in crate::member) fn new(parts: CoreParts) -> Self {
-        let CoreParts {
-            member,
-            voting,
-            endpoints,
-            ingress,
-            journal,
-            releaser,
-            consensus,
-            transfer_context,
-            divergence,
-            ..
-        } = parts;
         Self {
-            member,
+            member: parts.member,
             // Links are looked at once, whether or not something has changed.
             membership: Membership { is_changed: true, ..Membership::default() },
-            voting,
-            endpoints,
-            ingress,
-            journal,
-            releaser,
-            consensus,
+            voting: parts.voting,
+            endpoints: parts.endpoints,
+            ingress: parts.ingress,
+            journal: parts.journal,
+            releaser: parts.releaser,
+            consensus: parts.consensus,
             effects: None,
             outbox: Vec::new(),
             has_answer: false,
             catch_up: CatchUp::default(),
-            readers: JournalReaders::new(parts.layout.journal()),
+            readers: JournalReaders::new(parts.stream.layout.journal()),
             catch_up_budget: CatchUpBudget::default(),
-            snapshot_transfers: SnapshotTransfers::new(transfer_context),
+            snapshot_transfers: SnapshotTransfers::new(parts.transfer_context),
             histories: Histories::default(),
-            divergence,
-            layout: parts.layout,
-            identity: parts.identity,
-            rules: parts.rules,
-            feed_session: parts.feed_session,
-            begins_feeds: parts.begins_feeds,
-            requests: parts.requests,
-            downstream: parts.downstream,
+            divergence: parts.divergence,
+            stream: parts.stream,
             chain: Chain::at(0),
             proposed_sequence: parts.committed,
             proposed_bytes: 0,
@@ -185,7 +165,6 @@ impl Core {
             first_sequence: 1,
             role: NO_ROLE,
             told_role: NO_ROLE,
-            entry_bytes_max: parts.entry_bytes_max,
             dropped_full: 0,
             next_warning_ns: 0,
             next_status_ns: 0,
@@ -215,48 +194,31 @@ impl Core {
         }
         match received.content {
             // It takes part in nothing yet; what matters is sent again.
-            Content::Consensus if self.voting.is_new() => Ok(()),
-            Content::Consensus => self.receive_consensus(from, received.consensus, received.frames),
-            Content::CatchUpRequest => {
-                self.catch_up.asked(from, received.consensus);
-                Ok(())
-            }
-            Content::Members => {
-                self.receive_members(received.consensus);
-                Ok(())
-            }
+            Content::Consensus if self.voting.is_new() => {}
+            Content::Consensus => self.receive_consensus(from, received.consensus, received.frames)?,
+            Content::CatchUpRequest => self.catch_up.asked(from, received.consensus),
+            Content::Members => self.receive_members(received.consensus),
             Content::DivergenceCheck => {
                 if !self.divergence.receive(self.member, from, self.role.leader, received.consensus) {
                     self.warn(from, &"its message about divergence cannot be read");
                 }
-                Ok(())
             }
-            Content::Endpoints => {
-                self.take_endpoints(from, received.consensus);
-                Ok(())
-            }
-            Content::Time => {
-                self.receive_time(from, received.consensus);
-                Ok(())
-            }
-            Content::RetentionWatermark => {
-                self.receive_retention_watermark(from, received.consensus);
-                Ok(())
-            }
-            Content::History => Ok(()),
-            Content::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames),
+            Content::Endpoints => self.take_endpoints(from, received.consensus),
+            Content::Time => self.receive_time(from, received.consensus),
+            Content::RetentionWatermark => self.receive_retention_watermark(from, received.consensus),
+            Content::History => {}
+            Content::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames)?,
             Content::SnapshotTransferRequest => {
                 if let Err(error) = self.snapshot_transfers.asked(from, received.consensus) {
                     self.warn(from, &error);
                 }
-                Ok(())
             }
             Content::SnapshotTransfer => {
                 let taken = self.snapshot_transfers.answered(from, received.consensus, received.frames)?;
                 self.transfer_taken(from, taken);
-                Ok(())
             }
         }
+        Ok(())
     }
 
     fn receive_consensus(&mut self, from: MemberId, bytes: &[u8], frames: &[u8]) -> Result<(), ClusterError> {
@@ -370,7 +332,7 @@ impl Core {
                 let frame = Frame::parse(&frames[length..]).expect("the window holds whole frames");
                 chain.extend(&frame);
                 length += aligned_length(frame.length());
-                if length > self.entry_bytes_max && end.is_some() {
+                if length > self.stream.entry_bytes_max && end.is_some() {
                     break;
                 }
                 // A message is proposed whole (decision 17).
@@ -540,7 +502,8 @@ impl Core {
         }
         if sequence < self.ingress.last_sequence() {
             tracing::info!(sequence, last_sequence = self.ingress.last_sequence(), "frames are cut that no quorum has");
-            let sequencer = sequencer_recovery::rebuild(&self.layout, self.identity, self.rules, sequence)?;
+            let sequencer =
+                sequencer_recovery::rebuild(&self.stream.layout, self.stream.identity, self.stream.rules, sequence)?;
             self.ingress.truncate_after(sequence, sequencer)?;
         }
         self.readers.forget_all();
@@ -582,11 +545,11 @@ impl Core {
             self.announced_time.begins_to_lead(role.term, last_term);
             if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
                 // A full mailbox would be one that nobody reads.
-                let _ = self.requests.push(SequencerRequest::ServiceVersion { version });
+                let _ = self.stream.requests.push(SequencerRequest::ServiceVersion { version });
             }
-            if self.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
+            if self.stream.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
                 // A full mailbox would be one that nobody reads.
-                let _ = self.requests.push(SequencerRequest::BeginFeed { name: self.feed_session });
+                let _ = self.stream.requests.push(SequencerRequest::BeginFeed { name: self.stream.feed_session });
             }
         }
         Ok(())
@@ -607,7 +570,7 @@ impl Core {
         self.releaser.release(position, sequence);
         self.crash_point("leader_after_releasing", "follower_after_releasing");
         self.told_released = sequence;
-        self.downstream.iter().for_each(Waker::wake);
+        self.stream.downstream.iter().for_each(Waker::wake);
         true
     }
 

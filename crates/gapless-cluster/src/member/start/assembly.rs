@@ -8,7 +8,7 @@ use crate::link::LinkTls;
 use crate::member::advertised_endpoints::AdvertisedEndpoints;
 use crate::member::ballot::Ballot;
 use crate::member::core::divergence::{DivergenceCheck, HASHES_MAX};
-use crate::member::core::{Core, CoreParts, ENTRY_BYTES_MAX};
+use crate::member::core::{Core, CoreParts, ENTRY_BYTES_MAX, ReplicatedStream};
 use crate::member::durable::Durable;
 use crate::member::member_environment::MemberEnvironment;
 use crate::member::member_journal::MemberJournal;
@@ -138,21 +138,23 @@ impl Assembly<'_> {
             consensus,
             transfer_context,
             divergence: DivergenceCheck::new(member_id(config.member), versions, hashes.clone()),
-            layout,
-            identity,
-            rules,
-            feed_session: options.feed_session,
-            begins_feeds: rules.takes_events && config.own().kind == MemberKind::Full,
-            requests: builder.requests.clone(),
-            downstream: builder
-                .threads
-                .downstream(Some(AgentRole::Member), &[head.answering(), AgentRole::Feed, AgentRole::Rewind]),
+            stream: ReplicatedStream {
+                layout,
+                identity,
+                rules,
+                feed_session: options.feed_session,
+                begins_feeds: rules.takes_events && config.own().kind == MemberKind::Full,
+                requests: builder.requests.clone(),
+                downstream: builder
+                    .threads
+                    .downstream(Some(AgentRole::Member), &[head.answering(), AgentRole::Feed, AgentRole::Rewind]),
+                entry_bytes_max: ENTRY_BYTES_MAX.min(options.window_bytes / 16),
+            },
             committed,
-            entry_bytes_max: ENTRY_BYTES_MAX.min(options.window_bytes / 16),
             retention_watermark,
         };
         let mut core = Core::new(parts);
-        let journal_directory = core.layout.journal();
+        let journal_directory = core.stream.layout.journal();
         take_uncommitted(&mut core, &journal_directory, committed, last_sequence)?;
         // A message takes at most half of the window.
         let message_bytes_max = member_environment.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
@@ -169,7 +171,7 @@ impl Assembly<'_> {
                     from_sequencer: builder.answers.clone(),
                     sequencer: builder.requests.clone(),
                     counters: &builder.counters,
-                    layout: &member.core.layout,
+                    layout: &member.core.stream.layout,
                     identity,
                     syncer,
                     watermark: watermarks.of_service,

@@ -14,7 +14,7 @@ pub enum TlsError {
         reason: String,
     },
     /// A certificate for this name cannot exist.
-    #[error("{name:?} is no DNS name, which TLS between members needs")]
+    #[error("{name:?} is no DNS name, which TLS needs")]
     Name {
         /// The name.
         name: String,

@@ -12,6 +12,9 @@ mod names;
 mod socket;
 #[cfg(feature = "tls")]
 pub use certificates::MutualTls;
+/// What tests of foreign peers are made of.
+#[cfg(feature = "tls")]
+pub use rustls;
 #[cfg(feature = "tls")]
 pub use socket::TlsSocket;
 
