@@ -10,13 +10,13 @@
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: what clients see while members die and the lead changes |
 //! | [`floor`] | what the machine itself can do, measured in the same run |
-//! | [`open_loop`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
-//! | [`statistics`] | the median, and the interval of a ratio from pairs |
+//! | `open_loop` | when a message is due (open loop), the warm-up, whether the asked rate was reached |
+//! | `statistics` | the median, and the interval of a ratio from pairs |
 //! | `own_directory` | a directory that a benchmark makes for itself, and removes |
 //! | `child_process` | a process that a benchmark starts, and how the two speak |
-//! | [`time_sources`] | clocks that can be read, and what it costs |
-//! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
-//! | [`resources`] | CPU time and memory of a process |
+//! | `time_sources` | clocks that can be read, and what it costs |
+//! | `histogram` | latencies: recording, percentiles, intervals, `.hlog` files |
+//! | `resources` | CPU time and memory of a process |
 //! | `error` | [`BenchError`] |
 //!
 //! `unsafe` lives in [`floor`] alone, in the module that maps memory.

@@ -146,7 +146,7 @@ impl SessionEntry {
     }
 
     /// The slot of the command that is being handled, whose last frame has number `session_seq`. Its
-    /// earlier reply, W commands ago, is acknowledged by this command (decision D6).
+    /// earlier reply, W commands ago, is acknowledged by this command (decision 6).
     #[inline]
     pub(crate) fn next_slot(&mut self, session_seq: u64) -> &mut StoredReply {
         let slot = (self.messages % self.replies.len() as u64) as usize;

@@ -127,7 +127,7 @@ impl Survey {
         self.segments.iter().filter_map(|found| found.synced).map(|mark| mark.first).max().unwrap_or(0)
     }
 
-    /// The newest log position up to which a synced mark vouches for every byte: a segment's first sequence, and a position.
+    /// The furthest byte up to which a synced mark vouches for all of them: a segment's first sequence, and a position.
     pub(crate) fn synced_position(&self) -> Option<(u64, u64)> {
         let position = |found: &Found| Some((found.first_sequence, found.synced?.second));
         self.segments.iter().rev().filter_map(position).find(|&(_, position)| position != 0)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gapless_wire::FrameError;
 
-/// Which of the two marks of decision D7 vouches for a frame.
+/// Which of the two marks of decision 7 vouches for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkName {
     /// The end of what was in the operating system's hands; good on the same boot of the machine.

@@ -85,7 +85,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of a directory, or makes one: takes the lock, recovers by decision D7, and
+    /// Opens the journal of a directory, or makes one: takes the lock, recovers by decision 7, and
     /// stands behind the last whole frame. The report says what recovery found and cut.
     ///
     /// # Errors

@@ -12,11 +12,11 @@
 //! | `truncation` | taking back frames that nobody has acted on yet |
 //! | [`journal`] | [`Journal`], the one writer of a directory |
 //! | [`syncer`], [`segment_preparer`] | [`Syncer`] and [`SegmentPreparer`], for helper threads |
-//! | `recovery` | opening a journal: the first segment is made, or what is there is recovered (decision D7) |
+//! | `recovery` | opening a journal: the first segment is made, or what is there is recovered (decision 7) |
 //! | [`recovery_report`] | [`RecoveryReport`]: what opening found and cut |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
 //! | `cut_files` | what recovery cuts keeps its bytes, under another name |
-//! | `evaluation` | what of the segments is the journal, and what is not (decision D7) |
+//! | `evaluation` | what of the segments is the journal, and what is not (decision 7) |
 //! | `frame_batch` | a run of checked frames, as replay hands them out |
 //! | `segment_maintenance` | what is done to segments beside the writer, step by step |
 //! | `shared_journal` | what the writer and its helper threads have in common |

@@ -1,4 +1,4 @@
-//! Opening a journal: makes the first segment, or recovers what is there by decision D7.
+//! Opening a journal: makes the first segment, or recovers what is there by decision 7.
 //!
 //! `evaluation` judges; this module acts on it: cuts, cleans, moves the marks. Every step leaves a
 //! directory that recovers to the same end if the process dies behind it.

@@ -57,7 +57,7 @@ pub struct Replay {
     stop: Option<ReplayStop>,
     /// How often the journaled mark had been written when the limit was taken from it.
     limit_generation: u64,
-    /// The newest log position up to which a synced mark vouches for every byte, see `GoodMark`.
+    /// The furthest byte up to which a synced mark vouches for all of them, see `GoodMark`.
     synced_position: Option<(u64, u64)>,
     /// Length of the records between the frame that was returned last and `position`.
     passed_over: usize,

@@ -17,7 +17,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// nothing is written.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// SegmentMaintenance ahead of a journal's writer and cleans up behind it.
+/// Prepares segments ahead of a journal's writer and cleans up behind it.
 #[derive(Clone, Debug)]
 pub struct SegmentPreparer {
     shared: Arc<SharedJournal>,
@@ -71,7 +71,7 @@ impl SegmentPreparer {
         self.shared.wake.end();
     }
 
-    /// SegmentMaintenance until the journal ends: the body of a helper thread. On a full disk it says so in the
+    /// Prepares and cleans up until the journal ends: the body of a helper thread. On a full disk it says so in the
     /// log and goes on trying, because space may come back before the writer needs it.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The syncer: puts what is journaled on the device, for tier `sync`.
 //!
 //! For a helper thread, because a sync blocks: `msync` of what is written where the segment is mapped, else `fdatasync`.
-//! A failed sync is fatal for ever (decision D7): the kernel may have dropped the data and would report success the next
+//! A failed sync is fatal for ever (decision 7): the kernel may have dropped the data and would report success the next
 //! time.
 
 use std::fs::File;

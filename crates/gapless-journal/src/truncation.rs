@@ -1,4 +1,4 @@
-//! `truncate_after`: takes back frames that nobody has acted on yet (decision D2).
+//! `truncate_after`: takes back frames that nobody has acted on yet (decision 2).
 
 use std::fs::OpenOptions;
 use std::sync::Arc;

@@ -18,7 +18,7 @@
 //! | `faulty_disk` | a disk that is full, or fails |
 //! | `publishing_node` | nodes of an event stream, that publish and send again |
 //! | `service_client` | clients of a service, that send again what has no reply |
-//! | `workload` | [`Workload`](workload::Workload)s publish, as nodes of an event stream or as clients of a service |
+//! | `workload` | `Workload`s publish, as nodes of an event stream or as clients of a service |
 //! | `system_under_test` | what the members run and what they are sent, for each kind of application |
 //! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
 //! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |

@@ -4,18 +4,18 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`car`] | the message in its four forms |
-//! | [`form`] | one of them, chosen while the program runs |
+//! | `form` | one of them, chosen while the program runs |
 //! | [`processor`] | the service |
-//! | [`state_processor`] | the same by state replication |
-//! | [`driver`] | the load, and the checking of every reply |
+//! | `state_processor` | the same by state replication |
+//! | `driver` | the load, and the checking of every reply |
 //! | `load` | how hard a run is driven |
-//! | [`run_directory`] | the node as the settings describe it, and its directory |
-//! | [`mod@run`] | one run: node, driver, checks, a row of the report |
-//! | [`idle`] | what a node costs that nobody uses |
+//! | `run_directory` | the node as the settings describe it, and its directory |
+//! | `run` | one run: node, driver, checks, a row of the report |
+//! | `idle` | what a node costs that nobody uses |
 //! | `shown` | what is shown of a run while it is driven |
-//! | `clustered`, [`backup`] | a run on primary and backup |
+//! | `clustered`, `backup` | a run on primary and backup |
 //! | `discovery` | how they find each other |
-//! | [`client_process`] | the driver in a process of its own |
+//! | `client_process` | the driver in a process of its own |
 //!
 //! The order of the steps differs from the reference's on purpose: the handler runs on released
 //! frames, so persistence comes before processing, and no reply can leave that a crash would take back.

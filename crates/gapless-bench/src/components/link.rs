@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`partner`] | the second process: reads and measures, echoes, or acknowledges |
+//! | `partner` | the second process: reads and measures, echoes, or acknowledges |
 //! | `endpoint` | one member's links |
 //! | `protocol` | what the second process is told |
 //!

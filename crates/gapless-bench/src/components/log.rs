@@ -3,7 +3,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`partner`] | the second process: reads and measures, or echoes |
+//! | `partner` | the second process: reads and measures, or echoes |
 //! | `endpoints` | rings and windows, opened from both sides |
 //!
 //! This process sends. A frame is the payload and a header of 64 bytes, copied in on one side and out on

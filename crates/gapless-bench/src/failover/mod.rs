@@ -5,7 +5,7 @@
 //! |---|---|
 //! | this | the arguments, the order of things, the report |
 //! | `cluster` | the members, each a process |
-//! | [`member`] | such a process, seen from inside |
+//! | `member` | such a process, seen from inside |
 //! | `ledger` | the service: it remembers every command |
 //! | `load` | the clients |
 //! | `events` | what is done, and when |

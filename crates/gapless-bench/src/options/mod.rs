@@ -3,9 +3,9 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`arguments`] | the command line: names, aliases, short letters, help |
-//! | [`values`] | the types of single values and how they are written |
-//! | [`settings`] | defaults, validation, and the runs that follow |
+//! | `arguments` | the command line: names, aliases, short letters, help |
+//! | `values` | the types of single values and how they are written |
+//! | `settings` | defaults, validation, and the runs that follow |
 //!
 //! The program parses, calls [`CanonicalArguments::resolve`] and runs what comes back; it decides nothing.
 

@@ -60,7 +60,7 @@ pub struct RunSettings {
     pub count: u64,
     /// Messages a second; `None` is as fast as possible.
     pub rate_per_s: Option<u64>,
-    /// Warm-up, ns; see [`crate::open_loop::WarmUp`] for the rule.
+    /// Warm-up, ns; see `crate::open_loop::WarmUp` for the rule.
     pub warm_up_ns: u64,
     /// Leave the fields unset.
     pub empty_message: bool,

@@ -2,17 +2,17 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`arguments`] | what it can be told |
-//! | [`plan`] | the rows, and what each is to reach |
+//! | `arguments` | what it can be told |
+//! | `plan` | the rows, and what each is to reach |
 //! | `rows` | one module for each part: latency, throughput, rewind |
 //! | `stream_under_test` | the sequencer of a row, and its directory |
-//! | [`process`] | its processes, seen from inside |
+//! | `process` | its processes, seen from inside |
 //! | `protocol` | what they say to each other |
 //! | `payload` | what the messages hold, and accounting for them |
 //! | `accounting` | what the journal holds, and whether every node has seen just that |
-//! | [`slices`] | a latency's slices, as they are published |
-//! | [`published`] | figures of others |
-//! | [`table`] | what is printed |
+//! | `slices` | a latency's slices, as they are published |
+//! | `published` | figures of others |
+//! | `table` | what is printed |
 //!
 //! Everything is measured between processes, at tier `journal`: a node sees a message when it is in the journal. After
 //! each row the journal is read, every checksum computed and every byte compared, and every node must have seen just

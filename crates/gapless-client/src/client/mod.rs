@@ -10,9 +10,7 @@
 //! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
 //! | `environment` | time, sleep and connections, which a simulation decides |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
-//! | `pump` | the way to a service on another machine |
 //! | `session` | one session's commands in flight |
-//! | `connection` | the handshake from the publisher's side |
 //! | `incoming` | what a poll hands out |
 
 mod call;

@@ -1,5 +1,5 @@
 //! Where a replay stands at the end of what it may read: whether there is more, in this segment or the next, whether that
-//! is the end of the journal, or damage (decision D7).
+//! is the end of the journal, or damage (decision 7).
 
 use super::Replay;
 use crate::boot::BootId;
