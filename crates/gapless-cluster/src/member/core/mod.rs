@@ -1,4 +1,4 @@
-//! [`Core`]: all of a member but its links, so that what they have received can be worked on where it lies.
+//! `Core`: all of a member but its links, so that what they have received can be worked on where it lies.
 //!
 //! | module | what lives there |
 //! |---|---|
