@@ -1,4 +1,4 @@
-//! Prints the machine's own floor: what shared memory, disk, sockets and wake-ups cost here and now.
+//! Prints the machine's own floor: the cost of shared memory, disk, sockets and wake-ups here and now.
 //!
 //! `cargo run --release -p gapless-bench --features progress,tables --example floor -- [DIRECTORY]`; the directory is
 //! where the files of the disk floors are written, the current one by default.

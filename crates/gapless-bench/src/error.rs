@@ -1,4 +1,4 @@
-//! What can go wrong in a benchmark, each with the place and what to do about it.
+//! The errors of a benchmark, each with the place and what to do about it.
 
 use gapless_report::ReportError;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,15 @@ pub enum BenchError {
     /// A file or directory could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was attempted, as a verb: "write", "open".
+        /// The attempted action, as a verb: "write", "open".
         action: &'static str,
-        /// Where.
         path: PathBuf,
-        /// What the system answered.
         source: std::io::Error,
     },
     /// The system refused something that has no path.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was attempted.
         action: &'static str,
-        /// What the system answered.
         source: std::io::Error,
     },
     /// A report could not be read, shown or written.
@@ -44,7 +40,6 @@ pub enum BenchError {
     Measurement {
         /// The floor or benchmark.
         name: &'static str,
-        /// Why.
         reason: String,
     },
 }

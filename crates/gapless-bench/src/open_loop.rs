@@ -1,13 +1,14 @@
-//! The open-loop schedule: when each message is due, what counts as warm-up, and whether the asked rate was reached.
+//! The open-loop schedule: when each message is due, which messages are warm-up, and whether the asked rate was
+//! reached.
 //!
 //! Pure arithmetic on nanoseconds: the load generators bring the clock. Nothing here waits by
 //! sleeping and nothing allocates.
 
 /// When the messages of a run at a fixed rate are due.
 ///
-/// Message `i` is due at `start_ns + i * 1_000_000_000 / rate` (integer division of the whole
-/// product), so no rounding error adds up, however long the run. A latency is measured from this
-/// time, also when the sender is behind: a queue that forms at the sender is part of what a user sees.
+/// Message `i` is due at `start_ns + i * 1_000_000_000 / rate` (integer division of the whole product), so no rounding
+/// error adds up, however long the run. A latency is measured from this time, also when the sender is late: a queue
+/// that forms at the sender is part of a user's latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     start_ns: u64,
@@ -80,7 +81,7 @@ impl Pacer {
         Some(due_ns)
     }
 
-    /// Spins until the next message is due and returns its due time, ns. Returns at once when behind.
+    /// Spins until the next message is due and returns its due time, ns. Returns at once when it is late.
     #[inline]
     pub fn wait_for_next(&mut self, mut clock_ns: impl FnMut() -> u64) -> u64 {
         let due_ns = self.next_due_ns;
@@ -102,7 +103,7 @@ impl Pacer {
     }
 }
 
-/// Which messages of a run are warm-up and stay out of its figures.
+/// The messages of a run that are warm-up and stay out of its figures.
 ///
 /// The rule: warm-up ends when `duration_ns` has passed, or with the message before `count / 2`,
 /// whichever is first. So a fast run with a long warm-up still has figures, from at least half of its messages.
@@ -138,15 +139,15 @@ impl WarmUp {
     }
 }
 
-/// How far behind its schedule a run may end and still count as having reached its rate, ns, whatever its length:
-/// one loss of the CPU at the very end is no proof of a rate that cannot be held.
+/// How late a run of any length may end by its schedule and still count as having reached its rate, ns: one loss of the
+/// CPU at the very end is no proof of a rate that cannot be held.
 const LAG_ALLOWED_NS: u64 = 10_000_000;
 
 /// Whether a run kept the rate that was asked.
 ///
-/// The rule: the last message was injected no later after its due time than 1 % of the scheduled
-/// length of the counted section, or 10 ms if that is more. A sender that catches up has reached the rate: what
-/// it was late by is in the latencies, which start at the due times.
+/// The rule: the last message was injected no later after its due time than 1 % of the scheduled length of the counted
+/// section, or 10 ms if that is more. A sender that catches up has reached the rate: its lateness is in the latencies,
+/// which start at the due times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateCheck {
     /// Due time of the first counted message, ns.

@@ -32,13 +32,13 @@ impl OwnDirectory {
 
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
-        // What cannot be removed is left for the user to see; the figures are made.
+        // A file that cannot be removed is left for the user to see; the figures are complete.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Waits until the file system of `directory` has written what came before: floors, earlier rows and their removal would
-/// otherwise be measured with what follows, as stalls of a fifth of a second.
+/// Waits until the file system of `directory` has written earlier data: floors, earlier rows and their removal would
+/// otherwise be measured with the rows that follow, as stalls of a fifth of a second.
 pub(crate) fn settle(directory: &Path) -> Result<()> {
     let failed = |source| BenchError::io("write out the file system of", directory, source);
     let opened = std::fs::File::open(directory).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What a child process does in its role: `gapless bench child`, which is nobody's command but the benchmarks'.
+//! The work of a child process by role: `gapless bench child`, which only the benchmarks call.
 
 pub use crate::child_process::Role;
 
@@ -7,7 +7,7 @@ use crate::{Result, canonical, components, failover, sequencer};
 /// Does what `order`, as JSON, tells a child process in `role`.
 ///
 /// # Errors
-/// A malformed order; what goes wrong on the way.
+/// A malformed assignment; any error of the role's work.
 pub fn run(role: Role, order: &str) -> Result<()> {
     match role {
         Role::CanonicalClient => canonical::client_process::main(order),

@@ -1,10 +1,10 @@
 //! The median, and an interval for the ratio of two builds from pairs of runs.
 //!
-//! The runs of one pair stand next to each other in time, so what the machine does for minutes meets both. What it does
-//! for a moment makes outliers, which a mean does not survive: the estimate is Hodges and Lehmann's, the median of all
-//! pairwise averages, and the interval that of Wilcoxon's signed-rank test, whose distribution is counted out here. It
-//! asks for nothing but that the logarithms of the ratios lie symmetrically. (Hollander and Wolfe, Nonparametric
-//! Statistical Methods, section 3.3.)
+//! The runs of one pair stand next to each other in time, so what the machine does for minutes meets both. A
+//! disturbance of a moment makes outliers, which a mean does not survive: the estimate is Hodges and Lehmann's, the
+//! median of all pairwise averages, and the interval that of Wilcoxon's signed-rank test, whose distribution is
+//! computed here. It asks for nothing but that the logarithms of the ratios lie symmetrically. (Hollander and Wolfe,
+//! Nonparametric Statistical Methods, section 3.3.)
 
 /// A ratio and the interval that holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]

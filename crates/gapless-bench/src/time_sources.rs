@@ -1,4 +1,4 @@
-//! `gapless bench time`: what it costs to read each clock, and how fine it is.
+//! `gapless bench time`: the cost of reading each clock, and how fine it is.
 //!
 //! Rows for a report: `config.name` is the clock, `latency_ns` the cost of one reading (each value is
 //! the mean of 100), `extra` holds the resolution that the kernel states and the least step that was seen.

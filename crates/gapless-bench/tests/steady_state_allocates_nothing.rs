@@ -131,7 +131,7 @@ fn steady_state_allocates_nothing() {
         assert!(after.iter().any(|(name, _)| name == "driver"), "{after:?}");
         for (name, count) in after.iter().filter(|(name, _)| name != own.trim()) {
             let earlier = before.iter().find(|(other, _)| other == name).map_or(0, |(_, count)| *count);
-            // What prepares segments allocates for each of its steps, which are few and not per message.
+            // The preparer of segments allocates for each of its steps, which are few and not per message.
             let allowed = if name == "gapless-prepare" { 100 } else { 0 };
             // Receiving and sending between the two looks is the driver's part of the test itself.
             let allowed = if name == "driver" { 2 } else { allowed };

@@ -1,4 +1,4 @@
-//! Which CPUs this process may use, and pinning the calling thread to one.
+//! Lists the CPUs that this process may use, and pins the calling thread to one.
 //!
 //! Used by the floors and the load generators. Never pins a thread that the caller did not start
 //! for the purpose: a pinned thread passes its mask on to every thread that it starts.
@@ -54,7 +54,7 @@ fn siblings_of(cpu: usize) -> BTreeSet<usize> {
     std::fs::read_to_string(path).map(|text| parse_cpu_list(text.trim())).unwrap_or_default()
 }
 
-/// The kernel's list form: `0-3,8`. What is not a number is passed over.
+/// The kernel's list form: `0-3,8`. Skips a part that is not a number.
 fn parse_cpu_list(text: &str) -> BTreeSet<usize> {
     let mut cpus = BTreeSet::new();
     for part in text.split(',') {

@@ -1,7 +1,7 @@
 //! The machine, the kernel and the commit that a figure belongs to.
 //!
-//! Everything is read at run time from `/proc`, `/sys` and, for the commit, from the files of a
-//! `.git` directory at or above the current one. What cannot be read is absent; nothing here fails.
+//! Everything is read at run time from `/proc`, `/sys` and, for the commit, from the files of a `.git` directory at or
+//! above the current one. A value that cannot be read is absent; nothing here fails.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a report, each with the place and what to do about it.
+//! The errors of a report, each with the place and what to do about it.
 
 use std::path::{Path, PathBuf};
 
@@ -17,19 +17,15 @@ pub enum ReportError {
     /// A file or directory could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was attempted, as a verb: "write", "open".
+        /// The attempted action, as a verb: "write", "open".
         action: &'static str,
-        /// Where.
         path: PathBuf,
-        /// What the system answered.
         source: std::io::Error,
     },
     /// The system refused something that has no path.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was attempted.
         action: &'static str,
-        /// What the system answered.
         source: std::io::Error,
     },
     /// An Excel workbook could not be read or written.
@@ -37,7 +33,7 @@ pub enum ReportError {
     Workbook {
         /// The workbook.
         path: PathBuf,
-        /// What was expected and found, and what to do.
+        /// The expected and the found value, and what to do.
         reason: String,
     },
     /// A plot could not be drawn.

@@ -1,4 +1,4 @@
-//! What a benchmark says about itself: the report, the machine that it belongs to, and the forms that people read.
+//! Everything that a benchmark reports: the report, the machine that it belongs to, and the forms that people read.
 //!
 //! | module | what lives there | feature |
 //! |---|---|---|

@@ -15,11 +15,11 @@ mod svg;
 pub struct Plot {
     /// Stands above all of it.
     pub title: String,
-    /// What is counted to the right, with its unit. The event is at 0, where a red line stands.
+    /// The quantity to the right, with its unit. The event is at 0, where a red line stands.
     pub x_label: String,
-    /// What is counted upwards, with its unit; the axis is logarithmic.
+    /// The quantity upwards, with its unit; the axis is logarithmic.
     pub y_label: String,
-    /// What fits, above 0. A point beyond stands at the edge.
+    /// The range that fits, above 0. A point beyond stands at the edge.
     pub y_range: Range<f64>,
     /// Charts below each other, column by column.
     pub columns: Vec<Vec<Chart>>,

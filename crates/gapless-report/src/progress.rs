@@ -1,7 +1,7 @@
 //! Progress bar and interval lines, on stderr only.
 //!
 //! A bar is drawn only when stderr is a terminal, and the feature `progress` is built. The driver's threads never draw:
-//! whoever waits for them moves the bar.
+//! the thread that waits for them moves the bar.
 
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Progress {
         if self.visible {
             self.bar.line(text);
         } else {
-            // Who closed stderr does not want to know.
+            // A closed stderr is no error here.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     }

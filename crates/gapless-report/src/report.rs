@@ -26,13 +26,13 @@ pub struct Report {
     pub command_line: Option<String>,
     /// The machine.
     pub environment: Environment,
-    /// What the machine itself can do, measured in the same run.
+    /// The floors of the machine itself, measured in the same run.
     #[serde(default)]
     pub floor: Vec<FloorRow>,
     /// The figures.
     #[serde(default)]
     pub rows: Vec<Row>,
-    /// What a reader must know: warnings, what was left out, what the figures include.
+    /// Notes for the reader: warnings, omissions, the definition of the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Other keys.
@@ -43,7 +43,7 @@ pub struct Report {
 /// One floor: a latency (`p50_ns` …), a rate (`rate_per_s`) or a bandwidth (`bytes_per_s`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FloorRow {
-    /// What was measured; the names are those of `gapless_bench::floor::FloorKind`.
+    /// The measured floor; the names are those of `gapless_bench::floor::FloorKind`.
     pub name: String,
     /// Bytes that were moved per message. Beside a benchmark of N payload bytes stands the floor of N + 64, the frame's header.
     pub payload_bytes: u64,
@@ -76,7 +76,6 @@ pub struct FloorRow {
 /// One configuration and its figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What was run.
     pub config: RowConfig,
     /// Latency from the scheduled time, ns; absent where it is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +98,7 @@ pub struct Row {
     /// The figure divided by its floor: latency p50 / floor p50, or floor rate / rate. 1.0 is the machine itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
-    /// Which floor the ratio is with: its name.
+    /// The name of the floor that the ratio is with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor_name: Option<String>,
     /// Whether the asked rate was reached; if not, the latencies are those of a failed run.
@@ -125,7 +124,7 @@ pub struct Row {
     pub extra: Map<String, Value>,
 }
 
-/// What varies between the rows; keys that do not apply are absent.
+/// The parameters that vary between the rows; keys that do not apply are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowConfig {
     /// `es` or `sr`.
@@ -161,7 +160,7 @@ pub struct RowConfig {
     /// Messages to inject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// What the row measures, in benchmarks of many small things.
+    /// The quantity of the row, in benchmarks of many small things.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Other keys: sessions, wait strategy, thread plan …
@@ -172,11 +171,9 @@ pub struct RowConfig {
 /// Percentiles of a latency, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyNs {
-    /// Least.
     pub min: u64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Median.
     pub p50: u64,
     /// 90th percentile.
     pub p90: u64,
@@ -186,7 +183,6 @@ pub struct LatencyNs {
     pub p99_9: u64,
     /// 99.99th percentile.
     pub p99_99: u64,
-    /// Greatest.
     pub max: u64,
     /// Number of values.
     pub count: u64,

@@ -30,10 +30,10 @@ impl TableStyle {
     }
 }
 
-/// What stands where nothing was measured.
+/// The text where nothing was measured.
 pub const ABSENT: &str = "–";
 
-/// What a latency and a throughput of the canonical benchmark hold; printed with the figures.
+/// The definition of a latency and a throughput of the canonical benchmark; printed with the figures.
 pub const WHAT_IS_INCLUDED: &str = "\
 Latency: from the scheduled time of a message until the driver reads its released reply; inbound decoding, dispatch, \
 business logic, persistence as far as the tier says, and outbound encoding are in it; no network hop, no replication \

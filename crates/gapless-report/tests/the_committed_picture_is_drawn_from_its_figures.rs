@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The run and its picture, below `benchmarks/`.
 const RUN: &str = "2026-11-22/failover.json";
 const PICTURE: &str = "2026-11-22/failover.svg";
-/// What of it is drawn: the event's name in the JSON, and what stands above its chart.
+/// The contents of the picture: the event's name in the JSON, and the title of its chart.
 const CHARTS: [(&str, &str); 2] = [
     ("leader killed", "kill -9 of the leader at 0 ms; a point is the longest wait within 10 ms"),
     ("lead transferred", "the lead is transferred at 0 ms"),

@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) const PRIMARY: u64 = 1;
 pub(super) const BACKUP: u64 = 2;
 
-/// What a primary asks.
+/// A request of the primary to the backup.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
@@ -42,13 +42,13 @@ pub(super) enum Request {
     Start(Box<Order>),
     /// Let the other lead.
     HandOver,
-    /// What the copy of the service has come to.
+    /// Asks for the state of the copy of the service.
     State,
     /// Stop the member.
     Stop,
 }
 
-/// What is to be run.
+/// The run that the backup is to take part in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// The member's file, but for its directory.
@@ -63,7 +63,7 @@ pub(super) struct Order {
     pub cpus: Option<Vec<usize>>,
 }
 
-/// What a backup answers.
+/// An answer of the backup to the primary.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
@@ -71,7 +71,6 @@ pub(super) enum Answer {
     Clock(u64),
     /// A port.
     Port(u16),
-    /// Done.
     Done,
     /// The copy.
     State(Copy),
@@ -81,7 +80,7 @@ pub(super) enum Answer {
     Failed(String),
 }
 
-/// What a copy of the service has come to: two that have handled the same are equal.
+/// The state of one copy of the service: two copies that have handled the same messages are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Copy {
     /// The last sequence handled.
@@ -168,7 +167,7 @@ impl Connection {
         let since = Instant::now();
         let mut line = String::new();
         let received = loop {
-            // What has come of a line stays in it.
+            // A part of a line that has arrived stays in the buffer.
             match (&mut self.reader).take(LINE_LENGTH_MAX).read_line(&mut line) {
                 Ok(length) => break Ok(length > 0),
                 Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break Err(cannot(error)),
@@ -216,7 +215,7 @@ fn epoch_ns() -> u64 {
 /// A backup as a child of its primary: answers where it listens, serves it, and ends with it.
 ///
 /// # Errors
-/// No port; what goes wrong on the way.
+/// No port is free; any error of the run.
 pub(crate) fn main() -> Result<()> {
     let parent = Parent::listen(NAME, WhenGone::Notice)?;
     let listener = listen("127.0.0.1:0")?;

@@ -47,7 +47,7 @@ pub trait CarForm: Send + Sync + 'static {
     fn read(car: &<Self::Inbound as Message>::Decoded<'_>) -> Result<Read, DecodeError>;
 }
 
-/// What reading a Car gives.
+/// The result of reading a Car.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read {
     /// Sum over every field.

@@ -1,4 +1,4 @@
-//! The driver in processes of its own: what they have seen acknowledged outlives a service that is killed.
+//! The driver in processes of its own: their record of acknowledged messages outlives a service that is killed.
 
 use super::driver::{Load, Outcome, Signals, drive};
 use super::form::Form;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a client process is told.
+/// The assignment of a client process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Order {
     socket: PathBuf,

@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Messages sent in one turn, where driver, member and service take turns.
 const BURST_MESSAGES_ONE_THREAD: u64 = 256;
 
-/// What came of a clustered run, beside its outcome.
+/// The results of a clustered run beside its outcome.
 pub(super) struct Clustered {
     pub outcome: Outcome,
     pub before: ProcessorState,
@@ -44,7 +44,7 @@ pub(super) struct Clustered {
     pub peak: Option<Memory>,
     pub plan: String,
     pub clock_offset_ns: (i64, u64),
-    /// What is wrong with the copies, if anything.
+    /// The difference between the copies, if there is one.
     pub difference: Option<String>,
     pub is_one_thread: bool,
 }
@@ -126,7 +126,7 @@ fn socket_of(directory: &Path, member: u64) -> String {
     format!("shm:{}", directory.join(format!("link-{member}")).display())
 }
 
-/// Which CPUs the primary and its backup get: one each on this machine, or all of its own.
+/// The CPUs of the primary and its backup: one each on this machine, or all of its own.
 struct CpuAssignment {
     primary: Option<Vec<usize>>,
     backup: Option<Vec<usize>>,
@@ -318,7 +318,7 @@ impl Primary<'_> {
         Ok((outcome, service_ns))
     }
 
-    /// What is different between the copy of the service here and the backup's, if anything.
+    /// The difference between the copy of the service here and the backup's, if there is one.
     fn compare(&mut self, directory: &Path, backup: &mut Connection) -> Result<Option<String>> {
         let own = Copy::of(directory, self.snapshot()?)?;
         let mut there = None;

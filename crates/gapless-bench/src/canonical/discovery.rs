@@ -38,7 +38,8 @@ pub(super) fn find(interface: Option<Ipv4Addr>) -> Result<SocketAddr> {
     Err(failed(std::io::Error::other(text)))
 }
 
-/// Answers who calls, with `port`, until `stopped`. Where there is no multicast nobody is answered, and that is said.
+/// Answers callers with `port` until `stopped`. Where there is no multicast nobody is answered; the log reports
+/// that.
 pub(super) fn answer(interface: Option<Ipv4Addr>, port: u16, stopped: Arc<AtomicBool>) {
     let interface = interface.unwrap_or(Ipv4Addr::UNSPECIFIED);
     let opened = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, GROUP.port())).and_then(|socket| {
@@ -59,7 +60,7 @@ pub(super) fn answer(interface: Option<Ipv4Addr>, port: u16, stopped: Arc<Atomic
             let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
             if &bytes[..length] == CALL {
                 let text = [ANSWER, port.to_string().as_bytes()].concat();
-                // Who hears nothing calls again.
+                // A caller without an answer calls again.
                 let _ = socket.send_to(&text, from);
             }
         }

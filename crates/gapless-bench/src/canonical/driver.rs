@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a driver does.
+/// The mode of a driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Messages to inject.
@@ -42,7 +42,7 @@ pub struct Load {
     pub burst_messages: u64,
 }
 
-/// What came of it.
+/// The results of a drive.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Messages injected; less than asked for only if interrupted.
@@ -87,11 +87,11 @@ pub struct Outcome {
     pub warm_up_cut_short: bool,
     /// Bytes of a message's payload.
     pub payload_bytes: u64,
-    /// What the service's state has to have gained.
+    /// The increase that the service's state must show.
     pub expected: ProcessorState,
 }
 
-/// What a driver shows and hears while it runs.
+/// The progress that a driver shows while it runs, and the signal that ends it.
 #[derive(Debug, Default)]
 pub struct Signals {
     /// Messages replied to.
@@ -111,7 +111,7 @@ const OPENED_WITHIN: Duration = Duration::from_secs(20);
 /// A reply that takes longer is lost.
 const LOST_AFTER_NS: u64 = 10_000_000_000;
 
-/// What is noted of each message while the clock runs.
+/// The notes on each message that are taken while the clock runs.
 struct Notes {
     /// Checksum of each message's reply, 0 until it is there.
     checksums: Vec<u32>,
@@ -133,7 +133,7 @@ impl CpuTime {
         Self { thread_ns: thread_cpu_ns(), process_ns: process_cpu_ns() }
     }
 
-    /// What has been used since, into `outcome`: before the contents are checked, which costs too.
+    /// Adds the resources used since then to `outcome`: before the contents are checked, which costs too.
     fn until_now(self, outcome: &mut Outcome) {
         let now = Self::now();
         outcome.driver_cpu_ns = now.thread_ns - self.thread_ns;
@@ -197,7 +197,7 @@ fn serial_number(load: &Load, index: u64) -> Option<i32> {
     (!load.empty_message).then_some(SERIAL_NUMBER.wrapping_add(index as i32))
 }
 
-/// What is driven.
+/// The inputs of a drive.
 struct Driven<'a> {
     form: &'a Form,
     client: &'a mut Client,
@@ -468,7 +468,7 @@ fn drain(
     Ok(())
 }
 
-/// Compares every reply with what it should be, and says what the service's state should have gained.
+/// Compares every reply with the expected one, and sets the increase that the service's state must show.
 fn verify(form: &Form, load: &Load, notes: &Notes, outcome: &mut Outcome) -> Result<()> {
     let mut buffer = [0; LENGTH_MAX];
     for index in 0..outcome.sent {

@@ -13,7 +13,7 @@ use gapless_engine::Replica;
 use gapless_engine::state::StateOptions;
 use gapless_schema::{DecodeError, EncodeError};
 
-/// What differs from one form to the next.
+/// The differences between the forms of a Car.
 #[derive(Clone, Copy)]
 pub struct Form {
     /// Of a Car's frame.

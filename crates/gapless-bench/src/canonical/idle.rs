@@ -1,4 +1,4 @@
-//! What a host costs that nobody uses: a spinning design must show that it stops spinning.
+//! The cost of a host that nobody uses: a spinning design must show that it stops spinning.
 
 use super::car::SbeSerial;
 use super::failed;

@@ -11,8 +11,8 @@
 //! | `load` | how hard a run is driven |
 //! | `run_directory` | the node as the settings describe it, and its directory |
 //! | `run` | one run: node, driver, checks, a row of the report |
-//! | `idle` | what a node costs that nobody uses |
-//! | `shown` | what is shown of a run while it is driven |
+//! | `idle` | the cost of a node that nobody uses |
+//! | `shown` | the display of a run while it is driven |
 //! | `clustered`, `backup` | a run on primary and backup |
 //! | `discovery` | how they find each other |
 //! | `client_process` | the driver in a process of its own |
@@ -61,7 +61,7 @@ fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }
 
-/// Waits for the good end of a child process, and passes on what it wrote to standard error.
+/// Waits for the good end of a child process, and passes on its standard error.
 fn finish(child: Child<'_>) -> Result<()> {
     let stderr = child.finish()?;
     if !stderr.is_empty() {
@@ -148,7 +148,7 @@ fn run_backup(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> 
     backup::run(address, interrupted)
 }
 
-/// What an idle node and the runs' memory cost, in words.
+/// The costs of an idle node and of the runs' memory, in words.
 fn costs(idle: Option<idle::Idle>, finished: &[Finished]) -> Vec<String> {
     let most = |key| finished.iter().filter_map(|one| one.row.extra.get(key)?.as_u64()).max();
     let mut lines = Vec::new();

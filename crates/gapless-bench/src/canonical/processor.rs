@@ -1,5 +1,5 @@
-//! The ESProcessor of the reference: reads every field of each Car and replies with a full Car. Its
-//! state is a fold of what it read, which the driver compares with its own.
+//! The ESProcessor of the reference: reads every field of each Car and replies with a full Car. Its state is a fold of
+//! the messages it read, which the driver compares with its own.
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use gapless::prelude::*;
@@ -9,10 +9,9 @@ use std::marker::PhantomData;
 /// Asks for the state; replied to with [`ProcessorState`].
 pub const QUERY: MessageType = MessageType { schema: SCHEMA & 0xffff_0000 | 0xffff, encoding: Encoding::Opaque };
 
-/// What a processor has seen.
+/// The state of a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessorState {
-    /// Cars.
     pub cars: u64,
     /// Sum over every field of every Car, wrapping.
     pub sum: u64,

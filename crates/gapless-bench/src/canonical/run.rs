@@ -35,7 +35,7 @@ pub struct Finished {
     pub began: SystemTime,
     /// Names it in the `.hlog` file.
     pub tag: String,
-    /// For the report's notes: what the thread plan says, for instance.
+    /// For the report's notes: the text of the thread plan, for instance.
     pub notes: Vec<String>,
 }
 
@@ -286,8 +286,8 @@ impl Run<'_> {
     }
 }
 
-/// How long driver and service were kept from running while they spun, of a run at a rate: what the machine, and not
-/// the path, adds to a latency's tail.
+/// How long driver and service were kept from running while they spun, of a run at a rate: the part of a latency's tail
+/// that the machine, and not the path, adds.
 fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
     let (driver, service) = (outcome.pauses?, outcome.service_pauses);
     let share = (driver.total_ns + service.total_ns) as f64 / outcome.driven_ns.max(1) as f64;
@@ -308,7 +308,7 @@ fn sum(threads: &[Pauses]) -> Pauses {
     })
 }
 
-/// What is wrong with a run; nothing if every message is accounted for and every content right.
+/// The faults of a run; empty if every message is accounted for and every content is right.
 fn complaints(outcome: &Outcome, gained: ProcessorState) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut unless = |good: bool, text: String| {

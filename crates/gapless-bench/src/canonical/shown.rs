@@ -1,4 +1,4 @@
-//! What is shown of a run while it is driven: the bar, and a line for each interval.
+//! The display of a run while it is driven: the bar, and a line for each interval.
 
 use super::driver::Signals;
 use crate::histogram::IntervalRecorder;

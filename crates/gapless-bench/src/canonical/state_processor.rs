@@ -1,5 +1,5 @@
-//! The SRProcessor of the reference: reads every field of each Car and replies with a full Car; what it keeps are two
-//! objects in a store, both changed by each message, and the changes are what is replicated.
+//! The SRProcessor of the reference: reads every field of each Car and replies with a full Car; its state is two
+//! objects in a store, both changed by each message, and the changes are replicated.
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use super::processor::{ProcessorState, QUERY};
@@ -8,9 +8,8 @@ use gapless_engine::store::{Map, Store, Transaction};
 use std::marker::PhantomData;
 
 gapless_engine::store_object! {
-    /// What all Cars add up to.
+    /// The sums over all Cars.
     pub struct Totals = 1, version 1 {
-        /// Cars.
         pub cars: u64,
         /// Sum over every field of every Car, wrapping.
         pub sum: u64,

@@ -1,4 +1,5 @@
-//! A process that a benchmark has started, as the benchmark sees it: asked for answers, its end noticed, none left behind.
+//! A process that a benchmark has started, as the benchmark sees it: it answers requests, its end is noticed, and none
+//! is left running.
 
 use super::{Role, write_line};
 use crate::{BenchError, Result};
@@ -13,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Between two looks for what ends the waiting for an answer.
+/// Between two looks for an event that ends the waiting for an answer.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Processes that end for the same reason end within so long.
 const ENDING_TIME: Duration = Duration::from_millis(500);
@@ -106,7 +107,7 @@ impl<'a> Child<'a> {
         let _ = self.process.kill();
     }
 
-    /// An error, with what it wrote to standard error, if it has ended though nobody waits for it.
+    /// An error, with its standard error, if it has ended though nobody waits for it.
     pub(crate) fn look(&mut self) -> Result<()> {
         match self.process.try_wait().map_err(|source| BenchError::system("wait for a process", source))? {
             None => Ok(()),
@@ -124,7 +125,7 @@ impl<'a> Child<'a> {
         BenchError::measurement(self.benchmark, reason)
     }
 
-    /// Waits for its end, which must be a good one; what it wrote to standard error.
+    /// Waits for its end, which must be a good one; returns its standard error.
     pub(crate) fn finish(mut self) -> Result<String> {
         let status = self.wait()?;
         if status.success() { Ok(self.stderr()) } else { Err(self.ended(status)) }
@@ -134,7 +135,7 @@ impl<'a> Child<'a> {
         self.process.wait().map_err(|source| BenchError::system("wait for a process", source))
     }
 
-    /// What it wrote to standard error, without what every error of this benchmark begins with.
+    /// Its standard error, without the prefix that every error of this benchmark has.
     fn stderr(&mut self) -> String {
         let text = self.stderr.take().and_then(|text| text.join().ok()).unwrap_or_default();
         let text = text.trim().trim_start_matches("gapless: ");
@@ -182,7 +183,8 @@ pub(crate) fn receive_all<T: DeserializeOwned>(
             match children[index].answers.recv_timeout(LOOK_INTERVAL) {
                 Ok(line) => answers[index] = Some(serde_json::from_str(&line)?),
                 Err(RecvTimeoutError::Disconnected) => {
-                    // What `look` finds is the cause; a process that is killed lets go of the others before it is gone.
+                    // An error that `look` finds is the cause; a process that is killed closes its links to the others
+                    // before it has ended.
                     std::thread::sleep(ENDING_TIME);
                     return Err(look().err().unwrap_or_else(|| all_that_ended(children, index)));
                 }
@@ -193,8 +195,8 @@ pub(crate) fn receive_all<T: DeserializeOwned>(
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// The errors of all that end with the child at `index`: what stops one stops others, and the first to say so is seldom
-/// the cause.
+/// The errors of all that end with the child at `index`: an error that stops one stops others, and the first to report
+/// is seldom the cause.
 fn all_that_ended(children: &mut [Child<'_>], index: usize) -> BenchError {
     let mut reasons = Vec::new();
     for (at, child) in children.iter_mut().enumerate() {
@@ -203,7 +205,7 @@ fn all_that_ended(children: &mut [Child<'_>], index: usize) -> BenchError {
     children[index].failed(reasons.join("; "))
 }
 
-/// What is behind the name of the benchmark.
+/// The text of the error after the name of the benchmark.
 fn reason(error: BenchError) -> String {
     match error {
         BenchError::Measurement { reason, .. } => reason,

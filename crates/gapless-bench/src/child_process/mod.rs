@@ -5,10 +5,10 @@
 //! | `child` | the process as the benchmark sees it: started, asked, its end noticed, killed with the benchmark |
 //! | `parent` | the benchmark as the process sees it |
 //!
-//! The benchmark starts this very program with the hidden subcommand `gapless bench child`, a [`Role`], and what that
-//! role is told to do as JSON in an argument, where `ps` shows it. What is said after that is a line of JSON each:
-//! orders on the child's standard input, answers on its standard output. Standard error is for errors and warnings, whose
-//! text stands in the error if the child ends too early. When its standard input ends, the benchmark has gone.
+//! The benchmark starts this very program with the hidden subcommand `gapless bench child`, a [`Role`], and that role's
+//! assignment as JSON in an argument, where `ps` shows it. Every later message is a line of JSON: requests on the
+//! child's standard input, answers on its standard output. Standard error is for errors and warnings, whose text stands
+//! in the error if the child ends too early. When its standard input ends, the benchmark has gone.
 
 mod child;
 mod parent;
@@ -19,7 +19,7 @@ pub(crate) use parent::{Parent, WhenGone};
 use serde::Serialize;
 use std::io::Write;
 
-/// What a child process is started for.
+/// The role of a child process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Role {
     /// The driver of `canonical`

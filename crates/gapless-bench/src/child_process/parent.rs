@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-/// What becomes of this process when the benchmark has gone.
+/// The behaviour of this process when the benchmark has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhenGone {
-    /// It ends at once, whatever it does: for one that keeps nothing that would have to be put away.
+    /// It ends at once, in the middle of its work: for one that keeps nothing that would have to be put away.
     Exit,
     /// It finds that out when it next receives or looks, and ends in order.
     Notice,
@@ -47,7 +47,7 @@ impl Parent {
         Ok(Self { benchmark, orders, has_gone })
     }
 
-    /// Answers.
+    /// Sends an answer.
     pub(crate) fn send(&self, value: &impl Serialize) -> Result<()> {
         let written = write_line(std::io::stdout().lock(), value);
         written.map_err(|source| BenchError::system("answer the benchmark", source))

@@ -17,10 +17,10 @@ pub(super) struct Build {
     pub program: PathBuf,
 }
 
-/// Revisions are built below this directory of the repository, each in its own; what was built stays for the next time.
+/// Revisions are built below this directory of the repository, each in its own; a build stays for the next time.
 const BUILDS: &str = "target/compare";
 
-/// What a command line names, before it is built.
+/// A build as a command line names it, before it is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Program(Build),
@@ -28,7 +28,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// What `given` names: a file, or else a revision of the repository that holds the current directory.
+    /// Resolves `given`: a file, or else a revision of the repository that holds the current directory.
     pub(super) fn find(given: &str) -> Result<Self> {
         let path = Path::new(given);
         if path.is_file() {
@@ -57,7 +57,7 @@ impl Source {
     }
 }
 
-/// Runs git; what it printed, or why not.
+/// Runs git; returns its output, or the reason of the failure.
 fn git(arguments: &[&str]) -> std::result::Result<String, String> {
     let output = Command::new("git").args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("git cannot be run: {error}"))?;
@@ -69,7 +69,7 @@ fn git(arguments: &[&str]) -> std::result::Result<String, String> {
     }
 }
 
-/// What decides, beside the commit, which program comes of it: the compiler, and how Cargo is told to build.
+/// The inputs beside the commit that determine the program: the compiler, and the options of Cargo.
 fn surroundings(root: &Path) -> Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("-vV").current_dir(root).stdin(Stdio::null()).output();
@@ -98,14 +98,14 @@ fn build(given: &str, commit: &str, root: &Path, interrupted: &AtomicBool) -> Re
     }
     let (tree, target) = (home.join("tree"), home.join("target"));
     std::fs::create_dir_all(&home).map_err(|source| BenchError::io("create", &home, source))?;
-    // Whoever builds the same meanwhile is waited for.
+    // Waits for another process that builds the same revision.
     let path = home.join("lock");
     let lock = File::create(&path).map_err(|source| BenchError::io("create", &path, source))?;
     lock.lock().map_err(|source| BenchError::io("lock", &path, source))?;
     if program.is_file() {
         return Ok(Build { name, program });
     }
-    // Who closed stderr does not want to know.
+    // A closed stderr is no error here.
     let _ = writeln!(std::io::stderr(), "building {name} in {}", home.display());
     // One of a build that was cut short.
     let _ = git(&["worktree", "remove", "--force", &tree.to_string_lossy()]);
@@ -116,12 +116,12 @@ fn build(given: &str, commit: &str, root: &Path, interrupted: &AtomicBool) -> Re
     // It would change where the program lies.
     command.env_remove("CARGO_BUILD_TARGET").current_dir(&tree).stdin(Stdio::null()).stdout(Stdio::null());
     let built = started::output(&mut command, interrupted).map_err(|source| BenchError::system("run cargo", source));
-    // What git knows of it must not outlive it, whatever came of the build.
+    // Git's record of the worktree must not outlive it, whether the build succeeded or not.
     let _ = git(&["worktree", "remove", "--force", &tree.to_string_lossy()]);
     let status = built?.status;
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     if interrupted.load(Ordering::Relaxed) {
-        // What is compiled is of use the next time.
+        // The compiled artifacts serve the next build.
         return Err(failed(format!("interrupted while {name} was built")));
     }
     if !status.success() {

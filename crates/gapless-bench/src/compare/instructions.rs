@@ -1,7 +1,7 @@
 //! Instructions of the service's thread for each message, counted by callgrind: repeatable where the clock is not.
 //!
 //! Threads take turns under valgrind. The driver spins through its turn once all its messages are under way, so its
-//! instructions say nothing; the service yields its own. Starting costs what it costs whatever the number of
+//! instructions say nothing; the service yields its own. The cost of starting does not depend on the number of
 //! messages, so a run is counted twice, with different numbers, and the difference divided.
 
 use super::build::Build;
@@ -39,7 +39,7 @@ fn failed(build: &Build, reason: &str) -> BenchError {
     BenchError::Measurement { name: "compare", reason: format!("{} under callgrind: {reason}", build.name) }
 }
 
-/// What each thread executes, by valgrind's number of it, which is the same in each run of a build.
+/// The instructions of each thread, by valgrind's number of it, which is the same in each run of a build.
 fn count(
     build: &Build,
     workload: &Workload,
@@ -71,7 +71,7 @@ fn count(
     Ok(threads)
 }
 
-/// What one thread has executed.
+/// The instructions that one thread has executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Thread {
     instructions: u64,
@@ -87,7 +87,7 @@ fn thread(text: &str) -> Option<(u32, Thread)> {
     Some((number, Thread { instructions, is_of_driver }))
 }
 
-/// What the messages that `many` has more than `few` cost the thread that they cost most, but for the driver's.
+/// The cost of the additional messages of `many` over `few` in the thread that they cost most, the driver's excepted.
 fn of_service(few: &BTreeMap<u32, Thread>, many: &BTreeMap<u32, Thread>) -> Option<u64> {
     // Without names every thread would look like the service's.
     if !many.values().any(|thread| thread.is_of_driver) {

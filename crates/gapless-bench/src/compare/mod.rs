@@ -4,9 +4,9 @@
 //! |---|---|
 //! | this | pairs of runs until the intervals are narrow |
 //! | `build` | programs, or git revisions that are built |
-//! | `workload` | what both run, and which figures of a row are compared |
-//! | `verdict` | the pairs of one figure, and what is said of them |
-//! | `instructions` | what callgrind counts where the clock cannot decide |
+//! | `workload` | the workload of both, and which figures of a row are compared |
+//! | `verdict` | the pairs of one figure, and the verdict on them |
+//! | `instructions` | the counts of callgrind where the clock cannot decide |
 //! | `started` | a program that runs until its end or until the comparison is interrupted |
 //! | `table` | the table, the JSON and the help |
 //!
@@ -110,8 +110,8 @@ fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }
 
-/// Compares. What was found, to be printed; and how it ended: [`BenchError::Slower`] if B is slower, another error if it
-/// could not be compared to its end.
+/// Compares. Returns the result as text to print, and how the comparison ended: [`BenchError::Slower`] if B is slower,
+/// another error if it could not be compared to its end.
 ///
 /// # Errors
 /// Builds that are not there or cannot be built, a report that cannot be written.
@@ -142,7 +142,7 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         progress.set_label(&workload.name);
         let mut found = Vec::new();
         outcome = comparison.pairs(workload, &mut found, &progress, interrupted);
-        // What is known already is not lost with what comes behind it.
+        // A later failure does not lose the results so far.
         found.iter().for_each(|series| progress.line(&series.summary()));
         let is_open = found.iter().any(|series| series.verdict() == Verdict::Undecided);
         all.extend(found);
@@ -174,7 +174,7 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
     if outcome.is_ok() && all.iter().any(|series| series.verdict() == Verdict::Slower) {
         outcome = Err(BenchError::Slower(arguments.b.clone(), arguments.a.clone()));
     }
-    // What was found is printed even if it cannot be kept.
+    // The results are printed even if they cannot be saved.
     if let Some(Err(error)) = arguments.json.as_ref().map(|target| report.write_json(target)) {
         outcome = Err(error.into());
     }
@@ -192,7 +192,7 @@ fn could_be_written(target: &Path) -> Result<()> {
     Err(BenchError::Option(format!("--json {}: {reason}", target.display())))
 }
 
-/// What all workloads have in common.
+/// The settings that all workloads share.
 struct Comparison<'a> {
     arguments: &'a CompareArguments,
     a: &'a Build,
@@ -220,7 +220,7 @@ impl Comparison<'_> {
             if is_interrupted() {
                 break;
             }
-            // Whoever runs first meets another machine than who runs second: by turns.
+            // The first of a pair meets another state of the machine than the second: A and B take turns.
             let run = |build: &Build| workload.run(&build.program, scratch.path(), interrupted);
             let ran = if pair % 2 == 0 {
                 run(self.a).and_then(|first| Ok((first, run(self.b)?)))

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How often it is looked whether the comparison is interrupted.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
-/// A program that was told to end has so long, and is then killed.
+/// A program that was asked to end has this long, and is then killed.
 const ENDING_TIME: Duration = Duration::from_secs(10);
 
 /// Runs `command` to its end and collects what it writes to pipes. It has a process group of its own, which gets the
@@ -18,7 +18,7 @@ pub(super) fn output(command: &mut Command, interrupted: &AtomicBool) -> io::Res
     output_within(ENDING_TIME, command, interrupted)
 }
 
-/// As [`output`]; who was told to end has `ending_time`.
+/// As [`output`]; a program that was asked to end has `ending_time`.
 fn output_within(ending_time: Duration, command: &mut Command, interrupted: &AtomicBool) -> io::Result<Output> {
     let child = command.process_group(0).spawn()?;
     let group = rustix::process::Pid::from_raw(child.id().cast_signed()).expect("a process has a number");
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn an_interrupt_ends_it_and_what_it_has_started() {
         let interrupted = AtomicBool::new(true);
-        // The one behind `&` ignores interrupts, as a shell starts it, and is killed.
+        // The process started with `&` ignores interrupts, as a shell starts it, and is killed.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & sleep 1000"]).stdout(Stdio::piped());
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What a comparison says: the table, the JSON and the help.
+//! The output of a comparison: the table, the JSON and the help.
 
 use super::Counted;
 use super::build::Build;
@@ -83,7 +83,7 @@ pub(super) fn text(report: &Report, a: &Build, b: &Build, all: &[Series], counte
     text
 }
 
-/// What stands below the options in `--help`.
+/// The text below the options in `--help`.
 pub fn help() -> String {
     let runs = NAMED.iter().map(|(name, arguments, count, what)| {
         let count = if *count > 0 { format!(" -c {count}") } else { String::new() };

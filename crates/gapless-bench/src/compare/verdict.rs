@@ -1,10 +1,10 @@
-//! The pairs of one figure, and what is said of them.
+//! The pairs of one figure, and the verdict on them.
 
 use super::workload::Figure;
 use crate::statistics::{Interval, interval};
 use gapless_report::Row;
 
-/// What is said of B.
+/// The verdict on B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Faster,

@@ -1,4 +1,4 @@
-//! What both builds run: a benchmark's command line, and how many messages it moves.
+//! The workload of both builds: a benchmark's command line, and how many messages it moves.
 
 use super::started;
 use crate::{BenchError, Result};
@@ -11,13 +11,13 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Workload {
     pub name: String,
-    /// Behind `gapless bench`, without the number of messages.
+    /// After `gapless bench`, without the number of messages.
     arguments: Vec<String>,
     /// Messages or samples, for `-c`.
     count: Option<u64>,
 }
 
-/// The workloads that have a name: benchmark and options, messages, and what it is.
+/// The workloads that have a name: benchmark and options, messages, and a description.
 pub(super) const NAMED: [(&str, &str, u64, &str); 7] = [
     (
         "direct",
@@ -97,7 +97,7 @@ impl Workload {
         self.count.is_some() && self.arguments[0] == "canonical" && !is_paced && !is(&["-v", "--enable-clustering"])
     }
 
-    /// Runs `program`, which may be a wrapper with arguments of its own; what it reports.
+    /// Runs `program`, which may be a wrapper with arguments of its own; returns its report.
     pub(super) fn run(&self, program: &Path, scratch: &Path, interrupted: &AtomicBool) -> Result<Report> {
         let file = scratch.join("report.json");
         // That of the run before is none of this one.
@@ -187,8 +187,8 @@ impl Figure {
         matches!(self, Self::Throughput)
     }
 
-    /// The figure, where the row has it and it says something: a row at a rate whose threads spin costs all of two cores
-    /// whatever the path does.
+    /// The figure, where the row has it and it says something: a row at a rate whose threads spin costs all of two
+    /// cores independently of the path.
     pub(super) fn of(self, row: &Row) -> Option<f64> {
         let value = match self {
             Self::Throughput => row.throughput_per_s,
@@ -200,7 +200,7 @@ impl Figure {
     }
 }
 
-/// A row's name in a table: what tells it from the other rows of its workload.
+/// A row's name in a table: the part that distinguishes it from the other rows of its workload.
 pub(super) fn row_name(row: &Row) -> String {
     let config = &row.config;
     let bytes = config.payload_bytes.map(|bytes| format!("{bytes} B"));

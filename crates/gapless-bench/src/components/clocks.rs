@@ -1,4 +1,4 @@
-//! `gapless bench time`: what it costs to read each clock, the system's and the agents' own.
+//! `gapless bench time`: the cost of reading each clock, the system's and the agents' own.
 
 use super::{ComponentArguments, Unit, compare, is_interrupted, measure_floors};
 use crate::Result;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 /// Samples of each clock, of 100 readings each.
 const SAMPLES: u64 = 10_000;
 
-/// Measures; what to print.
+/// Measures; returns the text to print.
 ///
 /// # Errors
 /// The report cannot be written.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `partner` | the second process: reads and measures, echoes, or acknowledges |
 //! | `endpoint` | one member's links |
-//! | `protocol` | what the second process is told |
+//! | `protocol` | the assignment of the second process |
 //!
 //! Over TCP, and through shared memory. This process sends. A message is a consensus part of `CONSENSUS_BYTES` and one frame, which is the payload and a
 //! header of 64 bytes; every message's number is compared on its way.
@@ -38,7 +38,8 @@ const MESSAGES_PER_ROUND_TRIP: u64 = 10;
 const PAYLOADS: [usize; 4] = [72, 256, 1024, 65_536];
 /// From so many bytes on a message is long.
 const LONG_BYTES: usize = 16 << 10;
-/// Each ring for long messages: who waits for room does not read meanwhile, so that all in flight must find some.
+/// Each ring for long messages: an end that waits for room does not read meanwhile, so that all in flight must find
+/// some.
 const LONG_RING_BYTES: usize = 8 << 20;
 /// Messages in flight where it is more than one.
 const IN_FLIGHT: u64 = 64;
@@ -60,7 +61,7 @@ pub struct LinkArguments {
     pub quick: bool,
 }
 
-/// Measures; what to print.
+/// Measures; returns the text to print.
 ///
 /// # Errors
 /// No free port, a second process that cannot be started or ends too early, messages that did not arrive as they were
@@ -150,7 +151,7 @@ impl Measurement {
         }
         let messages = messages.div_ceil(PARTS) * PARTS;
         let mut row = named(self.name, self.payload as u64, messages);
-        // As on the floor, who measures has the first core.
+        // As on the floor, the measuring process has the first core.
         let (own_cpu, its_cpu) = pair_of_cores().unzip();
         let rate = std::thread::scope(|scope| {
             let worker = scope.spawn(|| {

@@ -40,7 +40,7 @@ const PING_PONG_PAYLOAD: usize = 256;
 /// Frames after which a sender that never has to wait looks around.
 const FRAMES_PER_LOOK: u64 = 1 << 16;
 
-/// Measures; what to print.
+/// Measures; returns the text to print.
 ///
 /// # Errors
 /// No memory for rings and windows, a second process that cannot be started or ends too early, frames
@@ -90,7 +90,7 @@ struct Measurement {
     figure: Figure,
 }
 
-/// What the frames go through.
+/// The path of the frames.
 #[derive(Clone, Copy)]
 enum Way {
     Ring,

@@ -28,7 +28,7 @@ const CHECK_EVERY: u64 = 16;
 
 const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Replies with what it gets.
+/// Replies with the message that it gets.
 #[derive(Default)]
 struct Echo;
 
@@ -44,7 +44,7 @@ impl Service for Echo {
     }
 }
 
-/// Measures; what to print.
+/// Measures; returns the text to print.
 ///
 /// # Errors
 /// A host that cannot be run, a reply that is late or another one, a report that cannot be written.

@@ -78,8 +78,8 @@ fn measure_floors(report: &mut Report, directory: &Path, items: Vec<(FloorKind, 
     report.notes.extend(measured.skipped);
 }
 
-/// Adds a row for each of `all`, and right before it its floor: what cores and kernel need changes with where a
-/// hypervisor puts them. Ends with what there is when interrupted.
+/// Adds a row for each of `all`, and right before it its floor: the cost of cores and kernel changes with where a
+/// hypervisor puts them. Ends with the rows so far when interrupted.
 fn measure_beside_floors<M>(
     report: &mut Report,
     interrupted: &AtomicBool,

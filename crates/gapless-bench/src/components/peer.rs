@@ -1,4 +1,4 @@
-//! The process at the other end of what is measured, as one that spins for it sees it: the second process, or the one
+//! The process at the other end of the measured path, as one that spins for it sees it: the second process, or the one
 //! that started it. No wait outlives the process that would end it.
 
 use crate::Result;
@@ -83,7 +83,7 @@ impl<'a> PeerProcess<'a> {
                 continue;
             }
             if let Err(gone) = self.look() {
-                // What it did last before it went still counts.
+                // Its last steps before it ended still count.
                 return if ready()? { Ok(()) } else { Err(gone) };
             }
             std::thread::yield_now();

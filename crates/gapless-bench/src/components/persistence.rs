@@ -41,7 +41,7 @@ pub struct PersistenceArguments {
     pub log_location: PathBuf,
 }
 
-/// Measures; what to print.
+/// Measures; returns the text to print.
 ///
 /// # Errors
 /// Journals that cannot be written or read, a replay that is not what was appended, a report that

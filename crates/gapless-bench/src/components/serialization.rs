@@ -23,7 +23,7 @@ const MESSAGES: u64 = 500_000;
 /// Messages that are timed together.
 const TOGETHER: u64 = 100;
 
-/// Measures; what to print.
+/// Measures; returns the text to print.
 ///
 /// # Errors
 /// A Car that cannot be written or read, or read as another one; a report that cannot be written.

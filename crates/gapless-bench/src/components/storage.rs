@@ -47,7 +47,7 @@ pub struct StorageArguments {
     pub quick: bool,
 }
 
-/// Measures; what to print.
+/// Measures; returns the text to print.
 ///
 /// # Errors
 /// A store that refuses what it should take, stores that do not agree at the end, a report that cannot be written.
@@ -95,7 +95,7 @@ mod gapless_car {
     pub(super) type Decoder = <crate::canonical::car::SbeSerial as crate::canonical::car::CarForm>::Inbound;
 }
 
-/// Where the serial number stands in a Car: the first field behind the message header.
+/// The offset of the serial number in a Car: the first field after the message header.
 const SERIAL_NUMBER_AT: usize = 8;
 
 impl Sample for CarRecord {
@@ -125,7 +125,6 @@ gapless_engine::store_object! {
     pub struct Page = 1, version 1 {
         /// Other fields.
         pub first: [u64; 60],
-        /// What is changed.
         pub number: u64,
         /// Other fields.
         pub second: [u64; 67],
@@ -311,7 +310,7 @@ fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()>
     let hash = stores.leader.state_hash();
     let is_restored = restored.recomputed_state_hash() == restored.state_hash();
     verify(is_restored, size, "the snapshot's objects do not make its hash")?;
-    // What was removed was not applied yet: the follower is as the snapshot was.
+    // The removed changes were not applied yet: the follower is in the state of the snapshot.
     verify(stores.follower.state_hash() == restored.state_hash(), size, "follower and snapshot do not agree")?;
     stores.follow(&mut LatencyHistogram::new())?;
     verify(stores.follower.state_hash() == hash, size, "leader and follower do not agree")?;

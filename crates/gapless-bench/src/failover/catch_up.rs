@@ -14,12 +14,12 @@ use std::time::Instant;
 const OWNERS: u64 = FILLERS + 100;
 /// Between two looks at leader and follower.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
-/// A follower that is not level after so long under saturation is left behind: its gap says how it went.
+/// A follower that is not level after this time under saturation counts as left behind: its gap shows the course.
 const SATURATED_MAX: Duration = Duration::from_secs(30);
 /// Elsewhere it has to be level within this.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What the cluster does meanwhile.
+/// The load on the cluster meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     Idle,
@@ -67,9 +67,9 @@ pub(super) struct CatchUpPlan {
 #[derive(Clone, Debug)]
 pub(super) struct CaughtUp {
     pub case: Case,
-    /// How many frames it was behind when it had started; the time begins there.
+    /// Frames by which it lagged when it had started; the time begins there.
     pub gap_begin: u64,
-    /// How many it was behind at the end; 0 for one that was level.
+    /// Frames by which it lagged at the end; 0 for one that was level.
     pub gap_end: u64,
     /// Frames that its service handled meanwhile.
     pub moved: u64,
@@ -77,7 +77,7 @@ pub(super) struct CaughtUp {
     /// Frames a second that the leader released and handled: before the follower was started, so without it, and meanwhile.
     pub before_per_s: f64,
     pub meanwhile_per_s: f64,
-    /// The same behind that: with all members level if it came so far.
+    /// The same after that: with all members level if it came so far.
     pub after_per_s: f64,
 }
 
@@ -90,8 +90,8 @@ impl CaughtUp {
         self.gap_end == 0
     }
 
-    /// The part of its rate that the cluster kept: of that with all members level, or without the follower where that was
-    /// left behind.
+    /// The part of its rate that the cluster kept: of that with all members level, or without the follower where that
+    /// counts as left behind.
     pub fn kept(&self) -> Option<f64> {
         let rate_per_s = if self.is_level() { self.after_per_s } else { self.before_per_s };
         (self.case == Case::Saturated && rate_per_s > 0.0).then(|| self.meanwhile_per_s / rate_per_s)
@@ -106,7 +106,7 @@ impl CaughtUp {
     }
 }
 
-/// What came of all cases.
+/// The results of all cases.
 #[derive(Default)]
 pub(super) struct CatchUps {
     pub all: Vec<CaughtUp>,
@@ -177,7 +177,7 @@ fn one(
         };
         (threads.into_iter().map(join).collect::<Result<Vec<_>>>(), caught_up)
     });
-    // What a client has to say is the cause of what its absence did.
+    // An error of a client is the cause of the effects of its absence.
     for (owner, seen) in seen? {
         found.take(owner, &seen);
     }

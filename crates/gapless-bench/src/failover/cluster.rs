@@ -14,12 +14,12 @@ use std::time::Instant;
 
 /// Members of either cluster.
 pub(super) const MEMBERS: usize = 3;
-/// Whatever is waited for comes within this.
+/// Every awaited event comes within this.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Between two looks at a member: each costs it a wake-up.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What the members are.
+/// The kinds of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Membership {
     /// Three that vote and run the service
@@ -112,7 +112,7 @@ impl<'a> Cluster<'a> {
 
     /// Starts a member, and waits until it runs.
     pub fn start_one(&mut self, member: usize) -> Result<()> {
-        // Lives as long as the process does, whatever this one's directory is.
+        // Lives as long as the process does, independently of this one's directory.
         let file = std::fs::canonicalize(self.file(member));
         let file = file.map_err(|source| BenchError::io("find", &self.file(member), source))?;
         let (name, order) = (format!("member {member}"), Order { file });

@@ -1,4 +1,4 @@
-//! What is done to a cluster under load, and when.
+//! The events that a cluster meets under load, and their times.
 
 use super::cluster::Cluster;
 use super::load::elapsed_ns;
@@ -7,7 +7,7 @@ use crate::Result;
 use gapless::prelude::Duration;
 use std::time::Instant;
 
-/// What can happen to a cluster.
+/// An event in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EventKind {
     LeaderKilled,
@@ -59,7 +59,7 @@ pub(super) struct Event {
     pub end_ns: u64,
 }
 
-/// Runs every event `repeats` times, each with a quiet `window` before and behind it.
+/// Runs every event `repeats` times, each with a quiet `window` before and after it.
 pub(super) fn run(
     cluster: &mut Cluster<'_>,
     (repeats, window): (u32, Duration),

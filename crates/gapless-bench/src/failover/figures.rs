@@ -1,4 +1,4 @@
-//! From what clients have seen and what has happened to figures: how long nobody got a reply, and how long replies took
+//! From the observations of clients and the events to figures: how long nobody got a reply, and how long replies took
 //! before, during and after.
 
 use super::events::{Event, EventKind};
@@ -15,7 +15,7 @@ pub(super) enum Phase {
     Before,
     /// Commands of which some of the way fell in the event's time.
     During,
-    /// Commands that were due in the window behind it.
+    /// Commands that were due in the window after it.
     After,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Point {
     pub latency_max_ns: u64,
 }
 
-/// What one happening of an event did.
+/// The effects of one occurrence of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Occurrence {
     /// From the event to the first reply to a command that was sent after it.

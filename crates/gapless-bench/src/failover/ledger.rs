@@ -1,5 +1,5 @@
-//! [`Ledger`]: the service of the benchmark. It remembers every number that it was told, so that a command that had no
-//! effect, or two, is found in its state and not only in what clients saw.
+//! [`Ledger`]: the service of the benchmark. It remembers every number that it received, so that a command that had no
+//! effect, or two, is found in its state and not only in the clients' outcomes.
 
 use gapless::prelude::*;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) const NUMBER_MAX: u64 = 1 << 28;
 /// How many owners there may be.
 const OWNERS_MAX: usize = 1024;
 
-/// What an owner has written down.
+/// The records of an owner.
 #[derive(Default)]
 struct Page {
     /// A bit for each number.

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// An attempt to find a member that leads, after which a client looks whether it was interrupted.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
-/// What became of a command; times are ns since the begin of the load.
+/// The fate of a command; times are ns since the begin of the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     /// When it was due.
@@ -31,7 +31,7 @@ pub(super) struct Record {
     pub(super) count: u64,
 }
 
-/// What a client has seen.
+/// The observations of a client.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// By number, from 1 on.
@@ -196,7 +196,7 @@ impl<'a> Sender<'a> {
         Ok(self.seen)
     }
 
-    /// Sends a command each `interval_ns` from `offset_ns` on until `stop`, and waits for what is missing.
+    /// Sends a command each `interval_ns` from `offset_ns` on until `stop`, and waits for missing replies.
     pub fn run(mut self, begin: Instant, (interval_ns, offset_ns): (u64, u64), stop: &AtomicBool) -> Result<Seen> {
         let due_at = |number: u64| offset_ns + number * interval_ns;
         let mut stopped: Option<(u64, Instant)> = None;
@@ -205,7 +205,7 @@ impl<'a> Sender<'a> {
             let now_ns = elapsed_ns(begin);
             // Relaxed: the flag guards no data.
             if stopped.is_none() && stop.load(Ordering::Relaxed) {
-                // What was due until now is still sent: the load is open.
+                // Commands that were due until now are still sent: the load is open.
                 stopped = Some((now_ns, Instant::now()));
             }
             let until_ns = stopped.map_or(now_ns, |(until_ns, _)| until_ns);

@@ -1,5 +1,5 @@
-//! A member of the benchmark's cluster, in a process of its own: what `gapless cluster start` runs, with the benchmark's
-//! service on it. When the benchmark has gone, it stops.
+//! A member of the benchmark's cluster, in a process of its own: the same as `gapless cluster start` runs, with the
+//! benchmark's service on it. When the benchmark has gone, it stops.
 
 use super::failed;
 use super::ledger::Ledger;
@@ -16,14 +16,14 @@ use std::path::PathBuf;
 /// The agent answers within this.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the process is to run.
+/// The member that the process is to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// The member's file.
     pub file: PathBuf,
 }
 
-/// What is asked of a member.
+/// A request to a member.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
@@ -37,11 +37,11 @@ pub(super) enum Request {
     Stop,
 }
 
-/// What a member answers.
+/// A member's answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
-    /// It runs: what its thread plan says.
+    /// It runs: the text of its thread plan.
     Running(String),
     /// How it stands.
     Status {
@@ -52,13 +52,12 @@ pub(super) enum Answer {
         /// The last sequence that its copy of the service has handled; that is released on a witness.
         handled: u64,
     },
-    /// Done.
     Done,
     /// Not done, because of this.
     Refused(String),
 }
 
-/// Runs a member until the benchmark has gone, or it is told to stop.
+/// Runs a member until the benchmark has ended or asks it to stop.
 ///
 /// # Errors
 /// A malformed order, a member that cannot be started or has failed.

@@ -1,5 +1,6 @@
-//! `gapless bench failover`: what clients see while a cluster's leader is killed and comes back, the lead is transferred, a
-//! follower is killed and comes back, and a snapshot is taken; and how fast a follower catches up that has missed frames.
+//! `gapless bench failover`: the outage that clients see while a cluster's leader is killed and comes back, the lead is
+//! transferred, a follower is killed and comes back, and a snapshot is taken; and how fast a follower catches up that
+//! has missed frames.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -8,12 +9,13 @@
 //! | `member` | such a process, seen from inside |
 //! | `ledger` | the service: it remembers every command |
 //! | `load` | the clients |
-//! | `events` | what is done, and when |
+//! | `events` | the events, and their times |
 //! | `catch_up` | a follower that has missed frames |
 //! | `figures` | silences and latencies |
-//! | `table`, `plot` | what is printed and drawn |
+//! | `table`, `plot` | the printed table and the picture |
 //!
-//! Whether something was lost or doubled is counted from what clients were told and from the service's state at the end.
+//! Lost and doubled commands are counted from the outcomes that clients received and from the service's state at the
+//! end.
 
 mod catch_up;
 mod cluster;
@@ -53,7 +55,7 @@ const NAME: &str = "failover";
 const CLIENTS: u64 = 2;
 /// Owners of the numbers that fill the log, from this on.
 const FILLERS: u64 = 100;
-/// What is quiet before and behind an event, and the least time of one.
+/// The quiet time before and after an event, and the least time of one.
 const WINDOW: Duration = Duration::from_secs(1);
 /// Shortened for [`FailoverArguments::quick`].
 const QUICK: (u64, u32, Duration) = (20_000, 1, Duration::from_millis(250));
@@ -117,7 +119,7 @@ pub struct FailoverArguments {
     pub quick: bool,
 }
 
-/// What came of one cluster.
+/// The results of one cluster.
 pub(crate) struct Scenario {
     membership: Membership,
     figures: Vec<Figures>,
@@ -154,7 +156,7 @@ impl Plan {
     }
 }
 
-/// Measures; what to print.
+/// Measures; returns the text to print.
 ///
 /// # Errors
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
@@ -275,7 +277,7 @@ fn measure(
             .collect();
         (events, seen, elapsed)
     });
-    // What a client has to say is the cause of what its absence did.
+    // An error of a client is the cause of the effects of its absence.
     let clients = clients.into_iter().collect::<Result<Vec<_>>>()?;
     let events = events?;
     let mut catch_ups = CatchUps::default();
@@ -329,12 +331,12 @@ fn fill(sockets: &[PathBuf], frames: u64, interrupted: &AtomicBool) -> Result<()
     })
 }
 
-/// What of `frames` a client fills.
+/// The share of `frames` that a client fills.
 const fn share(frames: u64, client: u64) -> u64 {
     frames / CLIENTS + if client < frames % CLIENTS { 1 } else { 0 }
 }
 
-/// Commands that the service does not know of, and those that it has been told twice.
+/// Commands that the service has not received, and those that it has received twice.
 fn compare(sockets: &[PathBuf], clients: &[Seen], (log_frames, catch_ups): (u64, &CatchUps)) -> Result<(u64, u64)> {
     let stream_failed = |error: ClientError| failed(error.to_string());
     let options = ClientOptions { timeout: TIMEOUT, ..ClientOptions::default() };
@@ -358,7 +360,7 @@ fn compare(sockets: &[PathBuf], clients: &[Seen], (log_frames, catch_ups): (u64,
     Ok((unseen, twice))
 }
 
-/// A row for each phase of each event; what happened stands in that of `during`.
+/// A row for each phase of each event; the event's effects stand in that of `during`.
 fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
     let is_right = scenario.lost == 0 && scenario.doubled == 0;
     let mut rows = Vec::new();
@@ -463,7 +465,7 @@ fn catch_up_rows(scenario: &Scenario, plan: Plan) -> Vec<Row> {
     scenario.catch_ups.all.iter().map(row).collect()
 }
 
-/// What the plot shows, as numbers.
+/// The data of the plot, as numbers.
 fn timelines(scenario: &Scenario) -> Value {
     let of_event = |figures: &Figures| {
         let lines = figures.happenings.iter().map(|occurrence| {

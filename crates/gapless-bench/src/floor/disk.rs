@@ -1,4 +1,4 @@
-//! What writing costs: into the page cache, onto the device, in sequence.
+//! The cost of writing: into the page cache, onto the device, in sequence.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What memory costs: ping-pong and stream between two cores, copying, reading the clock.
+//! The cost of memory: ping-pong and stream between two cores, copying, reading the clock.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use crate::Result;
 use crate::statistics::median;
 use gapless_report::FloorRow;
 
-/// Round trips, one behind the other or paced.
+/// Round trips, one after the other or paced.
 pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Result<FloorRow> {
     let (mut first, mut second) = shared::ping_pong(payload)?;
     let partner = |stop: &Stop| answer(&mut second, payload, stop);

@@ -1,4 +1,5 @@
-//! The machine's own floor: what shared memory, disk, sockets and wake-ups cost here and now, without any of our code.
+//! The machine's own floor: the cost of shared memory, disk, sockets and wake-ups here and now, without any of our
+//! code.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -30,7 +31,7 @@ mod wake;
 /// Bytes of the frame header: beside a benchmark of N payload bytes stands the floor of N + 64.
 pub const HEADER_BYTES: u64 = gapless_wire::HEADER_LENGTH as u64;
 
-/// What can be measured. The names in the JSON are those of [`FloorKind::name`].
+/// A floor that can be measured. The names in the JSON are those of [`FloorKind::name`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum FloorKind {
     /// Round trip between two spinning threads, the payload copied in and out on both sides.
@@ -101,7 +102,7 @@ impl FloorKind {
     }
 }
 
-/// Which floors to measure, and how.
+/// The floors to measure, and how.
 #[derive(Debug, Clone)]
 pub struct FloorPlan {
     /// Kinds and their payloads in bytes, in the order of the report. The payload of the kinds without one is ignored.
@@ -116,7 +117,7 @@ pub struct FloorPlan {
     pub effort_percent: u32,
 }
 
-/// What was measured, and what could not be.
+/// The measured floors, and those that could not be measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FloorReport {
     /// The floors.
@@ -152,7 +153,7 @@ impl FloorPlan {
         Self::new(directory, items)
     }
 
-    /// What stands beside a clustered run: the same, and the link between two members.
+    /// The floors beside a clustered run: the same, and the link between two members.
     pub fn clustered(directory: &Path, payload_bytes: u64) -> Self {
         let mut plan = Self::canonical(directory, payload_bytes);
         let frame = payload_bytes + HEADER_BYTES;
@@ -180,7 +181,7 @@ impl FloorPlan {
         Self::new(directory, items)
     }
 
-    /// Measures, one floor after the other. What fails is skipped and said.
+    /// Measures, one floor after the other. Skips a floor that fails, and reports it.
     pub fn measure(&self) -> FloorReport {
         self.measure_with(|_, _| ())
     }

@@ -78,8 +78,9 @@ impl Effort {
         Ok(begin)
     }
 
-    /// Takes the samples as a latency is measured, [`PACED_PER_S`] of them: each from its scheduled time, so whatever keeps
-    /// one of the two threads from running is in it, and what the caches forget in between. Warms up as [`Effort::sample`].
+    /// Takes the samples as a latency is measured, [`PACED_PER_S`] of them: each from its scheduled time, so every
+    /// interruption of one of the two threads is in it, and the cost of caches that forget in between. Warms up as
+    /// [`Effort::sample`].
     pub(super) fn sample_paced(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
         let planned = Duration::from_nanos(self.samples * 1_000_000_000 / PACED_PER_S);
         self.warm_up(&mut once)?;
@@ -156,7 +157,7 @@ pub(super) struct Stop(AtomicBool);
 
 impl Stop {
     pub(super) fn is_set(&self) -> bool {
-        // Relaxed: the flag guards no data; whoever sees it late spins a little longer.
+        // Relaxed: the flag guards no data; a thread that sees it late spins a little longer.
         self.0.load(Ordering::Relaxed)
     }
 

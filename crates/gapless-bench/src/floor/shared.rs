@@ -204,7 +204,7 @@ impl Producer {
         assert!(bytes.len() == self.slots.payload);
         if self.tail - self.known_head == self.slots.count() {
             self.publish();
-            // Acquire: pairs with the Release in `Consumer::release`; the slots behind the head have been read.
+            // Acquire: pairs with the Release in `Consumer::release`; the slots before the head have been read.
             self.known_head = self.mapping.word(SECOND_WORD).load(Ordering::Acquire);
             if self.tail - self.known_head == self.slots.count() {
                 return false;

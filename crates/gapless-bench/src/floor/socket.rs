@@ -1,4 +1,4 @@
-//! What a round trip and a stream through the kernel's sockets cost inside one machine.
+//! The cost of a round trip and of a stream through the kernel's sockets inside one machine.
 
 use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};

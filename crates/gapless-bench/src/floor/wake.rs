@@ -1,4 +1,4 @@
-//! What it costs to wake a blocked thread and be woken by it.
+//! The cost of waking a blocked thread and of being woken by it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(super) fn futex(effort: &Effort) -> Result<FloorRow> {
 }
 
 fn send(word: &AtomicU32, value: u32, effort: &Effort) -> Result<()> {
-    // SeqCst, the kernel compares the word under its own lock: whoever waits sees the new value or is woken.
+    // SeqCst, the kernel compares the word under its own lock: a waiting thread sees the new value or is woken.
     word.store(value, Ordering::SeqCst);
     futex::wake(word, futex::Flags::PRIVATE, 1).map(drop).map_err(|error| effort.failed(error))
 }

@@ -17,15 +17,14 @@ use crate::{BenchError, Result};
 
 const LEGEND: &str = r#""StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram""#;
 
-/// Divides the human-readable maximum of a line: ns to ms, what readers of the format expect.
+/// Divides the human-readable maximum of a line: ns to ms, as readers of the format expect.
 const MAX_VALUE_DIVISOR: f64 = 1_000_000.0;
 
-/// One row of a report with what it recorded.
+/// One row of a report with its recorded latencies.
 #[derive(Debug)]
 pub struct TaggedRun<'a> {
     /// Names the row in every line; blanks and commas become underscores. Empty for none.
     pub tag: String,
-    /// What was recorded.
     pub run: &'a RecordedRun,
     /// When the counted section began, after `started` of the file.
     pub begin: Duration,

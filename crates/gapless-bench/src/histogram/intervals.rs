@@ -26,7 +26,7 @@ pub struct Interval {
     pub histogram: LatencyHistogram,
 }
 
-/// What a run recorded.
+/// The latencies that a run recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordedRun {
     /// All latencies.

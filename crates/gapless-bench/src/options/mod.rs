@@ -1,5 +1,4 @@
-//! Every option of `gapless bench canonical`: what is typed ([`CanonicalArguments`]) and what it means
-//! ([`CanonicalOptions`]).
+//! Every option of `gapless bench canonical`: as typed ([`CanonicalArguments`]) and as resolved ([`CanonicalOptions`]).
 //!
 //! | module | what lives there |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! From what was typed to what is run: defaults, validation, the matrix. Pure, but for [`CanonicalArguments::resolve_here`].
+//! From the typed options to the runs: defaults, validation, the matrix. Pure, but for
+//! [`CanonicalArguments::resolve_here`].
 //!
 //! An error stops before anything is run; a warning goes to stderr and into the report's notes. An
 //! option that has no effect is never passed over silently.
@@ -16,7 +17,6 @@ use gapless_report::workbook::CellAddress;
 /// A whole invocation, validated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanonicalOptions {
-    /// What is run.
     pub plan: RunPlan,
     /// Where the results go.
     pub output: OutputSettings,
@@ -91,7 +91,7 @@ pub struct ClusterSettings {
     pub discovery_interface: Option<Ipv4Addr>,
     /// Where the backup listens for its primary.
     pub backup_address: Option<String>,
-    /// What both speak over.
+    /// The protocol between both.
     pub link: ReplicationLink,
     /// CPUs of the backup's member.
     pub backup_cpus: Option<CpuMask>,
@@ -136,7 +136,6 @@ pub struct OutputSettings {
     pub json: Option<PathBuf>,
     /// Latency data file.
     pub hlog: Option<HlogTarget>,
-    /// Excel.
     pub workbook: Option<WorkbookTarget>,
     /// Interval figures on stderr.
     pub print_interval_stats: bool,
@@ -145,7 +144,6 @@ pub struct OutputSettings {
 /// A latency data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HlogTarget {
-    /// Where.
     pub path: PathBuf,
     /// Whether the user named it; if not, the program says where it is.
     pub named: bool,
@@ -154,15 +152,14 @@ pub struct HlogTarget {
 /// An Excel file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkbookTarget {
-    /// Where.
     pub path: PathBuf,
     /// A cell of an existing workbook, or `None` for a new workbook.
     pub cell: Option<CellAddress>,
-    /// What goes to the cell.
+    /// The figure of the cell.
     pub figure: SheetFigure,
 }
 
-/// What goes to a single cell.
+/// The figure of a single cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SheetFigure {
     /// Median latency, µs.
@@ -178,10 +175,10 @@ impl OutputSettings {
     }
 }
 
-/// Where a single run writes its latencies if nothing else is said.
+/// The default path of a single run's latencies.
 const DEFAULT_HLOG: &str = "canonical.hlog";
 
-/// What a backup listens on if nothing else is said.
+/// The default address that a backup listens on.
 pub const BACKUP_ADDRESS: &str = "0.0.0.0:4300";
 
 impl CanonicalArguments {
@@ -412,7 +409,7 @@ impl CanonicalArguments {
         let modes = self.mode.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
         let mut runs = Vec::new();
         if self.is_clustered() && self.program.is_none() {
-            // Both programs: what the leader hands on are commands, or what came of them.
+            // Both programs: the leader hands on commands, or the changes that they made.
             let both = [Program::Es, Program::Sr].map(|program| Self { program: Some(program), ..self.clone() });
             return both.iter().flat_map(Self::matrix).collect();
         }

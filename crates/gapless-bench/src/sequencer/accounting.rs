@@ -1,4 +1,4 @@
-//! What the journal holds, and whether every node has seen just that. Outside every clock.
+//! The contents of the journal, and whether every node has seen exactly these. Outside every clock.
 
 use super::failed;
 use super::payload::{Seen, Tally};

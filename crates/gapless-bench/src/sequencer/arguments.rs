@@ -1,4 +1,4 @@
-//! What `gapless bench sequencer` can be told, checked before anything is run.
+//! The options of `gapless bench sequencer`, checked before anything is run.
 
 use super::protocol::Way;
 use clap::{Args, ValueEnum};
@@ -108,7 +108,7 @@ pub enum Part {
     Rewind,
 }
 
-/// What is between nodes and sequencer.
+/// The transport between nodes and sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Transport {
     /// Rings up, the sequencer's window down.

@@ -2,17 +2,17 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `arguments` | what it can be told |
-//! | `plan` | the rows, and what each is to reach |
+//! | `arguments` | its options |
+//! | `plan` | the rows, and the target of each |
 //! | `rows` | one module for each part: latency, throughput, rewind |
 //! | `stream_under_test` | the sequencer of a row, and its directory |
 //! | `process` | its processes, seen from inside |
-//! | `protocol` | what they say to each other |
-//! | `payload` | what the messages hold, and accounting for them |
-//! | `accounting` | what the journal holds, and whether every node has seen just that |
+//! | `protocol` | their messages to each other |
+//! | `payload` | the contents of the messages, and accounting for them |
+//! | `accounting` | the contents of the journal, and whether every node has seen exactly these |
 //! | `slices` | a latency's slices, as they are published |
 //! | `published` | figures of others |
-//! | `table` | what is printed |
+//! | `table` | the printed table |
 //!
 //! Everything is measured between processes, at tier `journal`: a node sees a message when it is in the journal. After
 //! each row the journal is read, every checksum computed and every byte compared, and every node must have seen just
@@ -49,8 +49,8 @@ use std::time::{Duration, SystemTime};
 /// The benchmark's name.
 const NAME: &str = "sequencer";
 
-/// Measures what is asked for and writes what is wanted written; what to print. `interrupted` ends it early, with the
-/// rows that are complete.
+/// Measures the parts that are asked for and writes the files that are wanted; returns the text to print. `interrupted`
+/// ends it early, with the rows that are complete.
 ///
 /// # Errors
 /// Options that leave nothing to be measured, a process that cannot be started or ends too early, a report that cannot
@@ -101,7 +101,7 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
     let text = if quiet { String::new() } else { table::whole(&report, TableStyle::for_stdout()) };
     match report.rows.iter().find(|row| row.verified == Some(false)) {
         Some(row) => {
-            // What was measured is shown all the same. A reader that has gone wants no more.
+            // The figures so far are shown all the same. A reader that has gone wants no more.
             let _ = std::io::stdout().write_all(text.as_bytes());
             Err(failed(format!("a row failed: {}", row.notes.join("; "))))
         }
@@ -122,7 +122,7 @@ fn measure(plan: &Plan, row: &RowPlan, number: usize, interrupted: &AtomicBool) 
 }
 
 impl RowPlan {
-    /// What varies between the rows.
+    /// The parameters that vary between the rows.
     fn config(&self, plan: &Plan) -> RowConfig {
         match self {
             Self::Latency(of) => rows::config(plan, "latency", of.transport, of.payload_bytes, of.messages),

@@ -1,4 +1,4 @@
-//! What the messages hold, and accounting for them.
+//! The contents of the messages, and the account of them.
 
 use super::protocol::{Account, Participant};
 use gapless_client::node::Message;
@@ -58,7 +58,7 @@ impl PayloadPattern {
     }
 }
 
-/// What is told apart of a message that was seen.
+/// The fields of a seen message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen<'a> {
     pub sequence: u64,
@@ -81,7 +81,7 @@ impl<'a> From<&Message<'a>> for Seen<'a> {
 pub(super) struct Tally {
     publishers: Vec<(u64, PayloadPattern)>,
     account: Account,
-    /// Whose message was the last: often the next one's, too.
+    /// The participant of the last message: often the next one's, too.
     latest: usize,
     /// Messages of all participants.
     total: u64,
@@ -112,8 +112,8 @@ impl Tally {
         self.account.seen.iter().all(|seen| *seen >= count)
     }
 
-    /// Takes note of a message; whether it is a participant's. Always inlined: the parts of a message would otherwise be
-    /// written to memory and read again, at a tenth of what a message costs.
+    /// Takes note of a message; whether it is a participant's. Always inlined: the parts of a message would otherwise
+    /// be written to memory and read again, at a tenth of the cost of a message.
     #[inline(always)]
     pub(super) fn take(&mut self, seen: Seen<'_>) -> bool {
         if self.publishers.get(self.latest).is_none_or(|(session, _)| *session != seen.session)
@@ -163,7 +163,7 @@ impl Tally {
         }
     }
 
-    /// What was seen.
+    /// The account of the messages seen.
     pub(super) fn account(&self) -> Account {
         self.account.clone()
     }

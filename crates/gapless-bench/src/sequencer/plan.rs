@@ -1,4 +1,4 @@
-//! The rows that are measured, and what each is to reach.
+//! The rows that are measured, and the target of each.
 
 use super::arguments::{Part, SequencerArguments, Transport};
 use super::protocol::Way;
@@ -25,7 +25,7 @@ pub(super) struct LatencyPlan {
     pub messages: u64,
     /// How often it is measured.
     pub repetitions: u64,
-    /// What the median may be of the floor's.
+    /// The greatest ratio of the median to the floor's.
     pub ratio_max: f64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct ThroughputPlan {
     /// Of each node.
     pub messages: u64,
     pub window_messages: u32,
-    /// What is to be reached, messages a second through the sequencer.
+    /// The target, messages a second through the sequencer.
     pub rate_min_per_s: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct RewindPlan {
     pub rate_per_s: u64,
     /// How long the live node is measured without the late joiner, ms.
     pub before_ms: u64,
-    /// What is to be reached, frames a second.
+    /// The target, frames a second.
     pub rate_min_per_s: f64,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Plan {
     pub parent: PathBuf,
     /// Part of the floors' usual effort, percent.
     pub floor_effort_percent: u32,
-    /// Whether rows are held against what they are to reach: not those of a short run or of another's stream.
+    /// Whether rows are judged by their targets: not those of a short run or of another's stream.
     pub has_targets: bool,
 }
 
@@ -83,7 +83,7 @@ const RATIO_MAX_PACKETS: f64 = 1.25;
 const REWIND_RATE_MIN: f64 = 2e6;
 
 impl Plan {
-    /// What is to be measured.
+    /// The parts to measure.
     ///
     /// # Errors
     /// Options that leave nothing to be measured.
@@ -122,7 +122,7 @@ impl Plan {
             rows.extend(throughputs(arguments, &transports, running.is_some()).into_iter().map(RowPlan::Throughput));
         }
         if is_asked(Part::Rewind) && running.is_none() {
-            // By packets and TCP, once: what the live feed comes by makes no difference.
+            // By packets and TCP, once: the transport of the live feed makes no difference.
             let by_packets = transports.iter().copied().find(|transport| *transport != Transport::SharedMemory);
             let by_memory = transports.contains(&Transport::SharedMemory).then_some(Transport::SharedMemory);
             let all = by_memory.into_iter().chain(by_packets);
@@ -160,10 +160,10 @@ fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl I
 fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_running: bool) -> Vec<ThroughputPlan> {
     let mut rows = Vec::new();
     for &transport in transports {
-        // Payload, messages of each node, and what is to be reached.
+        // Payload, messages of each node, and the target.
         let (batched, single): (&[usize], &[usize]) = match transport {
             Transport::SharedMemory => (&[256, 64], &[]),
-            // A running sequencer batches as it was told.
+            // A running sequencer batches by its own options.
             Transport::Multicast if is_running => (&[256, 64], &[]),
             Transport::Multicast => (&[256, 64], &[256, 1312, 1400]),
             // Measured if it is asked for: the feed leaves once for each node.
@@ -201,7 +201,7 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
 }
 
 /// Messages in flight. Through shared memory as many as the caches hold; by packets so few that all find room on their
-/// way: what is dropped has to be sent again, with everything behind it.
+/// way: a dropped packet has to be sent again, with everything after it.
 fn window_messages(transport: Transport, payload_bytes: usize) -> u32 {
     const BYTES_MAX_SHARED_MEMORY: usize = 8 << 20;
     const BYTES_MAX_PACKETS: usize = 512 << 10;

@@ -1,4 +1,4 @@
-//! What the processes of the benchmark are told, and what they answer.
+//! The requests to the processes of the benchmark, and their answers.
 
 use crate::Result;
 use crate::histogram::LatencyHistogram;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// What a process is started with.
+/// The assignment of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Assignment {
@@ -48,16 +48,16 @@ pub(super) struct PacketOptions {
     pub rewinds: bool,
 }
 
-/// What a sequencer says when nodes can connect.
+/// The answer of a sequencer when nodes can connect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Started {
     /// How to connect.
     pub way: Way,
-    /// What its threads do, a line each.
+    /// The work of its threads, a line each.
     pub plan: String,
 }
 
-/// What a running sequencer is told.
+/// A request to a running sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SequencerRequest {
@@ -67,7 +67,7 @@ pub(super) enum SequencerRequest {
     Stop,
 }
 
-/// What a process has cost so far.
+/// The cost of a process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cost {
     /// CPU time of all its threads, ns.
@@ -136,7 +136,7 @@ pub(super) fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket
     DatagramLink::open(groups, &interface, Segmentation::Auto, options).map_err(|error| stream_failed(&error))
 }
 
-/// What a node is started with. It connects, opens a session, and answers [`Ready`].
+/// The assignment of a node. It connects, opens a session, and answers [`Ready`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct NodeAssignment {
     /// How it reaches the sequencer.
@@ -151,11 +151,10 @@ pub(super) struct NodeAssignment {
     pub window_messages: u32,
     /// Bytes of its messages.
     pub payload_bytes: usize,
-    /// What it does.
     pub role: Role,
 }
 
-/// What a node does.
+/// The work of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Role {
@@ -163,10 +162,9 @@ pub(super) enum Role {
     RoundTrips {
         /// Not timed, first.
         warm_up: u64,
-        /// Timed.
         messages: u64,
     },
-    /// Publishes as it is told by [`NodeRequest`], and reads what everybody publishes.
+    /// Publishes as [`NodeRequest`] asks, and reads what everybody publishes.
     Push,
     /// Publishes nothing, reads from the first frame until it is live: answers [`Rewound`].
     Rewind,
@@ -179,16 +177,16 @@ pub(super) struct Ready {
     pub session: u64,
 }
 
-/// What a node is told while it runs.
+/// A request to a running node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum NodeRequest {
-    /// Whose messages it accounts for, bytes of each one's.
+    /// The participants whose messages it accounts for, bytes of each one's.
     Participants(Vec<Participant>),
     /// Publish so many messages as fast as the window lets it, and answer [`Pushed`] when it has seen as many of
     /// every participant.
     Push(u64),
-    /// Publish at this rate, a second, until told [`NodeRequest::Enough`], and answer [`Paced`] when all came back.
+    /// Publish at this rate, a second, until [`NodeRequest::Enough`], and answer [`Paced`] when all came back.
     Pace(u64),
     /// No more.
     Enough,
@@ -213,7 +211,7 @@ pub(super) struct RoundTrips {
     pub elapsed_ns: u64,
     /// CPU time of the timed section.
     pub cpu_ns: u64,
-    /// What it has seen, warm-up included.
+    /// The messages seen, warm-up included.
     pub account: Account,
 }
 
@@ -258,11 +256,11 @@ pub(super) struct Rewound {
     pub elapsed_ns: u64,
     /// CPU time, ns.
     pub cpu_ns: u64,
-    /// What it has seen.
+    /// The messages seen.
     pub account: Account,
 }
 
-/// What a node has seen of the participants' messages.
+/// The participants' messages that a node has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Account {
     /// Messages of each participant, in their order.

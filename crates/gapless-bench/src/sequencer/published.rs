@@ -13,7 +13,6 @@ through the sequencer, and in parentheses of each node, which do not add up";
 pub struct PublishedLatency {
     /// Bytes of the message.
     pub payload_bytes: u64,
-    /// Average.
     pub mean_ns: u64,
     /// Least, average, and the greatest of all and within each slice, where they are published.
     pub rest: Option<PublishedSlices>,
@@ -22,9 +21,7 @@ pub struct PublishedLatency {
 /// The rest of a published latency, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PublishedSlices {
-    /// Least.
     pub min_ns: u64,
-    /// Greatest.
     pub max_ns: u64,
     /// The greatest value within each of [`super::slices::PERCENTS`].
     pub greatest_ns: [u64; 6],
@@ -69,7 +66,7 @@ pub const RATES: [PublishedRate; 4] = [
     published(1400, false, 328_025, 111_119),
 ];
 
-/// What a packet of 256 B takes from network card to network card at least.
+/// The least time of a packet of 256 B from network card to network card.
 pub const WIRE: &str = "between machines a packet of 256 B takes at least 382 ns from network card to network card at \
 10 Gb/s, 3.82 µs at 1 Gb/s: nothing here has crossed a wire";
 

@@ -19,7 +19,7 @@ pub struct Slice {
     pub count: u64,
 }
 
-/// The slices of what was recorded; those that hold no message are left out.
+/// The slices of the recorded run; those that hold no message are left out.
 pub fn slices(histogram: &LatencyHistogram) -> Vec<Slice> {
     PERCENTS.iter().filter_map(|&percent| slice(histogram, percent)).collect()
 }

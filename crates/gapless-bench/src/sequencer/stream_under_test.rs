@@ -1,4 +1,4 @@
-//! What a row happens in: a sequencer in a process of its own with its directory, or one that runs already.
+//! The place of a row: a sequencer in a process of its own with its directory, or one that runs already.
 
 use super::arguments::Transport;
 use super::plan::Plan;
@@ -40,21 +40,21 @@ impl SequencerPlan {
     }
 }
 
-/// What so many messages of `payload_bytes` take in a journal, bytes.
+/// The length of so many messages of `payload_bytes` in a journal, bytes.
 pub(super) const fn journaled_bytes(messages: u64, payload_bytes: usize) -> u64 {
     messages * gapless_wire::aligned_length(payload_bytes + gapless_wire::HEADER_LENGTH) as u64
 }
 
-/// The sequencer of a row, and what it leaves.
+/// The sequencer of a row, and the files that it leaves.
 pub(super) struct StreamUnderTest<'a> {
     // Dropped before its directory, which it would go on filling while that is removed.
     sequencer: Option<Child<'a>>,
     directory: Option<OwnDirectory>,
     way: Way,
-    /// What the threads of the sequencer do, as it says.
+    /// The work of the sequencer's threads, as it reports it.
     pub plan: Option<String>,
     interrupted: &'a AtomicBool,
-    /// What processes wrote to standard error although they ended well.
+    /// The standard error of processes that ended well.
     pub notes: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> StreamUnderTest<'a> {
         &self.way
     }
 
-    /// What it has cost so far, if it is this program's.
+    /// Its cost so far, if it is this program's.
     pub(super) fn cost(&mut self) -> Result<Option<Cost>> {
         let Some(sequencer) = &mut self.sequencer else { return Ok(None) };
         sequencer.ask(&SequencerRequest::Cost).map(Some)
@@ -123,7 +123,7 @@ impl<'a> StreamUnderTest<'a> {
         Ok(())
     }
 
-    /// Stops the sequencer, and accounts for its journal: what every node must have seen, checked in full.
+    /// Stops the sequencer, and accounts for its journal: the messages that every node must have seen, checked in full.
     pub(super) fn stop(&mut self, participants: &[Participant]) -> Result<Option<Account>> {
         let (Some(mut sequencer), Some(directory)) = (self.sequencer.take(), &self.directory) else { return Ok(None) };
         sequencer.ask::<Cost>(&SequencerRequest::Stop)?;

@@ -1,4 +1,4 @@
-//! The tables of the benchmark: figures, what they were to reach, and what others have published.
+//! The tables of the benchmark: figures, their targets, and figures that others have published.
 //!
 //! Built from a [`Report`] alone, so that a table can be printed again from a committed JSON file.
 
@@ -13,7 +13,7 @@ use gapless_report::{LatencyNs, Report, Row};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What the figures hold; printed with them.
+/// The definition of the figures; printed with them.
 const WHAT_IS_INCLUDED: &str = "\
 Round trip: published by the node, stamped by the sequencer, journaled, back at the node and copied out; one message in \
 flight, warm-up excluded, both checksums on. The floor is the same number of bytes there and back with nothing done to \
@@ -197,7 +197,7 @@ fn roles(rows: &[Row], style: TableStyle) -> Table {
         let name = format!("{} {}{batch}", text(&row.config.mode), text(&row.config.transport));
         let of_row: Vec<RoleFigures> = extra(row, "roles").unwrap_or_default();
         for role in of_row {
-            // What waits for one message most of the time has no rate of its own.
+            // A row that waits for one message most of the time has no rate of its own.
             let timed = |text: String| if role.elapsed_ns > 0 { text } else { absent() };
             table.add_row(&[
                 name.clone(),

@@ -1,4 +1,4 @@
-//! A table as texts, whatever it is drawn with.
+//! A table as texts, for each way of drawing.
 
 #[cfg(feature = "tables")]
 mod lined;
@@ -14,7 +14,7 @@ use lined::draw;
 #[cfg(not(feature = "tables"))]
 use plain::draw;
 
-/// A column of a table with a line for each row of a report: its head, and what stands in a line.
+/// A column of a table with a line for each row of a report: its head, and the text of a line.
 pub type Column = (&'static str, fn(&Row) -> String);
 
 /// A head and rows of texts; its `Display` draws it, without a line feed at its end.

@@ -47,7 +47,8 @@ fn take(end: &mut Endpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
     })
 }
 
-/// Messages a second behind the first part. A look brings a megabyte of them, so smaller parts would say nothing.
+/// Reads the messages, and returns the rate after the first part, messages a second. A look brings a megabyte of them,
+/// so smaller parts would say nothing.
 fn read(end: &mut Endpoint<'_>, messages: u64) -> Result<f64> {
     let mut number = 0;
     while number < messages / PARTS {

@@ -1,11 +1,11 @@
-//! What the second process of `gapless bench link` is told.
+//! The assignment of the second process of `gapless bench link`.
 
 use serde::{Deserialize, Serialize};
 
 /// A run is split into this many parts; the first warms up.
 pub(super) const PARTS: u64 = 6;
 
-/// What the second process is told.
+/// The assignment of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Assignment {
     /// Its CPU; none if both processes have to share one.
@@ -19,7 +19,7 @@ pub(super) struct Assignment {
     pub(super) transport: Transport,
 }
 
-/// What carries the messages.
+/// The transport of the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Transport {
@@ -30,7 +30,7 @@ pub(super) enum Transport {
     SharedMemory,
 }
 
-/// What it does with the messages.
+/// The use that it makes of the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Task {

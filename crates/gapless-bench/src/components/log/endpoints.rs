@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const CAPACITY_BYTES: usize = 1 << 20;
 /// Of the ring in which a window's reader tells how far it is: it holds all that can be outstanding.
 const PROGRESS_CAPACITY_BYTES: usize = 16 << 10;
-/// How often it tells, in parts of what may be outstanding.
+/// How often it reports, in parts of the frames that may be outstanding.
 const REPORTS: u64 = 8;
 /// The shortest frame there is: a header.
 const PROGRESS_BYTES: usize = 64;

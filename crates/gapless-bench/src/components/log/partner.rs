@@ -20,7 +20,7 @@ pub(super) const PARTS: u64 = 6;
 /// Spins of a one-way reader that found nothing, before it looks again: about half a microsecond.
 pub(super) const SPINS_BETWEEN_LOOKS: u32 = 32;
 
-/// What the second process is told.
+/// The assignment of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Assignment {
     /// Its CPU; none if both processes have to share one.
@@ -32,7 +32,7 @@ pub(super) struct Assignment {
     pub(super) task: Task,
 }
 
-/// What it does with the frames.
+/// The use that it makes of the frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Task {

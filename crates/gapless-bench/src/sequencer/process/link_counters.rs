@@ -1,4 +1,4 @@
-//! What a link has counted, added to what a node has seen.
+//! The counters of a link, added to the account of a node.
 
 use crate::sequencer::protocol::Account;
 use gapless_client::client::MessageType;
@@ -10,15 +10,15 @@ use gapless_wire::Encoding;
 /// The type of every message here.
 pub(super) const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// What a link has counted.
+/// A link with counters.
 pub(super) trait CountingLink: NodeLink {
-    /// What packets have brought.
+    /// The counters of received packets.
     fn feed_counts(&self) -> FeedCounts {
         FeedCounts::default()
     }
 }
 
-/// What the node itself has counted, added to what was seen.
+/// Adds the node's own counters to the account.
 pub(super) fn complete<L: CountingLink>(account: Account, node: &StreamNode<L>) -> Account {
     let FeedCounts { frames_requested: requested, frames_rewound: rewound, .. } = node.link().feed_counts();
     Account {

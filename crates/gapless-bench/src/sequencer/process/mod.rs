@@ -8,7 +8,7 @@
 //! | `round_trips` | one message in flight, timed |
 //! | `push` | publishes as fast as it can, or at a rate, and reads what everybody publishes |
 //! | `rewind` | reads from the first frame until it is live |
-//! | `link_counters` | what a link has counted |
+//! | `link_counters` | the counters of a link |
 
 mod link_counters;
 mod node;

@@ -15,11 +15,11 @@ use gapless_client::ClientError;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::{Duration, Instant};
 
-/// Messages published before the stream is looked at again: what is sent leaves in packets that are full.
+/// Messages published before the stream is looked at again: they leave in packets that are full.
 const MESSAGES_PER_TURN: u64 = 256;
 /// Frames read before publishing goes on.
 const FRAMES_PER_TURN: usize = 1024;
-/// Turns without work in which the CPU is given to whoever wants it, before the node sleeps.
+/// Turns without work in which the CPU is yielded to other threads, before the node sleeps.
 const YIELDS: u32 = 64;
 /// It sleeps until something comes, at most this long.
 const SLEEP_MAX: Duration = Duration::from_millis(1);
@@ -61,7 +61,7 @@ struct Pusher<L> {
     tally: Tally,
     /// Messages published so far: the next one's number.
     sent: u64,
-    /// Messages of all participants that were told of.
+    /// Messages seen of all announced participants.
     told_seen: u64,
     idle: Idle,
 }
@@ -73,7 +73,7 @@ struct Idle {
     since: Option<Instant>,
 }
 
-/// What a look at the stream has found.
+/// The findings of one look at the stream.
 #[derive(Clone, Copy, Default)]
 struct Look {
     frames: usize,
@@ -84,7 +84,7 @@ struct Look {
 }
 
 impl<L: CountingLink> Pusher<L> {
-    /// Waits for what the benchmark says next. A node that stopped reading meanwhile would be forgotten.
+    /// Waits for the benchmark's next request. A node that stopped reading meanwhile would be forgotten.
     fn read_until_told(&mut self, parent: &Parent) -> Result<NodeRequest> {
         loop {
             if let Some(order) = parent.try_receive()? {
@@ -191,14 +191,14 @@ impl<L: CountingLink> Pusher<L> {
         }
         let all_ns = elapsed_ns(begin);
         let (first_stamp_ns, last_stamp_ns) = stamps_ns.unwrap_or_default();
-        // What the others published before this one was told to is among it.
+        // It includes messages that others published before this one received its request.
         let seen = self.tally.total() - self.told_seen;
         self.told_seen = self.tally.total();
         let cpu_ns = process_cpu_ns() - cpu_before;
         Ok(Pushed { sent: messages, seen, own_ns, all_ns, first_stamp_ns, last_stamp_ns, cpu_ns })
     }
 
-    /// Publishes at a rate until told to stop; each latency is from the scheduled time.
+    /// Publishes at a rate until asked to stop; each latency is from the scheduled time.
     fn pace(&mut self, rate_per_s: u64, parent: &Parent) -> Result<Paced> {
         let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
         let schedule = Schedule::new(0, rate_per_s);
@@ -226,7 +226,7 @@ impl<L: CountingLink> Pusher<L> {
         Ok(Paced { sent, latencies: histogram, elapsed_ns: elapsed_ns(begin), cpu_ns: process_cpu_ns() - cpu_before })
     }
 
-    /// Waits for what is on its way.
+    /// Waits for messages on their way.
     #[inline]
     fn wait_awake(&mut self, work: usize) -> Result<()> {
         /// Turns, about a tenth of a millisecond.

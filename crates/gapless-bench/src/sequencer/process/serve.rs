@@ -1,4 +1,4 @@
-//! The sequencer's process: an event stream, until it is told to stop.
+//! The sequencer's process: an event stream, until it is asked to stop.
 
 use crate::Result;
 use crate::child_process::Parent;
@@ -63,7 +63,7 @@ fn options(order: &SequencerAssignment) -> Result<(EventStreamOptions, Way)> {
         "max" => PlanKind::Max,
         other => return Err(failed(format!("min, default or max is expected as thread plan, not {other}"))),
     };
-    // What is measured is the stream, not the file system's first touch of each page.
+    // The stream is measured, not the file system's first touch of each page.
     options.persistence.segment_length_bytes = order.segment_bytes;
     options.persistence.zero_initial = true;
     options.optimize_for = if order.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };

@@ -17,8 +17,9 @@ use gapless_wire::mold;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-/// Measures one row: several times, each with processes of its own and the floor right before it. Where processes come
-/// to lie in memory, and what else the machine does, differ from one time to the next by more than what is measured.
+/// Measures one row: several times, each with processes of its own and the floor right before it. The addresses that
+/// processes get in memory, and the other work of the machine, differ from one time to the next by more than the
+/// measured differences.
 pub(in crate::sequencer) fn measure(
     plan: &Plan,
     of: &LatencyPlan,
@@ -79,7 +80,7 @@ pub(in crate::sequencer) fn measure(
     Ok(Finished { row, floors, latencies: vec![(tag, RecordedRun::of_one_interval(latencies, elapsed_ns), began)] })
 }
 
-/// What came of measuring once.
+/// The results of one repetition.
 struct Repetition {
     floors: Vec<FloorRow>,
     trips: RoundTrips,
@@ -101,7 +102,7 @@ fn once(
 ) -> Result<Repetition> {
     let directory = own_directory(plan, number)?;
     let floors = floors(plan, of, &mut row.notes);
-    // As on the floor, who measures has the first core.
+    // As on the floor, the measuring process has the first core.
     let (node_cpu, sequencer_cpu) = if plan.running.is_some() { (None, None) } else { pair_of_cores().unzip() };
     let threads = if sequencer_cpu.is_some() { "min" } else { "default" };
     let sequencer = SequencerPlan {

@@ -24,11 +24,11 @@ pub(super) struct Finished {
     pub row: Row,
     /// The floors that were measured right before it.
     pub floors: Vec<FloorRow>,
-    /// Latencies, for the `.hlog` file: a tag, what was recorded, and when it began.
+    /// Latencies, for the `.hlog` file: a tag, the recorded run, and when it began.
     pub latencies: Vec<(String, RecordedRun, SystemTime)>,
 }
 
-/// What one process has done and cost.
+/// The work and the cost of one process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoleFigures {
     /// `sequencer`, `node 1` …
@@ -95,12 +95,12 @@ fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize
     }
 }
 
-/// What varies between the rows.
+/// The parameters that vary between the rows.
 pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_bytes: usize, count: u64) -> RowConfig {
     let is_own = plan.running.is_none();
     let mut config = RowConfig {
         mode: Some(mode.to_owned()),
-        // What another's stream promises its nodes are not told.
+        // The promises of somebody else's stream are not passed to its nodes.
         tier: is_own.then(|| "journal".to_owned()),
         transport: Some(transport.name().to_owned()),
         payload_bytes: Some(payload_bytes as u64),
@@ -111,7 +111,7 @@ pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_byte
     config
 }
 
-/// Notes the sequencer's threads, and what processes said.
+/// Notes the sequencer's threads, and the standard error of processes.
 fn note_stream(row: &mut Row, stream_under_test: &mut StreamUnderTest<'_>) {
     if let Some(plan) = &stream_under_test.plan {
         row.config.extra.insert("sequencer_threads".to_owned(), plan.trim().into());

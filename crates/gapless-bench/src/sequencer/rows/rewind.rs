@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// Messages that the node which fills the stream may have in flight.
 const FILL_WINDOW_MESSAGES: u32 = 4_096;
 
-/// Measures the row. Live and late node come the same way; who fills the stream before them does, too.
+/// Measures the row. Live and late node come the same way; the node that fills the stream before them does, too.
 pub(in crate::sequencer) fn measure(
     plan: &Plan,
     of: &RewindPlan,
@@ -133,7 +133,7 @@ pub(in crate::sequencer) fn measure(
     Ok(Finished { row, floors: Vec::new(), latencies })
 }
 
-/// Publishes what the late joiner will read; who has published it.
+/// Publishes the messages that the late joiner will read; returns the node that has published them.
 fn fill(stream_under_test: &mut StreamUnderTest<'_>, of: &RewindPlan) -> Result<Participant> {
     let order = NodeAssignment {
         window_messages: FILL_WINDOW_MESSAGES,

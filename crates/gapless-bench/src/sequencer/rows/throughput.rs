@@ -28,7 +28,7 @@ pub(in crate::sequencer) fn measure(
     if of.transport == Transport::SharedMemory {
         floors.extend(floor(plan, FloorKind::ShmStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
     }
-    // What the journal costs without us: every frame goes into the page cache, whatever brings it.
+    // The cost of the journal without us: every frame goes into the page cache, by each transport.
     if plan.has_targets {
         floors.extend(floor(plan, FloorKind::SequentialWrite, 0, &mut row.notes));
         directory.as_ref().map_or(Ok(()), |directory| settle(directory.path()))?;
@@ -117,7 +117,7 @@ fn send_all(nodes: &mut [Child<'_>], order: &NodeRequest) -> Result<()> {
 /// The sequencer first, then the nodes.
 fn roles(of: &ThroughputPlan, pushed: &[Pushed], accounts: &[Account], cost: Option<(Cost, Cost)>) -> Vec<RoleFigures> {
     let total = of.messages * NODES as u64;
-    // By the sequencer's own stamps; a node that was told late has not seen the first among its own.
+    // By the sequencer's own stamps; a node that received its request late has not seen the first among its own.
     let first_ns = pushed.iter().map(|pushed| pushed.first_stamp_ns).min().unwrap_or(0);
     let last_ns = pushed.iter().map(|pushed| pushed.last_stamp_ns).max().unwrap_or(0);
     let sequencer = RoleFigures { role: "sequencer".to_owned(), handled: total, ..RoleFigures::default() };

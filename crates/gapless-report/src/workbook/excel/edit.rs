@@ -48,7 +48,7 @@ pub fn check_cell(path: &Path, cell: CellAddress) -> Result<()> {
 struct Source {
     /// As the user named it, for messages.
     path: PathBuf,
-    /// Behind symbolic links.
+    /// After symbolic links are resolved.
     real_path: PathBuf,
     bytes: Vec<u8>,
     /// Holds the lock until the new file is in place.
@@ -78,7 +78,7 @@ impl Source {
             return Err(error("is read-only; make it writable or choose another file"));
         }
         refuse_open_elsewhere(path, &real_path)?;
-        // Opened for writing too, although it is replaced: whoever may not write the file may not replace it.
+        // Opened for writing too, although it is replaced: a user who may not write the file may not replace it.
         let file = File::options()
             .read(true)
             .write(true)
@@ -131,8 +131,8 @@ impl Source {
     fn replace_with(self, bytes: &[u8]) -> Result<()> {
         let name = self.real_path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let temporary = self.real_path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        // As a journal's durable files, but made exclusively: another program may be editing the same workbook. Nothing is
-        // synced behind the name, a workbook can be written again.
+        // As a journal's durable files, but made exclusively: another program may be editing the same workbook. Nothing
+        // is synced after the rename: a workbook can be written again.
         let written = (|| {
             let mut file = File::options().write(true).create_new(true).open(&temporary)?;
             file.write_all(bytes)?;
@@ -141,7 +141,7 @@ impl Source {
             std::fs::rename(&temporary, &self.real_path)
         })();
         written.map_err(|source: std::io::Error| {
-            // What was written goes away again; if it cannot, there is nothing more to be done.
+            // The new file is removed again; if that fails, nothing more can be done.
             let _ = std::fs::remove_file(&temporary);
             ReportError::io("replace", &self.path, source)
         })

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `create` | a new workbook |
 //! | `edit` | one cell of an existing workbook; every other part stays byte for byte |
-//! | `package` | the parts of a workbook: which sheet is the first, what else must change |
+//! | `package` | the parts of a workbook: which sheet is the first, which other parts must change |
 //! | `sheet` | where in the text of a sheet a cell is or belongs |
 //! | `xml` | attributes, positions, and replacements within a text |
 

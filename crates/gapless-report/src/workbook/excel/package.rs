@@ -24,7 +24,7 @@ pub(super) struct Package<'a> {
     archive: ZipArchive<Cursor<&'a [u8]>>,
 }
 
-/// What goes wrong inside a workbook, as a sentence that follows its name.
+/// The errors inside a workbook, each as a sentence that follows its name.
 type Reasoned<T> = std::result::Result<T, String>;
 
 /// A part of a workbook that unpacks to more is refused.
@@ -130,7 +130,7 @@ impl<'a> Package<'a> {
         String::from_utf8(bytes).map_err(|_| format!("its part {name} is not in UTF-8, which is all that is supported"))
     }
 
-    /// What a part points to; `""` is the package itself. Targets are names in the archive.
+    /// The targets of a part's relationships; `""` is the package itself. Targets are names in the archive.
     fn relationships(&mut self, of: &str) -> Reasoned<Vec<Relationship>> {
         let text = self.part(&relationships_of(of))?;
         let folder = of.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -280,7 +280,7 @@ fn without_chain_entry(chain: &str, sheet_id: &str, cell: &str) -> Reasoned<(Str
                 }
                 if current_sheet == sheet_id && attribute(&tag, "r").as_deref() == Some(cell) {
                     splices.push(Splice::new(begin, end, String::new()));
-                    // Those behind it took their sheet from it.
+                    // Later figures took their sheet from it.
                     orphaned |= had_own_sheet;
                 } else {
                     kept += 1;

@@ -11,7 +11,7 @@ use quick_xml::events::{BytesStart, Event};
 use super::xml::{attribute, damaged, position};
 use crate::workbook::CellAddress;
 
-/// What became of a sheet.
+/// The result for a sheet.
 #[derive(Debug)]
 pub(super) struct SheetEdit {
     pub(super) text: String,
@@ -19,7 +19,7 @@ pub(super) struct SheetEdit {
     pub(super) formula_removed: bool,
 }
 
-/// Where the scan is, and what it has found.
+/// The position of the scan, and its findings.
 #[derive(Default)]
 struct Scan {
     splices: Vec<Splice>,

@@ -1,4 +1,4 @@
-//! What the readers of a workbook's parts share: attributes, positions, and replacements within a text.
+//! The shared functions of the readers of a workbook's parts: attributes, positions, and replacements within a text.
 
 use quick_xml::Reader;
 use quick_xml::events::BytesStart;
