@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version as they are; what is wrong with the options in one line.
+/// Help and version as they are; an error in the options in one line.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_an_answer = matches!(
         error.kind(),
@@ -102,7 +102,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
     }
     let text = error.render().to_string();
-    // Everything before the usage: what is wrong, the possible values, a tip.
+    // Everything before the usage: the error, the possible values, a tip.
     let words: Vec<&str> = text
         .lines()
         .map(str::trim)
@@ -120,6 +120,6 @@ fn say(error: &str) {
     for letter in error.chars() {
         if letter.is_control() { line.extend(letter.escape_default()) } else { line.push(letter) }
     }
-    // Who closed stderr does not want to know, and the exit code says it, too.
+    // A closed stderr is no error here, and the exit code says it, too.
     let _ = writeln!(io::stderr(), "{line}");
 }

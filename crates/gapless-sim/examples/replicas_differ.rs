@@ -1,4 +1,4 @@
-//! Runs a service with a planted bug on simulated clusters until the replicas differ, and prints behind which sequence.
+//! Runs a service with a planted bug on simulated clusters until the replicas differ, and prints after which sequence.
 //!
 //! The service gives a prize to "the first" player. Its players are in a `HashMap`, whose order is another one in each
 //! process, so that each replica gives it to another. `cargo run --release -p gapless-sim --example replicas_differ`.

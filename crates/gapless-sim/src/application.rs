@@ -1,5 +1,5 @@
-//! [`Application`] and [`StateApplication`]: what runs on the simulated cluster: a service on every member, and the messages
-//! for it.
+//! [`Application`] and [`StateApplication`]: the application of the simulated cluster: a service on every member, and
+//! the messages for it.
 
 use crate::options::Offer;
 use crate::random::Random;
@@ -25,8 +25,8 @@ pub trait Application: Sync {
     /// is started again publishes it again.
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
 
-    /// What is wrong with the reply to that message, as far as it can be told from what is sent; a refusal is a reply, too.
-    /// That each message has its effect once, and each reply is the service's own, is checked in any case.
+    /// The fault of the reply to that message, as far as the sent message shows it; a refusal is a reply, too. That
+    /// each message has its effect once, and each reply is the service's own, is checked in any case.
     ///
     /// # Errors
     /// The reply is another one than it has to be, in words.

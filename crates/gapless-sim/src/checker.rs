@@ -1,4 +1,4 @@
-//! [`Checker`]: what must be true whatever happens. It sees every frame that any member releases, at any time.
+//! [`Checker`]: the invariants that hold under every fault. It sees every frame that any member releases, at any time.
 
 use crate::trace::hash_of;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
@@ -32,11 +32,11 @@ pub(crate) struct Checker {
     is_told_nothing: bool,
 }
 
-/// What a follower was told of the time may have been so long under way, and the same again, ns.
+/// A follower's clock message may have been under way so long, and the same again, ns.
 const TIME_ERROR_NS_MAX: u64 = 3_000_000_000;
 
 impl Checker {
-    /// From now on nothing is held against what was released before.
+    /// From now on nothing is checked against earlier releases.
     pub(crate) const fn is_told_nothing(&mut self) {
         self.is_told_nothing = true;
     }
@@ -46,7 +46,7 @@ impl Checker {
         self.history.len() as u64
     }
 
-    /// `member` has released this frame, which it reads right behind the one before. Whether nobody had before.
+    /// `member` has released this frame, which it reads directly after the one before. Whether nobody had before.
     pub(crate) fn released(&mut self, member: u64, frame: &Frame<'_>) -> Result<bool, Broken> {
         if self.is_told_nothing {
             return Ok(false);
@@ -94,7 +94,7 @@ impl Checker {
         Ok(true)
     }
 
-    /// A frame of a journal: whatever was released is there as it was.
+    /// A frame of a journal: each released frame is there as it was.
     pub(crate) fn journaled(&self, member: u64, frame: &Frame<'_>) -> Result<(), Broken> {
         if self.is_told_nothing {
             return Ok(());
@@ -116,8 +116,8 @@ impl Checker {
         if leader == member { Ok(()) } else { Err(format!("members {leader} and {member} both lead in term {term}")) }
     }
 
-    /// `member` leads, and stamps with this time: as long as it leads, and from the leader before on whose time it knew, no
-    /// wall clock moves it. Clocks go wrong by so many in a million by themselves.
+    /// `member` leads, and stamps with this time: as long as it leads, and from the leader before on whose time it
+    /// knew, no wall clock moves it. Clocks go wrong by so many in a million by themselves.
     pub(crate) fn time(
         &mut self,
         member: u64,
@@ -145,7 +145,7 @@ impl Checker {
         Ok(())
     }
 
-    /// The service of `member` has this state behind `sequence`.
+    /// The service of `member` has this state after `sequence`.
     pub(crate) fn state(&mut self, member: u64, sequence: u64, hash: u64) -> Result<(), Broken> {
         if self.is_told_nothing {
             return Ok(());
@@ -160,7 +160,7 @@ impl Checker {
     }
 }
 
-/// What a leader takes for the time of the stream.
+/// The stream time of a leader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamTime {
     pub term: u64,

@@ -1,5 +1,5 @@
-//! What a loss of power leaves of a member's directory, and other harm to it. The files are real ones, written by the
-//! shipped journal; what was not synced is damaged here, as a device may damage it.
+//! The effects of a loss of power on a member's directory, and other harm to it. The files are real ones, written by
+//! the shipped journal; unsynced bytes are damaged here, as a device may damage them.
 
 use crate::random::Random;
 use gapless_journal::descriptor::{BOOT_MARK_OFFSET, MARK_WORDS, SYNCED_MARK_OFFSET, frames_offset};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const SLOT_BYTES: usize = MARK_WORDS / 2 * 8;
 const SECTOR_BYTES: u64 = 512;
 
-/// What became of a journal.
+/// The damage to a journal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Loss {
     /// Up to this frame everything is there.
@@ -52,8 +52,8 @@ fn check_word(values: &[u8]) -> u64 {
     1 << 32 | u64::from(crc32c(values))
 }
 
-/// The power goes: what a sync has put on the device stays, everything behind it is there, gone, torn or changed. The
-/// machine starts again on another boot.
+/// The power goes: synced bytes stay, everything after them is there, gone, torn or changed. The machine starts again
+/// on another boot.
 pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss> {
     let mut loss = Loss::default();
     let paths = segments(journal)?;
@@ -67,7 +67,7 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss
     }
     for (at, file) in files.iter().enumerate() {
         let synced_position = slots(file, SYNCED_MARK_OFFSET)?.first().map_or(0, |(values, _)| values[1]);
-        // What was synced in a later segment was synced here before.
+        // The bytes synced in a later segment were synced here before.
         let is_followed = files[at + 1..].iter().any(|later| {
             slots(later, SYNCED_MARK_OFFSET)
                 .is_ok_and(|found| found.first().is_some_and(|(values, _)| values[0] > 0 || values[1] > 0))
@@ -89,8 +89,8 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss
         tear(file, kept, end, random)?;
         other_boot(file)?;
     }
-    // What the newest mark speaks of is on the device, but the mark itself goes there with the next sync: the one before
-    // it says less.
+    // The bytes that the newest mark covers are on the device, but the mark itself goes there with the next sync: the
+    // one before it covers less.
     if random.happens(30_000)
         && let Some(file) = files.last()
         && let [(_, newest), _] = slots(file, SYNCED_MARK_OFFSET)?[..]

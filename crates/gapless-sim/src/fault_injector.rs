@@ -1,4 +1,4 @@
-//! What happens to the machines of a [`World`], and to the network between them: as often as its profile says.
+//! Injects faults into the machines of a [`World`], and into the network between them: as often as its profile says.
 
 use crate::checker::Broken;
 use crate::disk;
@@ -140,7 +140,7 @@ impl<A: SystemUnderTest> World<'_, A> {
             return;
         }
         if let (Some(member), Some(to)) = (machine.running(), MemberId::new(to)) {
-            // What becomes of it is seen.
+            // The checks see its effects.
             let _ = member.shared().post(AdminCommand::Transfer(to));
             self.tally.transfers += 1;
             self.tell(format_args!("member {} is asked to hand over to member {to}", machine.number));

@@ -17,7 +17,7 @@ pub(crate) struct FaultProfile {
     pub kill: u64,
     /// Its machine loses power. At tier `quorum` never so many at a time that a majority may lack something.
     pub power: u64,
-    /// Its process dies, and a bit of what it had journaled changes before it starts again.
+    /// Its process dies, and a bit of a journaled frame changes before it starts again.
     pub flip: u64,
     /// Its machine loses its disk, and the member never comes back; never so many that a majority is gone.
     pub disk: u64,
@@ -102,7 +102,7 @@ impl FaultProfile {
         }
         if random.happens(30_000) {
             profile.change = 100;
-            // Which members have what was acknowledged is known of those alone that were there from the beginning.
+            // Only for members that were there from the beginning is it known that they have all acknowledged frames.
             profile.disk = 0;
             profile.power = if is_synced { profile.power } else { 0 };
         }

@@ -1,5 +1,5 @@
-//! [`FaultyDisk`]: the disk of a machine, when it is full or fails. What it refuses was not done; a member that is refused
-//! has to stop and say so, and never asks once more for a sync that has failed.
+//! [`FaultyDisk`]: the disk of a machine, when it is full or fails. A refused request was not done; a member that is
+//! refused has to stop and say so, and never asks once more for a sync that has failed.
 
 use gapless_journal::{Disk, DiskWork};
 use std::io;
@@ -16,15 +16,15 @@ struct DiskState {
     /// So many syncs from now one fails; 0 for none. The same for writes.
     syncs_left: u64,
     writes_left: u64,
-    /// What this life of its member was told, each once.
+    /// The errors that this life of its member received, each once.
     refused: Vec<&'static str>,
     has_failed_sync: bool,
     was_retried: bool,
 }
 
-/// What a full disk says.
+/// The error of a full disk.
 const FULL: &str = "No space left on device";
-/// What one that fails says.
+/// The error of a disk that fails.
 const FAILED: &str = "Input/output error";
 
 impl FaultyDisk {
@@ -48,7 +48,7 @@ impl FaultyDisk {
         (state.syncs_left, state.writes_left) = (syncs, writes);
     }
 
-    /// No more faults; what a member was told stands.
+    /// Ends the faults; the errors that a member received so far still count.
     pub(crate) fn heal(&self) {
         let mut state = self.lock();
         (state.is_full, state.syncs_left, state.writes_left) = (false, 0, 0);
@@ -61,8 +61,8 @@ impl FaultyDisk {
         state.refused.clear();
     }
 
-    /// Whether what the member `said` is what it was told in this life. What it bears is no reason to stop, and it may be told
-    /// more afterwards.
+    /// Whether the error that the member `said` is one that it received in this life. A disk error that it survives is
+    /// no reason to stop, and it may receive more afterwards.
     pub(crate) fn has_told(&self, said: &str) -> bool {
         self.lock().refused.iter().any(|told| said.contains(told))
     }
@@ -72,7 +72,7 @@ impl FaultyDisk {
         said.contains(FULL)
     }
 
-    /// Whether the member has asked for a sync behind one that had failed.
+    /// Whether the member has asked for a sync after one that had failed.
     pub(crate) fn was_retried(&self) -> bool {
         self.lock().was_retried
     }

@@ -17,7 +17,7 @@ pub(crate) const REFUSED_EACH: u64 = 13;
 /// Of so many the last sets the client's timer, and so many before it the timer is taken back.
 pub(crate) const TIMER_EACH: u64 = 4;
 
-/// An application that sums up whatever comes, and answers with the sums.
+/// An application that sums up all messages, and answers with the sums.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ledger {
     /// Messages are long: journals go from segment to segment.
@@ -127,7 +127,7 @@ pub(crate) fn check_count(index: u64, reply: &Reply<'_>) -> Result<(), String> {
     }
 }
 
-/// An application on an event stream, which sums up whatever comes.
+/// An application on an event stream, which sums up all messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bulletin {
     /// Messages are long: journals go from segment to segment.

@@ -8,25 +8,25 @@
 //! |---|---|
 //! | [`store_application`] | [`StoreApplication`], its own whose state is replicated |
 //! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
-//! | `fault_injector` | what happens to machines and network |
+//! | `fault_injector` | the faults of machines and network |
 //! | `world` | one run: machines, network, workloads and faults, step by step |
-//! | [`report`] | [`Tally`] and [`Failure`]: what it came to |
+//! | [`report`] | [`Tally`] and [`Failure`]: the result of a run |
 //! | `machine` | a member with its disk and its clock |
 //! | `fault_profile` | how likely each fault is |
 //! | `network` | connections of bytes on virtual time |
-//! | `disk` | what a loss of power leaves |
+//! | `disk` | the effects of a loss of power |
 //! | `faulty_disk` | a disk that is full, or fails |
 //! | `publishing_node` | nodes of an event stream, that publish and send again |
 //! | `service_client` | clients of a service, that send again what has no reply |
 //! | `workload` | `Workload`s publish, as nodes of an event stream or as clients of a service |
-//! | `system_under_test` | what the members run and what they are sent, for each kind of application |
+//! | `system_under_test` | the applications of the members and the messages to them, for each kind of application |
 //! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
 //! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
 //! | [`random`] | dice |
 //! | `observed_service` | a service whose state hashes the simulator sees before its member does |
-//! | `reference` | what the service has to answer |
-//! | `checker` | what must be true |
-//! | `trace` | what happened, as one number |
+//! | `reference` | the expected replies of the service |
+//! | `checker` | the invariants |
+//! | `trace` | the events, as one number |
 //!
 //! ```
 //! use gapless_sim::{Ledger, Options, simulate};
@@ -74,7 +74,7 @@ use std::path::Path;
 use system_under_test::{StateSystem, SystemUnderTest};
 use world::World;
 
-/// Runs `application` on a cluster, with whatever happens to it by `seed`.
+/// Runs `application` on a cluster, with the faults of `seed`.
 ///
 /// # Errors
 /// A promise that was not kept, a panic among them, or no place for the members' files.

@@ -32,7 +32,7 @@ const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
 /// Of one message between members: a small window is soon passed, and costs a start little.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// What a turn came to.
+/// The result of a turn.
 pub(crate) enum TurnOutcome {
     /// It goes on.
     Lives,
@@ -62,7 +62,7 @@ pub(crate) struct Machine {
     clock: Clock,
     /// Parts in a million by which it is too fast.
     drift_ppm: i64,
-    /// Time that was too short to be told to its clock.
+    /// A pause that was too short to be noticed by its clock.
     pub paused_until_ns: u64,
     pub starts_ns: u64,
     /// It is not as it was written.
@@ -90,7 +90,7 @@ enum ServiceCopy {
     None,
     /// It folds what the member's stream releases.
     Reads(Box<Fold>),
-    /// It is the member's own; what it says of its state.
+    /// It is the member's own; the hashes that it reports of its state.
     Answers(ObservedHashes),
 }
 
@@ -182,7 +182,7 @@ impl Machine {
         (status.role == Role::Leader).then_some(status.term)
     }
 
-    /// Where it leads: what time it is in the stream.
+    /// Where it leads: the time of the stream.
     pub(crate) fn stream_time(&self) -> Option<StreamTime> {
         let status = self.status().filter(|status| status.consensus.role == Role::Leader)?;
         let now_ns = self.clock.now().epoch_ns.saturating_add_signed(status.time_ahead_ns?);
@@ -224,7 +224,7 @@ impl Machine {
         std::fs::remove_dir_all(&self.directory).map_err(|error| error.to_string())
     }
 
-    /// Its process is started; what it said if it has stopped at once because its disk refused something.
+    /// Its process is started; returns its error if it has stopped at once because its disk refused something.
     pub(crate) fn start(&mut self, system: &impl SystemUnderTest) -> Result<Option<String>, Broken> {
         if let Some(bit) = self.flipped.take() {
             if self.start_sound(system).is_ok() {
@@ -239,7 +239,7 @@ impl Machine {
         }
     }
 
-    /// What the member said when it stopped, if its disk was the reason and it says so.
+    /// The error of the member when it stopped, if its disk was the reason and it says so.
     fn because_of_disk(&self, said: Broken) -> Result<String, Broken> {
         if self.disk.has_told(&said) { Ok(said) } else { Err(said) }
     }
@@ -314,7 +314,7 @@ impl Machine {
         }
     }
 
-    /// Looks at what it has released since the last look.
+    /// Looks at the frames that it has released since the last look.
     pub(crate) fn look(
         &mut self,
         checker: &mut Checker,
@@ -367,7 +367,7 @@ impl Machine {
         counted.iter().any(|(label, value)| label == "service.last_sequence" && value == released)
     }
 
-    /// What its journal holds, read anew: up to which frame.
+    /// The contents of its journal, read anew: up to which frame.
     pub(crate) fn replay(&self, checker: &Checker) -> Result<u64, Broken> {
         let number = self.number;
         let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");
@@ -407,7 +407,7 @@ impl Machine {
     }
 }
 
-/// What a panic says.
+/// The text of a panic.
 fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".to_owned())

@@ -1,6 +1,6 @@
 //! [`Network`]: connections of bytes between machines, on virtual time. Like TCP it delivers in order or not at all;
 //! everything else it may do: be slow, be cut in one direction or both, break, deliver in pieces, take little at once.
-//! What runs over it is the shipped handshake and framing.
+//! The shipped handshake and framing run over it.
 
 use crate::random::Random;
 use crate::trace::{Trace, hash_of};
@@ -70,7 +70,7 @@ struct Connection {
 struct End {
     member: u64,
     is_open: bool,
-    /// Its machine went dark: the other side is told nothing.
+    /// Its machine went dark: the other side is not notified.
     is_vanished: bool,
     is_broken: bool,
     incoming: VecDeque<Piece>,
@@ -142,7 +142,7 @@ impl NetworkState {
         self.killed = None;
     }
 
-    /// `member` is killed at the `sends`-th of what it sends from now on: just before or behind it.
+    /// `member` is killed at the `sends`-th of its sends from now on: just before or after it.
     pub(crate) const fn kill(&mut self, member: u64, sends: u64) {
         self.killed = Some((member, sends));
     }
@@ -352,7 +352,7 @@ impl Pipe for Wire {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.network.lock();
         if state.is_killed_now(self.member) {
-            // Before this leaves, or when it has left and nothing that comes behind it was done.
+            // Before this leaves, or when it has left and nothing after it was done.
             if state.random.happens(50_000) {
                 let _ = state.send(self.id, self.side, bytes);
             }

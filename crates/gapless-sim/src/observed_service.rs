@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Hashes that were not looked at yet.
 pub(crate) type ObservedHashes = Arc<Mutex<Vec<StateHash>>>;
 
-/// What the service has said since the last look.
+/// The states that the service has reported since the last look.
 pub(crate) fn take(seen: &ObservedHashes) -> Vec<StateHash> {
     // A member that is killed unwinds, but never with the lock.
     std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! [`Options`]: how large a run is. What happens in it follows from its seed.
+//! [`Options`]: how large a run is. Its events follow from its seed.
 
 /// The members of a cluster, by their kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl std::str::FromStr for Shape {
     }
 }
 
-/// What the cluster offers.
+/// The applications of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// An event stream: nodes publish and read. The service folds what is released.
@@ -78,7 +78,7 @@ impl std::str::FromStr for Offer {
 /// How large a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Who the members are; `None` leaves it to the seed: 3, 2 and a witness, or 5.
+    /// The membership; `None` leaves it to the seed: 3, 2 and a witness, or 5.
     pub shape: Option<Shape>,
     /// Messages of each publisher.
     pub messages: u64,
@@ -86,7 +86,7 @@ pub struct Options {
     pub faults_ms: u64,
     /// How long after the last fault everything must have arrived everywhere, ms of virtual time.
     pub calm_ms: u64,
-    /// The services' states are compared behind each so many frames; 1 finds the very frame.
+    /// The services' states are compared after each so many frames; 1 finds the very frame.
     pub compare_interval: u64,
     /// Whether in some runs older copies of members' directories are put back, or exchanged. From then on it is checked alone
     /// that no member goes on with another history than the others in silence, and nothing of the application.

@@ -137,7 +137,7 @@ pub(crate) struct PublishingNode {
     node: StreamNode<MemberLink>,
     handover: Arc<Mutex<Handover>>,
     clock: Clock,
-    /// Which member it is connected to.
+    /// The member that it is connected to.
     at: Option<u64>,
     /// The next message to publish; `None` before the stream has said which.
     next: Option<u64>,
@@ -154,7 +154,7 @@ impl PublishingNode {
         Self { number, seed, node, handover, clock, at: None, next: None, read: 0, acknowledged: 0, messages }
     }
 
-    /// Which message begins with this number of the session.
+    /// The message that begins with this number of the session.
     fn message_at(&self, application: &impl SystemUnderTest, session_seq: u64) -> Result<u64, Broken> {
         let (mut index, mut number) = (0, 1);
         while number < session_seq {

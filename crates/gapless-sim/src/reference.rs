@@ -1,5 +1,5 @@
-//! [`Reference`]: what the service has to answer. One fold of everything that was released, in the one order; whatever a
-//! client hears from any member, at any time and however often, has to be what this one has said.
+//! [`Reference`]: the expected replies of the service. One fold of everything that was released, in the one order; each
+//! reply that a client receives from any member, at any time and however often, must equal the reply of this one.
 
 use crate::checker::Broken;
 use crate::trace::hash_of;
@@ -10,7 +10,7 @@ use gapless_engine::sessions::{SessionEntry, StoredReply};
 use gapless_wire::Frame;
 use std::collections::BTreeMap;
 
-/// What a client hears: place, time, what, bytes.
+/// A reply as a client receives it: place, time, kind, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     pub sequence: u64,
@@ -22,13 +22,13 @@ pub(crate) struct Said {
 impl Said {
     pub(crate) fn of(reply: &gapless_client::Reply<'_>) -> Self {
         let gapless_client::Reply { sequence, timestamp_ns, schema, .. } = *reply;
-        // What a client gets of a refusal are its parts.
+        // A client receives the parts of a refusal.
         let payload = reply.refusal.as_ref().map_or_else(|| hash_of(reply.payload), |it| hash_of(it.text.as_bytes()));
         Self { sequence, timestamp_ns, schema, payload }
     }
 }
 
-/// What was said, by session and number there.
+/// The replies, by session and number there.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     pub replies: BTreeMap<(u64, u64), Said>,

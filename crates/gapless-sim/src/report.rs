@@ -1,8 +1,8 @@
-//! [`Tally`] and [`Failure`]: what a run came to.
+//! [`Tally`] and [`Failure`]: the result of a run.
 
 use serde::Serialize;
 
-/// What happened in a run, or in several.
+/// The events of a run, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Of everything that happened: two runs with the same number did the same. 0 for several runs together.
@@ -23,7 +23,7 @@ pub struct Tally {
     pub notices: u64,
     /// Timers that came.
     pub timers: u64,
-    /// How often a leader went on with the time of the one before, whatever its clock said.
+    /// How often a leader went on with the time of the one before, against its own clock.
     pub times_kept: u64,
     /// Terms that had a leader.
     pub terms: u64,
@@ -107,11 +107,11 @@ pub struct Failure {
     pub seed: u64,
     /// When, ms of virtual time.
     pub at_ms: u64,
-    /// Which promise.
+    /// The promise that was broken.
     pub reason: String,
     /// How everything stood then.
     pub state: String,
-    /// What had happened up to then.
+    /// The events up to then.
     pub tally: Tally,
 }
 

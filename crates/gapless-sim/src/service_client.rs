@@ -1,7 +1,7 @@
 //! [`ServiceClient`]: a shipped client of a service. It sends commands through whichever member leads, goes to another one when
-//! that is gone or says nothing, sends there again what has no reply, and now and then asks for a reply once more. One that is
-//! started anew asks for each reply that its window still holds, before it sends anything. What it hears has to be what the
-//! service has said of what is released.
+//! that is gone or says nothing, sends there again what has no reply, and now and then asks for a reply once more. One
+//! that is started anew asks for each reply that its window still holds, before it sends anything. Each reply must be
+//! the one that the service gave for the released frame.
 
 use crate::checker::Broken;
 use crate::options::MS;
@@ -35,12 +35,12 @@ pub(crate) struct ServiceClient {
     session: Option<u64>,
     /// Of each command that any life has sent the number of its last frame, in order.
     sent: Vec<u64>,
-    /// What any life was answered, by those numbers.
+    /// The replies that any life received, by those numbers.
     replies: BTreeMap<u64, Said>,
-    /// Commands whose sender's successor was told that they are in the stream.
+    /// Commands for which the sender's successor was answered that they are in the stream.
     taken_over: usize,
     repeated: u64,
-    /// What this life has asked of what the ones before had sent, and has no answer to.
+    /// The queries of this life about commands of earlier lives that have no answer yet.
     asked: BTreeSet<u64>,
     /// How many answers there were.
     resolved: u64,
@@ -98,7 +98,7 @@ impl ServiceClient {
         Ok(())
     }
 
-    /// Asks for the replies that the window holds of what was sent before this life.
+    /// Asks for the replies that the window keeps of commands that were sent before this life.
     fn ask(&mut self) -> Result<(), Broken> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         for number in &self.asked {
@@ -156,7 +156,7 @@ impl ServiceClient {
         let session = self.session.unwrap_or(0);
         self.resolved += u64::from(self.asked.remove(&number));
         if let Some(refusal) = reply.refusal.as_ref().filter(|_| reply.sequence == 0) {
-            // Not of the service: of the one whose window the number is behind.
+            // Not of the service: of the client whose window begins after the number.
             let later = answers.replies.range((session, number + 1)..=(session, u64::MAX)).count();
             let is_behind = later >= self.window_commands as usize && refusal.detail > number;
             if refusal.code == RefusalCode::ReplyExpired && !is_first && is_behind {
@@ -204,7 +204,8 @@ impl ServiceClient {
         if std::mem::replace(&mut self.is_open, true) {
             return self.ask();
         }
-        // The first time in this life of its process: what the one before had sent and is not in the stream never was.
+        // The first time in this life of its process: commands that the one before had sent and that are not in the
+        // stream never were.
         let next = next.unwrap_or(1);
         let id = self.session.unwrap_or(0);
         let released = || answers.replies.range((id, 0)..=(id, u64::MAX)).map(|((_, number), _)| *number);

@@ -16,7 +16,7 @@ const ITEMS_MAX: usize = 9;
 /// Sessions that the ordered map keeps; those of the others are removed from its front.
 const RECENT_MAX: u64 = 5;
 
-/// An application whose leader sums up whatever comes, and answers with the sums.
+/// An application whose leader sums up all messages, and answers with the sums.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreApplication {
     /// Messages are long: journals go from segment to segment.

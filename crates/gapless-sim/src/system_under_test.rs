@@ -1,4 +1,5 @@
-//! [`SystemUnderTest`]: what the members of a world run, and what they are sent, for each kind of application.
+//! [`SystemUnderTest`]: the applications of the members of a world, and the messages to them, for each kind of
+//! application.
 
 use crate::application::{Application, StateApplication};
 use crate::checker::Broken;
@@ -17,14 +18,14 @@ use gapless_stream::member_service::MemberService;
 /// A service's snapshot after so many frames.
 const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
 
-/// What is on each full member, and what it is sent.
+/// The application of each full member, and the messages that it is sent.
 pub(crate) trait SystemUnderTest: Sync {
     const OFFER: Offer;
 
-    /// What runs on a member that begins or is started again.
+    /// Deploys the application of a member that begins or is started again.
     fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken>;
 
-    /// What a service has to answer.
+    /// The expected replies of a service.
     fn reference(&self) -> Option<Reference>;
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
@@ -32,7 +33,7 @@ pub(crate) trait SystemUnderTest: Sync {
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String>;
 }
 
-/// What runs on a member.
+/// The application of a member.
 pub(crate) enum Deployment {
     /// Beside it: it folds what the member's stream releases.
     Beside(Box<Fold>),

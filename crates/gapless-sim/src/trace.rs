@@ -1,4 +1,4 @@
-//! [`Trace`]: what happened in a run, as one number and, if asked for, in words. Two runs that have the same number did
+//! [`Trace`]: the events of a run, as one number and, if asked for, in words. Two runs that have the same number did
 //! the same.
 
 use std::fmt;

@@ -1,4 +1,5 @@
-//! [`Workload`]: a process that publishes, whatever the cluster offers: a node of an event stream, or a client of a service.
+//! [`Workload`]: a process that publishes, for each kind of cluster: a node of an event stream, or a client of a
+//! service.
 
 use crate::checker::Broken;
 use crate::random::Random;
@@ -17,7 +18,7 @@ pub(crate) trait Workload<A> {
     /// Whether it looks for a member.
     fn is_searching(&self) -> bool;
 
-    /// Which member it is connected to.
+    /// The member that it is connected to.
     fn at(&self) -> Option<u64>;
 
     /// It may connect there.
@@ -26,7 +27,8 @@ pub(crate) trait Workload<A> {
     /// The member that it was connected to is gone.
     fn lose(&mut self);
 
-    /// Publishes what it may, and takes what has come, of what the service has said by `answers`. Returns how much came.
+    /// Publishes the messages that it may, and takes received ones, checked against the service's `answers`. Returns
+    /// how much came.
     fn poll(&mut self, now_ns: u64, application: &A, answers: &Answers, random: &mut Random) -> Result<usize, Broken>;
 
     /// Messages that are acknowledged for ever.
@@ -37,7 +39,7 @@ pub(crate) trait Workload<A> {
         0
     }
 
-    /// Answers to what it has asked, after a restart, of what its earlier lives had sent.
+    /// Answers to its queries, after a restart, about commands of its earlier lives.
     fn resolved(&self) -> u64 {
         0
     }

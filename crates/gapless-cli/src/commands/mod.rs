@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a subcommand ends with.
+/// The result of a subcommand.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// Options that make no sense together; the program ends with 2.
@@ -54,7 +54,7 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
         if std::mem::replace(&mut is_second, true) {
             std::process::exit(130);
         }
-        // Relaxed: the flag guards no data; whoever polls it sees it some time.
+        // Relaxed: the flag guards no data; a poll sees it some time later.
         flag.store(true, Ordering::Relaxed);
     })?;
     Ok(interrupted)
@@ -66,7 +66,7 @@ pub(crate) fn print(text: &str) -> Outcome {
     Ok(())
 }
 
-/// As [`print`], for what is printed again and again; `false` if the reader has gone.
+/// As [`print`], for text that is printed again and again; `false` if the reader has gone.
 pub(crate) fn is_printed(text: &str) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
     closed_is_fine(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))

@@ -1,4 +1,4 @@
-//! What is printed again and again until Ctrl-C: sleeping in between, and a terminal that is written over.
+//! Prints text again and again until Ctrl-C: it sleeps in between, and overwrites a terminal.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(crate) fn sleep_until(until: Instant, is_over: impl Fn() -> bool) -> bool {
     }
 }
 
-/// What clears a terminal before text that is printed again; nothing elsewhere.
+/// The sequence that clears a terminal before text is printed again; empty elsewhere.
 pub(crate) fn clear(is_text_again: bool) -> &'static str {
     if is_text_again && std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" }
 }

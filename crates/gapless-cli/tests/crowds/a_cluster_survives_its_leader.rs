@@ -195,7 +195,7 @@ fn the_lead_is_handed_over() {
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert!(text(&done.stdout).starts_with(&format!("member {next} leads in term")), "{}", text(&done.stdout));
     assert_eq!(cluster.leader(), next);
-    // Who does not lead says so, and who is no member too.
+    // A member that does not lead says so, and so does one that is no member.
     let refused = transfer(leader);
     let said = text(&refused.stderr);
     let words = format!("member {leader} does not lead: member {next} at 127.0.0.1:");

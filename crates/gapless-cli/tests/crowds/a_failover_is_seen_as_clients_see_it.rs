@@ -1,5 +1,5 @@
-//! `gapless bench failover`: every event of both clusters, nothing lost and nothing doubled, in the table, the JSON and the
-//! plot; and no process is left behind.
+//! `gapless bench failover`: every event of both clusters, nothing lost and nothing doubled, in the table, the JSON and
+//! the plot; and no process is left running.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{self, LongRun, processes_of, rows};
@@ -83,7 +83,8 @@ fn every_event_of_both_clusters_is_measured() {
     );
 }
 
-/// What a row says of a follower that has missed 2,000 frames: on a machine that others use, whether and not how fast.
+/// The row of a follower that has missed 2,000 frames: on a machine that others use, whether it catches up and not how
+/// fast.
 fn is_caught_up(row: &Value, case: &str) {
     let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("no {key}: {row}"));
     assert_eq!(row["config"]["behind_frames"], 2000);

@@ -1,5 +1,5 @@
 //! `gapless bench sequencer`: every row is there and verified, over every transport; it measures a stream that runs
-//! already; it leaves no process and no file behind.
+//! already; it leaves no process running and no file in place.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process;
@@ -141,7 +141,7 @@ fn a_late_joiner_by_packets_is_rewound_over_tcp() {
     let roles = row["roles"].as_array().unwrap();
     let late = roles.iter().find(|role| role["role"] == "late node").unwrap();
     let (handled, rewound) = (late["handled"].as_u64().unwrap(), late["rewound"].as_u64().unwrap());
-    // What comes while it rewinds comes by packets.
+    // A message that comes during the rewind comes by packets.
     assert!(handled >= 30_000 && rewound > 15_000, "{late}");
     for latency in ["latency_ns", "latency_before_ns"] {
         assert!(row[latency]["count"].as_u64().unwrap() > 0, "{latency}: {row}");

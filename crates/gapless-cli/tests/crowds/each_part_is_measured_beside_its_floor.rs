@@ -60,7 +60,7 @@ fn partner_of(parent: Pid) -> Option<Pid> {
     processes_of(&["child", "log-partner"]).into_iter().find(is_its)
 }
 
-/// Whether a second process has ended, whatever became of the one that started it.
+/// Whether a second process has ended, also after a sudden end of the one that started it.
 fn has_ended(partner: Pid) -> bool {
     !processes_of(&["child", "log-partner"]).contains(&partner)
 }

@@ -1,5 +1,5 @@
-//! `gapless bench canonical`: each option, by what can be seen of it from outside. Options share runs,
-//! because each run measures the machine's floor for two seconds.
+//! `gapless bench canonical`: each option, by its effects that can be seen from outside. Options share runs, because
+//! each run measures the machine's floor for two seconds.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, names, run};

@@ -1,5 +1,5 @@
-//! What whole benchmarks and clusters of processes promise: they keep every core busy for minutes, so `cargo test --workspace`
-//! leaves them out. `cargo test -p gapless-cli --test crowds` runs them.
+//! The promises of whole benchmarks and clusters of processes: they keep every core busy for minutes, so `cargo test
+//! --workspace` leaves them out. `cargo test -p gapless-cli --test crowds` runs them.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -18,9 +18,9 @@ mod two_builds_are_compared;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What keeps all processors busy takes turns: runs of benchmarks, and clusters.
+/// Tests that keep all processors busy take turns: runs of benchmarks, and clusters.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    // What failed before says nothing of this one.
+    // An earlier failure says nothing of this one.
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

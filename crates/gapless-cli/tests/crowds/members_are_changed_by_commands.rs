@@ -1,4 +1,4 @@
-//! `gapless cluster add`, `remove` and `recover` on processes: what an operator types, and what is said.
+//! `gapless cluster add`, `remove` and `recover` on processes: the commands that an operator types, and their output.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -84,7 +84,7 @@ impl Cluster {
         }
     }
 
-    /// Who leads, of these.
+    /// The leader of these.
     #[track_caller]
     fn leader(&self, members: &[usize]) -> usize {
         self.wait("a leader", || {

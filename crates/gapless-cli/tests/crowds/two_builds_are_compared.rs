@@ -1,4 +1,4 @@
-//! `gapless bench compare`: what it says of builds whose figures are known, and of one build and itself.
+//! `gapless bench compare`: its verdict on builds whose figures are known, and on one build and itself.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, run};
@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program that reports `per_s` messages a second, each time a little else, whatever it is asked to run.
+/// A program that reports `per_s` messages a second, each time a little else, for every workload.
 fn build(directory: &Path, name: &str, per_s: u64) {
     let script = format!(
         r#"#!/bin/sh
@@ -87,7 +87,7 @@ fn what_was_found_is_kept_when_the_next_run_fails() {
     let directory = directory.path();
     build(directory, "quick", 1_000_000);
     build(directory, "slow", 900_000);
-    // It fails at what is run last.
+    // It fails at the last run.
     let script = fs::read_to_string(directory.join("slow")).unwrap();
     program(
         directory,
@@ -133,7 +133,7 @@ fn a_signal_ends_a_build_that_hangs() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     build(directory, "good", 1_000_000);
-    // A shell that waits for another process hears of a signal when that ends; both get it.
+    // A shell that waits for another process handles a signal when that ends; both get it.
     program(directory, "hanging", "#!/bin/sh\ntouch it-hangs\nsleep 1000\n");
     // A test that runs in the background may have been started with interrupts ignored, which children inherit.
     let mut comparison = Command::new("env")

@@ -1,4 +1,4 @@
-//! The program as a process, for the tests of what it promises.
+//! The program as a process, for the tests of its promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use std::path::Path;
@@ -11,7 +11,7 @@ pub fn gapless(directory: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// What a run printed, and how it ended.
+/// The output of a run, and how it ended.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,

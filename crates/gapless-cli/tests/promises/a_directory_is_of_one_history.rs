@@ -55,7 +55,7 @@ fn an_older_journal_beside_newer_states_is_refused_until_it_is_restored() {
     assert!(set_aside.iter().any(|path| path.as_str().unwrap().contains(&newest)), "{restored}");
     assert!(run(here, &["journal", "verify", "stream"]).good().ends_with("\nwhole\n"));
 
-    // What is published now, twice under one token and with a kill between, is there once.
+    // A line published now, twice under one token and with a kill between, is there once.
     let mut running = sequencer(here);
     stream(here, "publish c --token import").good();
     running.kill();

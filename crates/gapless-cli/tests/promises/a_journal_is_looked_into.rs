@@ -106,7 +106,7 @@ fn damage_is_named_with_segment_and_position() {
     assert!(damage.contains(name) && damage.contains("at byte"), "{damage}");
     assert!(ended.stdout.ends_with("DAMAGED\n"), "{}", ended.stdout);
     assert!(ended.error(1).contains("1 damage; the first: "));
-    // What lies before it is printed, then the error.
+    // The part before it is printed, then the error.
     let ended = run(directory.path(), &["journal", "dump", "."]);
     let last = ended.stdout.lines().last().unwrap();
     let sequence: u64 = last.split(' ').next().unwrap().parse().unwrap();

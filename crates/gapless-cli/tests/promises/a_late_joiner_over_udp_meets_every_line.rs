@@ -1,5 +1,5 @@
-//! Who joins late over UDP meets every line: by a rewind over TCP where the stream has a rewind port, by requests where
-//! it has none.
+//! A late joiner over UDP receives every line: by a rewind over TCP where the stream has a rewind port, by requests
+//! where it has none.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::run;

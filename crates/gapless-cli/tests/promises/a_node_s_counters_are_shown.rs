@@ -1,4 +1,4 @@
-//! `gapless counters`: of a running service, of one that has ended, and of what is no counters file.
+//! `gapless counters`: of a running service, of one that has ended, and of a file that is no counters file.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};

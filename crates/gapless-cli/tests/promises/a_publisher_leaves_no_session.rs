@@ -66,7 +66,7 @@ fn leaves_no_session_over(transport: &str) {
     stream(here, "publish lines --token monday").good();
     sessions_become(here, 2);
 
-    // What was closed is closed after a restart, too.
+    // A closed session is closed after a restart, too.
     drop(running);
     let _running = sequencer(here);
     stream(here, "publish lines").good();

@@ -1,4 +1,4 @@
-//! `gapless cluster snapshot` asks a running member, whatever program it is part of, and says what came of it.
+//! `gapless cluster snapshot` asks a running member, also one that is part of another program, and prints the result.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! `gapless stream control`: what is asked is in the stream when the command returns, at the sequence that it prints;
-//! whatever cannot be controlled says why.
+//! `gapless stream control`: a request is in the stream when the command returns, at the sequence that it prints; a
+//! stream that cannot be controlled says why.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::run;
@@ -42,7 +42,7 @@ fn is_controlled_over(transport: &str) {
     let again = object(&stream(here, "control halt --json").good());
     assert_eq!((&again["sequence"], &again["changed"]), (&(before + 1).into(), &false.into()), "{again}");
 
-    // What is published meanwhile waits, and comes when the stream is resumed.
+    // A line published meanwhile waits, and comes when the stream is resumed.
     write_lines(here, "late", &["three".to_owned()]);
     let mut publish = Process::start(stream_command(here, "publish late").stderr(Stdio::null()));
     std::thread::sleep(Duration::from_millis(300));
@@ -71,7 +71,7 @@ fn is_controlled_over(transport: &str) {
     write_lines(here, "more", &["four".to_owned()]);
     stream(here, "publish more").good();
 
-    // A halt is there after a restart, and can be ended by who comes then.
+    // A halt is there after a restart, and can be ended by the next operator.
     stream(here, "control halt").good();
     running.kill();
     let _running = sequencer(here);

@@ -1,5 +1,5 @@
-//! A dispatcher and a bridge, as processes: nodes behind them read the same stream and publish into it, and either goes
-//! on at its position when it is started again.
+//! A dispatcher and a bridge, as processes: nodes that connect to them read the same stream and publish into it, and
+//! either goes on at its position when it is started again.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::stream_process::{configured, sequencer, some_lines, started, stream, stream_with_config, write_lines};
@@ -25,7 +25,7 @@ fn passes_on(transport: &str, start: impl Fn(&Path) -> Process, far: &[&str]) {
     let (first, rest) = lines.split_at(300);
     let (second, third) = rest.split_at(300);
 
-    // From here, from behind the relay, and from here while there is none.
+    // From here, from a node of the relay, and from here while there is none.
     write_lines(here, "first", first);
     write_lines(here, "second", second);
     write_lines(here, "third", third);

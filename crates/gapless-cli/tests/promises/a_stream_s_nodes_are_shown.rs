@@ -1,5 +1,5 @@
-//! `gapless stream status` shows each node by its name, over every transport: how it is connected, how far it is, and what
-//! it does.
+//! `gapless stream status` shows each node by its name, over every transport: how it is connected, how far it is, and
+//! its work.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
@@ -104,7 +104,7 @@ fn is_shown_over(transport: &str) {
     let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("node ")).collect();
     assert!(table.len() == 3 && table[1..].iter().all(|row| row.contains(transport) && row.contains("live")), "{text}");
 
-    // Who has gone is no longer shown.
+    // A node that has gone is no longer shown.
     tail.kill();
     drop(input);
     assert_eq!(publish.wait().code(), Some(0));

@@ -1,4 +1,4 @@
-//! `gapless stream`: bad files, absent and doubled sequencers, pipes that close, and what `status` says.
+//! `gapless stream`: bad files, absent and doubled sequencers, pipes that close, and the output of `status`.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{self, gapless, run};

@@ -1,4 +1,4 @@
-//! `gapless top` of a running stream, of a member of a cluster, of what has gone and of what never was.
+//! `gapless top` of a running stream, of a member of a cluster, of one that has gone and of one that never was.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -88,7 +88,7 @@ fn a_member_is_watched_and_text_comes_again() {
         // Up to the empty line before the next text.
         wait("the next text", || watch.line().is_empty());
     }
-    // Who does not read on ends it.
+    // A reader that stops reading ends it.
     watch.stop_reading();
     assert_eq!(watch.wait().code(), Some(0));
 }

@@ -1,4 +1,4 @@
-//! Every subcommand has a help with an example; whatever is wrong with options is one line and ends with 2.
+//! Every subcommand has a help with an example; every error in the options is one line and ends with 2.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{self, run};

@@ -1,6 +1,6 @@
-//! An older copy of a machine's directory is put back, or two directories are exchanged, as people do who mean well. What
-//! was acknowledged may be lost by that, because two members cannot know what a third one had. But a member that differs from the
-//! others stops and says so: from then on that is what a [`World`] is held against.
+//! An older copy of a machine's directory is put back, or two directories are exchanged, as people do who mean well.
+//! Acknowledged frames may be lost by that, because two members cannot know the frames of a third. But a member that
+//! differs from the others stops and says so: from then on a [`World`] is checked for that.
 
 use super::World;
 use crate::checker::Broken;
@@ -58,7 +58,7 @@ impl<A: SystemUnderTest> World<'_, A> {
         Ok(())
     }
 
-    /// What is left to be checked once something was put back: whoever still runs has the history of all others that do,
+    /// The checks that remain once something was put back: each running member has the history of all others that run,
     /// or says that it has not, and all that its leader has.
     pub(crate) fn run_apart(&mut self) -> Result<(), Broken> {
         let until_ns = self.now_ns + FOUND_OUT_NS;
@@ -107,7 +107,7 @@ fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 impl Machine {
-    /// The members whose logs are others than this one's, as it says.
+    /// The members whose logs differ from this one's, by its own report.
     fn parted(&self) -> Vec<u64> {
         let parted = self.status().map(|status| status.parted).unwrap_or_default();
         parted.into_iter().map(|(member, _)| member.get()).collect()

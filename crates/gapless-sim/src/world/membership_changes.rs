@@ -84,7 +84,7 @@ impl<A: SystemUnderTest> World<'_, A> {
         Ok(What::Add(NewMember { member, addresses: vec![address_of(number).to_string()], kind, replaces }))
     }
 
-    /// Asks whoever leads for the change, until it is done.
+    /// Asks the current leader for the change, until it is done.
     pub(crate) fn go_on_changing(&mut self) {
         let Some((leader, members)) = self.leader().filter(|_| self.change.is_some()) else { return };
         let Some(change) = self.change.as_mut().filter(|change| self.now_ns >= change.next_ns) else { return };
@@ -112,7 +112,7 @@ impl<A: SystemUnderTest> World<'_, A> {
             What::Add(new) => AdminCommand::Add(new.clone()),
         };
         if let Some(member) = self.machines[leader].running() {
-            // What becomes of it is seen in the members.
+            // The members show its effects.
             let _ = member.shared().post(wish);
         }
     }

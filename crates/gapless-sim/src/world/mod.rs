@@ -46,12 +46,12 @@ pub(crate) struct World<'a, A: SystemUnderTest> {
     pub(crate) checker: Checker,
     /// A copy was put back: there may be several histories, until the members with another one stop.
     pub(crate) came_apart: bool,
-    /// What a service has to answer.
+    /// The expected replies of a service.
     reference: Option<Reference>,
     /// Of an event stream, where nobody is answered.
     no_answers: Answers,
     pub(crate) random: Random,
-    /// What publishers and readers have for a clock.
+    /// The clock of publishers and readers.
     time: VirtualTime,
     pub(crate) now_ns: u64,
     pub(crate) tally: Tally,
@@ -177,7 +177,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         Ok(number)
     }
 
-    /// The run's directory has another name each time, which is no part of what happened.
+    /// The run's directory has another name each time, which is no part of the events.
     pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
         let text = what.to_string().replace(&*self.root.to_string_lossy(), "");
         self.network.lock().trace.tell(self.now_ns, format_args!("{text}"));
@@ -336,7 +336,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
     /// The process is gone, for up to `away_ns`.
     pub(crate) fn down(&mut self, at: usize, away_ns: u64) {
         self.machines[at].die();
-        // Half of them come back at once: what they have forgotten then matters most.
+        // Half of them come back at once: their lost state matters most then.
         let away_ns = if self.random.happens(50_000) { self.random.below(10 * MS) } else { self.random.below(away_ns) };
         self.machines[at].starts_ns = self.now_ns + away_ns;
         self.machines[at].paused_until_ns = 0;
@@ -347,7 +347,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         }
     }
 
-    /// No more faults: everybody runs, and hears everybody.
+    /// Ends the faults: every member runs and receives from every other.
     fn heal(&mut self) -> Result<(), Broken> {
         self.tell(format_args!("no more faults"));
         self.profile = self.profile.calm();

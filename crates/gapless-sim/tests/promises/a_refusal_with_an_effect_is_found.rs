@@ -8,7 +8,7 @@ use gapless_wire::Encoding;
 
 const SCHEMA: u32 = 9 << 16 | 1;
 
-/// Counts messages and refuses every third: before it counts, or behind it.
+/// Counts messages and refuses every third: before it counts, or after it.
 #[derive(Default)]
 struct Count {
     messages: u64,

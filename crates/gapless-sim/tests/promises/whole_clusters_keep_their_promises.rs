@@ -52,8 +52,8 @@ fn under_faults_and_after_them() {
 fn who_was_away_for_too_long_fetches_a_state() {
     let options = Options { messages: 200, ..Options::default() };
     let mut fetched = 0;
-    // In the first of these the cluster stands still when a member joins that needs a newer state than there is; in the last
-    // nothing is committed before the member that is too far behind has its state.
+    // In the first of these the cluster stands still when a member joins that needs a newer state than there is; in the
+    // last nothing is committed before the member that lags too far has its state.
     for seed in [20_070, 20_078, 20_085, 30_594] {
         match simulate_own(Some(Offer::Service), &options, seed) {
             Ok(tally) => fetched += tally.fetched,

@@ -1,5 +1,5 @@
-//! The runs that hold what a client is told catch every defect that can be planted in a client: each in a process of its own,
-//! because a mutant is planted by the environment.
+//! The runs that check a client's outcomes catch every defect that can be planted in a client: each in a process of its
+//! own, because a mutant is planted by the environment.
 
 use std::process::Command;
 
@@ -26,7 +26,7 @@ fn every_mutant_is_caught() {
     }
 }
 
-/// What it printed, and whether all promises were kept.
+/// Its output, and whether all promises were kept.
 fn run(mutant: Option<&str>, (variable, value): (&str, u64)) -> (String, bool) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "what_a_client_is_told_is_true::through_losses_deaths_and_expiry", "--nocapture"])

@@ -1,5 +1,5 @@
-//! What only a build with features can show: the simulator finds the defects that are planted in a member and its service, and
-//! the model of a client those in a client.
+//! Tests that need a build with features: the simulator finds the defects that are planted in a member and its service,
+//! and the model of a client those in a client.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

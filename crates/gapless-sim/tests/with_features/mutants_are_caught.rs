@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the clusters offer, by the seed or always this.
+/// The applications of the clusters, by the seed or always this.
 type Offers = Option<&'static str>;
 
 /// Every mutant of a cluster's member and its service, the first seed that is tried, within how many it has to be caught,

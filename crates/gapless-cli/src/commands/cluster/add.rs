@@ -128,7 +128,7 @@ fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
     while !interrupted.load(Ordering::Relaxed) {
         let (_, report) = leading(members)?;
         let found = report.members.iter().find(|each| each.member == member);
-        // Who has just begun to lead may not have applied it.
+        // A new leader may not have applied it yet.
         let state = found.map(|found| progress(found, arguments.kind)).unwrap_or_default();
         if let Some((state, is_done)) = state {
             if state != told {

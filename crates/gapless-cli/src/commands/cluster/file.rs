@@ -4,13 +4,12 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::MemberReport;
 use std::fmt::Write;
 
-/// What is said of one member alone.
+/// The entries that only one member's file has.
 pub(super) struct Own<'a> {
     /// Its number.
     pub member: u64,
     /// Whether it joins a cluster that runs.
     pub joins: bool,
-    /// Which life of the cluster.
     pub incarnation: u64,
     /// Where it keeps what it has.
     pub directory: &'a str,
@@ -19,7 +18,7 @@ pub(super) struct Own<'a> {
 /// A member as a file lists it: number, addresses, kind.
 pub(super) type Listed = (u64, Vec<String>, &'static str);
 
-/// What a member's report says, as a file lists it.
+/// A member's report, as a file lists it.
 pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> Listed {
     let in_file = config.members.iter().find(|each| each.id == report.member);
     let addresses = match (&report.addresses[..], in_file) {
@@ -37,7 +36,7 @@ pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> Listed {
 /// `template` with these members and this one's own keys in the place of its own.
 ///
 /// # Errors
-/// What came of it is not a member's file.
+/// The rewritten text is not a member's file.
 pub(super) fn rewritten(template: &str, members: &[Listed], own: &Own<'_>) -> Result<String, String> {
     let mut text = String::new();
     let (mut section, mut is_listed) = ("", false);

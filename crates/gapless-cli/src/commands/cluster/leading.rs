@@ -1,4 +1,4 @@
-//! Which of several members leads: changes are asked of that one.
+//! Finds the leader among several members: changes are asked of the leader.
 
 use super::member::Member;
 use gapless_cluster::member::control::{Answer, Request, StatusReport};

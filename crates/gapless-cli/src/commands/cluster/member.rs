@@ -1,4 +1,4 @@
-//! Which member a command is for, and asking it.
+//! Finds the member that a command is for, and sends it requests.
 
 use clap::Args;
 use gapless_cluster::config::ClusterConfig;
@@ -21,7 +21,7 @@ impl Member {
         Self { path: path.to_owned() }
     }
 
-    /// What the file says.
+    /// The configuration in the file.
     pub fn config(&self) -> Result<ClusterConfig, Box<dyn Error>> {
         if self.path.is_dir() {
             let path = self.path.display();
@@ -45,7 +45,7 @@ impl Member {
         Ok(ask(&self.place_of_member()?, request)?)
     }
 
-    /// As [`Member::ask`], for what takes longer.
+    /// As [`Member::ask`], for requests that take longer.
     pub fn ask_within(&self, request: &Request, timeout: Duration) -> Result<Answer, Box<dyn Error>> {
         Ok(ask_within(&self.place_of_member()?, request, timeout)?)
     }

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     print(&written)
 }
 
-/// What a member's file says.
+/// The text of a member's file.
 fn file(name: &str, member: usize, ports: &[u16], witness: bool) -> String {
     let mut text = format!(
         "# Member {member} of a cluster. docs/guides/cluster.toml describes every key, docs/guides/stream.toml those of \

@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Who leads next: the one that has most.
+/// The next leader: the member with the longest log.
 fn successor(report: &StatusReport) -> Option<u64> {
     let others = report.members.iter().filter(|each| each.member != report.member && each.is_connected);
     let voters = others.filter(|each| each.kind == "voter");

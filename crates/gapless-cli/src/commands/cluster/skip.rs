@@ -59,7 +59,7 @@ fn is_missing(changed: &[(&Path, ClusterConfig, String)], member: u64) -> bool {
     !changed.iter().any(|(_, config, _)| config.member == member)
 }
 
-/// The whole file or nothing of it, in the place where it is, also behind a symbolic link.
+/// Replaces the whole file or nothing of it, at the place that a symbolic link points to.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let file = file.canonicalize()?;
     let mut new = FileReplacement::begin(&file, file.with_extension("toml.new"), 0o666)?;

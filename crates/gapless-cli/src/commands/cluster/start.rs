@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Says what becomes of a member. Returns false if it is to be started again.
+/// Reports the changes of a member. Returns false if it is to be started again.
 fn run_until_interrupted(
     config: &ClusterConfig,
     member: &ClusterMember,

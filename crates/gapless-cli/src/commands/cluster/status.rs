@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     watch: Option<u64>,
 }
 
-/// From this distance on it is said how far the stream's time is from the machine's clock, ms.
+/// From this distance on the report says how far the stream's time is from the machine's clock, ms.
 const CLOCK_TOLD_MS: u64 = 1_000;
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {

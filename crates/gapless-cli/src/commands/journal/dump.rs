@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let next = match replay.next_frame() {
             Ok(next) => next,
             Err(error) => {
-                // What lies before the damage is worth having.
+                // The frames before the damage are worth having.
                 closed_is_fine(stdout.flush())?;
                 return Err(error.into());
             }

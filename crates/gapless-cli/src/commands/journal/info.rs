@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     print(&found.text())
 }
 
-/// The journal and what lies beside it.
+/// The journal and the files beside it.
 struct Found {
     info: JournalInfo,
     snapshots: Vec<u64>,

@@ -9,7 +9,7 @@ use gapless_journal::{VerifyReport, verify};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// How the program ends when intact frames stand behind the end of the journal.
+/// The exit of the program when intact frames stand after the end of the journal.
 const FRAMES_BEYOND_END: u8 = 3;
 /// How it ends when nothing says that the journal was not longer.
 const NOTHING_VOUCHES: u8 = 4;

@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Whole lines, the last one of the input perhaps without its line feed.
 type Block = Result<Vec<u8>, String>;
 
-/// What there is of the input.
+/// The next part of the input.
 pub(super) enum Next<'a> {
     /// A line without its line end.
     Line(&'a [u8]),
@@ -116,7 +116,7 @@ fn read_ahead(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Block>, leng
         let whole = if read == 0 {
             rest.len()
         } else {
-            // What was there before holds no line feed.
+            // The bytes before it hold no line feed.
             rest[begin..].iter().rposition(|byte| *byte == b'\n').map_or(0, |index| begin + index + 1)
         };
         if rest.len() - whole > length_max {
@@ -124,7 +124,7 @@ fn read_ahead(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Block>, leng
         }
         if whole > 0 {
             let behind = rest.split_off(whole);
-            // Whoever takes no more lines has gone.
+            // A reader that takes no more lines has gone.
             if sender.send(Ok(std::mem::replace(&mut rest, behind))).is_err() {
                 return Ok(());
             }

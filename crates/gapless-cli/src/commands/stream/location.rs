@@ -1,4 +1,4 @@
-//! Which stream is meant: a file that configures it, or the directory of one over shared memory.
+//! Locates a stream: a file that configures it, or the directory of one over shared memory.
 
 use crate::commands::Usage;
 use clap::Args;

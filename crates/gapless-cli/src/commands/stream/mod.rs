@@ -3,11 +3,11 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`archive`], [`status`], [`control`] | the subcommands |
-//! | `relaying` | what `dispatch`, `bridge` and `archive` share |
+//! | `relaying` | the shared part of `dispatch`, `bridge` and `archive` |
 //! | `text_file` | a stream as readable text in a file, for `archive` |
 //! | `nodes` | who is connected, for `status` |
 //! | `location` | which stream: `--config` or `--directory` |
-//! | `output` | what a node meets, on standard output |
+//! | `output` | a node's events, on standard output |
 //! | `reading` | a node that prints until it has what was asked for |
 //! | `input` | lines of standard input or a file, without waiting for them |
 //! | `publishing` | lines into the stream, as fast as it takes them |

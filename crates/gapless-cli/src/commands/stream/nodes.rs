@@ -1,11 +1,11 @@
-//! Who is connected to a stream, for `gapless stream status`: as a table and as JSON.
+//! The connected nodes of a stream, for `gapless stream status`: as a table and as JSON.
 
 use gapless_client::control::NodeReading;
 use gapless_client::control_messages::NodeRow;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// What the table says above its columns; the last ones are numbers.
+/// The head of the table's columns; the last ones are numbers.
 const TITLES: [&str; 11] = [
     "node",
     "where",
@@ -73,7 +73,7 @@ fn cells(NodeReading { row, read_per_s, published_per_s }: &NodeReading) -> [Str
         (None, Some(address)) => address.to_string(),
         (None, None) => "-".to_owned(),
     };
-    // A name comes from the node: what would move a terminal's cursor is no letter of it.
+    // A name comes from the node: characters that would move a terminal's cursor are no letters of it.
     let name: String = row.name.chars().filter(|letter| !letter.is_control()).collect();
     let name = if name.is_empty() { "-".to_owned() } else { name };
     let position = if row.position == 0 { "-".to_owned() } else { row.position.to_string() };

@@ -1,4 +1,4 @@
-//! What a node meets, on standard output.
+//! Prints a node's messages and events on standard output.
 
 use crate::commands::closed_is_fine;
 use clap::Args;
@@ -33,7 +33,7 @@ pub(super) struct Output {
     logger: Logger,
     line: Vec<u8>,
     stdout: Option<BufWriter<Stdout>>,
-    /// Told at the next flush, because a node's poll cannot be ended by what it tells.
+    /// Reported at the next flush, because a poll's callback cannot end the poll.
     failure: Option<io::Error>,
 }
 

@@ -1,4 +1,4 @@
-//! Lines into the stream, as fast as it takes them: what does not fit now waits for the next turn.
+//! Lines into the stream, as fast as it takes them: a line that does not fit now waits for the next turn.
 
 use super::input::{Lines, Next};
 use clap::Args;
@@ -43,7 +43,7 @@ impl PublishArguments {
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Lines are published.
@@ -64,7 +64,7 @@ pub(super) struct Publishing {
     names_session: bool,
     /// Once the session is open, if it has a name.
     resumption: Option<Resumption>,
-    /// What found no room.
+    /// A line that found no room.
     waiting: Option<Vec<u8>>,
     /// Between two lines.
     interval: Option<Duration>,

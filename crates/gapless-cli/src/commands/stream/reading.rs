@@ -32,14 +32,14 @@ impl Patience {
     }
 }
 
-/// What is to be printed.
+/// The selection of messages to print.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extent {
     /// Up to this sequence.
     pub(super) last_sequence: Option<u64>,
     /// So many lines.
     pub(super) lines: Option<u64>,
-    /// What comes after what is there.
+    /// Whether messages that come later are printed, too.
     pub(super) follows: bool,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
                 left -= 1;
             }
         });
-        // What was read before a failure is worth having.
+        // The messages read before a failure are worth having.
         let is_read = output.flush()?;
         let count = polled?;
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
@@ -96,7 +96,7 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
     Ok(())
 }
 
-/// What to say when nobody answers.
+/// The error where nobody answers.
 pub(super) fn silent(node: &StreamNode<AnyLink>, patience: Duration) -> String {
     format!("no sequencer answers at {} within {} s; is it running?", node.link().peer(), patience.as_secs_f64())
 }

@@ -1,4 +1,4 @@
-//! Passing a stream on until Ctrl-C: what `dispatch`, `bridge` and `archive` share.
+//! Passes a stream on until Ctrl-C, for `dispatch`, `bridge` and `archive`.
 
 use super::sequencer::{PAUSE, addresses, recovered};
 use super::text_file::TextFile;

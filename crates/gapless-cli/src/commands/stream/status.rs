@@ -29,7 +29,7 @@ pub(super) struct Arguments {
 
 /// Rates are those of so long a time, at least; nodes over networks say every 200 ms how they are.
 const SAMPLE: Duration = Duration::from_millis(500);
-/// So long the sequencer may take to say who is connected.
+/// The time that the sequencer may take to name the connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The counters at one moment.
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     let mut before = sample(&layout)?;
     if before.is_some() {
-        // What is wrong is said at the second read.
+        // A fault is reported at the second read.
         let _ = feed.read(TIMEOUT);
     }
     loop {
@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Who is connected. What hinders that is told and ends nothing: the counters say something, too.
+/// The connected nodes. A failure of this is reported and ends nothing: the counters are of use, too.
 fn read_nodes(feed: &mut StatusFeed) -> Vec<NodeReading> {
     match feed.read(TIMEOUT) {
         Ok(reading) => reading.nodes,
@@ -96,7 +96,7 @@ fn read_nodes(feed: &mut StatusFeed) -> Vec<NodeReading> {
     }
 }
 
-/// The counters of the sequencer that runs there; none if none does. One that was killed leaves its file behind.
+/// The counters of the sequencer that runs there; none if none does. A process that was killed leaves its file behind.
 fn sample(layout: &StreamLayout) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
     if !layout.counters().exists() {
         return Ok(None);
@@ -130,7 +130,7 @@ fn status(
     let value =
         |sample: &Sample, name: &str| sample.values.iter().find(|(label, _)| label == name).map(|(_, value)| *value);
     status.insert("process".to_owned(), json!(now.process));
-    // A relay has no sequencer, and passes on what another gave.
+    // A relay has no sequencer, and passes on the order of another.
     let last = value(now, "sequencer.last_sequence").or_else(|| value(now, "relay.last_sequence"));
     status.insert("last_sequence".to_owned(), json!(last));
     for (name, counter) in [("journal_lag", "journaler.last_sequence"), ("sync_lag", "sync.last_sequence")] {
@@ -153,7 +153,7 @@ fn status(
             status.insert(name.to_owned(), json!((new.saturating_sub(old) as f64 / seconds).round()));
         }
     }
-    // Who is connected and what went wrong, by the labels that the counters have.
+    // The connected nodes and the errors, by the labels that the counters have.
     for (label, value) in &now.values {
         if !matches!(
             &**label,

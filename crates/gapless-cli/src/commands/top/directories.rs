@@ -1,4 +1,4 @@
-//! Which directories are looked at.
+//! Finds the directories to look at.
 
 use super::source::MEMBER_SOCKET;
 use gapless_client::stream_layout::StreamLayout;

@@ -3,8 +3,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `directories` | which directories are looked at |
-//! | `source` | looking at one of them: counters, a member's status, who is connected |
-//! | `table` | what is shown, as rows of words |
+//! | `source` | looking at one of them: counters, a member's status, the connected nodes |
+//! | `table` | a reading, as rows of words |
 //! | `screen`, `text` | the terminal; text and JSON |
 
 mod directories;
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// What could not be read ends `--once` with an error: nobody looks again.
+/// A failed read ends `--once` with an error: nobody looks again.
 fn problem_of(readings: &[Reading]) -> Outcome {
     match readings.iter().find_map(|reading| reading.problem.as_deref()) {
         Some(problem) => Err(table::clean(problem).into()),
@@ -116,7 +116,7 @@ struct Watch {
 impl Watch {
     fn start(sources: Vec<Source>, interval: Duration) -> io::Result<Self> {
         let directories = sources.len();
-        // Who is not taken from waits: a screen that is stopped makes nothing pile up.
+        // A sender whose messages are not taken waits: a stopped screen lets nothing pile up.
         let (sender, readings) = sync_channel(directories);
         let stopping = Arc::<AtomicBool>::default();
         for (at, mut source) in sources.into_iter().enumerate() {

@@ -23,7 +23,7 @@ struct Line {
     style: ContentStyle,
 }
 
-/// What is shown.
+/// The contents of the screen.
 pub(super) struct Screen {
     /// The last reading of each directory; `None` before the first.
     readings: Vec<Option<Reading>>,
@@ -57,7 +57,7 @@ impl Screen {
         true
     }
 
-    /// What is to be seen on a terminal of so many rows: at most so many lines.
+    /// The visible lines on a terminal of so many rows: at most so many lines.
     fn lines(&mut self, height: usize) -> Vec<Line> {
         let (count, seconds) = (self.readings.len(), self.interval.as_secs_f64());
         let directories = if count == 1 { "directory" } else { "directories" };
@@ -148,7 +148,7 @@ impl Terminal {
         }));
         terminal::enable_raw_mode()?;
         let terminal = Self;
-        // What is too wide is cut by the terminal, which knows how wide a letter is.
+        // The terminal cuts lines that are too wide; it knows how wide a letter is.
         execute!(io::stdout(), EnterAlternateScreen, DisableLineWrap, Hide)?;
         Ok(terminal)
     }
@@ -157,7 +157,7 @@ impl Terminal {
         let mut output = io::stdout().lock();
         queue!(output, BeginSynchronizedUpdate)?;
         for (row, line) in (0..).zip(lines) {
-            // Cleared before: behind a line that is as wide as the terminal the cursor stands on its last letter.
+            // Cleared before: after a line that is as wide as the terminal the cursor stands on its last letter.
             queue!(output, MoveTo(0, row), Clear(ClearType::CurrentLine), SetStyle(line.style), Print(&line.text))?;
             queue!(output, SetAttribute(Attribute::Reset), ResetColor)?;
         }
@@ -171,7 +171,7 @@ impl Terminal {
         output.flush()
     }
 
-    /// As it was. What fails here, failed because there is no terminal any more.
+    /// As it was. A failure here means that there is no terminal any more.
     fn restore() {
         let _ = execute!(io::stdout(), Show, EnableLineWrap, LeaveAlternateScreen);
         let _ = terminal::disable_raw_mode();

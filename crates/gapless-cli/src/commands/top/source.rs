@@ -1,5 +1,5 @@
-//! [`Source`]: reads one directory again and again: its counters, its member's status, who is connected to its stream.
-//! Never writes, and outlives the processes that it looks at.
+//! [`Source`]: reads one directory again and again: its counters, its member's status, the nodes connected to its
+//! stream. Never writes, and outlives the processes that it looks at.
 
 use gapless_agent::CountersReader;
 use gapless_client::control::{Controller, NodeReading, StatusFeed};
@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// So long a stream may take to say who is connected.
+/// The time that a stream may take to name the connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether something runs in a directory.
@@ -41,12 +41,12 @@ pub(super) struct CounterReading {
     pub per_s: Option<f64>,
 }
 
-/// What a look at a directory found.
+/// The reading of one directory.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub directory: PathBuf,
     pub state: ProcessState,
-    /// Whose counters these are; while nothing runs, who was last.
+    /// The process that writes these counters; while nothing runs, the last one.
     pub process: Option<u32>,
     /// How often another process has come in the place of one that was seen.
     pub restarts: u64,
@@ -54,9 +54,8 @@ pub(super) struct Reading {
     pub counters: Vec<CounterReading>,
     /// Of a member of a cluster.
     pub member: Option<StatusReport>,
-    /// Who is connected to the stream.
     pub nodes: Vec<NodeReading>,
-    /// What could not be read.
+    /// The error of a read that failed.
     pub problem: Option<String>,
 }
 
@@ -125,7 +124,8 @@ impl Source {
         Reading { directory, state, process, restarts, counters, member, nodes, problem }
     }
 
-    /// The counters of the process that has the directory; none if none has. One that was killed leaves its file behind.
+    /// The counters of the process that has the directory; none if none has. A process that was killed leaves its file
+    /// behind.
     fn sample(&self) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
         let reader = match CountersReader::open(self.layout.counters()) {
             Ok(reader) => reader,
@@ -159,7 +159,7 @@ impl Source {
 /// Where a member is asked.
 pub(super) const MEMBER_SOCKET: &str = "cluster.socket";
 
-/// What was read, or nothing and why; of several reasons the first is kept.
+/// The values that were read, or nothing and the reason; of several reasons the first is kept.
 fn note<T: Default>(problem: &mut Option<String>, read: Result<T, String>) -> T {
     read.unwrap_or_else(|error| {
         problem.get_or_insert(error);

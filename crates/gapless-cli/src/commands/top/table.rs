@@ -1,4 +1,4 @@
-//! What is shown of a reading, as rows of words: the same on a screen and in text.
+//! A reading as rows of words: the same on a screen and in text.
 
 use super::source::{CounterReading, ProcessState, Reading};
 
@@ -28,7 +28,7 @@ pub(super) const NODES: [&str; 6] = ["node", "transport", "position", "behind", 
 /// The columns of [`counters`].
 pub(super) const COUNTERS: [&str; 3] = ["counter", "value", "per second"];
 
-/// What came from elsewhere, without what would move a terminal's cursor.
+/// A text from elsewhere, without the characters that would move a terminal's cursor.
 pub(super) fn clean(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).collect()
 }
@@ -56,7 +56,7 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
     };
     let journaled = member.map(|member| member.journaled_sequence).or_else(|| value("journaler.last_sequence"));
     let lag = match (member, last) {
-        // Of a cluster: by what the slowest member lags, as its leader knows.
+        // Of a cluster: by the lag of the slowest member, as its leader knows it.
         (Some(member), _) => member.members.iter().filter_map(|peer| peer.lag_frames).max(),
         (None, Some(last)) => journaled.map(|journaled| last.value.saturating_sub(journaled)),
         (None, None) => None,
@@ -115,7 +115,7 @@ pub(super) fn counters(reading: &Reading) -> Vec<[String; 3]> {
     reading.counters.iter().map(row).collect()
 }
 
-/// What else is to be said of a directory, in a line; empty if nothing is.
+/// Further notes on a directory, in a line; empty if there are none.
 pub(super) fn remark(reading: &Reading) -> String {
     let mut words = Vec::new();
     if let (ProcessState::Gone, Some(process)) = (reading.state, reading.process) {

@@ -25,7 +25,7 @@ fn lines(rows: Vec<String>) -> String {
     rows.into_iter().map(|row| row + "\n").collect()
 }
 
-/// One document, a line: when, and what of each directory.
+/// One document, a line: the time, and the values of each directory.
 pub(super) fn in_json(readings: &[Reading]) -> Result<String, serde_json::Error> {
     let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
     let directories = readings.iter().map(reading_in_json).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! `gapless bench` as a process, for the tests of what it promises.
+//! `gapless bench` as a process, for the tests of its promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, names, run};

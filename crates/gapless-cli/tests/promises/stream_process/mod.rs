@@ -1,4 +1,4 @@
-//! Streams as processes, for the tests of what `gapless stream` promises.
+//! Streams as processes, for the tests of the promises of `gapless stream`.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless};

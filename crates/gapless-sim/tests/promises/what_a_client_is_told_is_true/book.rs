@@ -17,7 +17,7 @@ pub const REFUSE: MessageType = message(2);
 /// Is done, and has as many notices as its second number says.
 pub const TELL: MessageType = message(3);
 
-/// What it has done, which the test looks at when everything has come to rest.
+/// Its effects, which the test looks at when everything has come to rest.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     /// The identifiers of the commands, in their order.

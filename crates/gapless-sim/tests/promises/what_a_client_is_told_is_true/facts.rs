@@ -1,9 +1,9 @@
-//! [`Facts`]: what somebody was promised of each command and notice, and whether the service has kept it.
+//! [`Facts`]: the promises about each command and notice, and whether the service has kept them.
 
 use super::book::Pages;
 use std::collections::BTreeMap;
 
-/// What was said of a command.
+/// The statements about a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
     /// Nothing: it may have been done once, or not.
@@ -27,7 +27,7 @@ pub struct Fact {
 #[derive(Default)]
 pub struct Facts {
     all: BTreeMap<u64, Fact>,
-    /// What was said how often: the run says nothing about what never was.
+    /// How often each statement was made: a run shows nothing about statements that never occurred.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
@@ -55,7 +55,7 @@ impl Facts {
         }
     }
 
-    /// What is said now has to go with what was said before.
+    /// A new statement must agree with the earlier ones.
     pub fn say(&mut self, id: u64, said: Said) {
         let fact = self.all.get_mut(&id).unwrap();
         fact.said = match (fact.said, said) {

@@ -1,9 +1,9 @@
-//! Whatever a client is told is true, and it is told everything: a shipped client and a shipped member on one virtual clock,
-//! with a wire between them that loses whole messages, keeps some back and breaks, deaths on both sides, and sessions that
-//! expire, against a small model of what was promised. Each command has its effect at most once, and once if its outcome says
-//! so; each reply is that of its own number; notices come in their order, all of them, and again to the next life of a process
-//! if the one before had not taken them; what has a time-out ends with it, not before, and later by no more than a poll and an
-//! attempt to connect.
+//! Every outcome that a client receives is true, and it receives all of them: a shipped client and a shipped member on
+//! one virtual clock, with a wire between them that loses whole messages, keeps some back and breaks, deaths on both
+//! sides, and sessions that expire, against a small model of the promises. Each command has its effect at most once,
+//! and once if its outcome says so; each reply is that of its own number; notices come in their order, all of them, and
+//! again to the next life of a process if the one before had not taken them; a call with a time-out ends with it, not
+//! before, and later by no more than a poll and an attempt to connect.
 //!
 //! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is how many there are.
 
@@ -72,7 +72,7 @@ fn through_losses_deaths_and_expiry() {
     }
 }
 
-/// What has to happen in so many runs, or they would show little.
+/// The least number of occurrences in so many runs; with fewer they would show little.
 const ALL: [&str; 20] = [
     "calls done",
     "calls not sent",

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// What a call may take longer than it was given: an attempt to connect, and a poll.
+/// The time that a call may take beyond its time-out: an attempt to connect, and a poll.
 const SLACK: Duration = Duration::from_millis(2);
 const WINDOWS: [u32; 5] = [1, 2, 5, 16, 64];
 
-/// What a process writes down before it sends a command.
+/// The note of a process before it sends a command.
 #[derive(Clone, Debug)]
 struct Note {
     id: u64,
@@ -69,7 +69,7 @@ impl Process {
         (self.taken, self.may_hear_again) = (0, true);
     }
 
-    /// It is killed. What it has not noted is gone.
+    /// It is killed. State that it has not noted is gone.
     fn die(&mut self) {
         self.facts.count("deaths");
         self.client = None;
@@ -77,7 +77,7 @@ impl Process {
         self.place.world().break_wire();
     }
 
-    /// The service has lost its session: of what had no outcome nobody knows.
+    /// The service has lost its session: nobody knows the fate of commands that had no outcome.
     fn lose_session(&mut self) {
         self.facts.count("sessions lost");
         self.begin_session();
@@ -92,7 +92,7 @@ impl Process {
         }
     }
 
-    /// What is done takes no longer than it was given, and an error of time no less.
+    /// A call that succeeds takes no longer than its time-out, and one that times out no less.
     fn timed<T>(&mut self, timeout: Duration, is_late: impl Fn(&T) -> bool, act: impl FnOnce(&mut Self) -> T) -> T {
         let begun_ns = self.place.world().now_ns;
         let outcome = act(self);
@@ -207,7 +207,7 @@ impl Process {
         Duration::from_millis(1 + self.random.below(longest))
     }
 
-    /// Asks for a command's outcome; `None` where there is none, for what reason ever.
+    /// Asks for a command's outcome; `None` where there is none, for any reason.
     fn outcome(&mut self, number: u64) -> Option<Told> {
         let timeout = self.timeout();
         let (mut client, key) = self.client.take()?;
@@ -402,7 +402,7 @@ impl Process {
         let timeout = self.timeout();
         let Some((mut client, key)) = self.client.take() else { return };
         let is_late = |outcome: &Result<OwnedReply, _>| matches!(outcome, Err(ClientError::OutcomeUnknown { .. }));
-        // What it waits for before it can send counts, too.
+        // The wait before it can send counts, too.
         let outcome = self.timed(timeout, is_late, |_| client.call(key, message, &payload, timeout));
         // The last number of the session is its, if it was sent.
         let number = client.next_session_seq(key).map(|next| next - 1);
@@ -486,7 +486,7 @@ impl Process {
             }
             self.settle();
             self.poll();
-            // Of notices that were lost on the way nobody is told but who connects again.
+            // A client learns of notices that were lost on the way only when it connects again.
             if self.random.happens(5_000) {
                 self.reconnect();
             }
@@ -494,7 +494,7 @@ impl Process {
     }
 }
 
-/// What an outcome was.
+/// The kind of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     NotArrived,

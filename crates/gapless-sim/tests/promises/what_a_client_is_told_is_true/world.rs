@@ -1,5 +1,6 @@
-//! [`World`]: a member that runs the service, the wire to it, and one virtual clock. The wire loses whole messages, keeps some
-//! back, and breaks; the member is killed and started again; what a dead client has left on its wire may arrive late.
+//! [`World`]: a member that runs the service, the wire to it, and one virtual clock. The wire loses whole messages,
+//! keeps some back, and breaks; the member is killed and started again; messages that a dead client has left on its
+//! wire may arrive late.
 
 use super::book::{Book, Pages};
 use gapless_agent::Now;
@@ -103,7 +104,7 @@ pub struct World {
     wire: Option<Wire>,
     /// Of clients that are dead or have another, and until when they still deliver.
     left_behind: Vec<(Wire, u64)>,
-    /// What the service of the running member has done.
+    /// The effects of the running member's service.
     pub pages: Arc<Mutex<Pages>>,
     /// How often what happened.
     pub kills: u64,
@@ -162,7 +163,7 @@ impl World {
         }
     }
 
-    /// The connection breaks: what is on its way may still arrive there, and nothing comes back.
+    /// The connection breaks: messages on their way may still arrive there, and nothing comes back.
     pub fn break_wire(&mut self) {
         let late_ns = self.random.below(2) * self.random.below(100 * MS);
         self.left_behind.extend(self.wire.take().map(|wire| (wire, self.now_ns + late_ns)));
