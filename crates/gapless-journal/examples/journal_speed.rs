@@ -103,7 +103,7 @@ fn hot_path(mut options: JournalOptions, size: u64, floor_ns: f64) -> Result<(),
     Ok(())
 }
 
-/// What one reading of the clock costs.
+/// The cost of one reading of the clock.
 fn clock_floor() -> f64 {
     let start = Instant::now();
     for _ in 0..10_000 {
@@ -257,7 +257,7 @@ impl Spent {
 /// Page faults of this thread so far, those without I/O.
 fn page_faults() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
-    // The fields behind the program's name, which may contain spaces.
+    // The fields after the program's name, which may contain spaces.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     fields.split_whitespace().nth(7).and_then(|field| field.parse().ok()).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Which boot of the machine this is: decides which mark is good (decision 7).
+//! Identifies the boot of the machine: decides which mark is good (decision 7).
 
 /// A boot of a machine: the kernel draws it anew at each start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,5 @@
-//! What recovery cuts from a journal keeps its bytes, under another name beside it: `SEGMENT.cut-1`, `SEGMENT.cut-2` ….
+//! Files of bytes that recovery cuts from a journal: they are kept under another name beside it: `SEGMENT.cut-1`,
+//! `SEGMENT.cut-2` ….
 //!
 //! Of a segment that goes as a whole that is the file itself; of one that stays, a file with the bytes that were cut at
 //! their old positions and a hole before them. Nothing here ever deletes one: that is for the operator.
@@ -11,7 +12,7 @@ use crate::descriptor::{CUT_INFIX, segment_name};
 use crate::disk::sync_directory;
 use crate::error::JournalError;
 
-/// The first name that is free for what is cut from the segment with this first sequence.
+/// The first free name for bytes that are cut from the segment with this first sequence.
 fn free_name(directory: &Path, first_sequence: u64) -> PathBuf {
     let name = |number: u64| directory.join(format!("{}{CUT_INFIX}{number}", segment_name(first_sequence)));
     (1..).map(name).find(|path| !path.exists()).expect("a directory has fewer files")
@@ -46,7 +47,7 @@ pub(crate) fn copy_tail(
         file.sync_all()
     };
     copy().map_err(|error| {
-        // Half a copy says nothing; what it was made of is still where it was.
+        // Half a copy says nothing; its source is still in its place.
         let _removed = std::fs::remove_file(&cut);
         JournalError::io("copy what is cut into", &cut, error)
     })?;
@@ -54,7 +55,7 @@ pub(crate) fn copy_tail(
     Ok(cut)
 }
 
-/// What the files take on the device, in bytes. One that is gone takes nothing.
+/// The length of the files on the device, in bytes. One that is gone takes nothing.
 pub(crate) fn bytes_on_device(cuts: &[PathBuf]) -> u64 {
     // The unit of `blocks` is always 512 bytes.
     cuts.iter().filter_map(|path| std::fs::metadata(path).ok()).map(|metadata| metadata.blocks() * 512).sum()

@@ -1,6 +1,6 @@
 //! The layout of a segment file: every offset, mark and name, in one place.
 //!
-//! What calls it: every module of this crate. It never touches a file.
+//! Every module of this crate calls it. It never touches a file.
 //!
 //! A segment is one preallocated file: a header page, the sparse index, and frames as they stand in
 //! the window (see `gapless_wire::descriptor`), each at a multiple of 8 bytes, without gaps, followed
@@ -103,7 +103,8 @@ pub const LOCK_NAME: &str = "lock";
 
 /// The name of the file that says which segments must be there; see `history`.
 pub const HISTORY_NAME: &str = "history";
-/// Stands in the name of what was cut from a journal, before a number: the name of the segment stands before it.
+/// Stands in the name of a file of bytes that were cut from a journal, before a number: the name of the segment stands
+/// before it.
 pub const CUT_INFIX: &str = ".cut-";
 
 /// The fields of a fixed header.
@@ -159,8 +160,8 @@ impl FixedHeader {
     /// Reads and checks a header.
     ///
     /// # Errors
-    /// What is wrong with it. The version is looked at before the checksum, because another version
-    /// may keep its checksum elsewhere.
+    /// The fault of the header. The version is looked at before the checksum, because another version may keep its
+    /// checksum elsewhere.
     pub fn from_bytes(bytes: &[u8; FIXED_LENGTH]) -> Result<Self, FixedFault> {
         let (u32_at, u64_at) = (|at| fields::u32_at(bytes, at), |at| fields::u64_at(bytes, at));
         if bytes[..8] != MAGIC {
@@ -225,7 +226,7 @@ pub fn prepared_name(number: u64) -> String {
     format!("{PREPARED_PREFIX}{number:020}{SEGMENT_SUFFIX}")
 }
 
-/// What a file's name says.
+/// The parts of a file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameMeaning {
     /// A segment with this first sequence.

@@ -35,7 +35,7 @@ impl Drop for DirectoryLock {
 }
 
 impl DirectoryLock {
-    /// Takes the lock or says who has it.
+    /// Takes the lock or names its holder.
     ///
     /// # Errors
     /// [`JournalError::Locked`], or a directory that is not there or not writable.
@@ -47,7 +47,8 @@ impl DirectoryLock {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            // The name of its holder is written there: not into whatever a link leads to, and nobody waits for a pipe.
+            // The name of its holder is written there: not into a file that a link leads to, and nobody waits for a
+            // pipe.
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
             .open(&path)
             .map_err(|error| JournalError::io("create", &path, error))?;
@@ -108,15 +109,15 @@ impl Found {
     }
 }
 
-/// The segments of a directory, oldest first, and what else bears a segment's name.
+/// The segments of a directory, oldest first, and other files that bear a segment's name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) segments: Vec<Found>,
     /// Prepared segments that never took a frame.
     pub(crate) leftovers: Vec<PathBuf>,
-    /// What was cut from the journal, and keeps its bytes.
+    /// The files of bytes that were cut from the journal.
     pub(crate) cuts: Vec<PathBuf>,
-    /// What the file beside the segments says; `None` without one, or where it is damaged.
+    /// The contents of the file beside the segments; `None` without one, or where it is damaged.
     pub(crate) history: Option<History>,
     pub(crate) is_history_damaged: bool,
 }
@@ -137,7 +138,7 @@ impl Survey {
     /// meanwhile, so only the holder of the lock takes the answer as it is.
     ///
     /// # Errors
-    /// What is missing, and which files say so.
+    /// The missing segments, and the files that show it.
     pub(crate) fn check_complete(&self, directory: &Path) -> Result<(), JournalError> {
         let path = directory.join(d::HISTORY_NAME);
         if self.is_history_damaged {

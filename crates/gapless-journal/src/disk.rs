@@ -1,5 +1,5 @@
-//! [`Disk`]: what stands between a journal and its disk, so that a simulation says when the disk is full or fails. A journal on
-//! a machine has none.
+//! [`Disk`]: stands between a journal and its disk, so that a simulation says when the disk is full or fails. A journal
+//! on a machine has none.
 
 use crate::JournalError;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{LockResult, PoisonError};
 use std::{fmt, io};
 
-/// What a disk is asked for.
+/// A request to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskWork {
     /// Room for a file.
@@ -23,12 +23,11 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Asked before each work.
     ///
     /// # Errors
-    /// What the work ends with, instead of being done.
+    /// The error that the work ends with, instead of being done.
     fn ask(&self, work: DiskWork) -> io::Result<()>;
 }
 
-/// A mutex that a panicking thread left behind guards values that are whole after each statement, so
-/// its content is used all the same.
+/// A mutex poisoned by a panic guards values that are whole after each statement, so its content is used all the same.
 pub(crate) fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }

@@ -106,7 +106,7 @@ impl Write for FileReplacement {
 impl Drop for FileReplacement {
     fn drop(&mut self) {
         if !self.is_in_place {
-            // What was begun is of no use; where it cannot be removed the next attempt writes over it.
+            // The unfinished file is of no use; where it cannot be removed the next attempt writes over it.
             let _removed = std::fs::remove_file(&self.temporary);
         }
     }

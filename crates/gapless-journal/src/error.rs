@@ -1,14 +1,14 @@
-//! What can go wrong with a journal, in words for the person who operates it.
+//! The errors of a journal, in words for the person who operates it.
 
 use std::io;
 use std::path::PathBuf;
 
 use gapless_wire::FrameError;
 
-/// Which of the two marks of decision 7 vouches for a frame.
+/// The mark of decision 7 that vouches for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkName {
-    /// The end of what was in the operating system's hands; good on the same boot of the machine.
+    /// The end of the frames in the operating system's hands; good on the same boot of the machine.
     Journaled,
     /// The last sequence that was on the device; good on any boot.
     Synced,
@@ -35,17 +35,17 @@ pub enum FrameFault {
     /// A whole frame, but not the next one.
     #[error("sequence {expected} expected, {found} found")]
     Sequence {
-        /// What continues the order.
+        /// The sequence that continues the order.
         expected: u64,
-        /// What the frame says.
+        /// The frame's sequence.
         found: u64,
     },
-    /// A whole record of consensus, but behind another frame.
+    /// A whole record of consensus, but after another frame.
     #[error("a record behind sequence {expected} expected, one behind sequence {found} found")]
     RecordPosition {
         /// The sequence of the frame before it.
         expected: u64,
-        /// What the record says.
+        /// The record's sequence.
         found: u64,
     },
     /// The bytes between a frame and the next are not zero.
@@ -138,9 +138,9 @@ pub enum JournalError {
     #[error("{segment} belongs to stream {found:032x}, {expected:032x} was expected; is it the right directory?")]
     ForeignStream {
         segment: PathBuf,
-        /// What the caller asked for, or what the other segments say.
+        /// The value that the caller asked for, or that of the other segments.
         expected: u128,
-        /// What the segment says.
+        /// The segment's value.
         found: u128,
     },
     /// The segment belongs to another incarnation of the stream.
@@ -149,9 +149,9 @@ pub enum JournalError {
     )]
     ForeignIncarnation {
         segment: PathBuf,
-        /// What the segments before it say.
+        /// The value of the segments before it.
         expected: u64,
-        /// What the segment says.
+        /// The segment's value.
         found: u64,
     },
     /// A segment's name and its header disagree.
@@ -160,7 +160,7 @@ pub enum JournalError {
     )]
     NameMismatch {
         segment: PathBuf,
-        /// What its header says.
+        /// The header's value.
         found: u64,
         /// The name it should have.
         expected_name: String,
@@ -172,7 +172,7 @@ pub enum JournalError {
         first: PathBuf,
         /// The other.
         second: PathBuf,
-        /// What both hold.
+        /// A sequence that both hold.
         sequence: u64,
     },
     /// A segment in the middle is missing.
@@ -182,12 +182,12 @@ pub enum JournalError {
     Gap {
         /// The segment before the gap.
         before: PathBuf,
-        /// The segment behind it.
+        /// The segment after it.
         after: PathBuf,
         missing_from: u64,
         missing_to: u64,
     },
-    /// The newest segment is sealed, so there was one behind it.
+    /// The newest segment is sealed, so there was one after it.
     #[error(
         "the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
@@ -213,14 +213,14 @@ pub enum JournalError {
         /// How far that mark reaches.
         mark_sequence: u64,
     },
-    /// Two neighbouring segments were not written one behind the other.
+    /// Two neighbouring segments were not written one after the other.
     #[error(
         "{before} and {after} do not come from one history: the frame of sequence {sequence} is of {before_ns} ns in the first, of {after_ns} ns by the header of the second; one of them was exchanged, put back the one that belongs here"
     )]
     OtherTimes {
         /// The segment that holds the frame.
         before: PathBuf,
-        /// The segment behind it.
+        /// The segment after it.
         after: PathBuf,
         /// The last sequence of the first.
         sequence: u64,
@@ -306,9 +306,9 @@ pub enum JournalError {
     /// A batch does not continue the order.
     #[error("a batch must begin with sequence {expected}, this one begins with {found}")]
     BatchSequence {
-        /// What continues the order.
+        /// The sequence that continues the order.
         expected: u64,
-        /// What the caller gave.
+        /// The sequence that the caller gave.
         found: u64,
     },
     /// A batch is not made of whole frames.
@@ -323,7 +323,7 @@ pub enum JournalError {
     /// A record of consensus makes a longer frame than the stream allows.
     #[error("a record makes a frame of {length_bytes} bytes, the stream's limit is {limit_bytes}")]
     RecordTooLong {
-        /// What the record would take, header included.
+        /// The length of the record, header included.
         length_bytes: usize,
         limit_bytes: usize,
     },
@@ -357,7 +357,7 @@ pub enum JournalError {
         /// Where the journal ends now.
         end: u64,
     },
-    /// The device refused to take data; what it holds is unknown from here on.
+    /// The device refused to take data; its contents are unknown from here on.
     #[error(
         "syncing {segment} failed: {source}. It is never retried, because the kernel may have dropped the data; nothing after the last synced sequence is safe"
     )]
@@ -406,7 +406,7 @@ pub enum PointFault {
     Ahead {
         /// The last frame of the journal.
         last_sequence: u64,
-        /// Whether there are bytes behind that frame which are no frame that belongs there.
+        /// Whether there are bytes after that frame which are no frame that belongs there.
         is_damaged: bool,
     },
     /// There is no journal.

@@ -1,4 +1,4 @@
-//! Decision D7: what of the segments that a survey found is the journal, and what is not.
+//! Decision D7: decides which bytes of the segments that a survey found belong to the journal.
 //!
 //! Reads and judges; changes nothing. `recovery` acts on the judgement.
 
@@ -27,7 +27,7 @@ pub(crate) struct GoodMark {
 }
 
 impl GoodMark {
-    /// Up to where in `found` every byte must be a frame's or a record's, whatever their sequences.
+    /// Up to where in `found` every byte must be a frame's or a record's, with any sequence.
     pub(crate) fn must_reach(&self, found: &Found) -> u64 {
         let is_before = |(first_sequence, _)| found.first_sequence < first_sequence;
         let is_all_good =
@@ -53,11 +53,11 @@ pub(crate) struct Kept {
     pub(crate) last_timestamp_ns: u64,
 }
 
-/// What does not belong to the journal although it stands in its segments.
+/// Judges the bytes in the segments that do not belong to the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     pub(crate) reason: FrameFault,
-    /// The position behind the last byte that is not zero.
+    /// The position after the last byte that is not zero.
     pub(crate) nonzero_end: u64,
     pub(crate) bytes: u64,
     pub(crate) frames: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Evaluation {
     pub(crate) good: GoodMark,
     /// At least one; the last becomes the active one.
     pub(crate) kept: Vec<Kept>,
-    /// Behind the cut, oldest first.
+    /// After the cut, oldest first.
     pub(crate) dropped: Vec<Found>,
     /// `None` if there is nothing to cut.
     pub(crate) tail: Option<Tail>,
@@ -160,15 +160,15 @@ fn judge(
         None => good.sequence,
     };
     if let (Some(mark), Some(next), Some(expected_last)) = (found.journaled, next, expected_last) {
-        // Records behind the last frame that is vouched for are so only up to its position.
+        // Records after the last frame that is vouched for are so only up to its position.
         let has_synced_end =
             found.segment_records == SegmentRecords::Nothing || good.must_reach(found) >= mark.first & !d::SEALED_BIT;
         let is_vouched_for = found.is_sealed() && (is_same_boot || mark.second <= good.sequence && has_synced_end);
         if found.is_sealed() && mark.second > expected_last {
             return Err(duplicate(found, next));
         }
-        // After a power failure a segment may be missing that was never synced, and then so were
-        // those behind it; they have no final names yet.
+        // After a power failure a segment may be missing that was never synced, and then so were those after it; they
+        // have no final names yet.
         let must_follow = next.has_final_name || !may_lose_next;
         if found.is_sealed() && mark.second < expected_last && must_follow {
             return Err(gap(found, next, mark.second));
@@ -196,7 +196,7 @@ fn judge(
     }
     // Zeros are no fault of their own there, but a mark that is wrong.
     let is_short = (end.position as u64) < good.must_reach(found) && end.fault != FrameFault::Empty;
-    // Where a writer died in a roll, no mark says where the segment's records end: what follows them must be zeros.
+    // Where a writer died in a roll, no mark says where the segment's records end: the bytes after them must be zeros.
     let is_unsealed_end = is_same_boot && next.is_some() && !found.is_sealed();
     let is_rubbish = !matches!(end.fault, FrameFault::Empty | FrameFault::EndOfFile { .. });
     if is_short || is_unsealed_end && is_rubbish && expected_last == Some(end.last_sequence) {
@@ -208,7 +208,7 @@ fn judge(
     let is_whole = !found.is_sealed() || end.position as u64 >= found.journaled_position().unwrap_or(0);
     let fault = match (expected_last, next) {
         (Some(expected), Some(next)) if end.last_sequence > expected => return Err(duplicate(found, next)),
-        // Where records are missing behind the last frame, the journal ends too.
+        // Where records are missing after the last frame, the journal ends too.
         (Some(expected), _) if end.last_sequence == expected && is_whole => None,
         _ => Some(end.fault),
     };
@@ -226,7 +226,7 @@ fn judge(
 
 struct Scanned {
     index: Vec<(usize, u64, usize)>,
-    /// Where the last journaled frame ends, or the last record behind it that the journaled mark covers.
+    /// Where the last journaled frame ends, or the last record after it that the journaled mark covers.
     at_mark: Option<u64>,
     segment_records: SegmentRecords,
     last_timestamp_ns: u64,
@@ -274,7 +274,7 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     Ok((end, scanned))
 }
 
-/// The mark must point behind the frame that it names.
+/// The mark must point after the frame that it names.
 fn check_mark_position(found: &Found, at_mark: &Option<u64>, good: GoodMark) -> Result<(), JournalError> {
     let expected = good.must_reach(found);
     match *at_mark {
@@ -287,7 +287,7 @@ fn check_mark_position(found: &Found, at_mark: &Option<u64>, good: GoodMark) -> 
     }
 }
 
-/// What stands behind the end of the journal.
+/// Describes the bytes after the end of the journal.
 fn tail_behind(last: &Kept, reason: FrameFault, dropped: &[Found]) -> Result<Option<Tail>, JournalError> {
     let found = &last.found;
     let file = open(found)?;

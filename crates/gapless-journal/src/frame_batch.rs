@@ -2,7 +2,7 @@
 
 use gapless_wire::{Frame, aligned_length};
 
-/// Frames that are checked, one behind the other.
+/// Frames that are checked, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameBatch<'a> {
     bytes: &'a [u8],

@@ -1,9 +1,9 @@
 //! The file `history` beside the segments: which journal this is, and which segments must be there.
 //!
-//! Without it nobody could tell that the newest segment was taken away, or the oldest: what is left is whole. It names the
-//! stream, the incarnation, the first sequence that retention has left and the newest segment with a final name. Each of
-//! these is on the device before anything depends on it: a segment is named here before a frame in it counts as synced,
-//! and a segment is no longer named here before it is deleted or cut.
+//! Without it nobody could notice that the newest segment was taken away, or the oldest: the rest is whole. It names
+//! the stream, the incarnation, the first sequence that retention has left and the newest segment with a final name.
+//! Each of these is on the device before anything depends on it: a segment is named here before a frame in it counts as
+//! synced, and a segment is no longer named here before it is deleted or cut.
 //!
 //! The file is one page, allocated when it is made, so that a full disk cannot stop a write. It has two slots, written in
 //! turn, so that one is always whole. The holder of the journal's lock writes it, anybody reads it.
@@ -44,14 +44,14 @@ const SLOT_LENGTH: usize = 128;
 const SLOT_OFFSETS: [u64; 2] = [0, 2048];
 const CRC_OFFSET: usize = 124;
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct History {
     pub(crate) stream_id: u128,
     pub(crate) incarnation: u64,
     /// The incarnation whose place this one takes, while that is being done; else 0.
     pub(crate) replaced: u64,
-    /// No segment that begins behind this sequence may be the oldest.
+    /// The oldest segment must not begin after this sequence.
     pub(crate) first_sequence: u64,
     /// No segment that begins before this sequence may be the newest.
     pub(crate) newest_sequence: u64,
@@ -145,7 +145,7 @@ impl HistoryFile {
     }
 }
 
-/// What the file in `directory` says; `None` where there is none.
+/// The contents of the file in `directory`; `None` where there is none.
 pub(crate) fn read(directory: &Path) -> Result<Option<History>, JournalError> {
     let path = directory.join(HISTORY_NAME);
     match File::open(&path) {

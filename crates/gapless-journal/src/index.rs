@@ -1,8 +1,8 @@
 //! The sparse index of a segment: from a sequence to a position near it.
 //!
-//! Entries are written by the journal's writer as batches pass, and again by recovery for what it
-//! has scanned. Nothing depends on them: an entry is used only if the frame that it names is there
-//! and whole, and without any the search begins at the segment's first frame.
+//! Entries are written by the journal's writer as batches pass, and again by recovery for the frames that it has
+//! scanned. Nothing depends on them: an entry is used only if the frame that it names is there and whole, and without
+//! any the search begins at the segment's first frame.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ pub(crate) fn record(words: &[AtomicU64], slot: usize, sequence: u64, position: 
     }
 }
 
-/// Takes away the entries of frames at or behind `position`.
+/// Takes away the entries of frames at or after `position`.
 pub(crate) fn clear_from(words: &[AtomicU64], position: usize) {
     for entry in words.chunks_exact(2) {
         if read(entry).1 >= position as u64 {
@@ -75,7 +75,7 @@ pub(crate) fn nearest(
     entries.into_iter().rev().find(|&(first, position)| is_frame(first, position))
 }
 
-/// How many entries lead to no frame. Entries behind the end of `frames` are not judged.
+/// How many entries lead to no frame. Entries after the end of `frames` are not judged.
 pub(crate) fn count_bad(
     words: &[AtomicU64],
     frames: Range<usize>,

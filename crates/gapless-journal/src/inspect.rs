@@ -1,4 +1,4 @@
-//! Looking at a journal: what `gapless journal info` and `gapless journal verify` print.
+//! Looking at a journal, for `gapless journal info` and `gapless journal verify`.
 //!
 //! Reads only, without the lock, also beside a running writer.
 
@@ -63,12 +63,12 @@ pub struct JournalInfo {
     pub segments: Vec<SegmentInfo>,
     /// Files with a segment's name that were never in use.
     pub leftovers: Vec<PathBuf>,
-    /// Files that hold what was cut from the journal at starts, and what each takes on the device, in bytes.
+    /// Files of bytes that were cut from the journal at starts, and the length of each on the device, in bytes.
     pub cuts: Vec<(PathBuf, u64)>,
 }
 
 impl JournalInfo {
-    /// The first sequence held.
+    /// The first sequence kept.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
         self.segments.first().map_or(0, |segment| segment.first_sequence)
@@ -86,14 +86,14 @@ impl JournalInfo {
         self.segments.iter().filter_map(|segment| segment.synced_sequence).max().unwrap_or(0)
     }
 
-    /// What the files take on the device, in bytes.
+    /// The length of the files on the device, in bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.file_bytes).sum()
     }
 }
 
-/// What reading every frame of a journal found.
+/// The findings of a read of every frame of a journal.
 #[derive(Debug)]
 pub struct VerifyReport {
     /// The journal by its headers and marks.
@@ -111,13 +111,13 @@ pub struct VerifyReport {
     /// The last sequence that can be replayed without a break from the first; one before the first
     /// where there is none.
     pub last_sequence: u64,
-    /// What is wrong, oldest segment first. Empty for a sound journal.
+    /// The errors found, oldest segment first. Empty for a sound journal.
     pub problems: Vec<JournalError>,
-    /// Where the journal ends on this machine although its bytes go on; not an error, because no
-    /// mark vouches for what follows. Opening the journal for writing cuts there.
+    /// Where the journal ends on this machine although its bytes go on; not an error, because no mark vouches for the
+    /// bytes after it. Opening the journal for writing cuts there.
     pub stop: Option<ReplayStop>,
-    /// Intact frames, and records, behind the end of the journal, in bytes that no mark vouches for: opening it for writing
-    /// takes them out. Only on another boot than the one on which it was written.
+    /// Intact frames, and records, after the end of the journal, in bytes that no mark vouches for: opening it for
+    /// writing takes them out. Only on another boot than the one on which it was written.
     pub intact_beyond: u64,
     /// The highest sequence that a mark or a file beside the journal vouches for.
     pub vouched_sequence: u64,
@@ -125,21 +125,21 @@ pub struct VerifyReport {
     pub bad_index_entries: u64,
 }
 
-/// What a report comes to.
+/// The verdict of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Everything that was ever there is there, and whole.
     Whole,
     /// Something that a mark or another file vouches for is damaged or missing.
     Damaged,
-    /// What is vouched for is whole, but behind a damaged place there are intact frames that a start would cut.
+    /// The vouched part is whole, but after a damaged place there are intact frames that a start would cut.
     FramesBeyondEnd,
-    /// What there is is whole, but nothing says that there was no more: the machine has started again since.
+    /// The frames there are whole, but nothing says that there were no more: the machine has started again since.
     NothingVouchesForEnd,
 }
 
 impl VerifyReport {
-    /// What the report comes to.
+    /// The verdict of the report.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match self {
@@ -167,8 +167,8 @@ pub fn info_in(directory: impl Into<PathBuf>, environment: Environment) -> Resul
     info_of(&JournalReader::open_in(directory, environment)?)
 }
 
-/// Reads and checks every frame of the journal of `directory`. Goes on with the next segment behind
-/// a bad frame, so that the report names every damaged segment.
+/// Reads and checks every frame of the journal of `directory`. Goes on with the next segment after a bad frame, so that
+/// the report names every damaged segment.
 ///
 /// # Errors
 /// As [`JournalReader::open`]; damaged frames are in the report.
@@ -184,7 +184,7 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Res
     verify_with(directory, environment, &[])
 }
 
-/// As [`verify_in`], with what files beside the journal say of it.
+/// As [`verify_in`], with the points that files beside the journal record of it.
 ///
 /// # Errors
 /// As [`verify`].
@@ -197,7 +197,7 @@ pub fn verify_with(
     let (reader, complete) = open_complete(&directory, &environment)?;
     let info = match (info_of(&reader), complete.as_ref()) {
         (Ok(info), _) => info,
-        // What is missing explains what the marks of the rest do not.
+        // A missing segment explains why the marks of the rest do not fit.
         (Err(_), Err(_)) => return Err(complete.expect_err("looked at just now")),
         (Err(error), Ok(())) => return Err(error),
     };
@@ -257,11 +257,11 @@ fn open_complete(
     }
 }
 
-/// How far the journal is vouched for, and what there is behind its end.
+/// How far the journal is vouched for, and the bytes after its end.
 fn judge_end(reader: &JournalReader, environment: &Environment, report: &mut VerifyReport) {
     report.vouched_sequence = report.info.good_mark.1;
     if reader.is_same_boot() {
-        // What stands behind the journaled mark was never promised to anybody.
+        // Frames after the journaled mark were never promised to anybody.
         report.vouched_sequence = report.vouched_sequence.max(report.last_sequence);
         return;
     }
@@ -269,13 +269,13 @@ fn judge_end(reader: &JournalReader, environment: &Environment, report: &mut Ver
         Ok(evaluation) => {
             report.intact_beyond = evaluation.tail.map_or(0, |tail| tail.frames + tail.records);
         }
-        // The segments have been read one by one, and most of what can be wrong is known.
+        // The segments have been read one by one, and most of the possible errors are known.
         Err(error) if report.problems.is_empty() => report.problems.push(error),
         Err(_) => {}
     }
 }
 
-/// Reads one segment, up to the sequence where the `next` begins; what is missing before that is a gap.
+/// Reads one segment, up to the sequence where the `next` begins; frames missing before that are a gap.
 fn verify_segment(
     reader: &JournalReader,
     found: &Found,

@@ -58,7 +58,7 @@ pub struct Journal {
     /// The active segment's length.
     pub(crate) limit: usize,
     pub(crate) active_first_sequence: u64,
-    /// When a batch begins here or behind, there is an index entry to write or a helper to wake.
+    /// When a batch begins here or later, there is an index entry to write or a helper to wake.
     threshold: usize,
     next_index_position: usize,
     wake_position: usize,
@@ -73,20 +73,20 @@ pub struct Journal {
     /// Taken from the helper, not in use yet.
     pub(crate) next: Option<Arc<Segment>>,
     pub(crate) segments_begun: u64,
-    /// What the active segment holds besides frames, and what of that its header says.
+    /// The records in the active segment, and those of them that its header counts.
     pub(crate) segment_records: SegmentRecords,
     pub(crate) published_records: SegmentRecords,
     pub(crate) records_appended: u64,
     pub(crate) records_journaled: u64,
-    /// Whether a record stands behind the last frame; at an opening, whether one may.
+    /// Whether a record stands after the last frame; at an opening, whether one may.
     pub(crate) has_record_behind_last: bool,
     /// Where records are framed.
     pub(crate) record: Vec<u8>,
 }
 
 impl Journal {
-    /// Opens the journal of a directory, or makes one: takes the lock, recovers by decision 7, and
-    /// stands behind the last whole frame. The report says what recovery found and cut.
+    /// Opens the journal of a directory, or makes one: takes the lock, recovers by decision 7, and continues after the
+    /// last whole frame. The report says what recovery found and cut.
     ///
     /// # Errors
     /// Options out of range, the lock held by another process, a disk that is full or read-only, and
@@ -286,7 +286,7 @@ impl Journal {
         self.position = position;
         self.limit = self.active.header.segment_length as usize;
         self.mark = self.active.mark_writer(JOURNALED_MARK_OFFSET);
-        // The entry of what was scanned is there already, unless only records stand in the slot.
+        // The entry of the scanned frames is there already, unless only records stand in the slot.
         let slot = index::slot_of(position, frames_offset);
         let is_free = index::is_free(self.active.index(), slot);
         self.next_index_position = if is_free { position } else { frames_offset + (slot + 1) * INDEX_STRIDE };
@@ -332,7 +332,7 @@ impl Journal {
         if self.position >= self.wake_position {
             let window = self.shared.options.populate_ahead_bytes as usize;
             let is_populated = self.buffer.is_none() && window > 0;
-            // A quarter of what is kept ready, so that the helper wakes long before it is used up.
+            // A quarter of the prepared length, so that the helper wakes long before it is used up.
             let step = if is_populated { window / 4 } else { self.limit / 4 };
             self.wake_position = self.position + step.max(INDEX_STRIDE);
             self.shared.wake.signal();
@@ -351,8 +351,8 @@ impl Journal {
         }
     }
 
-    /// Moves the journaled mark to the end of what was appended. It reaches its readers as
-    /// [`JournalOptions::marks`] says.
+    /// Moves the journaled mark to the end of the appended frames. It reaches its readers as [`JournalOptions::marks`]
+    /// says.
     #[inline]
     pub(crate) fn move_mark(&mut self) -> Result<(), JournalError> {
         let value = (self.position as u64, self.last_sequence);

@@ -12,16 +12,16 @@
 //! | `truncation` | taking back frames that nobody has acted on yet |
 //! | [`journal`] | [`Journal`], the one writer of a directory |
 //! | [`syncer`], [`segment_preparer`] | [`Syncer`] and [`SegmentPreparer`], for helper threads |
-//! | `recovery` | opening a journal: the first segment is made, or what is there is recovered (decision 7) |
-//! | [`recovery_report`] | [`RecoveryReport`]: what opening found and cut |
+//! | `recovery` | opening a journal: the first segment is made, or the directory is recovered (decision 7) |
+//! | [`recovery_report`] | [`RecoveryReport`]: the findings and cuts of an opening |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
-//! | `cut_files` | what recovery cuts keeps its bytes, under another name |
-//! | `evaluation` | what of the segments is the journal, and what is not (decision 7) |
+//! | `cut_files` | the bytes that recovery cuts are kept under another name |
+//! | `evaluation` | which bytes of the segments belong to the journal (decision 7) |
 //! | `frame_batch` | a run of checked frames, as replay hands them out |
-//! | `segment_maintenance` | what is done to segments beside the writer, step by step |
-//! | `shared_journal` | what the writer and its helper threads have in common |
+//! | `segment_maintenance` | the work on segments beside the writer, step by step |
+//! | `shared_journal` | the shared state of the writer and its helper threads |
 //! | `directory` | the lock, and the survey of the segments |
-//! | [`records`] | [`Record`]: what consensus keeps, among the frames |
+//! | [`records`] | [`Record`]: the records of consensus, among the frames |
 //! | `history` | the file that names the journal and the segments which must be there |
 //! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
 //! | `segment` | one segment file as its writer holds it |
@@ -33,7 +33,7 @@
 //! | `mark` | two values that a crash cannot tear |
 //! | `lock_holder` | who holds the lock of a journal, asked from outside |
 //! | [`descriptor`] | the layout of a segment |
-//! | `scan` | checking frames one behind the other |
+//! | `scan` | checking frames one after the other |
 //! | `wake` | waking the helper thread |
 //! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
 //! | [`error`] | [`JournalError`] |

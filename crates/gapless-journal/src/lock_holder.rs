@@ -1,4 +1,4 @@
-//! Who holds the lock of a journal, found out without taking part: for programs that look at a directory from outside.
+//! The holder of a journal's lock, found out without taking part: for programs that look at a directory from outside.
 
 use crate::descriptor::LOCK_NAME;
 use std::fs::{File, TryLockError};
@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Who holds the lock of a journal, as the holder wrote it there; `None` if nobody does.
+/// The holder of a journal's lock, as it wrote itself there; `None` if nobody holds it.
 pub fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
     let mut file = match File::open(journal.join(LOCK_NAME)) {
         Ok(file) => file,

@@ -44,10 +44,10 @@ impl Mapping {
     #[inline]
     pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
         assert!(offset.is_multiple_of(8) && offset <= self.length && count * 8 <= self.length - offset);
-        // SAFETY: in bounds and aligned (asserted; the mapping begins at a page). Atomics may be
-        // changed by other threads and processes at any time. Words of headers and index entries are
-        // accessed by atomics alone. Of frames a reader copies words: those below the journaled mark it has read do not
-        // change until a truncation, and what that tears fails its checksums in the copy.
+        // SAFETY: in bounds and aligned (asserted; the mapping begins at a page). Atomics may be changed by other
+        // threads and processes at any time. Words of headers and index entries are accessed by atomics alone. Of
+        // frames a reader copies words: those below the journaled mark it has read do not change until a truncation,
+        // and words that this tears fail their checksums in the copy.
         unsafe { std::slice::from_raw_parts(self.raw.as_ptr().add(offset).cast::<AtomicU64>(), count) }
     }
 
@@ -72,13 +72,13 @@ impl Mapping {
     /// Copies `bytes` to `position`.
     ///
     /// # Safety
-    /// The caller is the journal's one writer, and `position` is at or behind the journaled mark, so
-    /// that nobody reads these bytes before the mark moves over them.
+    /// The caller is the journal's one writer, and `position` is at or after the journaled mark, so that nobody reads
+    /// these bytes before the mark moves over them.
     #[inline]
     pub(crate) unsafe fn copy_in(&self, position: usize, bytes: &[u8]) {
         assert!(self.writable && position <= self.length && bytes.len() <= self.length - position);
-        // SAFETY: in bounds and writable (asserted); `bytes` cannot overlap a mapping of which no
-        // `&mut` exists and no `&` reaches behind the mark.
+        // SAFETY: in bounds and writable (asserted); `bytes` cannot overlap a mapping of which no `&mut` exists and no
+        // `&` reaches beyond the mark.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.raw.as_mut_ptr().add(position), bytes.len());
         }
@@ -116,8 +116,8 @@ impl Mapping {
     pub(crate) unsafe fn touch(&self, range: Range<usize>) {
         assert!(self.writable && range.end <= self.length);
         for position in range.step_by(PAGE_LENGTH) {
-            // SAFETY: in bounds and writable (asserted), not written by others by the caller's word.
-            // Volatile, because a store of what is there already must still happen.
+            // SAFETY: in bounds and writable (asserted), not written by others by the caller's word. Volatile, because
+            // a store of a value that is there already must still happen.
             unsafe { self.raw.as_mut_ptr().add(position).write_volatile(0) };
         }
     }

@@ -33,7 +33,7 @@ impl MarkWord for AtomicU64 {
     }
 }
 
-/// What a mark says.
+/// The values of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MarkValue {
     /// The first value; its meaning is in `descriptor`.
@@ -64,9 +64,9 @@ fn check_word(first: u64, second: u64, generation: u64) -> u64 {
 
 /// Reads one slot; `None` if it is torn, damaged or being written.
 fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
-    // The check word is read before and after the values: the writer takes it away before it
-    // changes a value and puts the new one behind all of them, so the same valid word on both sides
-    // means that the values between belong together. All loads are acquire, so they stay in order.
+    // The check word is read before and after the values: the writer takes it away before it changes a value and puts
+    // the new one after all of them, so the same valid word on both sides means that the values between belong
+    // together. All loads are acquire, so they stay in order.
     let check = slot[3].load_acquire();
     let (first, second, generation) = (slot[0].load_acquire(), slot[1].load_acquire(), slot[2].load_acquire());
     let again = slot[3].load_acquire();
@@ -107,12 +107,12 @@ pub(crate) struct MarkWriter {
 }
 
 impl MarkWriter {
-    /// Continues behind what the mark says, or begins where neither slot is whole.
+    /// Continues after the values of the mark, or begins where neither slot is whole.
     pub(crate) fn continue_from<W: MarkWord>(words: &[W]) -> Self {
         Self { generation: read(words).map_or(0, |value| value.generation) }
     }
 
-    /// Moves the mark. Everything that was written before is visible to who reads the new value.
+    /// Moves the mark. Everything that was written before is visible to a reader of the new value.
     #[inline]
     pub(crate) fn write<W: MarkWord>(&mut self, words: &[W], first: u64, second: u64) {
         let (start, generation) = self.next();
@@ -232,7 +232,7 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Every interleaving of a writer and a reader: what is read was written, whole.
+    //! Every interleaving of a writer and a reader: each value read was written, whole.
     use super::*;
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicU64 as LoomWord;

@@ -34,8 +34,8 @@ pub struct Retention {
     pub age_max_ns: Option<u64>,
 }
 
-/// How much of what the marks vouch for is checked when a journal is opened. What is not checked then
-/// is checked when it is replayed.
+/// How much of the vouched part is checked when a journal is opened. Frames that are not checked then are checked when
+/// they are replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RecoveryCheck {
     /// Every frame of the newest segment and of all that no mark vouches for.
@@ -45,10 +45,10 @@ pub enum RecoveryCheck {
     All,
 }
 
-/// What a journal takes from the machine; replaceable, so that tests and simulations decide.
+/// The journal's requests to the machine; replaceable, so that tests and simulations decide.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// The boot that the machine is on; `None` when it cannot be told, which counts as another boot.
+    /// The boot that the machine is on; `None` when it is not known, which counts as another boot.
     pub boot_id: Option<BootId>,
     /// The wall clock, ns since the epoch. Read when a segment is opened and for retention by age.
     pub epoch_ns: fn() -> u64,
@@ -60,7 +60,7 @@ impl Environment {
     /// Whether the disk does this work.
     ///
     /// # Errors
-    /// What it says instead.
+    /// The error to return instead.
     #[inline]
     pub fn ask(&self, work: DiskWork) -> io::Result<()> {
         self.disk.as_ref().map_or(Ok(()), |disk| disk.ask(work))
@@ -112,8 +112,8 @@ pub struct JournalOptions {
     pub check: RecoveryCheck,
     /// The sequence of the first frame of a new journal. Default 1.
     pub first_sequence: u64,
-    /// What files beside the journal say of it: a journal that is not of their history is refused, and nothing is
-    /// changed. Default none.
+    /// The points that files beside the journal record of it: a journal that is not of their history is refused, and
+    /// nothing is changed. Default none.
     pub points: Vec<FilePoint>,
     pub environment: Environment,
 }
@@ -176,11 +176,12 @@ impl JournalOptions {
     }
 }
 
-/// A file that was written when the journal beside it held the frame of a sequence, on the device.
+/// A file that was written when the journal beside it contained the frame of a sequence, on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePoint {
     pub path: PathBuf,
-    /// Whose it is: stream and incarnation. `None` if it cannot be read, and only its name says where it stands.
+    /// The stream and incarnation that it belongs to. `None` if it cannot be read, and only its name says where it
+    /// stands.
     pub identity: Option<(u128, u64)>,
     /// The sequence of the last frame that it contains; 0 for none.
     pub sequence: u64,

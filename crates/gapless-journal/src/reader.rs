@@ -1,4 +1,4 @@
-//! The reader: what a journal holds, without its lock, also while a writer runs or from a copy.
+//! The reader: reads a journal without its lock, also while a writer runs or from a copy.
 //!
 //! Used for recovery of services, for late readers of a live stream, and by the commands that look
 //! at journals. It never writes.
@@ -24,8 +24,7 @@ impl JournalReader {
     /// Opens the journal of `directory` as it is now; a [`Replay`] follows what is appended later.
     ///
     /// # Errors
-    /// [`JournalError::NoJournal`] for a directory without a segment, and whatever is wrong with the
-    /// headers of its segments.
+    /// [`JournalError::NoJournal`] for a directory without a segment, and the errors in the headers of its segments.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, JournalError> {
         Self::open_in(directory, Environment::default())
     }
@@ -44,7 +43,7 @@ impl JournalReader {
         Ok(Self { directory, environment, survey })
     }
 
-    /// Of what a survey has found, which is at least one segment.
+    /// From the findings of a survey, which are at least one segment.
     pub(crate) fn of(directory: &Path, environment: &Environment, survey: &Survey) -> Self {
         Self { directory: directory.to_owned(), environment: environment.clone(), survey: survey.clone() }
     }
@@ -67,7 +66,7 @@ impl JournalReader {
         self.oldest().header.incarnation
     }
 
-    /// The oldest sequence that the journal held when this reader was opened.
+    /// The oldest sequence in the journal when this reader was opened.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
         self.oldest().first_sequence
@@ -114,10 +113,11 @@ impl JournalReader {
         Ok(evaluation.kept.last().map_or(0, |kept| kept.last_sequence))
     }
 
-    /// Frames from `from_sequence` on, each with both checksums checked. `from_sequence` may be one
-    /// behind the last, for a reader that only follows.
+    /// Frames from `from_sequence` on, each with both checksums checked. `from_sequence` may be one after the last, for
+    /// a reader that only follows.
     ///
-    /// A writer may cut frames off meanwhile and write others in their place: what is returned is a copy, whole and checked.
+    /// A writer may cut frames off meanwhile and write others in their place: a returned frame is a copy, whole and
+    /// checked.
     ///
     /// # Errors
     /// [`JournalError::NotHeld`] for a sequence that the journal does not hold (any more), and
@@ -126,9 +126,9 @@ impl JournalReader {
         Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence, None)
     }
 
-    /// As [`JournalReader::replay`] up to the frame `last_sequence`, without a copy: frames are borrowed where they stand.
-    /// For who knows that nobody cuts them off, because they are released or nobody writes this journal now.
-    /// [`Replay::read_until`] moves that limit on.
+    /// As [`JournalReader::replay`] up to the frame `last_sequence`, without a copy: frames are borrowed where they
+    /// stand. For callers that know that nobody cuts them off, because they are released or nobody writes this journal
+    /// now. [`Replay::read_until`] moves that limit on.
     ///
     /// # Errors
     /// As [`JournalReader::replay`].
@@ -136,15 +136,16 @@ impl JournalReader {
         Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence, Some(last_sequence))
     }
 
-    /// The records of consensus, oldest first: from the newest checkpoint on if there is one, with all behind it. They
-    /// are read into memory, as [`JournalReader::replay`] reads frames: what a writer appends later is not among them.
+    /// The records of consensus, oldest first: from the newest checkpoint on if there is one, with all after it. They
+    /// are read into memory, as [`JournalReader::replay`] reads frames: records that a writer appends later are not
+    /// among them.
     ///
     /// # Errors
-    /// As [`Replay::next_frame`]: damage in a record, or in a frame behind the first, that a good mark covers.
+    /// As [`Replay::next_frame`]: damage in a record, or in a frame after the first, that a good mark covers.
     pub fn records(&self) -> Result<Records, JournalError> {
         let is_same_boot = self.is_same_boot();
         let good = crate::evaluation::good_mark(&self.survey, self.newest(), is_same_boot)?;
-        // On another boot one that is not vouched for may stand behind the journal's end.
+        // On another boot one that is not vouched for may stand after the journal's end.
         let is_good = |found: &&Found| match found.segment_records {
             SegmentRecords::Checkpoint { position, behind_sequence } => {
                 is_same_boot || behind_sequence < good.sequence || position < good.must_reach(found)

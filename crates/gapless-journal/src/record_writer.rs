@@ -13,9 +13,10 @@ use crate::journal::Journal;
 use crate::records::SegmentRecords;
 
 impl Journal {
-    /// Appends a record of consensus behind what was appended. It is in the operating system's hands after
-    /// [`Journal::commit`], as frames are, and on the device after [`Journal::sync`], or after a [`crate::Syncer::sync`]
-    /// that was called behind that commit. Replays pass over it; [`crate::JournalReader::records`] returns it.
+    /// Appends a record of consensus after the appended frames and records. It is in the operating system's hands after
+    /// [`Journal::commit`], as frames are, and on the device after [`Journal::sync`], or after a
+    /// [`crate::Syncer::sync`] that was called after that commit. Replays pass over it;
+    /// [`crate::JournalReader::records`] returns it.
     ///
     /// Copies `payload` twice; allocates where it is longer than any before it.
     ///
@@ -29,9 +30,9 @@ impl Journal {
     }
 
     /// As [`Journal::append_record`], for a record that holds everything consensus keeps: no record before it is needed
-    /// any more. Retention deletes nothing of a journal with records until there is a checkpoint in a newer segment that
-    /// stands before the frame of the snapshot sequence, so that no truncation of what is not released takes it; and never
-    /// that segment. Best written as the first thing in a segment, see [`Journal::segments_begun`].
+    /// any more. Retention deletes nothing of a journal with records until there is a checkpoint in a newer segment
+    /// that stands before the frame of the snapshot sequence, so that no truncation of unreleased frames takes it; and
+    /// never that segment. Best written as the first thing in a segment, see [`Journal::segments_begun`].
     ///
     /// # Errors
     /// As [`Journal::append_record`].
@@ -39,8 +40,8 @@ impl Journal {
         self.append_record_of(payload, CHECKPOINT_FLAG)
     }
 
-    /// Commits, and puts everything on the device, records included, before it returns the last synced sequence. Blocks:
-    /// for what must be synced before an answer. Others use [`Journal::syncer`] on a helper thread.
+    /// Commits, and puts everything on the device, records included, before it returns the last synced sequence.
+    /// Blocks: for records that must be synced before an answer. Others use [`Journal::syncer`] on a helper thread.
     ///
     /// # Errors
     /// As [`Journal::commit`] and [`crate::Syncer::sync`].
@@ -116,7 +117,8 @@ impl Journal {
         self.last_sequence >= self.active_first_sequence
     }
 
-    /// Says in the active segment's header, and to retention, what it holds. Only for what a journaled mark covers.
+    /// Writes the records it holds into the active segment's header, and passes them to retention. Only for positions
+    /// that a journaled mark covers.
     #[cold]
     pub(crate) fn publish_held(&mut self) {
         let (first, second) = self.segment_records.to_words();
@@ -138,7 +140,7 @@ impl Journal {
         self.shared.journaled_records.store(self.records_appended, Ordering::Release);
     }
 
-    /// Whether a record may stand behind the last frame, by what the segments say of themselves.
+    /// Whether a record may stand after the last frame, by what the segments say of themselves.
     pub(crate) fn may_hold_record_behind_last(&self) -> bool {
         let list = self.shared.segment_list();
         let newest = list.entries.iter().rev();

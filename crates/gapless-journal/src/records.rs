@@ -1,4 +1,4 @@
-//! Records of consensus among the frames of a journal: what a segment holds of them, and how they are read back.
+//! Records of consensus among the frames of a journal: the records in a segment, and how they are read back.
 //!
 //! A record is a frame of kind [`Kind::Consensus`](gapless_wire::Kind::Consensus) with sequence 0, whose `session_seq` is
 //! the sequence of the frame before it, so that one in a wrong place is noticed as a frame is. A flag says that it is a
@@ -21,7 +21,7 @@ pub struct Record {
     pub behind_sequence: u64,
     /// Whether everything that consensus keeps is in it, so that no record before it is needed.
     pub is_checkpoint: bool,
-    /// What [`crate::Journal::append_record`] was given.
+    /// The payload that [`crate::Journal::append_record`] was given.
     pub payload: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn is_checkpoint(record: &Frame<'_>) -> bool {
     record.flags() & CHECKPOINT_FLAG != 0
 }
 
-/// What a segment holds besides frames.
+/// The records in a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SegmentRecords {
     /// No record.
@@ -71,7 +71,7 @@ pub(crate) enum SegmentRecords {
     Nothing,
     /// Records, and no checkpoint among them.
     Records,
-    /// Records; the newest checkpoint stands at `position`, behind the frame of `behind_sequence`.
+    /// Records; the newest checkpoint stands at `position`, after the frame of `behind_sequence`.
     Checkpoint { position: u64, behind_sequence: u64 },
 }
 
@@ -108,7 +108,7 @@ impl SegmentRecords {
     }
 }
 
-/// What a replay notes of the records that it passes over.
+/// The notes of a replay on the records that it passes over.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) count: u64,
@@ -116,7 +116,7 @@ pub(crate) struct Passed {
     pub(crate) bytes: u64,
     /// Where the newest checkpoint stands: the first sequence of its segment, and the position there.
     pub(crate) checkpoint: Option<(u64, u64)>,
-    /// Segment and position of the last one. A replay that has met no frame behind records meets them again.
+    /// Segment and position of the last one. A replay that has met no frame after records meets them again.
     last: Option<(u64, usize)>,
     /// From the newest checkpoint on.
     pub(crate) collected: Option<Vec<Record>>,

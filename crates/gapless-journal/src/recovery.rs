@@ -1,7 +1,7 @@
 //! Opening a journal: makes the first segment, or recovers what is there by decision 7.
 //!
-//! `evaluation` judges; this module acts on it: cuts, cleans, moves the marks. Every step leaves a
-//! directory that recovers to the same end if the process dies behind it.
+//! `evaluation` judges; this module acts on it: cuts, cleans, moves the marks. Every step leaves a directory that
+//! recovers to the same end if the process dies after it.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -28,7 +28,7 @@ use crate::segment_times::note_last;
 use crate::shared_journal::{Entry, Rolled, SegmentList, SharedJournal};
 use crate::{descriptor as d, index};
 
-/// What a writer stands on.
+/// The end that a writer continues from.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) shared: Arc<SharedJournal>,
@@ -312,8 +312,8 @@ fn open_history(options: &JournalOptions, incarnation: u64, kept: &[Kept]) -> Re
     Ok(file)
 }
 
-/// Opens the newest segment for writing and takes away what does not belong to the journal; what it is kept in, if there
-/// was anything.
+/// Opens the newest segment for writing and removes bytes that do not belong to the journal; returns the file that they
+/// are kept in, if there were any.
 fn restore_active(
     options: &JournalOptions,
     newest: &Kept,
@@ -329,7 +329,7 @@ fn restore_active(
         } else {
             let range = (position as u64, tail.nonzero_end);
             kept_tail = Some(copy_tail(&options.directory, &file, found.first_sequence, range)?);
-            // Else these bytes could come back as frames, behind others that are written before them.
+            // Else these bytes could come back as frames, after others that are written before them.
             write_zeros(&file, position as u64, tail.nonzero_end)
                 .and_then(|()| file.sync_data())
                 .map_err(|error| JournalError::io("cut", &found.path, error))?;
@@ -411,7 +411,7 @@ fn last_ns(directory: &Path, kept: Option<&Kept>) -> Result<u64, JournalError> {
     match kept {
         Some(kept) if kept.last_timestamp_ns == 0 => {
             let first_sequence = kept.found.first_sequence;
-            // It has its final name by now, whatever it was found under.
+            // It has its final name by now, even if it was found under another.
             note_last(&directory.join(d::segment_name(first_sequence)), first_sequence, kept.last_sequence)
         }
         Some(kept) => Ok(kept.last_timestamp_ns),
@@ -419,8 +419,8 @@ fn last_ns(directory: &Path, kept: Option<&Kept>) -> Result<u64, JournalError> {
     }
 }
 
-/// Makes the header say which time stamps the frame before the first and the last have; what it says already of the frame
-/// before stays where nothing better is known.
+/// Makes the header say which time stamps the frame before the first and the last have; the time of the frame before
+/// stays where nothing better is known.
 fn note_times(segment: &Segment, kept: &Kept, (before_ns, last_ns): (u64, u64)) {
     let noted = kept.found.times_ns;
     let times_ns = (if noted.0 == 0 { before_ns } else { noted.0 }, last_ns);
@@ -447,7 +447,7 @@ fn clear_failed_mark(options: &JournalOptions, found: &Found) -> Result<(), Jour
     let path = options.directory.join(d::segment_name(found.first_sequence));
     let file = match OpenOptions::new().read(true).write(true).open(&path) {
         Ok(file) => file,
-        // It was behind the cut.
+        // It was after the cut.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(JournalError::io("open for writing", path, error)),
     };
@@ -472,7 +472,7 @@ fn remove_all(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, JournalError> {
     Ok(paths)
 }
 
-/// A random number, as an incarnation of what is in `directory`.
+/// A random number, as the incarnation of the journal in `directory`.
 pub(crate) fn draw_incarnation(directory: &Path) -> Result<u64, JournalError> {
     let mut bytes = [0u8; 8];
     let mut filled = 0;

@@ -1,10 +1,10 @@
-//! [`RecoveryReport`]: what opening a journal found and cut.
+//! [`RecoveryReport`]: the findings and cuts of opening a journal.
 
 use std::path::PathBuf;
 
 use crate::error::{FrameFault, MarkName};
 
-/// What recovery found and did.
+/// The findings and actions of a recovery.
 #[derive(Clone, Debug)]
 pub struct RecoveryReport {
     /// Whether the journal was made now.
@@ -19,7 +19,7 @@ pub struct RecoveryReport {
     pub last_sequence: u64,
     pub segments: usize,
     pub frames_scanned: u64,
-    /// What was cut from the end; `None` if nothing was.
+    /// The cut from the end; `None` if there was none.
     pub cut: Option<Cut>,
     /// Whether the process before had a failed fdatasync, so that its frames were written again.
     pub is_rewritten: bool,
@@ -29,7 +29,7 @@ pub struct RecoveryReport {
     pub kept_cuts: Vec<PathBuf>,
 }
 
-/// What recovery cut from the end of a journal: nothing that a good mark vouched for.
+/// The part that recovery cut from the end of a journal: nothing that a good mark vouched for.
 #[derive(Clone, Debug)]
 pub struct Cut {
     pub segment: PathBuf,

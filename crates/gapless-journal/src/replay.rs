@@ -1,9 +1,10 @@
-//! Replay: frames of a journal one behind the other, copied out of the mapped segments, or in place where nobody cuts them.
+//! Replay: frames of a journal one after the other, copied out of the mapped segments, or in place where nobody cuts
+//! them.
 //!
-//! On the boot on which the journal was written it stops at the journaled mark, and so may run
-//! beside the writer. On any other it reads as far as frames go: a bad one up to the synced mark is an
-//! error, behind it the end. What it returns is checked; what it cannot return it explains. Records of consensus are
-//! checked as frames are, and passed over.
+//! On the boot on which the journal was written it stops at the journaled mark, and so may run beside the writer. On
+//! any other it reads as far as frames go: a bad one up to the synced mark is an error, after it the end. Frames that
+//! it returns are checked; for one that it cannot return it gives the reason. Records of consensus are checked as
+//! frames are, and passed over.
 
 mod end;
 mod records;
@@ -36,7 +37,7 @@ pub struct Replay {
     environment: Environment,
     is_same_boot: bool,
     synced_sequence: u64,
-    /// What the last look at the directory found.
+    /// The segments that the last look at the directory found.
     segments: Vec<Found>,
     current: Current,
     /// Where the next frame begins.
@@ -52,7 +53,7 @@ pub struct Replay {
     next_sequence: u64,
     /// The sequence of the frame at `checked_until`.
     next_unchecked: u64,
-    /// Frames behind this sequence are not looked at.
+    /// Frames after this sequence are not looked at.
     until: u64,
     stop: Option<ReplayStop>,
     /// How often the journaled mark had been written when the limit was taken from it.
@@ -160,14 +161,14 @@ impl Replay {
         Ok(Some(FrameBatch::new(frames, first_sequence)))
     }
 
-    /// Frames behind `sequence` are not looked at before a later call says a higher one. For who reads beside a writer that
-    /// may cut off what is not released; see [`crate::JournalReader::replay_until`].
+    /// Frames after `sequence` are not looked at before a later call says a higher one. For callers that read beside a
+    /// writer that may cut off unreleased frames; see [`crate::JournalReader::replay_until`].
     #[inline]
     pub const fn read_until(&mut self, sequence: u64) {
         self.until = sequence;
     }
 
-    /// What was checked ahead has been cut off since, and perhaps replaced.
+    /// Frames that were checked ahead have been cut off since, and perhaps replaced.
     #[cold]
     fn check_again(&mut self) -> Result<bool, JournalError> {
         (self.checked_until, self.next_unchecked, self.passed_over) = (self.position, self.next_sequence, 0);
@@ -280,7 +281,7 @@ impl Replay {
             (self.next_sequence, self.next_unchecked) = (near, near);
             self.read_ahead_until = position;
         }
-        // What stands from there on is looked at when it is asked for: until then the caller may say a limit.
+        // Frames from there on are looked at when they are asked for: until then the caller may set a limit.
         let until = self.until;
         self.until = until.min(sequence.saturating_sub(1));
         while self.next_sequence < sequence {
@@ -316,7 +317,7 @@ impl Replay {
                 match check_next(bytes, sequence, frame_length_max) {
                     Ok(record) if is_record(&record) => {
                         if sequence != self.next_unchecked {
-                            // What is returned in one go holds frames alone.
+                            // A batch holds frames alone.
                             break;
                         }
                         self.passed.note(self.current.found.first_sequence, start + offset, &record);
@@ -347,7 +348,7 @@ impl Replay {
             let goes_on = if self.is_same_boot {
                 match fault {
                     Some(fault) => {
-                        // Records behind the last frame may be cut, and others written there, while they are read.
+                        // Records after the last frame may be cut, and others written there, while they are read.
                         let limit = self.limit;
                         let generation = self.limit_generation;
                         self.move_limit()?;

@@ -1,4 +1,4 @@
-//! [`Restore`]: what lies in a directory becomes a history of its own, of a new incarnation.
+//! [`Restore`]: the contents of a directory become a history of its own, of a new incarnation.
 //!
 //! For a copy that was put back on purpose. A client that knew more than the copy holds then finds another incarnation, and not
 //! a journal that has forgotten something. Begun again after an interruption, it goes on where it was; until it is
@@ -91,8 +91,9 @@ impl Restore {
         (self.before, self.after)
     }
 
-    /// Gives the segments the new incarnation, and makes them such as were written on another boot, all of it synced: every
-    /// frame was read, and is on the device behind this. From here on the journal is not opened until [`Restore::finish`].
+    /// Gives the segments the new incarnation, and makes them such as were written on another boot, all of it synced:
+    /// every frame was read, and is on the device after this. From here on the journal is not opened until
+    /// [`Restore::finish`].
     ///
     /// # Errors
     /// A file cannot be written; to be begun again.

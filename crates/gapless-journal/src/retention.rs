@@ -1,8 +1,8 @@
 //! Retention: deletes the oldest segments, so that a journal runs for weeks.
 //!
-//! A step of the helper thread. It never deletes a frame above the snapshot sequence, nor the active
-//! segment, nor the newest checkpoint of consensus; and where there are records without a checkpoint that
-//! stands before the snapshot's frame, nothing. What recovery has cut counts as part of the journal's length, and stays.
+//! A step of the helper thread. It never deletes a frame above the snapshot sequence, nor the active segment, nor the
+//! newest checkpoint of consensus; and where there are records without a checkpoint that stands before the snapshot's
+//! frame, nothing. Files cut by recovery count as part of the journal's length, and stay.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ impl SharedJournal {
             if !is_covered || !(is_too_much || is_too_old) {
                 return Ok(false);
             }
-            // What consensus keeps must be in a segment that stays, before a frame that no truncation takes.
+            // Records that consensus keeps must be in a segment that stays, before a frame that no truncation takes.
             let holds_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Nothing);
             let is_checkpoint = |entry: &&Entry| match entry.segment_records {
                 SegmentRecords::Checkpoint { behind_sequence, .. } => behind_sequence < snapshot_sequence,
@@ -49,7 +49,7 @@ impl SharedJournal {
         if let Some(checkpoint) = checkpoint {
             self.sync_checkpoint(checkpoint)?;
         }
-        // First: what the history names must be there.
+        // First: the segments that the history names must be there.
         let history = maintenance.history.history();
         let first_sequence = history.first_sequence.max(next_first_sequence);
         self.set_history(maintenance, History { first_sequence, ..history })?;
@@ -64,7 +64,7 @@ impl SharedJournal {
         {
             let mut list = self.segment_list();
             list.entries.pop_front();
-            // What is gone need not get to the device.
+            // A removal need not get to the device.
             list.rolled.retain(|rolled| rolled.first_sequence >= next_first_sequence);
         }
         // Release: pairs with the acquire of `Journal::first_sequence`.

@@ -74,7 +74,7 @@ impl Journal {
         }
         let next = self.next.take().expect("reserve_next has just put it there");
         let opened_ns = (self.shared.options.environment.epoch_ns)();
-        // In this order, so that a sealed segment always has another behind it.
+        // In this order, so that a sealed segment always has another after it.
         next.open_for(first_sequence, opened_ns);
         self.mark.write(
             self.active.mapping.mark(JOURNALED_MARK_OFFSET),

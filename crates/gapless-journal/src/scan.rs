@@ -1,4 +1,4 @@
-//! Checking frames one behind the other: what recovery, replay and verification share.
+//! Checks frames one after the other, for recovery, replay and verification.
 //!
 //! Everything here is safe on any bytes: it never panics, never reads past what it is given and
 //! always moves forward.
@@ -12,7 +12,7 @@ use crate::error::FrameFault;
 /// `expected` sequence. A record of consensus is not.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault found.
 #[inline]
 pub(crate) fn check_frame(bytes: &[u8], expected: u64, frame_length_max: usize) -> Result<Frame<'_>, FrameFault> {
     let frame = check_next(bytes, expected, frame_length_max)?;
@@ -22,7 +22,7 @@ pub(crate) fn check_frame(bytes: &[u8], expected: u64, frame_length_max: usize) 
 /// As [`check_frame`], where a record of consensus may stand before that frame; see [`is_record`].
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault found.
 #[inline]
 pub(crate) fn check_next(bytes: &[u8], expected: u64, frame_length_max: usize) -> Result<Frame<'_>, FrameFault> {
     let frame = match Frame::parse_journaled(bytes) {
@@ -71,14 +71,15 @@ fn malformed(bytes: &[u8], error: gapless_wire::FrameError) -> FrameFault {
 pub(crate) struct ScanEnd {
     /// The last whole frame, or the sequence before the first.
     pub(crate) last_sequence: u64,
-    /// The position behind the last whole frame or record.
+    /// The position after the last whole frame or record.
     pub(crate) position: usize,
-    /// What is there instead of the next.
+    /// The fault in the place of the next frame.
     pub(crate) fault: FrameFault,
 }
 
 /// Scans frames from `position`, the first of which must have `first_sequence`, and the records among them, and calls
-/// `each` with each, the last frame's sequence with it, its position and the position behind, until something is neither.
+/// `each` with each, the last frame's sequence with it, its position and the position after it, until something is
+/// neither.
 pub(crate) fn scan(
     bytes: &[u8],
     mut position: usize,
@@ -104,7 +105,7 @@ pub(crate) fn scan(
 }
 
 /// Counts the intact frames with a sequence above `after`, and the intact records, that stand anywhere in `bytes`, at
-/// multiples of 8: what a truncation at the start of `bytes` destroys besides the bad one.
+/// multiples of 8: a truncation at the start of `bytes` destroys these besides the bad one.
 pub(crate) fn count_intact(bytes: &[u8], after: u64) -> (u64, u64) {
     let (mut frames, mut records) = (0, 0);
     let mut offset = 0;
@@ -130,9 +131,9 @@ fn looks_like_header(bytes: &[u8]) -> bool {
     bytes[VERSION_OFFSET] == VERSION && Kind::from_byte(bytes[KIND_OFFSET]).is_some()
 }
 
-/// Walks the frames of a batch, by their length fields alone, up to the last boundary at or below
-/// `limit_bytes`. Returns the length of that part, how many frames it holds, and the length of the
-/// frame behind it (0 at the end of the batch).
+/// Walks the frames of a batch, by their length fields alone, up to the last boundary at or below `limit_bytes`.
+/// Returns the length of that part, how many frames it holds, and the length of the frame after it (0 at the end of the
+/// batch).
 ///
 /// # Errors
 /// The offset of the first length that no frame has.

@@ -60,7 +60,7 @@ impl Segment {
         *unpoisoned(self.path.lock()) = path;
     }
 
-    /// What the mark at `offset` says.
+    /// The values of the mark at `offset`.
     pub(crate) fn mark(&self, offset: usize) -> Option<MarkValue> {
         mark::read(self.mapping.mark(offset))
     }
@@ -78,8 +78,8 @@ impl Segment {
             Flush::Mapped => writer.write(self.mapping.mark(offset), value.0, value.1),
             Flush::Write => {
                 let (place, bytes) = writer.next_slot(value.0, value.1);
-                // The mark comes to its readers by the kernel's stores: what was stored to the mapping before it must
-                // be seen before them, as by the release stores of `MarkWriter::write`.
+                // The mark comes to its readers by the kernel's stores: bytes stored to the mapping before it must be
+                // seen before them, as by the release stores of `MarkWriter::write`.
                 fence(Ordering::Release);
                 self.file.write_all_at(&bytes, (offset + place) as u64)?;
             }
@@ -144,7 +144,7 @@ impl Preparation {
                 Ok(Self { file, path, header, zeroed_until })
             }
             Err(error) => {
-                // What was allocated before the disk was full is given back.
+                // Space allocated before the disk was full is given back.
                 let _removed = std::fs::remove_file(&path);
                 Err(JournalError::allocation(path, header.segment_length, error))
             }
@@ -179,8 +179,8 @@ impl Preparation {
         segment.write_mark(d::SYNCED_MARK_OFFSET, 0, 0);
         segment.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
         segment.write_mark(d::OPENED_MARK_OFFSET, 0, 0);
-        // The fixed header is last, and the marks are on the device before it: a segment with a fixed
-        // header has its marks, whatever ends this in the middle.
+        // The fixed header is last, and the marks are on the device before it: a segment with a fixed header has its
+        // marks, even if this is interrupted.
         let sync = || segment.file.sync_all().map_err(|error| JournalError::io("sync", &path, error));
         sync()?;
         let written = segment.file.write_all_at(&header.to_bytes(), 0);
@@ -219,14 +219,14 @@ pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes zeros over `from..to`, a page at a time. For what changes a little at a time and is synced often: a kernel
-/// keeps what it was given in one large piece as one large page, and a sync then writes all of it for one store.
+/// Writes zeros over `from..to`, a page at a time. For parts that change a little at a time and are synced often: a
+/// kernel keeps bytes that it was given in one large piece as one large page, and a sync then writes all of it for one
+/// store.
 fn write_zero_pages(file: &File, from: u64, to: u64) -> io::Result<()> {
     (from..to).step_by(d::PAGE_LENGTH).try_for_each(|position| file.write_all_at(&[0; d::PAGE_LENGTH], position))
 }
 
-/// The position behind the last byte of `from..to` that is not zero. Skips what the file system
-/// knows to be unwritten.
+/// The position after the last byte of `from..to` that is not zero. Skips what the file system knows to be unwritten.
 pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Option<u64>> {
     let mut buffer = vec![0u8; 1 << 20];
     // Compared with as a whole, by the C library: byte by byte an empty segment takes seconds in a build without

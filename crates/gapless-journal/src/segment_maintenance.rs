@@ -167,7 +167,7 @@ impl SharedJournal {
         if populate_towards(&active, position, length.min(position + window))? {
             return Ok(true);
         }
-        // What is left of the window lies in the next segment.
+        // The rest of the window lies in the next segment.
         let beyond = (position + window).saturating_sub(length);
         match prepared {
             Some(next) if beyond > 0 => {
@@ -206,9 +206,9 @@ impl SharedJournal {
 
     /// Takes the oldest sealed segment a step nearer to the device; `true` if there was such a step.
     ///
-    /// No tier asks for it: it makes the synced mark follow, so that after a power failure damage in
-    /// what is long on the device is an error and not an end. It waits until the kernel has written
-    /// most of it by itself.
+    /// No tier asks for it: it makes the synced mark follow, so that after a power failure damage in bytes that have
+    /// been on the device for long is an error and not an end. It waits until the kernel has written most of it by
+    /// itself.
     pub(crate) fn sync_sealed_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let now_ns = (self.options.environment.epoch_ns)();
         let due = {
@@ -247,7 +247,7 @@ impl SharedJournal {
     }
 }
 
-/// Populates one piece of `segment`, from what is populated or `position`, whichever is further.
+/// Populates one piece of `segment`, from the populated end or `position`, whichever is further.
 fn populate_towards(segment: &Segment, position: usize, target: usize) -> Result<bool, JournalError> {
     // Relaxed: only the holder of `maintenance` uses it, and its mutex orders that.
     let from = segment.populated_until.load(Ordering::Relaxed).max(position / PAGE_LENGTH * PAGE_LENGTH);

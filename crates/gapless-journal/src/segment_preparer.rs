@@ -28,7 +28,7 @@ impl SegmentPreparer {
         Self { shared }
     }
 
-    /// Takes one short step of whatever is most urgent. `false` when there is nothing to do.
+    /// Takes one short step of the most urgent work. `false` when there is nothing to do.
     ///
     /// # Errors
     /// A full disk ([`JournalError::NoSpace`]) leaves the journal working until its writer needs the

@@ -1,4 +1,4 @@
-//! What the writer and its helper threads have in common.
+//! The shared state of the writer and its helper threads.
 //!
 //! The writer touches the mutexes here only when it rolls to another segment, and then for the swap
 //! of a few pointers; a thread that does I/O holds `maintenance` or `syncing`, never `segment_list`. Order of the locks:
@@ -71,7 +71,7 @@ impl SegmentList {
     }
 }
 
-/// What is being made. SegmentRecords during I/O.
+/// The segment that is being made. SegmentRecords during I/O.
 #[derive(Debug)]
 pub(crate) struct SegmentMaintenance {
     pub(crate) preparation: Option<Preparation>,
@@ -92,12 +92,13 @@ pub(crate) struct SharedJournal {
     pub(crate) journaled_sequence: OwnLine<AtomicU64>,
     /// Moved by the thread that has synced.
     pub(crate) synced_sequence: OwnLine<AtomicU64>,
-    /// How many records were journaled, and how many of them are on the device. What an earlier process has left is one.
+    /// How many records were journaled, and how many of them are on the device. A segment of an earlier process counts
+    /// as one.
     pub(crate) journaled_records: AtomicU64,
     pub(crate) synced_records: AtomicU64,
     pub(crate) snapshot_sequence: AtomicU64,
     pub(crate) first_sequence: AtomicU64,
-    /// What the files take that hold what was cut, in bytes; it does not change.
+    /// The length of the files of cut bytes; it does not change.
     pub(crate) cut_bytes: u64,
     pub(crate) is_poisoned: OwnLine<AtomicBool>,
     poison: Mutex<Option<String>>,

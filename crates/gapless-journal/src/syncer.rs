@@ -1,8 +1,8 @@
 //! The syncer: puts what is journaled on the device, for tier `sync`.
 //!
-//! For a helper thread, because a sync blocks: `msync` of what is written where the segment is mapped, else `fdatasync`.
-//! A failed sync is fatal for ever (decision 7): the kernel may have dropped the data and would report success the next
-//! time.
+//! For a helper thread, because a sync blocks: `msync` of the written part where the segment is mapped, else
+//! `fdatasync`. A failed sync is fatal for ever (decision 7): the kernel may have dropped the data and would report
+//! success the next time.
 
 use std::fs::File;
 use std::io;
@@ -100,7 +100,7 @@ impl Syncer {
     /// Whether the journal's disk does this work for a file beside the journal.
     ///
     /// # Errors
-    /// What it says instead.
+    /// The error to return instead.
     pub fn ask_disk(&self, work: DiskWork) -> io::Result<()> {
         self.shared.options.environment.ask(work)
     }
@@ -119,7 +119,7 @@ impl Syncer {
         self.shared.journaled_sequence.0.load(Ordering::Acquire)
     }
 
-    /// Makes the next sync fail as a broken device would; for tests of what must follow.
+    /// Makes the next sync fail as a broken device would; for tests of the consequences.
     #[cfg(any(test, feature = "fault-injection"))]
     pub fn fail_next_sync(&self) {
         self.shared.fails_next_sync.store(true, Ordering::SeqCst);

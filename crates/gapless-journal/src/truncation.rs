@@ -19,11 +19,10 @@ use crate::shared_journal::Entry;
 use crate::{index, scan};
 
 impl Journal {
-    /// Removes everything behind the frame of `sequence`, on the device too, so that none of it ever comes
-    /// back; the next append continues with `sequence + 1`. Blocks; not for the hot path. Does
-    /// nothing if there is nothing.
+    /// Removes everything after the frame of `sequence`, on the device too, so that none of it ever comes back; the
+    /// next append continues with `sequence + 1`. Blocks; not for the hot path. Does nothing if there is nothing.
     ///
-    /// Records of consensus behind that frame go too, a checkpoint among them, also where `sequence` is the last one and
+    /// Records of consensus after that frame go too, a checkpoint among them, also where `sequence` is the last one and
     /// no frame goes: consensus appends again what it keeps (decision 2), and until that is committed the journal holds
     /// what the records before `sequence` say.
     ///
@@ -60,7 +59,7 @@ impl Journal {
         let kept = entries[keep];
         let segment = if keep + 1 == entries.len() { self.active.clone() } else { self.reopen(kept)? };
 
-        // First: what the history names must be there.
+        // First: the segments that the history names must be there.
         let history = maintenance.history.history();
         let newest_sequence = history.newest_sequence.min(kept.first_sequence);
         shared.set_history(&mut maintenance, History { newest_sequence, ..history })?;
@@ -68,8 +67,8 @@ impl Journal {
         let (position, last_sequence) = position_behind(&segment, kept.first_sequence, sequence)?;
         assert_eq!(last_sequence, sequence, "the journal holds every frame up to its last");
 
-        // Marks first: from here on nothing vouches for what is about to go, so that an interrupted
-        // cut is found as frames (not cut) or as bytes without a meaning behind the marks (cut by recovery).
+        // Marks first: from here on nothing vouches for the bytes about to go, so that an interrupted cut is found as
+        // frames (not cut) or as bytes without a meaning after the marks (cut by recovery).
         segment.write_mark(JOURNALED_MARK_OFFSET, position as u64, sequence);
         if let Some(times) = segment.mark(TIMES_MARK_OFFSET).filter(|times| times.second != 0) {
             segment.write_mark(TIMES_MARK_OFFSET, times.first, 0);
@@ -137,8 +136,8 @@ impl Journal {
         Ok(Arc::new(segment))
     }
 
-    /// Removes the segments behind the first of `entries`, newest first; each is removed only when
-    /// the one before it is no longer sealed, so that recovery does not miss it.
+    /// Removes the segments after the first of `entries`, newest first; each is removed only when the one before it is
+    /// no longer sealed, so that recovery does not miss it.
     fn remove_behind(&self, entries: &[Entry]) -> Result<(), JournalError> {
         for pair in entries.windows(2).rev() {
             let (before, last) = (pair[0], pair[1]);
@@ -201,7 +200,7 @@ fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Res
     Ok((position, at - 1))
 }
 
-/// What a segment, which holds what `kept` says, holds before `position`.
+/// The part before `position` of the contents `kept` of a segment.
 fn records_before(segment: &Segment, kept: Entry, position: usize) -> Result<SegmentRecords, JournalError> {
     match kept.segment_records {
         SegmentRecords::Nothing => return Ok(SegmentRecords::Nothing),

@@ -1,6 +1,6 @@
 //! The write buffer of the `pwrite` path: collects frames and writes them when it is full.
 //!
-//! Used by the journal's writer alone. What is in the buffer does not survive the process.
+//! Used by the journal's writer alone. Buffered bytes do not survive the process.
 
 use std::fs::File;
 use std::io;

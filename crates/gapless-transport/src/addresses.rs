@@ -29,7 +29,7 @@ impl<A: Display> Addresses<A> {
         Self { all, at: 0, failed: 0, failed_at: None }
     }
 
-    /// Which is tried now.
+    /// The address that is tried now.
     #[must_use]
     pub fn current(&self) -> &A {
         &self.all[self.at]

@@ -1,17 +1,17 @@
-//! What can go wrong before frames move between two processes, and on their way.
+//! The errors before frames move between two processes, and on their way.
 
 use crate::handshake::Status;
 use crate::seen::Seen;
 use gapless_log::LogError;
 
-/// What can go wrong before frames move between two processes, and on their way.
+/// The errors before frames move between two processes, and on their way.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     #[error(transparent)]
     Log(#[from] LogError),
     #[error("{action}: {source}")]
     System {
-        /// What was being done, with the path where there is one.
+        /// The attempted action, with the path where there is one.
         action: String,
         source: std::io::Error,
     },
@@ -20,7 +20,7 @@ pub enum TransportError {
     Handshake {
         /// The socket's path, or the address.
         peer: String,
-        /// What it said, if it said no.
+        /// The status of its answer, if it refused.
         status: Option<Status>,
         reason: String,
     },

@@ -1,5 +1,5 @@
-//! What a publisher and the acceptor say to each other over the Unix socket before the rings: one
-//! message each way, little-endian, fixed length. The answer carries four descriptors.
+//! The messages of a publisher and the acceptor over the Unix socket before the rings: one each way, little-endian,
+//! fixed length. The answer carries four descriptors.
 //!
 //! ```text
 //!  Hello (88 bytes)                      Welcome (80 bytes)
@@ -85,7 +85,7 @@ pub struct Hello {
     pub identity: StreamIdentity,
     /// Whether it wants to read the stream.
     pub reads: bool,
-    /// What it has seen of the stream.
+    /// The part of the stream that it has seen.
     pub seen: Seen,
 }
 

@@ -7,19 +7,19 @@
 //! | [`listener`] | [`Listener`](listener::Listener): the socket where publishers of this machine connect, and the notice of their death |
 //! | [`publisher_rings`] | [`PublisherRings`](publisher_rings::PublisherRings): both ends of a new publisher's rings |
 //! | [`publisher_link`] | [`PublisherLink`]: a publisher's end of a connection |
-//! | [`pump`] | [`Pump`](pump::Pump): what carries a publisher's rings to another machine |
+//! | [`pump`] | [`Pump`](pump::Pump): carries a publisher's rings to another machine |
 //! | [`addresses`] | [`Addresses`](addresses::Addresses): several addresses of one service, and whose turn it is |
-//! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: what goes to and from other machines |
+//! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: the carriers to and from other machines |
 //! | [`sockets`] | connections of bytes: [`TcpSocket`](sockets::TcpSocket), [`SharedSocket`](sockets::SharedSocket), a simulation's |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
-//! | [`warnings`] | [`Warnings`](warnings::Warnings): what others can provoke is logged once a second |
+//! | [`warnings`] | [`Warnings`](warnings::Warnings): warnings that others can provoke are logged once a second |
 //! | `readiness` | sleeping until a descriptor is ready |
 //! | [`error`] | [`TransportError`] |
-//! | [`handshake`] | what both sides say over the Unix socket before the rings |
+//! | [`handshake`] | the messages of both sides over the Unix socket before the rings |
 //! | [`seen`] | [`Seen`](seen::Seen): the last frame that somebody has seen of a stream |
-//! | [`link`] | which link, how large its rings are, what goes through it at most |
+//! | [`link`] | which link, how large its rings are, its longest frame and message |
 //! | [`credentials`], [`token`] | username and password, and numbers that nobody else has |
-//! | [`transport`] | [`Transport`]: what carries a stream to its nodes |
+//! | [`transport`] | [`Transport`]: the transport of a stream to its nodes |
 //! | [`tier`] | [`Tier`]: how durable a released frame is |
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! A publisher's link: which one, how large its rings are, and what goes through them at most.
+//! A publisher's link: which one, how large its rings are, and its longest frame and message.
 
 use gapless_wire::HEADER_LENGTH;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
@@ -38,7 +38,7 @@ impl RingSizes {
 /// The longest payload of one answer, bytes, in any stream, for ever: with its header it is the longest frame.
 pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
-/// What is to be said where [`RingSizes::is_valid`] is not so.
+/// The allowed sizes, for an error where [`RingSizes::is_valid`] is false.
 #[must_use]
 pub fn ring_size_reason(link: RingSizes) -> String {
     format!(

@@ -1,8 +1,9 @@
 //! [`Listener`]: the socket where publishers of other processes connect, and the notice of their death.
 //!
-//! It says which connection has sent which first message, and which accepted one is over. What a message means, and whether
-//! its sender stays, is decided by the caller. Frames never pass here. The caller's thread sleeps in `poll` on the listening
-//! socket and on one socket for each connection; a process's death closes its socket, so it is known at once.
+//! It says which connection has sent which first message, and which accepted one is over. The caller decides the
+//! meaning of a message, and whether its sender stays. Frames never pass here. The caller's thread sleeps in `poll` on
+//! the listening socket and on one socket for each connection; a process's death closes its socket, so it is known at
+//! once.
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
@@ -60,7 +61,7 @@ pub struct PendingConnection {
     process_id: Option<u32>,
 }
 
-/// What has happened at a [`Listener`].
+/// An event at a [`Listener`].
 pub enum ListenerEvent<A> {
     /// A pending connection has sent its first message.
     Message(PendingConnection, Vec<u8>),
@@ -80,8 +81,8 @@ impl ListenerWaker {
 }
 
 impl<A> Listener<A> {
-    /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. What is longer is cut
-    /// there.
+    /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. A longer one
+    /// is cut there.
     ///
     /// # Errors
     /// A path that cannot be bound, another service that listens there already.
@@ -126,7 +127,7 @@ impl<A> Listener<A> {
         Ok(events)
     }
 
-    /// Which connections can be read; for a wait that a signal has ended, what is known without it.
+    /// The connections that can be read; for a wait that a signal has ended, those known without it.
     fn poll(&mut self, timeout: Option<Duration>) -> Result<Vec<bool>, Errno> {
         let mut fds = vec![PollFd::new(&*self.wake, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];
         fds.extend(self.connections.iter().map(|connection| PollFd::new(&connection.peer.socket, PollFlags::IN)));
@@ -147,7 +148,7 @@ impl<A> Listener<A> {
         self.connections.push(Connection { peer, progress: Progress::Pending { since: Instant::now() } });
     }
 
-    /// What was accepted and is not over.
+    /// The accepted connections that have not ended.
     pub fn accepted(&self) -> impl Iterator<Item = &A> {
         self.connections.iter().filter_map(|connection| match &connection.progress {
             Progress::Accepted(accepted) => Some(accepted),
@@ -263,7 +264,7 @@ fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
     let address = SocketAddrUnix::new(path).map_err(failed())?;
     let socket = |flags| rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
     if path.exists() {
-        // A socket file without a listener is what a killed service leaves behind.
+        // A killed service leaves its socket file behind, without a listener.
         let probe = socket(SocketFlags::CLOEXEC).map_err(failed())?;
         match rustix::net::connect(&probe, &address) {
             Err(Errno::CONNREFUSED) => {

@@ -62,7 +62,7 @@ impl<T> Mailbox<T> {
     #[inline]
     #[must_use]
     pub fn pop(&self) -> Option<T> {
-        // Acquire: whatever the sender did before its push is seen by who takes the message.
+        // Acquire: everything that the sender did before its push is seen by the thread that takes the message.
         if !self.queue.pending.load(Ordering::Acquire) {
             return None;
         }

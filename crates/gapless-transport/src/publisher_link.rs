@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A publisher's end of a connection.
 pub struct PublisherLink {
-    /// What the acceptor said.
+    /// The acceptor's answer.
     pub welcome: Welcome,
     /// To the sequencer.
     pub writer: RingWriter,
@@ -25,7 +25,7 @@ pub struct PublisherLink {
     pub socket: Option<OwnedFd>,
     /// The stream's window, for one that reads it.
     pub window: Option<Window>,
-    /// What carries the rings' frames where the service is elsewhere.
+    /// The pump that carries the rings' frames where the service is elsewhere.
     pub pump: Option<Box<Pump>>,
 }
 
@@ -58,7 +58,7 @@ impl PublisherLink {
         Ok(())
     }
 
-    /// Whether nothing more comes but what is in the ring.
+    /// Whether nothing more comes but the frames in the ring.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let hung_up = self.socket.as_ref().is_some_and(|socket| {

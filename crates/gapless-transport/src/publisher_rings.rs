@@ -77,7 +77,7 @@ impl PublisherRings {
         Ok((link, self.service))
     }
 
-    /// What another process needs to open the publisher's ends, in the order of a welcome.
+    /// The descriptors that another process needs to open the publisher's ends, in the order of a welcome.
     pub(crate) fn descriptors<'a>(&'a self, wake_service: BorrowedFd<'a>) -> [BorrowedFd<'a>; WELCOME_DESCRIPTORS] {
         [self.command_writer.fd(), self.reply_reader.fd(), wake_service, self.service.wake.as_fd()]
     }

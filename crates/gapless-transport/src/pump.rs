@@ -1,5 +1,5 @@
-//! [`Pump`]: a client's way to a service on another machine. The client has its rings as if the service were here; what is
-//! between their other ends and the service's TCP port is this, moved when the client is polled.
+//! [`Pump`]: a client's way to a service on another machine. The client has its rings as if the service were here; this
+//! carries the frames between their other ends and the service's TCP port, moved when the client is polled.
 //!
 //! The packets are those of `docs/upstream-protocol.md`.
 
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 /// A packet of commands is complete when it is so long, bytes.
 const PACKET_LENGTH: usize = 60_000;
 
-/// What carries frames between a client's rings and a service's port.
+/// Carries frames between a client's rings and a service's port.
 pub struct Pump {
     connection: TcpConnection,
     key: u64,
-    /// What the client has published.
+    /// The commands that the client has published.
     commands: RingReader,
-    /// What it reads.
+    /// The replies that it reads.
     replies: RingWriter,
     /// So many bytes of the answers that came first are in the ring already.
     taken: usize,
@@ -59,7 +59,7 @@ impl Pump {
         self.is_over = self.is_over || self.try_turn().is_err();
     }
 
-    /// Whether nothing comes any more but what is in the ring.
+    /// Whether nothing comes any more but the frames in the ring.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.is_over
@@ -85,7 +85,7 @@ impl Pump {
     fn try_turn(&mut self) -> Result<(), Over> {
         self.send()?;
         let received = self.connection.receive().map_err(|_| Over)?;
-        // What came before an end is still taken.
+        // Frames that came before an end are still taken.
         self.hear()?;
         if received == Received::End { Err(Over) } else { Ok(()) }
     }
@@ -148,7 +148,8 @@ impl Pump {
         outcome
     }
 
-    /// The length of the first packet, if it is whole and all of it is taken. What is none ends the connection.
+    /// The length of the first packet, if it is whole and all of it is taken. Bytes that are no packet end the
+    /// connection.
     fn hear_packet(&mut self) -> Result<Option<usize>, Over> {
         let Some(length) = upstream::peek(self.connection.incoming()).map_err(|_| Over)? else { return Ok(None) };
         let Some(packet) = self.connection.incoming().get(..length) else { return Ok(None) };

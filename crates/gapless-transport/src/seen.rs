@@ -20,7 +20,7 @@ impl Seen {
         Self { identity, sequence: 0, timestamp_ns: 0 }
     }
 
-    /// What is to be said where `peer`'s stream, which is released up to `released_sequence`, does not contain it.
+    /// The error where `peer`'s stream, which is released up to `released_sequence`, does not contain it.
     #[must_use]
     pub fn is_missing_at(&self, peer: &str, released_sequence: u64) -> String {
         let Self { sequence, timestamp_ns, .. } = self;

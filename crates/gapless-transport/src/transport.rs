@@ -1,6 +1,6 @@
-//! [`Transport`]: what carries a stream to its nodes.
+//! [`Transport`]: the transport of a stream to its nodes.
 
-/// What carries a stream to its nodes.
+/// The transport of a stream to its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// Between processes of one machine.

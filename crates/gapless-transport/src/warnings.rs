@@ -1,4 +1,4 @@
-//! [`Warnings`]: what others can provoke is logged at most once a second.
+//! [`Warnings`]: warnings that others can provoke are logged at most once a second.
 
 use rustix::time::{ClockId, clock_gettime};
 

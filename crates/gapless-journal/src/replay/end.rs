@@ -1,5 +1,5 @@
-//! Where a replay stands at the end of what it may read: whether there is more, in this segment or the next, whether that
-//! is the end of the journal, or damage (decision 7).
+//! The state of a replay at its limit: whether there is more, in this segment or the next, whether that is the end of
+//! the journal, or damage (decision 7).
 
 use super::Replay;
 use crate::boot::BootId;
@@ -13,7 +13,7 @@ use crate::{descriptor as d, mark};
 const SUCCESSOR_ATTEMPTS_MAX: usize = 10;
 
 impl Replay {
-    /// At the limit on the same boot, behind the records that end `at` it: `true` if there is more now, here or in the
+    /// At the limit on the same boot, after the records that end `at` it: `true` if there is more now, here or in the
     /// next segment.
     pub(super) fn go_on_by_mark(&mut self, at: usize) -> Result<bool, JournalError> {
         let (is_sealed, last_sequence) = self.move_limit()?;
@@ -52,8 +52,8 @@ impl Replay {
         Err(JournalError::SuccessorMissing { segment: self.current.found.path.clone(), sequence: last_sequence + 1 })
     }
 
-    /// Behind a segment that takes frames still, or that a writer has left so which died while it rolled: `true` if there is
-    /// more.
+    /// After a segment that takes frames still, or that a writer has left so which died while it rolled: `true` if
+    /// there is more.
     fn go_on_from_unsealed(&mut self) -> Result<bool, JournalError> {
         if self.successor().is_none() {
             return Ok(false);
@@ -83,7 +83,7 @@ impl Replay {
         }
         let sequence = self.next_unchecked;
         let found = &self.current.found;
-        // As recovery judges it: records may be missing behind the last frame.
+        // As recovery judges it: records may be missing after the last frame.
         let is_short = found.is_sealed() && (at as u64) < found.journaled_position().unwrap_or(0);
         let is_missing = (at as u64) < self.good_place().must_reach(found);
         let next = self.successor().filter(|next| next.first_sequence == sequence && !is_missing && !is_short);
@@ -113,7 +113,7 @@ impl Replay {
         }
     }
 
-    /// What the synced marks vouch for.
+    /// The place that the synced marks vouch for.
     pub(super) fn good_place(&self) -> GoodMark {
         GoodMark { name: MarkName::Synced, sequence: self.synced_sequence, position: self.synced_position }
     }

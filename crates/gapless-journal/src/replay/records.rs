@@ -1,4 +1,5 @@
-//! What a replay does with records of consensus besides passing over them: for `JournalReader::records` and `inspect`.
+//! The use that a replay makes of records of consensus besides passing over them: for `JournalReader::records` and
+//! `inspect`.
 
 use gapless_wire::{Frame, aligned_length};
 
@@ -58,12 +59,12 @@ impl Replay {
         Ok(Records::new(self.passed.collected.take().unwrap_or_default(), self.stop))
     }
 
-    /// What was passed over so far.
+    /// The records passed over so far.
     pub(crate) fn passed(&self) -> &Passed {
         &self.passed
     }
 
-    /// Checks the records behind the last frame of the current segment, all of whose frames have been read.
+    /// Checks the records after the last frame of the current segment, all of whose frames have been read.
     pub(crate) fn check_records_behind(&mut self) -> Result<(), JournalError> {
         let start = self.checked_until;
         let (segment, limit) = (self.current.found.first_sequence, self.current.found.header.frame_length_max as usize);

@@ -1,4 +1,4 @@
-//! What a replay looks at: bytes of a segment, copied word by word, or in place.
+//! The bytes that a replay looks at: those of a segment, copied word by word, or in place.
 //!
 //! A segment may be cut and written anew while it is read (`truncation.rs`). A copy that was torn by that fails its
 //! checksums, and one that was checked stays what it is. In place stands only what nobody cuts off: frames up to a limit that
@@ -13,12 +13,12 @@ use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 use crate::mapping::Mapping;
 
-/// So much is copied at once: what comes behind it is on its way meanwhile.
+/// The length that is copied at once: the bytes after it are on their way meanwhile.
 const COPIED_LENGTH: usize = 1024;
 /// Frames are checked this far ahead of the one that is returned, in bytes: few enough to be in the
 /// processor's cache when the caller reads them.
 const CHECK_AHEAD_LENGTH: usize = 32 * 1024;
-/// The same for copies, which share the nearest cache with what they are copies of.
+/// The same for copies, which share the nearest cache with their sources.
 const COPY_AHEAD_LENGTH: usize = 4 * 1024;
 
 /// How a replay looks at a segment.
@@ -39,7 +39,7 @@ impl View {
         Self { is_in_place: false, copy: vec![0; COPY_AHEAD_LENGTH + COPIED_LENGTH], filled: 0, from: 0 }
     }
 
-    /// Of what stands in the segment. What is looked at must lie below a limit that nobody cuts.
+    /// Of the bytes in the segment. The bytes in view must lie below a limit that nobody cuts.
     pub(super) const fn in_place() -> Self {
         Self { is_in_place: true, copy: Vec::new(), filled: 0, from: 0 }
     }
@@ -73,15 +73,16 @@ impl View {
     #[allow(unsafe_code)]
     pub(super) fn bytes<'a>(&'a self, mapping: &'a Mapping, position: usize, end: usize) -> &'a [u8] {
         if self.is_in_place {
-            // SAFETY: who made this replay has said that frames up to its limit are not cut off, and then nobody writes
-            // them; of others nothing is looked at (`Replay::check_ahead`).
+            // SAFETY: the caller that made this replay has said that frames up to its limit are not cut off, and then
+            // nobody writes them; of others nothing is looked at (`Replay::check_ahead`).
             unsafe { mapping.bytes(position..end) }
         } else {
             &self.copy[position - self.from..end - self.from]
         }
     }
 
-    /// The bytes from `position` on: the frame there, as long as it says it is and as far as `limit`, and perhaps more.
+    /// The bytes from `position` on: the frame there, of the length in its header and as far as `limit`, and perhaps
+    /// more.
     #[inline(always)]
     pub(super) fn frame_at<'a>(&'a mut self, mapping: &'a Mapping, position: usize, limit: usize) -> &'a [u8] {
         if self.is_in_place {
@@ -130,7 +131,7 @@ impl View {
     /// Whether the frame at `position`, which was looked at, is the one that stands there now: another has other checksums.
     #[inline(always)]
     pub(super) fn is_current(&self, mapping: &Mapping, position: usize) -> bool {
-        // Relaxed: if it is another's it is copied again, behind the mark; pairs with nothing.
+        // Relaxed: if it is another's it is copied again, after the mark; pairs with nothing.
         let checksums = || mapping.words(position + PAYLOAD_CRC_OFFSET, 1)[0].load(Ordering::Relaxed).to_ne_bytes();
         self.is_in_place || self.copy[position - self.from + PAYLOAD_CRC_OFFSET..].starts_with(&checksums())
     }

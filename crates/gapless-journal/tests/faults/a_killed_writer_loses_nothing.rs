@@ -1,6 +1,5 @@
-//! Kills a writing process again and again: nothing that it acknowledged is lost, nothing is doubled,
-//! and every frame has its own payload. The process says what it acknowledged through a pipe, whose
-//! content survives it.
+//! Kills a writing process again and again: nothing that it acknowledged is lost, nothing is doubled, and every frame
+//! has its own payload. The process reports its acknowledgements through a pipe, whose content survives it.
 //!
 //! Without features the kill comes from outside, after a number of acknowledgements. With the feature
 //! `fault-injection` the process kills itself at each named crash point of the journal, the hits are
@@ -135,7 +134,7 @@ fn died_by_kill(death: &Death) -> bool {
     std::os::unix::process::ExitStatusExt::signal(&death.status) == Some(9)
 }
 
-/// What a torn copy leaves: the start of a frame behind the last whole one.
+/// The effect of a torn copy: the start of a frame after the last whole one.
 fn tear(directory: &Path) {
     let info = inspect::info(directory).unwrap();
     let newest = info.segments.last().unwrap();

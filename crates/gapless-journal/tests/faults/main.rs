@@ -1,4 +1,4 @@
-//! What the journal's writer promises when its process is killed: one program, without a harness, see
+//! The promises of the journal's writer when its process is killed: one program, without a harness, see
 //! `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]

@@ -1,4 +1,4 @@
-//! What a disk refuses is an error that says so, on whatever machine: no room leaves the journal as it is until there is
+//! A refusal of a disk is an error that says so, on every machine: no room leaves the journal as it is until there is
 //! some, a failed sync or write is for ever, and no sync is asked for after one has failed.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 struct Refusing {
     work: Mutex<Option<DiskWork>>,
     syncs: AtomicU64,
-    /// Which sync fails, counted from 1; 0 is none.
+    /// The sync that fails, counted from 1; 0 is none.
     failing_sync: AtomicU64,
 }
 
@@ -106,7 +106,7 @@ fn a_failed_sync_is_not_asked_for_again() {
     }
 }
 
-/// Whatever it was for: a segment's name, what the history names, what retention takes.
+/// For every kind of file: a segment's name, a segment that the history names, one that retention takes.
 #[test]
 fn no_sync_follows_one_that_failed() {
     let mut failed = 0;

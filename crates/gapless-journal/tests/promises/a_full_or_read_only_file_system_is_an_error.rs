@@ -30,7 +30,7 @@ fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
                 let first = journal.last_sequence() + 1;
                 if has_helper {
                     let mut preparer = journal.preparer();
-                    // What it cannot do now it says, and the writer goes on while it can.
+                    // It reports every request that it cannot fulfil, and the writer goes on while it can.
                     while matches!(preparer.run_once(), Ok(true)) {}
                 }
                 match journal.append(&batch(first, 10, 0), first, first + 9) {

@@ -112,14 +112,14 @@ proptest! {
                 }
                 Step::Sync => prop_assert_eq!(journal.sync().unwrap(), model.frames.len() as u64),
                 Step::Truncate { keep_percent } => {
-                    // A snapshot is of what is released.
+                    // A snapshot is of released frames.
                     let keep = (model.frames.len() as u64 * keep_percent / 100).max(snapshot);
                     journal.set_released(snapshot);
                     journal.truncate_after(keep).unwrap();
                     // It does nothing where there is nothing to cut.
                     journal.commit().unwrap();
                     model.frames.truncate(keep as usize);
-                    // Of those behind the last frame none is left, also where no frame went.
+                    // Of those after the last frame none is left, also where no frame went.
                     model.records.retain(|record| record.behind_sequence < keep);
                     model.check(&journal, options.environment.clone());
                 }

@@ -1,4 +1,4 @@
-//! `info` and `verify`: what an operator is told, of a sound journal, a damaged one and a live one.
+//! `info` and `verify`: the reports for an operator, of a sound journal, a damaged one and a live one.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

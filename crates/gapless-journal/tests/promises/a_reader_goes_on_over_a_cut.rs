@@ -140,7 +140,7 @@ fn a_segment_of_an_earlier_boot_that_is_written_again_is_of_this_one() {
     drop(journal);
     read(&mut replay, second - 9);
 
-    // What was journaled on this boot and is damaged since is an error, no shorter journal.
+    // A frame that was journaled on this boot and is damaged since is an error, no shorter journal.
     let (path, position) = replay.position();
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(&[8; 16], position - 500).unwrap();
@@ -179,8 +179,8 @@ fn what_was_returned_stays_what_it_is() {
     }
 }
 
-/// Replays while a writer cuts the last frames off and appends others, again and again. Returns how often it was told that
-/// it has read what is no more.
+/// Replays while a writer cuts the last frames off and appends others, again and again. Returns how often a read
+/// reported that frames it had returned were cut.
 fn read_beside_a_writer(limit: Option<u64>) -> u32 {
     const KEPT: u64 = 40;
     let directory = tempfile::tempdir().unwrap();
@@ -243,7 +243,7 @@ fn nothing_is_looked_at_behind_the_limit() {
     let reader = JournalReader::open_in(directory.path(), support::boot(1)).unwrap();
     let (_, position) = reader.replay(6).unwrap().position().to_owned();
     let mut replay = reader.replay_until(3, 5).unwrap();
-    // Behind the limit stands rubbish now, as in the middle of a cut.
+    // After the limit stands rubbish now, as in the middle of a cut.
     let path = replay.position().0.to_owned();
     std::fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(&[9; 900], position).unwrap();
     read(&mut replay, 5);

@@ -1,6 +1,6 @@
-//! Decision D7 for records of consensus, byte by byte: a flipped bit or a torn end is an error with segment and position
-//! where a good mark covers the record, and a reported cut where none does; and whatever damage and whatever records there
-//! are, what was vouched for is there or an error says why.
+//! Decision D7 for records of consensus, byte by byte: a flipped bit or a torn end is an error with segment and
+//! position where a good mark covers the record, and a reported cut where none does; and with any damage and any
+//! records, vouched bytes are there or an error says why.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -10,7 +10,7 @@ use crate::support::*;
 use gapless_journal::{Journal, JournalError, MarkName, Record, inspect};
 use proptest::prelude::*;
 
-/// Five frames, a record, five frames, two records behind the last of them.
+/// Five frames, a record, five frames, two records after the last of them.
 fn journal(directory: &Path, commits: bool) -> (PathBuf, Vec<Record>) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     append(&mut journal, 5, 5, 0);
@@ -108,7 +108,7 @@ fn a_record_that_is_torn_at_any_byte_is_cut_there() {
         let end = position + 64 + payload.len() as u64;
         for place in position..end {
             std::fs::write(&path, &whole).unwrap();
-            // What the process had not copied yet is zeros, unless that is what belongs there.
+            // Bytes that the process had not copied yet are zeros, unless zeros belong there.
             overwrite(&path, place, &vec![0; (position + length - place) as usize]);
             if std::fs::read(&path).unwrap() == whole {
                 continue;
@@ -140,7 +140,7 @@ fn a_record_in_another_place_is_not_believed() {
         &bytes[position as usize..(position + length) as usize]
     };
     assert_eq!(of(0).len(), of(2).len(), "they take each other's room");
-    // Whole, but written behind frame 5.
+    // Whole, but written after frame 5.
     overwrite(&path, records[2].0, of(0));
     for error in
         [Journal::open(options(directory.path())).unwrap_err(), read_records(directory.path(), boot(1)).unwrap_err()]

@@ -1,5 +1,5 @@
-//! Decision D7, case by case: damage that a good mark covers is an error with segment and position;
-//! behind the mark it is cut and reported. Each test makes exactly the damage that it names.
+//! Decision D7, case by case: damage that a good mark covers is an error with segment and position; after the mark it
+//! is cut and reported. Each test makes exactly the damage that it names.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -10,7 +10,7 @@ use gapless_journal::descriptor as d;
 use gapless_journal::{Cut, FrameFault, Journal, JournalError, MarkName, RecoveryCheck, RecoveryReport};
 use gapless_wire::{Frame, FrameError};
 
-/// 100 committed frames and 20 behind the mark, in one segment.
+/// 100 committed frames and 20 after the mark, in one segment.
 fn journal_with_tail(directory: &Path) -> PathBuf {
     let mut options = options(directory);
     options.segment_length_bytes = 1 << 20;
@@ -78,7 +78,7 @@ fn assert_cut(directory: &Path, boot_number: u128, segment: &Path, position: u64
 
 type IsExpected = fn(FrameFault) -> bool;
 
-/// Where in the frame of `sequence` a bit is flipped, and what must be found.
+/// Where in the frame of `sequence` a bit is flipped, and the expected finding.
 fn places(segment: &Path, sequence: u64) -> [(u64, IsExpected); 4] {
     let (position, _) = find_frame(segment, sequence);
     [
@@ -194,8 +194,8 @@ fn what_was_cut_never_comes_back() {
     for boot_number in [1, 2] {
         let directory = tempfile::tempdir().unwrap();
         let segment = journal_with_tail(directory.path());
-        // The frames behind the damaged one stay intact; new ones of the same lengths, with other
-        // contents, end exactly where an old one begins.
+        // The frames after the damaged one stay intact; new ones of the same lengths, with other contents, end exactly
+        // where an old one begins.
         let (position, _) = find_frame(&segment, 101);
         flip(&segment, position + 64, 1);
         let mut options = options(directory.path());

@@ -1,5 +1,5 @@
-//! A journal knows what it held: segments that are missing, or that were written in another history, are refused before
-//! anything is changed, and what a file beside the journal says of it must be so.
+//! A journal knows its contents: segments that are missing, or that were written in another history, are refused before
+//! anything is changed, and the points that a file beside the journal records of it must be so.
 
 use std::path::{Path, PathBuf};
 
@@ -277,7 +277,7 @@ fn what_was_cut_counts_for_retention_and_stays() {
     flip(&found[0], position + 1, 1);
     let mut options = options(directory.path());
     options.environment = boot(2);
-    // Room for what was cut and two segments more.
+    // Room for the cut bytes and two segments more.
     options.retention =
         Retention { bytes_max: Some(found.len() as u64 * SEGMENT_LENGTH + 2 * SEGMENT_LENGTH), age_max_ns: None };
     let (mut journal, report) = Journal::open(options).unwrap();

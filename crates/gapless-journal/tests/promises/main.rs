@@ -1,5 +1,5 @@
-//! What the journal promises: one program, with a module for each promise, because linking a program for each costs more
-//! than running them all.
+//! The promises of the journal: one program, with a module for each promise, because linking a program for each costs
+//! more than running them all.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! Random damage and random bytes: never a panic, never a log that is shorter than what the good mark
-//! vouches for, never a frame that was not appended.
+//! Random damage and random bytes: never a panic, never a log that is shorter than the part that the good mark vouches
+//! for, never a frame that was not appended.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

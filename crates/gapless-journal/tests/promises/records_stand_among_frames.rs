@@ -1,5 +1,5 @@
 //! Records of consensus: appended, kept through restarts and rolls, passed over by every replay, cut with the frames
-//! behind which they stand, kept by retention, and on the device when a sync says so.
+//! that they follow, kept by retention, and on the device when a sync says so.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -222,7 +222,7 @@ fn truncation_takes_records_with_it() {
             if reopens {
                 journal = reopen(journal, &options);
             }
-            // No frame goes, only what stands behind the last.
+            // No frame goes, only the records after the last.
             journal.set_released(11);
             journal.truncate_after(11).unwrap();
             is(&journal, &[(0, true, b"first"), (10, false, b"behind 10")]);
@@ -230,7 +230,7 @@ fn truncation_takes_records_with_it() {
             if reopens {
                 journal = reopen(journal, &options);
             }
-            // The record directly behind the frame that stays.
+            // The record directly after the frame that stays.
             journal.set_released(0);
             journal.truncate_after(10).unwrap();
             is(&journal, &[(0, true, b"first")]);

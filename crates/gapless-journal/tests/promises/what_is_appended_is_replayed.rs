@@ -1,5 +1,5 @@
-//! What is appended is replayed: across batches, rolls, reopenings, truncations and both ways of
-//! flushing, against a vector as model.
+//! Appended frames are replayed: across batches, rolls, reopenings, truncations and both ways of flushing, against a
+//! vector as model.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -74,7 +74,7 @@ fn a_replay_follows_a_live_writer_across_segments() {
     let mut expected = 1;
     for round in 1..60 {
         append(&mut journal, round, 5, 0);
-        // What is not committed is not seen.
+        // Frames that are not committed are not visible.
         let first = journal.last_sequence() + 1;
         journal.append(&batch(first, 1, 0), first, first).unwrap();
         while let Some(frame) = replay.next_frame().unwrap() {

@@ -9,7 +9,7 @@ use crate::seen::Seen;
 use gapless_log::StreamIdentity;
 use std::time::Duration;
 
-/// What is asked for.
+/// The request to the service.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectOptions {
     /// Sizes of the rings.
@@ -18,7 +18,7 @@ pub struct ConnectOptions {
     pub identity: StreamIdentity,
     /// Whether the stream itself is to be read.
     pub reads: bool,
-    /// What was seen of it.
+    /// The part of the stream seen so far.
     pub seen: Seen,
     /// How long the other side may take to answer.
     pub timeout: Duration,

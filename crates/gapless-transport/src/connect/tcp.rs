@@ -18,7 +18,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Room for what is not sent or not taken yet, each way, bytes.
+/// Room for bytes that are not sent or not taken yet, each way, bytes.
 const BUFFER_BYTES: usize = 2 * PACKET_LENGTH_MAX;
 
 enum Failure {

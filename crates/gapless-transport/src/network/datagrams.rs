@@ -1,4 +1,5 @@
-//! [`Datagrams`]: what the stream asks of a carrier of packets, and what every carrier refuses.
+//! [`Datagrams`]: the operations that the stream needs of a carrier of packets, and the packets that every carrier
+//! refuses.
 
 use rustix::fd::BorrowedFd;
 use std::io;
@@ -6,8 +7,8 @@ use std::io;
 /// Where packets are sent to and come from. A network in memory makes up its own addresses.
 pub type Peer = std::net::SocketAddr;
 
-/// The longest packet that any carrier takes, bytes: what UDP over IPv4 carries, which is
-/// 65,535 less 20 of IP's header and 8 of UDP's.
+/// The longest packet that any carrier takes, bytes: the most that UDP over IPv4 carries, which is 65,535 less 20 of
+/// IP's header and 8 of UDP's.
 pub const PACKET_LENGTH_MAX: usize = 65_507;
 
 /// An unreliable carrier of packets that never blocks: sockets of the operating system, or a
@@ -49,7 +50,7 @@ pub trait Datagrams: Send {
     /// As for [`Datagrams::send`].
     ///
     /// # Panics
-    /// If `lengths` holds a 0 or does not add up to what is in `bytes`.
+    /// If `lengths` holds a 0 or does not add up to the length of `bytes`.
     fn send_uneven(&mut self, to: Peer, bytes: &[u8], lengths: &[usize]) -> io::Result<usize>;
 
     /// Takes what one look brings: calls `take` with each packet and its sender, and returns how
@@ -60,7 +61,7 @@ pub trait Datagrams: Send {
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize>;
 
     /// Looks for the way to its peer anew, where this end talks with one alone: the host may have other addresses and
-    /// routes than before. What waits to be received may be lost. Nothing, where there is nothing to look for.
+    /// routes than before. Packets that wait to be received may be lost. Nothing, where there is nothing to look for.
     ///
     /// # Errors
     /// The operating system's. This end goes on as well as it can; a later call may succeed.
@@ -71,7 +72,7 @@ pub trait Datagrams: Send {
     /// Where others reach this end; a receiver of multicast says its group.
     fn local_address(&self) -> Peer;
 
-    /// What `poll` may wait on, if the carrier has such a thing.
+    /// The descriptor that `poll` may wait on, if the carrier has such a thing.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 }
 

@@ -9,16 +9,15 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What waits for one socket unless [`MemoryNetwork::set_queue_bytes_max`] says otherwise, bytes.
+/// The length of the queue of one socket unless [`MemoryNetwork::set_queue_bytes_max`] sets another, bytes.
 const QUEUE_BYTES_MAX: usize = 4 << 20;
-/// What a queue counts for each packet beside its contents, bytes, so that many small packets are
-/// bounded too.
+/// The overhead that a queue counts for each packet beside its contents, bytes, so that many small packets are bounded
+/// too.
 const PACKET_OVERHEAD_BYTES: usize = 64;
 /// Packets that one call of `receive` brings, at most: as many as a real one does.
 const PACKETS_PER_RECEIVE: usize = 64;
 
-/// What goes wrong on the way, for each packet and receiver on its own. Rates are from 0 (never) to
-/// 1 (always).
+/// The faults on the way, for each packet and receiver on its own. Rates are from 0 (never) to 1 (always).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
     /// How often a packet is lost.
@@ -52,8 +51,8 @@ impl Default for Faults {
     }
 }
 
-/// What has become of the packets. `sent + duplicated` is the sum of `delivered`, `lost`, `cut`,
-/// `overflowed`, `unreachable` and what is still under way.
+/// The fates of the packets. `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `overflowed`, `unreachable`
+/// and the packets still under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryCounters {
     /// Taken from senders; a packet to a group counts once for each member.
@@ -119,7 +118,7 @@ impl MemoryNetwork {
         Ok(MemorySocket { network: self.clone(), address, arrived: Vec::with_capacity(PACKETS_PER_RECEIVE) })
     }
 
-    /// What goes wrong from now on; packets under way keep their fate.
+    /// The faults from now on; packets under way keep their fate.
     ///
     /// # Panics
     /// As [`MemoryNetwork::new`].
@@ -145,13 +144,13 @@ impl MemoryNetwork {
         end.send_room = packets;
     }
 
-    /// What is sent between the two from now on is gone, both ways.
+    /// Drops every packet between the two from now on, both ways.
     pub fn cut(&self, one: Peer, other: Peer) {
         self.cut_one_way(one, other);
         self.cut_one_way(other, one);
     }
 
-    /// What `from` sends to `to` from now on is gone.
+    /// Drops every packet from `from` to `to` from now on.
     pub fn cut_one_way(&self, from: Peer, to: Peer) {
         self.lock().cuts.insert((from, to));
     }
@@ -195,7 +194,7 @@ impl MemoryNetwork {
         self.lock().ends.values().filter_map(|end| end.queue.first_key_value()).map(|(key, _)| key.arrival_ns).min()
     }
 
-    /// What has become of the packets so far.
+    /// The fates of the packets so far.
     #[must_use]
     pub fn counters(&self) -> MemoryCounters {
         self.lock().counters
@@ -222,7 +221,7 @@ impl MemorySocket {
         self.network.lock().groups.entry(group).or_default().insert(self.address);
     }
 
-    /// Receives no more of what is sent to `group`.
+    /// Receives no more of the packets that are sent to `group`.
     pub fn leave(&self, group: Peer) {
         if let Some(members) = self.network.lock().groups.get_mut(&group) {
             members.remove(&self.address);
@@ -280,7 +279,7 @@ struct NetworkState {
     now_ns: u64,
     packets_ever: u64,
     queue_bytes_max: usize,
-    // Ordered maps: what they are iterated for must not depend on a hash's seed.
+    // Ordered maps: the effects of an iteration must not depend on a hash's seed.
     ends: BTreeMap<Peer, End>,
     groups: BTreeMap<Peer, BTreeSet<Peer>>,
     links: BTreeMap<(Peer, Peer), Link>,
@@ -288,7 +287,7 @@ struct NetworkState {
     counters: MemoryCounters,
 }
 
-/// What belongs to one socket.
+/// The state of one socket.
 #[derive(Default)]
 struct End {
     queue: BTreeMap<Arrival, Packet>,
@@ -300,7 +299,7 @@ struct End {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrival {
     arrival_ns: u64,
-    /// Which packet of the network it is.
+    /// The packet's number in the network.
     number: u64,
 }
 
@@ -308,7 +307,7 @@ struct Packet {
     from: Peer,
     /// One allocation for all members of a group.
     bytes: Arc<[u8]>,
-    /// Which packet of its link it is.
+    /// The packet's number on its link.
     link_number: u64,
     is_copy: bool,
 }

@@ -1,4 +1,4 @@
-//! Packets to and from other machines, and connections. What is above sees only [`Datagrams`] and [`TcpConnection`].
+//! Packets to and from other machines, and connections. The layers above see only [`Datagrams`] and [`TcpConnection`].
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | [`shared`] | one carrier for two agents |
 //! | [`udp`] | [`UdpSocket`]: the carrier that is real |
 //! | `udp_receive` | how that one looks for packets |
-//! | `udp_peer` | how one is connected that talks with one peer alone, and what it hears |
-//! | [`udp_options`] | [`UdpOptions`]: where a socket listens, what it joins, how large its buffers are |
+//! | `udp_peer` | connecting a socket that talks with one peer alone, and the errors it receives |
+//! | [`udp_options`] | [`UdpOptions`]: where a socket listens, which group it joins, how large its buffers are |
 //! | [`memory`] | [`MemoryNetwork`]: the carrier of tests, with its own time and its faults from one seed |
 //! | `random` | its dice |
 //! | [`tcp`] | [`TcpConnection`]: a connection that never blocks, and its buffers |

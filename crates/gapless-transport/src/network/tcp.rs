@@ -1,12 +1,12 @@
-//! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. What the bytes
-//! mean is said elsewhere.
+//! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. The layers above
+//! give the bytes their meaning.
 
 use crate::sockets::{SocketRead, TcpSocket};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::SocketAddr;
 
-/// What one look at a connection brought.
+/// The result of one look at a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// So many bytes more than before.
@@ -48,7 +48,7 @@ impl ByteQueue {
     /// The free room in one piece.
     #[inline]
     fn room(&mut self) -> &mut [u8] {
-        // What waits is moved only where that is little beside the room that it makes.
+        // Waiting bytes are moved only where they are few beside the room that this makes.
         if self.start > 0 && (self.end == self.bytes.len() || self.start > self.bytes.len() / 2) {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -81,8 +81,8 @@ pub struct TcpConnection {
 }
 
 impl TcpConnection {
-    /// Begins to connect to `peer`, with buffers of so many bytes. Whether it works out is said by the first calls of
-    /// [`TcpConnection::receive`] and [`TcpConnection::send`]; until then nothing comes and nothing goes.
+    /// Begins to connect to `peer`, with buffers of so many bytes. The first calls of [`TcpConnection::receive`] and
+    /// [`TcpConnection::send`] show whether it works out; until then nothing comes and nothing goes.
     ///
     /// # Errors
     /// The operating system's, if it knows at once.
@@ -109,7 +109,7 @@ impl TcpConnection {
         self.peer
     }
 
-    /// Gives the buffer for what comes another size, bytes.
+    /// Gives the buffer for received bytes another size, bytes.
     ///
     /// # Panics
     /// If what waits in it does not fit.
@@ -117,7 +117,7 @@ impl TcpConnection {
         self.incoming.resize(bytes);
     }
 
-    /// Gives the buffer for what is to be sent another size, bytes.
+    /// Gives the buffer for bytes to be sent another size, bytes.
     ///
     /// # Panics
     /// If what waits in it does not fit.
@@ -125,7 +125,7 @@ impl TcpConnection {
         self.outgoing.resize(bytes);
     }
 
-    /// Looks once at what has come.
+    /// Looks once at the received bytes.
     ///
     /// # Errors
     /// The connection is broken, or never came about.
@@ -145,14 +145,14 @@ impl TcpConnection {
         })
     }
 
-    /// What has come and is not consumed.
+    /// The received bytes that are not consumed yet.
     #[inline]
     #[must_use]
     pub fn incoming(&self) -> &[u8] {
         self.incoming.waiting()
     }
 
-    /// The first `length` bytes of what has come are done with.
+    /// The first `length` received bytes are done with.
     ///
     /// # Panics
     /// If fewer have come.
@@ -161,7 +161,7 @@ impl TcpConnection {
         self.incoming.consume(length);
     }
 
-    /// Room for what is to be sent, as much as there is.
+    /// Room for bytes to be sent, as much as there is.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         self.outgoing.room()
@@ -176,7 +176,7 @@ impl TcpConnection {
         self.outgoing.commit(length);
     }
 
-    /// Puts `bytes` behind what is to be sent: all of them, or `false`.
+    /// Queues `bytes` for sending: all of them, or returns `false`.
     #[inline]
     pub fn queue(&mut self, bytes: &[u8]) -> bool {
         let Some(place) = self.room().get_mut(..bytes.len()) else { return false };
@@ -207,12 +207,12 @@ impl TcpConnection {
         Ok(true)
     }
 
-    /// Tells the other side that nothing more comes, behind what was sent.
+    /// Tells the other side that nothing more comes after the queued bytes.
     pub fn finish(&self) {
         self.socket.finish();
     }
 
-    /// Drops whatever has come.
+    /// Drops all received bytes.
     pub fn discard_incoming(&mut self) {
         let length = self.incoming.waiting().len();
         self.incoming.consume(length);

@@ -1,8 +1,8 @@
 //! [`TcpServer`]: a listening port and the connections that came to it, for an agent that asks now and then what is
-//! new. One system call tells of all of them.
+//! new. One system call reports all of them.
 //!
-//! The operating system tells of each change once (edge-triggered `epoll`), and it is remembered here until a read or
-//! a write finds nothing more to do. So a connection that is not read for a while costs no calls meanwhile.
+//! The operating system reports each change once (edge-triggered `epoll`), and it is remembered here until a read or a
+//! write finds nothing more to do. So a connection that is not read for a while costs no calls meanwhile.
 
 use super::tcp::{Received, TcpConnection};
 use crate::TransportError;
@@ -13,10 +13,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
 
-/// A connection, and what is known of it.
+/// A connection, and the caller's state of it.
 pub struct Slot<T> {
     pub connection: TcpConnection,
-    /// What is known of it.
+    /// The caller's state of it.
     pub state: T,
     may_read: bool,
     may_write: bool,
@@ -50,7 +50,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// What a look at the port brought.
+/// The result of a look at the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Came {
     /// Events of connections, and new connections.

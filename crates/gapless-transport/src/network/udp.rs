@@ -24,7 +24,7 @@ const SEGMENTS_MAX: usize = 64;
 /// Packets that are handed over in one call where each is a message of its own.
 const MESSAGES_PER_CALL: usize = 32;
 
-/// What passes the kernel many packets at a time.
+/// The directions that pass the kernel many packets at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
     /// Packets that are sent. Ends when an interface turns out to be unable.
@@ -56,8 +56,8 @@ impl UdpSocket {
     /// [`UdpSocket::offload`] tells.
     ///
     /// # Errors
-    /// Options that contradict each other, an address or interface that is not the host's, and
-    /// whatever else the operating system has against them; the text says which step failed.
+    /// Options that contradict each other, an address or interface that is not the host's, and every other refusal of
+    /// the operating system; the text says which step failed.
     pub fn open(options: &UdpOptions) -> io::Result<Self> {
         let socket = open(options)?;
         let wanted = options.segmentation == Segmentation::Auto;
@@ -91,13 +91,13 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// Which directions now pass the kernel many packets at a time.
+    /// The directions that now pass the kernel many packets at a time.
     #[must_use]
     pub fn offload(&self) -> Offload {
         Offload { send: self.joins, receive: self.inbox.joins() }
     }
 
-    /// What was not delivered.
+    /// The packets that were not delivered.
     #[must_use]
     pub fn counters(&self) -> UdpCounters {
         self.inbox.counters()
@@ -128,8 +128,7 @@ impl UdpSocket {
         (PACKET_LENGTH_MAX / packet_length).min(SEGMENTS_MAX)
     }
 
-    /// How many of the next packets are sent as one message: those as long as the first, and a
-    /// shorter one behind them.
+    /// How many of the next packets are sent as one message: those as long as the first, and a shorter one after them.
     fn run_at(&self, lengths: &[usize]) -> usize {
         let length = lengths[0];
         let packets_max = self.segments_max(length).min(lengths.len());
@@ -213,8 +212,8 @@ impl UdpSocket {
         }
     }
 
-    /// Repeats a call that a signal interrupted, and one whose answer may be about an earlier packet: that is told once,
-    /// so the second answer is about this one.
+    /// Repeats a call that a signal interrupted, and one whose error may be about an earlier packet: the kernel reports
+    /// it once, so the second answer is about this one.
     fn uninterrupted<T>(&self, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut may_be_of_earlier = self.peer.is_some();
         loop {
@@ -331,7 +330,7 @@ fn local_of(socket: &OwnedFd) -> io::Result<Peer> {
     name.map_err(failed("reading a socket's address".to_owned()))
 }
 
-/// What was taken: nothing if there is no room.
+/// The length that was taken: nothing if there is no room.
 fn taken(sent: Result<usize, Errno>, peer: Peer, packet_bytes: usize) -> io::Result<usize> {
     match sent {
         Ok(sent) => Ok(sent),

@@ -1,5 +1,5 @@
-//! [`UdpOptions`]: where a socket listens, what it joins and how large its buffers are; and making
-//! such a socket.
+//! [`UdpOptions`]: where a socket listens, which group it joins and how large its buffers are; and making such a
+//! socket.
 
 use nix::ifaddrs::getifaddrs;
 use rustix::fd::OwnedFd;
@@ -18,16 +18,16 @@ pub struct UdpOptions {
     /// With whom alone it talks: nothing from elsewhere is received, and packets to there are spared the search for
     /// a route, 0.2 µs each. There need not be a route yet; [`super::Datagrams::renew`] looks for it again.
     pub peer: Option<SocketAddr>,
-    /// Which group to receive. The socket then receives nothing else, and sockets of other processes
-    /// may receive the same group at the same port.
+    /// The group to receive. The socket then receives nothing else, and sockets of other processes may receive the same
+    /// group at the same port.
     pub multicast: Option<MulticastGroup>,
     /// How packets to a group leave.
     pub multicast_out: MulticastOut,
-    /// What the operating system should keep until it is received, bytes. It counts its own
-    /// overhead, which for small packets is several times what they hold. The limit is
-    /// `net.core.rmem_max`, unless the process is privileged.
+    /// The buffer that the operating system should keep for receiving, bytes. It counts its own overhead, which for
+    /// small packets is several times what they hold. The limit is `net.core.rmem_max`, unless the process is
+    /// privileged.
     pub receive_buffer_bytes: usize,
-    /// What it should keep until it is sent, bytes; the limit is `net.core.wmem_max`.
+    /// The buffer that it should keep for sending, bytes; the limit is `net.core.wmem_max`.
     pub send_buffer_bytes: usize,
     /// Whether many packets may pass the kernel as one.
     pub segmentation: Segmentation,

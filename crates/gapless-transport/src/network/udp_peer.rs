@@ -1,5 +1,6 @@
-//! How a [`super::UdpSocket`] is connected to one peer, and what it hears because of that. The kernel tells a connected
-//! socket, at whichever call comes next, what became of an earlier packet; one that is not connected never hears of it.
+//! Connects a [`super::UdpSocket`] to one peer, and handles the errors that it receives because of that. The kernel
+//! reports to a connected socket, at whichever call comes next, the error of an earlier packet; a socket that is not
+//! connected never receives it.
 
 use super::Peer;
 use rustix::fd::OwnedFd;
@@ -17,7 +18,7 @@ pub(super) fn connect_to(socket: &OwnedFd, peer: Peer) -> Result<bool, Errno> {
         Err(Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::ADDRNOTAVAIL) => return Ok(false),
         Err(errno) => return Err(errno),
     }
-    // What came before may be from anybody; from now on packets are not asked for their sender.
+    // Earlier packets may be from anybody; from now on packets are not asked for their sender.
     let waiting_max = sockopt::socket_recv_buffer_size(socket)? / WAITING_BYTES_MIN;
     for _ in 0..waiting_max {
         if recv(socket, &mut [0; 1][..], RecvFlags::empty()) == Err(Errno::AGAIN) {

@@ -12,12 +12,13 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, recvfrom};
 use std::io::IoSliceMut;
 
-/// What one message can bring, bytes: no packet is longer, and the kernel joins no more.
+/// The most that one message can bring, bytes: no packet is longer, and the kernel joins no more.
 const MESSAGE_BYTES_MAX: usize = 1 << 16;
 /// Messages for each call while they queue up.
 const MESSAGES_PER_CALL: usize = 16;
-/// After so many looks one after the other that found something it is worth asking for many packets at once. It need not
-/// mean that they queue up: who answers each packet may find the next one there when the answer is sent.
+/// After so many looks one after the other that found something it is worth asking for many packets at once. It need
+/// not mean that they queue up: a receiver that answers each packet may find the next one there when the answer is
+/// sent.
 const FRUITFUL_LOOKS: u32 = 8;
 /// So many messages for one call mean that packets queue up.
 const QUEUED_MESSAGES: usize = 4;
@@ -26,13 +27,13 @@ const CONTROL_BYTES: usize = 48;
 
 type Take<'a> = &'a mut dyn FnMut(Peer, &[u8]);
 
-/// What a socket did not deliver.
+/// The packets that a socket did not deliver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounters {
     /// Packets that did not fit the buffer that they were received to.
     pub truncated: u64,
-    /// How often the receive buffer was too full for what arrived, as last reported, which is with a
-    /// later packet, and only after packets have queued up. Joined packets count as one.
+    /// How often the receive buffer was too full for arriving packets, as last reported, which is with a later packet,
+    /// and only after packets have queued up. Joined packets count as one.
     pub overflowed: u64,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Inbox {
     counters: UdpCounters,
 }
 
-/// Whose packets are taken.
+/// The senders whose packets are taken.
 #[derive(Clone, Copy)]
 struct Senders {
     /// The peer's alone, if there is one.
@@ -59,7 +60,7 @@ struct Senders {
 }
 
 impl Senders {
-    /// Whose a packet from there is; nobody's if it is not to be taken. The peer goes by the name that it was given.
+    /// The sender of a packet from there; `None` if it is not to be taken. The peer goes by the name that it was given.
     fn name(self, from: impl FnOnce() -> Option<Peer>) -> Option<Peer> {
         match self.peer {
             Some(peer) if self.is_connected => Some(peer),
@@ -113,7 +114,7 @@ impl Inbox {
                 self.take_one(socket, take)
             };
             match found {
-                // Only what was of no use came; there may be more behind it.
+                // Only useless packets came; there may be more after them.
                 Ok(0) => {}
                 Ok(packets) => {
                     self.fruitful_looks = self.fruitful_looks.saturating_add(1);
@@ -124,16 +125,16 @@ impl Inbox {
                     return Ok(0);
                 }
                 Err(Errno::INTR) => {}
-                // Told once; the next look brings what is behind it.
+                // Reported once; the next look brings the packets after it.
                 Err(errno) if self.senders.peer.is_some() && is_lost_packet(errno) => {}
                 Err(errno) => return Err(errno),
             }
         }
     }
 
-    /// Receiving joined packets needs the dearer call for every packet from then on, 0.2 µs more than the plain one
-    /// and 0.1 µs more where there is none, so it begins when it pays. It never ends: what is joined already and waits
-    /// would be received without the place where to cut it.
+    /// Receiving joined packets needs the dearer call for every packet from then on, 0.2 µs more than the plain one and
+    /// 0.1 µs more where there is none, so it begins when it pays. It never ends: packets that are joined already and
+    /// wait would be received without the place where to cut them.
     fn begin_to_join(&mut self, socket: &OwnedFd) {
         if self.may_join && !self.joins {
             self.joins = setsockopt(socket, UdpGroSegment, &true).is_ok();
@@ -270,7 +271,7 @@ mod tests {
                 inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap();
                 assert!(Instant::now() < deadline, "nothing has come");
             }
-            // What is behind it, until nothing is left.
+            // Takes the packets after it, until nothing is left.
             while inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap() > 0 {}
             assert_eq!(packets, [(name, b"known".to_vec())]);
             assert_eq!(inbox.joins(), joins, "{strangers} before and behind");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What an address of shared memory begins with.
+/// The prefix of an address of shared memory.
 pub const SHARED_MEMORY_PREFIX: &str = "shm:";
 /// The longest path of a Unix socket that Linux takes, bytes.
 const PATH_LENGTH_MAX: usize = 107;
@@ -31,7 +31,7 @@ impl fmt::Display for Address {
 /// The path in an address of shared memory, `shm:/run/orders/2`; `None` if it is another one.
 ///
 /// # Errors
-/// What a path has to be, if it is not.
+/// The error of an address that is no valid path of shared memory.
 pub fn shared_memory_path(address: &str) -> Result<Option<PathBuf>, &'static str> {
     let Some(path) = address.strip_prefix(SHARED_MEMORY_PREFIX) else { return Ok(None) };
     if !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {

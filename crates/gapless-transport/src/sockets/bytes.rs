@@ -1,6 +1,6 @@
-//! [`SocketRead`]: what a look at a connection of bytes brings, whatever carries them.
+//! [`SocketRead`]: the result of a look at a connection of bytes, for every carrier.
 
-/// What one look at a socket brought.
+/// The result of one look at a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketRead {
     /// So many bytes.

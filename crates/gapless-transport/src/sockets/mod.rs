@@ -1,16 +1,16 @@
-//! Connections of bytes that never block, whatever carries them: the links between a cluster's members, and everything of
+//! Connections of bytes that never block, over every carrier: the links between a cluster's members, and everything of
 //! TCP, are made of these. No message is known here.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`send_queue`] | [`SendQueue`]: the bytes that a socket did not take |
-//! | [`socket`] | [`Socket`]: one of those below, behind one type |
+//! | [`socket`] | [`Socket`]: each of those below as one type |
 //! | [`tcp`] | [`TcpSocket`]: bytes over TCP |
 //! | [`tls`] | [`MutualTls`], [`TlsSocket`]: TLS over that, with the feature `tls` |
 //! | [`shared_memory`] | [`SharedSocket`]: bytes between two processes of one host, through rings in memory that both map |
 //! | [`pipe`] | [`Network`]: connections that are not the operating system's, for simulations |
 //! | [`address`] | [`Address`]: where a connection goes to, or comes from, and its form in text |
-//! | [`bytes`] | [`SocketRead`]: what a look at one of them brings |
+//! | [`bytes`] | [`SocketRead`]: the result of a look at one of them |
 
 pub mod address;
 pub mod bytes;

@@ -9,13 +9,13 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What connections are made of.
+/// The factory of pipes for connections.
 #[derive(Clone, Debug, Default)]
 pub enum Network {
     /// TCP of the operating system.
     #[default]
     Tcp,
-    /// Another's.
+    /// One that the application supplies.
     Other(Arc<dyn Pipes>),
 }
 
@@ -33,7 +33,7 @@ impl Eq for Network {}
 
 /// A network of one's own. Its addresses are those of the configuration.
 pub trait Pipes: Debug + Send + Sync {
-    /// Begins to connect to `address`; whether it works out is said by the pipe's first calls.
+    /// Begins to connect to `address`; the pipe's first calls show whether it works out.
     ///
     /// # Errors
     /// It is known at once that it does not.
@@ -49,7 +49,7 @@ pub trait Pipes: Debug + Send + Sync {
 /// A connection of bytes that never blocks. Its descriptor becomes readable when there is something to do; one that is
 /// polled by hand may have any.
 pub trait Pipe: AsFd + Debug + Send {
-    /// Fills `room`, which is not empty, with what has come; 0 when the other side sends no more.
+    /// Fills `room`, which is not empty, with received bytes; 0 when the other side sends no more.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] when there is nothing now; any other says that it is broken.
@@ -61,7 +61,7 @@ pub trait Pipe: AsFd + Debug + Send {
     /// [`ErrorKind::WouldBlock`] when nothing is taken now; any other says that it is broken.
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Tells the other side that nothing more comes, behind what was sent.
+    /// Tells the other side that nothing more comes after the sent bytes.
     fn finish(&self);
 }
 
@@ -74,7 +74,7 @@ pub trait PipeListener: AsFd + Debug + Send {
     fn accept(&self) -> io::Result<(Box<dyn Pipe>, SocketAddr)>;
 }
 
-/// What a pipe's answer is as a look at a socket.
+/// Converts a pipe's answer to the result of a look at a socket.
 ///
 /// # Errors
 /// The pipe is broken.
@@ -87,7 +87,7 @@ pub fn looked(received: io::Result<usize>) -> io::Result<SocketRead> {
     }
 }
 
-/// The same of what was sent.
+/// The same of sent bytes.
 ///
 /// # Errors
 /// The pipe is broken.

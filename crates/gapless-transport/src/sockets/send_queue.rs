@@ -32,7 +32,7 @@ impl SendQueue {
 
     /// Puts `bytes` at the end.
     pub fn push(&mut self, bytes: &[u8]) {
-        // What waits is moved only where that is little beside the room that it makes.
+        // Waiting bytes are moved only where they are few beside the room that this makes.
         if self.start > self.bytes.len() / 2 && self.bytes.len() + bytes.len() > self.bytes.capacity() {
             self.bytes.drain(..self.start);
             self.start = 0;

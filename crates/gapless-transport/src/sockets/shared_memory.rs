@@ -1,9 +1,9 @@
 //! [`SharedSocket`]: bytes between two processes of one host, through two rings in memory that both map. Knows no message.
 //!
-//! Who dials makes both rings and sends their descriptors over a Unix socket (one packet of 8 bytes, "GAPRING\1", with
-//! the ring to the other side and the ring from it). After that the socket carries no byte but wake-ups: one, whatever its
-//! value, to a side that has said in its ring that it sleeps. The socket's end is the connection's end, so that a process
-//! that dies is noticed at once; what it had published before is still read.
+//! The side that dials makes both rings and sends their descriptors over a Unix socket (one packet of 8 bytes,
+//! "GAPRING\1", with the ring to the other side and the ring from it). After that the socket carries no byte but
+//! wake-ups: one, of any value, to a side that has said in its ring that it sleeps. The socket's end is the
+//! connection's end, so that a process that dies is noticed at once; bytes that it had published before are still read.
 //!
 //! ```text
 //!  a record of a ring (a multiple of 8 bytes, 64 at least)
@@ -79,7 +79,7 @@ impl SharedSocket {
         Ok(Self { socket, rings: Some(Rings::over(writer, reader)), is_hung_up: false })
     }
 
-    /// Fills `room` with what has come.
+    /// Fills `room` with received bytes.
     ///
     /// # Errors
     /// The connection is broken, or the other side writes what it must not.
@@ -91,7 +91,7 @@ impl SharedSocket {
             if !self.is_hung_up && !rings.reader.is_writer_closed() {
                 return Ok(SocketRead::Nothing);
             }
-            // What was published before the end was seen comes before the end.
+            // Frames published before the end was seen come before the end.
             taken = rings.take(room)?;
         }
         Ok(if taken > 0 { SocketRead::Bytes(taken) } else { SocketRead::End })
@@ -118,7 +118,7 @@ impl SharedSocket {
         Ok(sent)
     }
 
-    /// Tells the other side that nothing more comes, behind what was sent.
+    /// Tells the other side that nothing more comes after the sent bytes.
     pub fn finish(&self) {
         // A connection that is broken needs no end.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
@@ -156,7 +156,7 @@ impl SharedSocket {
         self.check();
     }
 
-    /// Takes over the rings that who has dialled sends.
+    /// Takes over the rings that the dialling side sends.
     #[cold]
     fn take_rings(&mut self) -> io::Result<SocketRead> {
         let mut bytes = [0; RINGS_MAGIC.len() + 1];
@@ -300,12 +300,12 @@ impl SharedListener {
     /// Listens at `path`, mode 0600; a file that a killed process left there is replaced.
     ///
     /// # Errors
-    /// Another process listens there, or what is there is no socket.
+    /// Another process listens there, or the file there is no socket.
     pub fn open(path: &Path) -> io::Result<Self> {
         let address = SocketAddrUnix::new(path)?;
         match rustix::net::connect(unix_socket()?, &address) {
             Err(Errno::NOENT) => {}
-            // The answer for what is no socket, too, and that is somebody's.
+            // The answer for a file that is no socket, too, and that is somebody's.
             Err(Errno::CONNREFUSED) if std::fs::symlink_metadata(path)?.file_type().is_socket() => {
                 std::fs::remove_file(path)?;
             }
@@ -335,7 +335,7 @@ impl SharedListener {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::accept_with(&self.socket, flags)?;
         if !is_trusted(&socket)? {
-            // As one that has gone already: there may be others behind it.
+            // As one that has gone already: there may be others after it.
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         Ok(SharedSocket { socket, rings: None, is_hung_up: false })

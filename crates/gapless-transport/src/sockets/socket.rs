@@ -1,4 +1,4 @@
-//! [`Socket`]: what bytes go through, behind one type, so that another carrier is another variant. Knows no message.
+//! [`Socket`]: the path of the bytes as one type, so that another carrier is another variant. Knows no message.
 
 use super::bytes::SocketRead;
 use super::pipe::{self, Pipe};
@@ -28,7 +28,7 @@ impl Socket {
         Self::SharedMemory(Box::new(socket))
     }
 
-    /// Fills `room` with what has come.
+    /// Fills `room` with received bytes.
     ///
     /// # Errors
     /// The connection is broken.
@@ -74,7 +74,7 @@ impl Socket {
         }
     }
 
-    /// Tells the other side that nothing more comes, behind what was sent.
+    /// Tells the other side that nothing more comes after the sent bytes.
     pub fn finish(&mut self) {
         match self {
             Self::Tcp(socket) => socket.finish(),

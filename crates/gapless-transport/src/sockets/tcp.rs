@@ -15,8 +15,8 @@ use std::net::SocketAddr;
 pub struct TcpSocket(OwnedFd);
 
 impl TcpSocket {
-    /// Begins to connect; whether it works out is said by the first calls of the others. `kernel_buffer_bytes` is the size
-    /// of the operating system's buffers; 0 leaves it to that.
+    /// Begins to connect; the first calls of the others show whether it works out. `kernel_buffer_bytes` is the size of
+    /// the operating system's buffers; 0 leaves it to that.
     ///
     /// # Errors
     /// The operating system's, if it knows at once.
@@ -54,12 +54,12 @@ impl TcpSocket {
     /// # Errors
     /// The operating system's.
     pub fn over(socket: OwnedFd) -> io::Result<Self> {
-        // What belongs together is put together before it is written here.
+        // Bytes that belong together are put together before they are written here.
         sockopt::set_tcp_nodelay(&socket, true)?;
         Ok(Self(socket))
     }
 
-    /// Fills `room`, which is not empty, with what has come.
+    /// Fills `room`, which is not empty, with received bytes.
     ///
     /// # Errors
     /// The connection is broken, or never came about.
@@ -99,7 +99,7 @@ impl TcpSocket {
         }
     }
 
-    /// Tells the other side that nothing more comes, behind what was sent.
+    /// Tells the other side that nothing more comes after the sent bytes.
     pub fn finish(&self) {
         // A connection that is broken needs no end.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Write);

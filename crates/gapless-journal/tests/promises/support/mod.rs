@@ -155,7 +155,7 @@ pub fn read_records(directory: &Path, environment: Environment) -> Result<Vec<Re
     Ok(JournalReader::open_in(directory, environment)?.records()?.collect())
 }
 
-/// Every record of a segment, in whatever place: position, length with padding, payload.
+/// Every record of a segment, in any place: position, length with padding, payload.
 pub fn find_records(segment: &Path) -> Vec<(u64, u64, Vec<u8>)> {
     let bytes = std::fs::read(segment).unwrap();
     let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What stands for TLS in a build without it: types that have no value, so nothing behind them is ever run.
+//! Stands for TLS in a build without it: types that have no value, so none of their code is ever run.
 
 use super::error::TlsError;
 use crate::sockets::bytes::SocketRead;

@@ -27,7 +27,7 @@ impl MutualTls {
     /// is the authority's, for this name, and valid now.
     ///
     /// # Errors
-    /// [`TlsError::File`] with the file and what is wrong with it; [`TlsError::Name`].
+    /// [`TlsError::File`] with the file and its fault; [`TlsError::Name`].
     pub fn load(certificate: &Path, key: &Path, authority: &Path, name: &str) -> Result<Self, TlsError> {
         let wrong = |path: &Path, reason: String| TlsError::File { path: path.to_owned(), reason };
         let chain = certificates(certificate)?;
@@ -80,8 +80,8 @@ impl MutualTls {
         Ok(TlsSocket::new(socket, Connection::Client(connection)))
     }
 
-    /// TLS over a connection that was accepted; the other side has to show a certificate of the authority. Whose it is,
-    /// [`TlsSocket::proves`] says.
+    /// TLS over a connection that was accepted; the other side has to show a certificate of the authority.
+    /// [`TlsSocket::proves`] says to whom it belongs.
     ///
     /// # Errors
     /// The library's.

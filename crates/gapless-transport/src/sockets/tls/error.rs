@@ -10,7 +10,6 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
         reason: String,
     },
     /// A certificate for this name cannot exist.

@@ -8,7 +8,7 @@ use rustls::Connection;
 use std::io;
 use std::io::{IoSlice, Read, Write};
 
-/// What is encrypted and not taken by the connection, bytes at most.
+/// The most encrypted bytes that the connection has not taken yet.
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 
 /// A TLS connection that never blocks.
@@ -55,10 +55,10 @@ impl TlsSocket {
         Self { tcp, connection, is_at_end: false }
     }
 
-    /// Fills `room` with what has come.
+    /// Fills `room` with received bytes.
     ///
     /// # Errors
-    /// The connection is broken, or what came is not encrypted as it should be.
+    /// The connection is broken, or the received bytes are not encrypted as they should be.
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match self.take(room)? {
             SocketRead::Nothing => {}
@@ -138,7 +138,7 @@ impl TlsSocket {
         self.connection.wants_write()
     }
 
-    /// Tells the other side that nothing more comes, behind what was sent.
+    /// Tells the other side that nothing more comes after the sent bytes.
     pub fn finish(&mut self) {
         self.connection.send_close_notify();
         // A connection that is broken needs no end.
