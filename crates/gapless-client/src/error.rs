@@ -1,4 +1,4 @@
-//! What can go wrong between a client or a node and its stream.
+//! The errors between a client or a node and its stream.
 //!
 //! Errors from below are wrapped. Three of the transport's have a variant here instead, because programs decide by them
 //! and also meet them without a transport: a full ring ([`LogError::Full`]), no answer in time, and another history.
@@ -10,7 +10,7 @@ use gapless_transport::TransportError;
 use gapless_transport::link::ANSWER_LENGTH_MAX;
 use gapless_transport::seen::Seen;
 
-/// What can go wrong between a client or a node and its stream.
+/// The errors between a client or a node and its stream.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// A window or ring failed.
@@ -27,17 +27,17 @@ pub enum ClientError {
     Control {
         /// The socket's path.
         peer: String,
-        /// What the other side said, if it said no.
+        /// The status of the other side's answer, if it refused.
         status: Option<crate::control_messages::ControlStatus>,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
-    /// A reader is so far behind that what it needs is nowhere any more.
+    /// A reader lags so far that the frames it needs are nowhere any more.
     #[error("frame {sequence} is no longer held: {reason}")]
     Lapped {
-        /// What the reader needs.
+        /// The frame that the reader needs.
         sequence: u64,
-        /// Why it is not held.
+        /// Why it is not kept.
         reason: String,
     },
     /// An option that makes no sense.
@@ -45,7 +45,7 @@ pub enum ClientError {
     Option {
         /// Its name.
         option: &'static str,
-        /// What is wrong and what is allowed.
+        /// The fault, and the allowed values.
         reason: String,
     },
     /// A stream's file cannot be read.
@@ -61,7 +61,7 @@ pub enum ClientError {
     Config {
         /// File and line.
         place: String,
-        /// The key, what was found and what is allowed.
+        /// The key, the found and the allowed value.
         reason: String,
     },
     /// The member that was asked follows another one of its cluster.
@@ -120,7 +120,7 @@ pub enum ClientError {
     OtherHistory {
         /// The service, the sequencer or the relay.
         peer: String,
-        /// What was seen.
+        /// The part of the stream seen.
         seen: Seen,
         /// How far its stream is; 0 if that is not known.
         released_sequence: u64,
@@ -133,9 +133,7 @@ pub enum ClientError {
     OtherStream {
         /// The other side's address.
         peer: String,
-        /// What should be there.
         expected: gapless_log::StreamIdentity,
-        /// What is.
         found: gapless_log::StreamIdentity,
     },
     /// The service is gone.
@@ -165,7 +163,6 @@ pub enum ClientError {
     TimedOut {
         /// The socket's path.
         peer: String,
-        /// What was asked.
         request: String,
         /// The limit.
         timeout_ms: u64,
@@ -197,7 +194,7 @@ pub enum ClientError {
     /// The message does not fit the ring.
     #[error("a message of {length_bytes} bytes is longer than the limit of {limit_bytes}")]
     TooLong {
-        /// What was asked for.
+        /// The requested length.
         length_bytes: usize,
         /// The limit.
         limit_bytes: usize,
@@ -205,15 +202,16 @@ pub enum ClientError {
     /// The service refused the command.
     #[error("refused ({code:?}{}): {reason}", if *detail == 0 { String::new() } else { format!(" {detail}") })]
     Refused {
-        /// What kind of refusal.
+        /// The kind of refusal.
         code: gapless_wire::control::RefusalCode,
         /// Of a command that the handler has refused, the application's own code; 0 where it has given none.
         detail: u64,
         /// The service's text.
         reason: String,
     },
-    /// A command was sent, and what has become of it is not known: it has its effect once, or will have it, or never. Its reply
-    /// comes to a later poll if there is one; [`crate::Client::outcome`] asks for it, also after a restart of this process.
+    /// A command was sent, and its fate is not known: it has its effect once, or will have it, or never. Its reply
+    /// comes to a later poll if there is one; [`crate::Client::outcome`] asks for it, also after a restart of this
+    /// process.
     #[error("command {session_seq} was sent, and its outcome is not known: {reason}")]
     OutcomeUnknown {
         /// Its number in its session.
@@ -239,7 +237,6 @@ pub enum ClientError {
     /// The service broke the protocol.
     #[error("the service sent {what}")]
     Protocol {
-        /// What it sent.
         what: String,
     },
 }

@@ -33,7 +33,8 @@ impl Feed {
         sequence - self.first_sequence + 1
     }
 
-    /// The sequence in the stream of the frame with `number` in the feed; `None` for 0 and what no stream reaches.
+    /// The sequence in the stream of the frame with `number` in the feed; `None` for 0 and numbers that no stream
+    /// reaches.
     #[inline]
     #[must_use]
     pub const fn sequence_of(&self, number: u64) -> Option<u64> {
@@ -44,7 +45,7 @@ impl Feed {
     }
 }
 
-/// The feed sessions of a stream that are still held, oldest first.
+/// The feed sessions of a stream that are still kept, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feeds {
     feeds: Vec<Feed>,
@@ -84,7 +85,7 @@ impl Feeds {
         self.feeds.last()
     }
 
-    /// All that are held, oldest first.
+    /// All that are kept, oldest first.
     #[must_use]
     pub fn all(&self) -> &[Feed] {
         &self.feeds

@@ -11,7 +11,7 @@
 //! | [`node_progress`] | how a node on the sequencer's machine says how far it is |
 //! | [`feed_sessions`] | [`Feeds`](feed_sessions::Feeds): which stretch of the stream belongs to which feed session |
 //! | [`throttle`] | how much one publisher may send |
-//! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): what lies where in a stream's directory |
+//! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): the paths in a stream's directory |
 //! | [`error`] | [`ClientError`] |
 //! | [`control_messages`] | the messages of that control: requests, answers, rows of nodes |
 //! | [`session_key`] | [`SessionKey`] and [`CommandNumber`]: names of sessions and commands |

@@ -1,4 +1,4 @@
-//! What a node on the sequencer's machine says of itself: a few words in a cache line of the ring that its answers come
+//! The progress of a node on the sequencer's machine: a few words in a cache line of the ring that its answers come
 //! through, which it writes now and then and the sequencer's process reads when somebody asks. They are for people to
 //! look at; nothing is decided by them.
 
@@ -10,14 +10,14 @@ const PUBLISHED: usize = 2;
 const RESENT: usize = 3;
 const IN_FLIGHT: usize = 4;
 
-/// Values of the state's word; 0 is said by nobody.
+/// Values of the state's word; no node writes 0.
 const REWINDING: u64 = 1;
 const LIVE: u64 = 2;
 
-/// What a node last said.
+/// The last report of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeProgress {
-    /// What it reads next; 0 before it knows.
+    /// The sequence that it reads next; 0 before it knows.
     pub position: u64,
     /// Whether it has read everything there was; `None` if it has said nothing yet.
     pub is_live: Option<bool>,
@@ -30,7 +30,7 @@ pub struct NodeProgress {
 }
 
 impl NodeProgress {
-    /// As `notes` have it now; whatever stands there, because another process wrote it.
+    /// As `notes` have it now; any values may stand there, because another process wrote them.
     #[must_use]
     pub fn read(notes: &RingNotes) -> Self {
         let is_live = match notes.read(STATE) {
@@ -71,7 +71,7 @@ impl ProgressWriter {
     }
 }
 
-/// What a node says of itself by its way, for whoever asks the sequencer's process.
+/// A node's report by its link, for a caller that asks the sequencer's process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Whether it has read everything there was.

@@ -27,7 +27,7 @@ pub struct ReplayMerge {
 /// Frames are copied from the window in pieces of so many bytes.
 const COPIED_LENGTH: usize = 16 << 10;
 
-/// What a [`ReplayMerge`] found.
+/// The findings of a [`ReplayMerge`].
 #[derive(Clone, Copy)]
 pub enum ReplayRead<'a> {
     /// The next frame.
@@ -87,7 +87,7 @@ impl ReplayMerge {
         self.laps
     }
 
-    /// The first sequence that is still held: the journal's, or without a journal the first of all.
+    /// The first sequence that is still kept: the journal's, or without a journal the first of all.
     #[must_use]
     pub fn first_held(&self) -> u64 {
         let reader = self.journal.as_ref().and_then(|journal| JournalReader::open(journal).ok());
@@ -176,7 +176,7 @@ impl ReplayMerge {
         let Some(journal) = &self.journal else {
             return Err(ClientError::Lapped { sequence, reason: "the stream keeps no journal".to_owned() });
         };
-        // What is released is not cut off.
+        // Released frames are never cut off.
         let released = self.window.released_sequence();
         let replay = JournalReader::open(journal).and_then(|reader| reader.replay_until(sequence, released));
         replay.map_err(|error| cut_off(error, journal, sequence))
@@ -185,7 +185,7 @@ impl ReplayMerge {
     fn read_journal(&mut self) -> Result<ReplayRead<'_>, ClientError> {
         let replay = self.replay.as_mut().expect("the caller has looked");
         let next = replay.next_sequence();
-        // The journal may be ahead of what has reached the stream's tier, and what is ahead may be cut off.
+        // The journal may be ahead of the frames that have reached the stream's tier, and those ahead may be cut off.
         let released = self.window.released_sequence();
         if next > released {
             self.seek(next);
@@ -200,7 +200,7 @@ impl ReplayMerge {
             }
         };
         if !has_next {
-            // Released is journaled; what the reader has not seen yet of it is in the window.
+            // Released is journaled; released frames that the reader has not seen yet are in the window.
             self.seek(next);
             return Ok(ReplayRead::Empty);
         }
@@ -210,8 +210,8 @@ impl ReplayMerge {
     }
 }
 
-/// What a journal's error means to who needs the frame `sequence`. Retention deletes old segments while somebody still
-/// reads them, and then what is missing is not damage.
+/// The meaning of a journal's error to a reader that needs the frame `sequence`. Retention deletes old segments while
+/// somebody still reads them, and then what is missing is not damage.
 #[cold]
 pub(crate) fn cut_off(error: JournalError, journal: &Path, sequence: u64) -> ClientError {
     let is_cut = match &error {

@@ -1,4 +1,4 @@
-//! What names a session and a command to the program that uses a client.
+//! The names of a session and of a command in the program that uses a client.
 
 /// A session of one [`Client`](crate::Client); stays valid across reconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ impl CommandNumber {
         (u128::from(self.session_seq) << 64 | u128::from(self.session)).to_le_bytes()
     }
 
-    /// What [`CommandNumber::to_bytes`] has written.
+    /// Reads the bytes that [`CommandNumber::to_bytes`] has written.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
         let both = u128::from_le_bytes(bytes);

@@ -1,4 +1,4 @@
-//! [`StreamLayout`]: what lies where in the directory of a stream, or of a node with a stream of its own.
+//! [`StreamLayout`]: the paths in the directory of a stream, or of a node with a stream of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ impl StreamLayout {
         self.root.join("journal")
     }
 
-    /// What the sequencer knew, written aside.
+    /// The directory of the sequencer's state files.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.root.join("sequencer")
@@ -51,7 +51,7 @@ impl StreamLayout {
         self.root.join("stream.socket")
     }
 
-    /// Which stream a relay's directory holds a part of.
+    /// The file that names the stream whose part a relay's directory holds.
     #[must_use]
     pub fn origin(&self) -> PathBuf {
         self.root.join("origin")
@@ -63,7 +63,8 @@ impl StreamLayout {
         self.root.join("feeds")
     }
 
-    /// What a service on this stream has put out, as far as that is recorded; there is one where a service has run.
+    /// The file of a service's output position on this stream, as far as it is recorded; there is one where a service
+    /// has run.
     #[must_use]
     pub fn outputs(&self) -> PathBuf {
         self.root.join("outputs")

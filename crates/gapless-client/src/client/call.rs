@@ -13,13 +13,13 @@ impl Client {
     /// Sends `payload` and waits for the reply. A service that is restarted meanwhile is connected to
     /// again; the command has its effect once. Where the session's window is full, or it is not open, that is waited for first.
     ///
-    /// Whatever else arrives meanwhile, notices and the replies to other commands, is handed out by the next
-    /// [`Client::poll`], in its order. A client that calls and never polls keeps it: the service refuses a command once its session
-    /// has 1,024 notices that were not taken.
+    /// Other messages that arrive meanwhile, notices and the replies to other commands, are handed out by the next
+    /// [`Client::poll`], in its order. A client that calls and never polls keeps it: the service refuses a command once
+    /// its session has 1,024 notices that were not taken.
     ///
     /// # Errors
-    /// Each says what has become of the command:
-    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and what else [`Client::send`] says;
+    /// Each names the state of the command:
+    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and the other errors of [`Client::send`];
     ///   [`ClientError::Disconnected`] and [`ClientError::TimedOut`], where the service is gone before there was room;
     /// - sent, its outcome unknown: [`ClientError::OutcomeUnknown`], with its number, where there is no reply within `timeout`
     ///   or the service is gone and does not come back in that time;
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    /// What is said of a command that nobody has answered in time.
+    /// The error for a command without a reply in time.
     pub(super) fn why_no_reply(&self, key: SessionKey, number: u64, timeout: Duration) -> String {
         let (peer, milliseconds) = (self.peer(), timeout.as_millis());
         if self.is_accepted(key, number) {
@@ -85,8 +85,9 @@ impl Client {
         accepted >= number && self.session_id(key) == Some(session)
     }
 
-    /// Takes what has come, or sleeps until something does, at most until `until`. Keeps for the next poll whatever is not
-    /// the reply to the session's command `number`. A service that is gone is connected to again, until `deadline`.
+    /// Takes what has come, or sleeps until something does, at most until `until`. Keeps for the next poll every
+    /// message but the reply to the session's command `number`. A service that is gone is connected to again, until
+    /// `deadline`.
     pub(super) fn await_reply(
         &mut self,
         key: SessionKey,
@@ -96,7 +97,7 @@ impl Client {
     ) -> Result<Option<Result<OwnedReply, ClientError>>, ClientError> {
         let mut answer = None;
         let mut deferred = Deferred::default();
-        // What was kept before is not looked at again.
+        // Replies kept before are not looked at again.
         let earlier = std::mem::take(&mut self.deferred.messages);
         self.awaits_reply = true;
         let polled = self.poll_into(usize::MAX, &mut |incoming| match incoming {
@@ -124,7 +125,7 @@ impl Client {
         }
         let left = until.saturating_duration_since(self.now());
         let slept = match polled {
-            // A reply may have made room for what waits for it.
+            // A reply may have made room for the frames that wait for it.
             Ok(_) if is_new || left.is_zero() => Ok(()),
             Ok(_) => self.sleep_for_reply(left),
             Err(error) => Err(error),

@@ -1,4 +1,4 @@
-//! [`ClientEnvironment`]: what a client takes from its machine, so that a simulation decides.
+//! [`ClientEnvironment`]: the facts that a client takes from its machine, so that a simulation decides.
 
 use crate::ClientError;
 use gapless_transport::publisher_link::PublisherLink;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 /// Time, sleep and connections of one client. One that has none of these has its machine's own.
 pub trait ClientEnvironment: Send {
-    /// What time it is; it never goes back.
+    /// The current time; it never goes back.
     fn now(&self) -> Instant;
 
-    /// Lets time go by until something has come for the client, or for `timeout`. However short that is, what goes on beside
-    /// the client goes on.
+    /// Lets time go by until something has come for the client, or for `timeout`. However short that is, the
+    /// application's other work goes on.
     fn sleep(&mut self, timeout: Duration);
 
     /// One attempt to connect, of at most `timeout`. The connection before, if there is one, is no longer used.

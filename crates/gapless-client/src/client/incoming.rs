@@ -1,4 +1,4 @@
-//! What a poll hands out, and what each message does to its session.
+//! The messages that a poll hands out, and the effect of each on its session.
 
 use super::session::{Answered, Session};
 use crate::ClientError;
@@ -20,7 +20,7 @@ pub enum Incoming<'a> {
     Reply {
         /// The command's.
         session: SessionKey,
-        /// What the service has answered.
+        /// The service's reply.
         reply: Reply<'a>,
         /// Whether this command had no reply before; false for the answer to a repeat.
         first: bool,
@@ -90,8 +90,8 @@ const fn is_acknowledgement(schema: u32, payload: &[u8]) -> bool {
 }
 
 impl<'a> Reply<'a> {
-    /// Whether the command is done and its handler gave no reply. An empty reply that a handler gives has the schema of a
-    /// message; one of schema 0, which is that of no message, is not told from none.
+    /// Whether the command is done and its handler gave no reply. An empty reply that a handler gives has the schema of
+    /// a message; one of schema 0, which is that of no message, counts as none.
     #[must_use]
     pub const fn is_acknowledgement(&self) -> bool {
         self.refusal.is_none() && is_acknowledgement(self.schema, self.payload)
@@ -116,7 +116,7 @@ impl<'a> Reply<'a> {
         })
     }
 
-    /// A copy, or what was refused as an error.
+    /// A copy, or the refusal as an error.
     pub(super) fn owned(&self) -> Result<OwnedReply, ClientError> {
         if let Some(refusal) = &self.refusal {
             if refusal.code == RefusalCode::ReplyTooLong {
@@ -135,7 +135,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// What came while one reply was awaited, kept for the next poll.
+/// Messages that came while one reply was awaited, kept for the next poll.
 pub(super) struct DeferredMessage {
     pub session: SessionKey,
     /// Of a reply: whether it was the first. A notice has not been counted yet.
@@ -173,7 +173,7 @@ impl DeferredMessage {
     }
 }
 
-/// Whether a frame says that the stream has a message, and not what came of it: what a service answers has a place in the
+/// Whether a frame says that the stream has a message, without its effects: a service's answer has a place in the
 /// order. So answer event streams, and members on which no service runs.
 #[cold]
 pub(super) fn is_of_no_service(frame: &Frame<'_>) -> bool {
@@ -220,7 +220,7 @@ pub(super) fn take_message(
                 if refusal.code == RefusalCode::NotLeader {
                     return Err(ClientError::NotLeader { leader: refusal.text.to_owned() });
                 }
-                // What was sent waits in the ring, and is taken.
+                // Frames that were sent wait in the ring, and are taken.
                 if refusal.code == RefusalCode::Throttled {
                     return Ok(None);
                 }

@@ -5,13 +5,13 @@
 //! |---|---|
 //! | this | [`Client`]: connecting, sending, polling |
 //! | `call` | [`Client::call`]: one command and its reply |
-//! | `outcome` | [`Client::outcome`]: what has become of a command; sending one again under its number |
-//! | `saved_session` | [`SavedSession`]: what a process keeps, to go on after its death |
+//! | `outcome` | [`Client::outcome`]: the fate of a command; sending one again under its number |
+//! | `saved_session` | [`SavedSession`]: the data that a process keeps, to go on after its death |
 //! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
 //! | `environment` | time, sleep and connections, which a simulation decides |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
 //! | `session` | one session's commands in flight |
-//! | `incoming` | what a poll hands out |
+//! | `incoming` | the messages that a poll hands out |
 
 mod call;
 mod environment;
@@ -85,7 +85,7 @@ impl ClientOptions {
     }
 }
 
-/// What a command carries beside its payload.
+/// The fields of a command beside its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageType {
     /// Schema id << 16 | template id.
@@ -123,12 +123,12 @@ pub struct Client {
     awaits_reply: bool,
     /// Whether it has asked for an outcome, and waits for the answer.
     asks: bool,
-    /// Session and number of what the stream was last said to have, by a member that runs no service.
+    /// Session and number of the last message that a member that runs no service reported to be in the stream.
     accepted: (u64, u64),
     silence: Silence,
 }
 
-/// What the address of a service begins with that is reached by TCP.
+/// The prefix of the address of a service that is reached by TCP.
 pub const TCP_PREFIX: &str = "tcp:";
 /// After so many polls without a message the socket is asked whether the service still lives.
 const EMPTY_POLLS_PER_CHECK: u32 = 4096;
@@ -215,13 +215,13 @@ impl Client {
         }
     }
 
-    /// What the service said at the handshake.
+    /// The service's answer at the handshake.
     #[must_use]
     pub const fn welcome(&self) -> &Welcome {
         &self.link.welcome
     }
 
-    /// What a reply promises.
+    /// The promise of a reply.
     #[must_use]
     pub fn tier(&self) -> Option<Tier> {
         Tier::from_value(self.link.welcome.tier)
@@ -235,8 +235,8 @@ impl Client {
     /// for a process that was started anew. `window_messages` (1..=64) commands may be in flight. Where the service has
     /// lost the session ([`Incoming::SessionLost`]), it is a new one, with another key.
     ///
-    /// What arrives meanwhile for other sessions is handed out by the next poll. A member of a cluster that does not lead
-    /// is left for another.
+    /// Messages that arrive meanwhile for other sessions are handed out by the next poll. A member of a cluster that
+    /// does not lead is left for another.
     ///
     /// # Errors
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
@@ -307,7 +307,7 @@ impl Client {
         self.by_id.remove(&id);
         self.by_token.remove(&session.token());
         session.lost();
-        // A closed session hears nothing late.
+        // A closed session receives nothing late.
         self.deferred.messages.retain(|message| message.session != key);
         self.flush();
         Ok(())
@@ -334,10 +334,10 @@ impl Client {
         self.sessions.get(key.index()).and_then(Session::id)
     }
 
-    /// The session's next number, that of the next command if it has one frame; 1 for a session that is new to the stream.
-    /// It tells a process that was started anew how far its predecessor came: what has become of each number below it,
-    /// [`Client::outcome`] says. Each frame of a longer command has a number, and each acknowledgement of notices, which
-    /// [`Client::poll`] alone sends.
+    /// The session's next number, that of the next command if it has one frame; 1 for a session that is new to the
+    /// stream. It tells a process that was started anew how far its predecessor came: [`Client::outcome`] gives the
+    /// fate of each number below it. Each frame of a longer command has a number, and each acknowledgement of notices,
+    /// which [`Client::poll`] alone sends.
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
@@ -356,8 +356,8 @@ impl Client {
         self.sessions.get(key.index()).is_some_and(Session::has_room)
     }
 
-    /// Sends a command, whose payload of at most `length_max` bytes `encode` writes and tells the
-    /// length of. Returns the command's number in the session, which its reply carries.
+    /// Sends a command, whose payload of at most `length_max` bytes `encode` writes and returns the length of. Returns
+    /// the command's number in the session, which its reply carries.
     ///
     /// # Errors
     /// [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`]: poll and try again.
@@ -626,7 +626,7 @@ impl Client {
 
 /// Appends frames that lie back to back, all or none.
 fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), ClientError> {
-    // What was enqueued before must not be dropped with a message that does not fit.
+    // Frames enqueued before must not be dropped with a message that does not fit.
     link.flush();
     let mut position = 0;
     while position < frames.len() {

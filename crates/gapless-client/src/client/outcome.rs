@@ -1,4 +1,4 @@
-//! What has become of a command, also of one that a process has sent which has died since; and sending one again under the
+//! The outcome of a command, also of one that a process has sent which has died since; and sending one again under the
 //! number that it had.
 
 use super::incoming::OwnedReply;
@@ -15,14 +15,14 @@ use std::time::Duration;
 /// A service that has not answered for so long is asked again.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What has become of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done; this is its reply.
     Done(OwnedReply),
     /// It was refused, and had no effect.
     Refused {
-        /// What kind of refusal.
+        /// The kind of refusal.
         code: RefusalCode,
         /// The application's own code; 0 where its handler has given none.
         detail: u64,
@@ -74,13 +74,14 @@ impl Outcome {
 }
 
 impl Client {
-    /// Asks what has become of the session's command `session_seq`, and waits for the answer: of a command of this process,
-    /// such as one whose [`Client::call`] ended with [`ClientError::OutcomeUnknown`], or of one that had the session before
-    /// (see [`Client::resume_session`]). It changes nothing, and asking again gives the same, as long as the reply is kept:
-    /// until so many numbers later as the session's window has. A service that is restarted meanwhile is connected to again.
+    /// Asks for the fate of the session's command `session_seq`, and waits for the answer: of a command of this
+    /// process, such as one whose [`Client::call`] ended with [`ClientError::OutcomeUnknown`], or of one that had the
+    /// session before (see [`Client::resume_session`]). It changes nothing, and asking again gives the same, as long as
+    /// the reply is kept: until so many numbers later as the session's window has. A service that is restarted
+    /// meanwhile is connected to again.
     ///
-    /// Whatever else arrives meanwhile is handed out by the next [`Client::poll`]; among it, with `first: false`, may be the
-    /// answer once more, where it took longer than 200 ms and was asked for again.
+    /// Other messages that arrive meanwhile are handed out by the next [`Client::poll`]; among them, with `first:
+    /// false`, may be the answer once more, where it took longer than 200 ms and was asked for again.
     ///
     /// # Errors
     /// - [`ClientError::OutcomeUnknown`]: this process has sent the command, and there is no answer within `timeout`; or the
@@ -100,7 +101,7 @@ impl Client {
         while !self.session(key)?.is_open() && !self.session(key)?.is_lost() && self.now() < deadline {
             self.await_reply(key, None, deadline, deadline)?;
         }
-        // What was just sent is asked for if it stays away.
+        // A command that was just sent is asked for if its reply stays away.
         let mut asks = !matches!(self.known(key, session_seq)?, Known::Kept { in_flight: true, .. });
         loop {
             let is_in_stream = match self.known(key, session_seq)? {
@@ -240,7 +241,7 @@ impl Client {
         payload_length.div_ceil(self.link.welcome.frame_length_max as usize - HEADER_LENGTH).max(1) as u64
     }
 
-    /// What a number of an open session is.
+    /// The state of a number of an open session.
     fn known(&self, key: SessionKey, session_seq: u64) -> Result<Known<'_>, ClientError> {
         let session = self.session(key)?;
         if session.is_lost() {

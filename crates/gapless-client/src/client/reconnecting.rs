@@ -76,8 +76,8 @@ impl fmt::Display for ServiceAddress {
 /// An attempt to connect has at least so long.
 const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
 
-/// What came while only answers to opens, or only one reply, were looked for. Of notices no more than the service keeps for
-/// the sessions that are open, once for each connection; of replies no more than commands were sent.
+/// Messages that came while only answers to opens, or only one reply, were looked for. Of notices no more than the
+/// service keeps for the sessions that are open, once for each connection; of replies no more than commands were sent.
 #[derive(Default)]
 pub(super) struct Deferred {
     /// Frames, in their order.
@@ -137,12 +137,12 @@ impl Client {
             };
             let now = self.now();
             let Some(addresses) = &mut self.addresses else { return Err(error) };
-            // A client that is told that a member does not lead has been sent to another already.
+            // A client whose member answers that it does not lead has been redirected to another already.
             let wait = match error {
                 ClientError::NotLeader { ref leader } => addresses.turned_away(leader, now),
                 _ => addresses.failed(now),
             };
-            // What another attempt does not mend is told at once.
+            // An error that another attempt does not mend is returned at once.
             if now >= deadline || matches!(error, ClientError::OtherHistory { .. }) {
                 return Err(error);
             }
@@ -234,7 +234,8 @@ impl Client {
         !self.deferred.is_empty() || !self.deferred.frames.is_empty()
     }
 
-    /// What the sequencer refused is not of this connection; fragments whose message was cut off with the last one come again, whole.
+    /// Refusals of the sequencer are not of this connection; fragments whose message was cut off with the last one come
+    /// again, whole.
     fn drop_unfinished(&mut self) {
         let is_refusal = |frame: &Frame<'_>| {
             let refusal = (frame.flags() & REFUSED_FLAG != 0).then(|| Refusal::from_bytes(frame.payload())).flatten();
@@ -299,7 +300,7 @@ impl Client {
             })?;
         }
         self.link.reader.release();
-        // What was deferred earlier is no reason not to sleep.
+        // Messages deferred earlier are no reason not to sleep.
         if is_any {
             self.silence.is_broken();
             return Ok(());
@@ -307,7 +308,7 @@ impl Client {
         self.sleep(Duration::from_millis(1))
     }
 
-    /// Hands out what was not told while only answers to opens were looked for.
+    /// Hands out the messages that were deferred while only answers to opens were looked for.
     #[cold]
     pub(super) fn deliver_deferred_sessions(&mut self, take: &mut dyn FnMut(Incoming<'_>)) {
         for session in std::mem::take(&mut self.deferred.opened) {

@@ -1,4 +1,5 @@
-//! [`SavedSession`]: what a process keeps of a session, so that the one that is started after its death goes on with it.
+//! [`SavedSession`]: the data that a process keeps of a session, so that the one that is started after its death goes
+//! on with it.
 
 use super::Client;
 use crate::ClientError;
@@ -38,7 +39,8 @@ impl SavedSession {
     /// Length in bytes.
     pub const LENGTH: usize = 72;
 
-    /// A session that nobody has opened yet. Keep it before it is opened, and what [`Client::saved_session`] says after.
+    /// A session that nobody has opened yet. Keep it before it is opened, and the value of [`Client::saved_session`]
+    /// after.
     #[must_use]
     pub fn new(token: u128, window_messages: u32) -> Self {
         Self { token, window_messages, session: 0, seen: Seen::default() }
@@ -95,8 +97,8 @@ impl SavedSession {
 }
 
 impl Client {
-    /// What to keep of an open session, and of what was seen of its stream; `None` if it is not open. Kept again after each
-    /// outcome, it lets the next process find out that the service has been put back to before that.
+    /// The data to save of an open session, and of the part of its stream seen so far; `None` if it is not open. Kept
+    /// again after each outcome, it lets the next process find out that the service has been put back to before that.
     #[must_use]
     pub fn saved_session(&self, key: SessionKey) -> Option<SavedSession> {
         let session = self.sessions.get(key.index()).filter(|session| session.is_open())?;
@@ -109,7 +111,7 @@ impl Client {
     }
 
     /// Goes on with a session that another process had, which has died, or opens it if that had not. The service takes
-    /// nothing more of what that process has sent: what has not arrived by now never does.
+    /// nothing more of that process: frames that have not arrived by now never do.
     ///
     /// Then, before the first [`Client::poll`] and the first new command, ask by [`Client::outcome`] for each command whose
     /// outcome was not kept, or send it again under its number by [`Client::send_as`]: each new command, and each

@@ -25,7 +25,7 @@ pub(super) struct Session {
     notices_acknowledged: u64,
 }
 
-/// What a reply answers.
+/// The command that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
     /// A command without a reply so far.
@@ -36,7 +36,7 @@ pub(super) enum Answered {
     Acknowledgement,
 }
 
-/// What a number of a session is, as far as its client knows.
+/// The state of a number of a session, as far as its client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known<'a> {
     /// A command of this client, with its frames.
@@ -60,7 +60,7 @@ pub(super) struct Slot {
     first_seq: u64,
     last_seq: u64,
     in_flight: bool,
-    /// It acknowledges notices; the application never hears of its reply.
+    /// It acknowledges notices; the application never receives its reply.
     acknowledges: bool,
     /// Its frames, each padded, back to back.
     frames: Vec<u8>,
@@ -202,7 +202,7 @@ impl Session {
         self.slots[index].acknowledges = true;
     }
 
-    /// What a number is.
+    /// The state of a number.
     pub(super) fn known(&self, session_seq: u64) -> Known<'_> {
         if session_seq == 0 || session_seq >= self.next_session_seq {
             return Known::NotSent;

@@ -50,10 +50,10 @@ impl Client {
         self.sleep_for_reply(timeout)
     }
 
-    /// As [`Client::wait`], whatever is kept for the next poll.
+    /// As [`Client::wait`], even if messages are kept for the next poll.
     pub(super) fn sleep_for_reply(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
-        // Nobody says when there is room for what is to be sent again.
+        // Nobody says when there is room for the frames that are to be sent again.
         self.sleep(if self.resends { timeout.min(RESEND_INTERVAL) } else { timeout })
     }
 
@@ -86,7 +86,7 @@ impl Client {
         self.environment.as_ref().map_or_else(Instant::now, |environment| environment.now())
     }
 
-    /// Lets time go by, whatever comes.
+    /// Lets time go by, even if messages come.
     pub(super) fn pause(&mut self, pause: Duration) {
         match &mut self.environment {
             Some(environment) => environment.sleep(pause),

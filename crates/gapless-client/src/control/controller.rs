@@ -1,4 +1,4 @@
-//! [`Controller`]: controls a stream of this machine from another process, and asks who is connected.
+//! [`Controller`]: controls a stream of this machine from another process, and asks for the connected nodes.
 
 use crate::ClientError;
 use crate::control_messages::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, NodesRequest};
@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controlled {
     /// The sequence where it took effect; if nothing changed, the last one of the stream. It is released.
@@ -43,7 +43,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// For whatever stream is in `directory`.
+    /// For the stream that is in `directory`.
     #[must_use]
     pub fn new(directory: impl AsRef<Path>) -> Self {
         Self { socket: StreamLayout::new(directory.as_ref()).socket() }

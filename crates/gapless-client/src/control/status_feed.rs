@@ -1,5 +1,5 @@
-//! [`StatusFeed`]: who is connected to a stream of this machine and how they are, read again and again, with what each
-//! has done between two reads.
+//! [`StatusFeed`]: the nodes connected to a stream of this machine and their state, read again and again, with the work
+//! of each between two reads.
 
 use super::Controller;
 use crate::ClientError;
@@ -20,7 +20,7 @@ pub struct NodeReading {
     pub published_per_s: Option<f64>,
 }
 
-/// What a read found.
+/// The findings of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusReading {
     /// The stream.

@@ -1,6 +1,5 @@
-//! The messages of a stream's control: what is asked and answered over the stream's Unix socket, one
-//! message each way, little-endian. A user who may open the socket may control the stream: the file's permissions are the
-//! authority.
+//! The messages of a stream's control: the requests and answers over the stream's Unix socket, one message each way,
+//! little-endian. A user who may open the socket may control the stream: the file's permissions are the authority.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -21,7 +20,7 @@
 //!           filled up with spaces; else none
 //! ```
 //!
-//! The last byte of the magic is the version. One of another version is told so; whatever else is not of this form is
+//! The last byte of the magic is the version. A peer of another version is notified; a message of any other form is
 //! counted, and the connection ended.
 
 pub mod nodes;
@@ -44,10 +43,10 @@ pub const REQUEST_LENGTH_MAX: usize = REQUEST_FIXED_LENGTH + REASON_LENGTH_MAX;
 /// Length of an answer in bytes.
 pub const ANSWER_LENGTH: usize = 56;
 
-/// What can be asked of a stream.
+/// The commands to a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlCommand {
-    /// Takes nothing more from publishers, at once; what they have sent and what is not in the stream yet waits.
+    /// Takes nothing more from publishers, at once; frames that they have sent and that are not in the stream yet wait.
     Halt {
         /// Why, for a person: at most 200 bytes, a longer one is cut.
         reason: String,
@@ -56,7 +55,7 @@ pub enum ControlCommand {
     Resume,
     /// Ends the feed session that is open, if one is, and begins another.
     RollOver {
-        /// The name of the new one; not blank, and of none that is held.
+        /// The name of the new one; not blank, and of none that is kept.
         name: FeedSession,
     },
     /// Ends the feed session that is open; publishers' messages wait until another begins.
@@ -76,7 +75,7 @@ impl ControlCommand {
     }
 }
 
-/// What became of a request. The discriminant is the wire value.
+/// The fate of a request. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ControlStatus {
@@ -125,30 +124,27 @@ impl ControlStatus {
     }
 }
 
-/// What the sequencer says of a command.
+/// The sequencer's answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlOutcome {
-    /// Which of the requests that were passed to it.
+    /// The number of the request, in the order that they were passed to it.
     pub number: u64,
-    /// What became of it.
     pub status: ControlStatus,
-    /// Where it took effect, or the last sequence that was given. Nobody is told before that frame is released.
+    /// Where it took effect, or the last sequence that was given. Nobody is notified before that frame is released.
     pub sequence: u64,
 }
 
 /// A command and the stream that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlRequest {
-    /// What is asked.
     pub command: ControlCommand,
     /// The stream that is meant; zeros for any.
     pub identity: StreamIdentity,
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlAnswer {
-    /// What became of it.
     pub status: ControlStatus,
     /// The stream.
     pub identity: StreamIdentity,
@@ -168,7 +164,7 @@ pub enum NoRequest {
 }
 
 impl ControlRequest {
-    /// Whether `bytes` begin as a request does, of whatever version.
+    /// Whether `bytes` begin as a request of any version does.
     #[must_use]
     pub fn is_meant(bytes: &[u8]) -> bool {
         bytes.starts_with(&REQUEST_MAGIC.to_le_bytes()[..7])

@@ -79,7 +79,7 @@ pub struct NodeRow {
 /// Asks for rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodesRequest {
-    /// Rows of connections behind this one; 0 from the first on.
+    /// Rows of connections after this one; 0 from the first on.
     pub behind: u32,
 }
 
@@ -92,7 +92,7 @@ pub struct NodesAnswer {
     pub released_sequence: u64,
     /// Of the process that answers.
     pub process_id: u64,
-    /// Whether there are more rows behind these.
+    /// Whether there are more rows after these.
     pub has_more: bool,
     /// At most [`ROWS_MAX`], by rising connections.
     pub rows: Vec<NodeRow>,

@@ -1,4 +1,4 @@
-//! The orderly end of a node's session: its close is a message like any other, behind everything that was published, and
+//! The orderly end of a node's session: its close is a message like any other, after everything that was published, and
 //! its coming back is the acknowledgement. A session that nobody closes is there until it expires.
 
 use super::event::NodeEvent;
@@ -8,11 +8,11 @@ use super::{ClientError, StreamNode};
 use std::time::Duration;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// Asks the stream to close the node's session, behind everything that was published. Nothing can be published any
+    /// Asks the stream to close the node's session, after everything that was published. Nothing can be published any
     /// more; the node reads on. [`StreamNode::is_session_closed`] once that has come back; asking twice is asking once.
     ///
-    /// A token that is used again afterwards names another session, numbered from 1: who wants to go on with the same
-    /// numbers later leaves its session open.
+    /// A token that is used again afterwards names another session, numbered from 1: a publisher that wants to go on
+    /// with the same numbers later leaves its session open.
     ///
     /// # Errors
     /// [`ClientError::NotOpen`] before the session is open; [`ClientError::KeptFull`]: poll and try again;
@@ -29,7 +29,7 @@ impl<L: NodeLink> StreamNode<L> {
     }
 
     /// Polls until everything that was published has come back and the session is closed; at once if none was opened.
-    /// What is read meanwhile is handed to `take`.
+    /// Messages that are read meanwhile are handed to `take`.
     ///
     /// # Errors
     /// [`ClientError::TimedOut`] after `timeout` (a stream that is halted takes no close): the session is there until it

@@ -1,5 +1,5 @@
 //! [`DatagramLink`]: up by packets of our own to the command port, down by MoldUDP64, from the sequencer alone or from
-//! multicast groups. What is lost is asked for again.
+//! multicast groups. A lost one is asked for again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
@@ -110,7 +110,7 @@ struct DatagramConnection {
     is_forgotten: bool,
     /// A hello was sent to learn where the feed goes on.
     asked_feed_ns: u64,
-    /// The node was told that it is far behind.
+    /// The node was notified that it lags far.
     told_late: bool,
 }
 
@@ -170,7 +170,7 @@ impl<S: Datagrams> DatagramLink<S> {
         }
     }
 
-    /// What the feed has brought.
+    /// The counters of the feed.
     #[must_use]
     pub fn counts(&self) -> FeedCounts {
         match &self.state {
@@ -199,7 +199,7 @@ impl<S: Datagrams> DatagramLink<S> {
     fn say(&mut self, key: u64, body: Body<'_>) {
         let mut packet = [0; 256];
         let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
-        // What is lost is said again.
+        // A lost one is sent again.
         let _ = self.main.send(self.options.command, &packet[..length], length);
     }
 
@@ -340,7 +340,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 if let Some(feed) = connected.feed {
                     receiver.set_feed(feed, welcome.released_sequence);
                 }
-                // The feed comes when the sequencer has heard the key.
+                // The feed comes when the sequencer has received the key.
                 self.say(key, Body::Report(Report { position: welcome.position, ..Report::default() }));
                 self.state = DatagramLinkState::Up(Box::new(DatagramConnection {
                     key,
@@ -487,14 +487,14 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         while !self.rewinding.is_flowing(now_ns)
             && let Some(request) = up.receiver.due_request(now_ns)
         {
-            // What is lost is asked for again.
+            // A lost one is asked for again.
             let request = request.to_bytes();
             let _ = self.requests.send(self.options.request, &request, request.len());
         }
         if up.receiver.is_lost() && now_ns.saturating_sub(up.asked_feed_ns) >= HELLO_INTERVAL_NS {
             up.asked_feed_ns = now_ns;
             let (nonce, position) = (up.nonce, up.receiver.next_sequence());
-            // It was let in with what it had seen.
+            // It was let in with the part of the stream that it had seen.
             self.say_hello(nonce, position, Seen::default());
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! Publishing what follows from the stream alone: the outputs of a deterministic service, whose numbers follow from the
-//! stream, too, so that a replay or a second copy publishes nothing twice.
+//! Publishing messages that follow from the stream alone: the outputs of a deterministic service, whose numbers follow
+//! from the stream, too, so that a replay or a second copy publishes nothing twice.
 
 use super::link::NodeLink;
 use super::publishing_session::PublishingSession;
@@ -10,8 +10,8 @@ use gapless_wire::HEADER_LENGTH;
 use gapless_wire::control::TimerFired;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// As [`StreamNode::publish`], for what follows from the stream alone and has a number that follows from it, too:
-    /// the output of a deterministic service. What the stream has already is not sent.
+    /// As [`StreamNode::publish`], for messages that follow from the stream alone and have a number that follows from
+    /// it, too: the output of a deterministic service. A message that the stream has already is not sent.
     ///
     /// # Errors
     /// As for [`StreamNode::publish`].
@@ -20,7 +20,7 @@ impl<L: NodeLink> StreamNode<L> {
             return Ok(self.next_session_seq().unwrap_or(1) - 1);
         }
         let header = event_header(message);
-        // What follows from the stream cannot wait for its end: a halt holds it back at the sequencer.
+        // A derived message cannot wait for the stream's end: a halt holds it back at the sequencer.
         self.put(header, payload.len(), |buffer| {
             buffer.copy_from_slice(payload);
             Ok(payload.len())
@@ -60,7 +60,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// there is none, it is asked what it has.
     ///
     /// # Errors
-    /// What makes the link useless.
+    /// An error makes the link useless.
     pub fn has_room_for_derived(&mut self) -> Result<bool, ClientError> {
         let Some(publisher) = &self.publisher else { return Ok(false) };
         if publisher.is_open() && (self.is_halted || publisher.has_room_for_derived()) {

@@ -1,4 +1,4 @@
-//! [`NodeEvent`]: what a node's poll hands out.
+//! [`NodeEvent`]: the events that a node's poll hands out.
 
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Encoding, Kind};
@@ -12,7 +12,7 @@ pub enum NodeState {
     Connecting,
     /// It is connected and reads what was there before.
     Rewinding,
-    /// It has read everything there was; what comes is new.
+    /// It has read everything there was; later messages are new.
     Live,
 }
 
@@ -28,7 +28,7 @@ pub enum NodeEvent<'a> {
         /// The number of its next frame.
         next_session_seq: u64,
     },
-    /// A message, whoever published it.
+    /// A message of any publisher.
     Message(Message<'a>),
     /// A timer has come due.
     Timer {
@@ -45,8 +45,8 @@ pub enum NodeEvent<'a> {
         /// Whether this node asked for it.
         own: bool,
     },
-    /// The stream has as many timers as it may have: this one is not set. What its publisher has sent behind it is not
-    /// held up.
+    /// The stream has as many timers as it may have: this one is not set. Later messages of its publisher are not held
+    /// up.
     TimerRefused {
         /// Its place in the order.
         sequence: u64,
@@ -110,7 +110,7 @@ pub enum NodeEvent<'a> {
     },
     /// The stream was faster than this node: it reads on from the journal. Nothing is lost.
     Lapped {
-        /// What it reads next.
+        /// The sequence that it reads next.
         sequence: u64,
         /// How far the stream is.
         released_sequence: u64,
@@ -131,7 +131,7 @@ pub struct Message<'a> {
     pub sequence: u64,
     /// Sequenced time, ns since the epoch.
     pub timestamp_ns: u64,
-    /// Who published it.
+    /// The session of its publisher.
     pub session: u64,
     /// The publisher's number of its last frame.
     pub session_seq: u64,

@@ -1,4 +1,4 @@
-//! What a frame of the stream means to a node: what its publisher has to know, and the event it is.
+//! The meaning of a frame of the stream to a node: the facts for its publisher, and the event.
 
 use super::event::{Message, NodeEvent};
 use super::publishing_session::PublishingSession;
@@ -9,7 +9,7 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 
-/// Takes note of what a frame of the stream means to this node; whether it published it, or asked for it.
+/// Takes note of the meaning of a frame of the stream for this node; whether it published it, or asked for it.
 #[inline]
 pub(super) fn observe(
     publisher: Option<&mut PublishingSession>,
@@ -25,7 +25,7 @@ pub(super) fn observe(
     true
 }
 
-/// Nearly every frame is one, and is told from the rest before anything else is asked.
+/// Nearly every frame is one, and is distinguished from the rest before anything else is asked.
 #[inline]
 const fn is_message(kind: Kind) -> bool {
     matches!(kind, Kind::Event | Kind::Command)

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// Limits and times of a [`FeedReceiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedReceiverOptions {
-    /// Memory for packets that came before their turn, and as much for what is in order and not read yet, bytes.
+    /// Memory for packets that came before their turn, and as much for frames that are in order and not read yet,
+    /// bytes.
     pub waiting_bytes_max: usize,
     /// A gap is asked for when it is so old, ns: packets may overtake each other.
     pub patience_ns: u64,
@@ -32,7 +33,7 @@ impl Default for FeedReceiverOptions {
     }
 }
 
-/// What a [`FeedReceiver`] has met.
+/// The counters of a [`FeedReceiver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedCounts {
     /// Packets that brought something new.
@@ -62,9 +63,9 @@ pub struct FeedReceiver {
     feed_before: Option<FeedSession>,
     /// The sequence that is due.
     next: u64,
-    /// One behind the last sequence that the feed has told of.
+    /// One after the last sequence that the feed has announced.
     end: u64,
-    /// What the last heartbeat said of it.
+    /// The end that the last heartbeat announced.
     claim: Option<u64>,
     /// Frames that are in order and not read yet, each padded.
     ready: Vec<u8>,
@@ -72,7 +73,7 @@ pub struct FeedReceiver {
     /// Frames that came before their turn, by the sequence of the first.
     waiting: BTreeMap<u64, Early>,
     waiting_bytes: usize,
-    /// Since when `next` is missing although something behind it is known.
+    /// Since when `next` is missing although a later one is known.
     gap_since_ns: Option<u64>,
     request: Option<Asked>,
     /// How many frames an answer brings, as far as is known of this gap.
@@ -91,7 +92,7 @@ struct Early {
 
 /// Requests on their way.
 struct Asked {
-    /// What was due when the last of them was sent, or when the last answer came.
+    /// The range that was due when the last of them was sent, or when the last answer came.
     next: u64,
     /// Everything before this sequence was asked for.
     until: u64,
@@ -132,7 +133,7 @@ impl FeedReceiver {
         self.foreign_since_progress = 0;
     }
 
-    /// What it has met so far.
+    /// Its counters so far.
     #[must_use]
     pub const fn counts(&self) -> &FeedCounts {
         &self.counts
@@ -144,7 +145,7 @@ impl FeedReceiver {
         self.next
     }
 
-    /// The last sequence that the feed has told of.
+    /// The last sequence that the feed has announced.
     #[must_use]
     pub const fn released_sequence(&self) -> u64 {
         self.end - 1
@@ -195,7 +196,7 @@ impl FeedReceiver {
                 if end <= self.next {
                     self.counts.packets_doubled += 1;
                 } else if self.is_full() {
-                    // Nobody reads now; who does asks for it.
+                    // Nobody reads now; a caller that does asks for it.
                     self.end = self.end.max(end);
                     self.counts.packets_dropped += 1;
                 } else if first <= self.next {
@@ -209,8 +210,9 @@ impl FeedReceiver {
         self.note_gap(now_ns);
     }
 
-    /// While something is missing, what comes in order was asked for: how much an answer brings decides how much is asked
-    /// for next. Packets that come early tell nothing of it: in a quiet feed they are short, in a journal there are none.
+    /// While something is missing, frames that come in order were asked for: the amount that an answer brings decides
+    /// how much is asked for next. Packets that come early tell nothing of it: in a quiet feed they are short, in a
+    /// journal there are none.
     fn note_answer(&mut self, count: u64, end: u64) {
         let Some(asked) = &mut self.request else { return };
         if count >= self.frames_per_answer {
@@ -220,7 +222,7 @@ impl FeedReceiver {
                 self.full_answers = 0;
             }
         } else if end < asked.until {
-            // It had no room for more; what it has left out is asked for at once.
+            // It had no room for more; the rest is asked for at once.
             self.frames_per_answer = count.max(1);
             self.full_answers = 0;
             asked.until = self.next;
@@ -322,7 +324,7 @@ impl FeedReceiver {
         taken
     }
 
-    /// Checks a frame and puts it behind those that are ready.
+    /// Checks a frame and puts it after those that are ready.
     #[inline]
     fn accept(&mut self, sequence: u64, bytes: &[u8]) -> bool {
         let Some(frame) = check(bytes, sequence) else { return false };
@@ -342,7 +344,7 @@ impl FeedReceiver {
         true
     }
 
-    /// What waited behind the frames that have just come is ready now.
+    /// Frames that waited for the ones that have just come are ready now.
     fn progress(&mut self) {
         self.foreign_since_progress = 0;
         self.gap_since_ns = None;

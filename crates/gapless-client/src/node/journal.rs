@@ -12,8 +12,8 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Reads a stream from its journal alone. What the journal has was released, or was to be: a reader beside a running
-/// sequencer that waits for the device may see frames that are not released yet.
+/// Reads a stream from its journal alone. The frames in the journal were released, or were to be: a reader beside a
+/// running sequencer that waits for the device may see frames that are not released yet.
 pub struct JournalLink {
     directory: PathBuf,
     replay: Option<Replay>,
@@ -21,7 +21,7 @@ pub struct JournalLink {
 }
 
 impl JournalLink {
-    /// A link to the journal in `directory`, from what it holds when the node connects.
+    /// A link to the journal in `directory`, from its first frame when the node connects.
     #[must_use]
     pub fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), replay: None, last_sequence: 0 }

@@ -10,7 +10,7 @@ use gapless_wire::upstream::{POSITION_FIRST, POSITION_LIVE};
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
-/// What a new connection says.
+/// The state that a new connection announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connected {
     /// The stream and its life.
@@ -34,7 +34,7 @@ pub enum Start {
     First,
     /// At this sequence.
     Sequence(u64),
-    /// Behind everything that is there.
+    /// After everything that is there.
     Live,
 }
 
@@ -68,22 +68,22 @@ impl Start {
     }
 }
 
-/// What a look at the stream found.
+/// The findings of a look at the stream.
 pub enum LinkRead<'a> {
     /// The next frame.
     Frame(Frame<'a>),
     /// Nothing new.
     Empty,
-    /// The stream was faster: what comes next comes from elsewhere.
+    /// The stream was faster: the next frames come from elsewhere.
     Lapped,
 }
 
-/// What reading many frames at once came to.
+/// The result of reading many frames at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkReads {
     /// So many were handed out.
     pub frames: usize,
-    /// The stream was faster: what comes next comes from elsewhere.
+    /// The stream was faster: the next frames come from elsewhere.
     pub is_lapped: bool,
 }
 
@@ -94,13 +94,13 @@ pub trait NodeLink: Send {
     /// again.
     ///
     /// # Errors
-    /// What trying again does not mend: another stream, another history of it, a refusal.
+    /// Errors that another attempt does not mend: another stream, another history of it, a refusal.
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError>;
 
     /// Sends a frame, padded. `false` if there is no room now.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`], and what makes the link useless.
+    /// [`ClientError::Disconnected`], and errors that make the link useless.
     fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError>;
 
     /// Lets the sequencer see what was sent.
@@ -109,14 +109,14 @@ pub trait NodeLink: Send {
     /// As for [`NodeLink::send`].
     fn flush(&mut self) -> Result<(), ClientError>;
 
-    /// Gives `take` what the sequencer answered since the last call, a frame at a time.
+    /// Gives `take` the sequencer's answers since the last call, a frame at a time.
     ///
     /// # Errors
     /// As for [`NodeLink::send`].
     fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError>;
 
-    /// Takes in what has come, for a node that cannot read now and waits for [`NodeLink::answers`]. What does not fit is as good
-    /// as lost.
+    /// Takes in received packets, for a node that cannot read now and waits for [`NodeLink::answers`]. A frame that
+    /// does not fit is as good as lost.
     ///
     /// # Errors
     /// As for [`NodeLink::send`].
@@ -187,7 +187,7 @@ pub trait NodeLink: Send {
         Ok(())
     }
 
-    /// What the clock makes due: heartbeats, requests, noticing that the other side is gone.
+    /// Does the work that the clock makes due: heartbeats, requests, noticing that the other side is gone.
     ///
     /// # Errors
     /// As for [`NodeLink::send`].

@@ -2,11 +2,11 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`StreamNode`]: polling, and what each frame means to a node |
-//! | [`event`] | [`NodeEvent`]: what a poll hands out |
-//! | [`publishing_session`] | the publishing half: numbers, what is unacknowledged, what is sent again; no I/O |
+//! | this | [`StreamNode`]: polling, and the meaning of each frame to a node |
+//! | [`event`] | [`NodeEvent`]: the events that a poll hands out |
+//! | [`publishing_session`] | the publishing half: numbers, unacknowledged messages, messages sent again; no I/O |
 //! | [`options`] | [`StreamNodeOptions`] |
-//! | `event_decoder`, `response_decoder` | what a frame of the stream and an answer of the sequencer mean |
+//! | `event_decoder`, `response_decoder` | the meaning of a frame of the stream and of an answer of the sequencer |
 //! | `closing` | closing a node's session |
 //! | `derived_messages` | publishing the outputs of a deterministic service, which follow from the stream alone |
 //! | `resend_buffer` | published frames that have not come back yet |
@@ -15,7 +15,7 @@
 //! | [`datagram`] | the link by UDP: MoldUDP64 to this node alone, or to multicast groups |
 //! | [`feed_receiver`] | makes a gapless stream of packets that are lost, doubled or out of order; no I/O |
 //! | [`tcp`] | the link by TCP: publishing at the command port, reading by SoupBinTCP |
-//! | `upstream` | what a node says to the sequencer over a network, and what the answers mean; no I/O |
+//! | `upstream` | a node's messages to the sequencer over a network, and the meaning of the answers; no I/O |
 //! | [`rewind`] | a SoupBinTCP client: a feed session from any frame on |
 //! | `rewinding` | when a node by UDP fills a large gap by such a rewind |
 //! | [`shared_memory`] | the link of nodes on the sequencer's machine: a ring up, the mapped window down |
@@ -74,8 +74,8 @@ use std::time::Duration;
 
 /// A node of an event stream.
 ///
-/// Every node reads every frame in the same order. What a node publishes comes back to it in that order, and that is
-/// its acknowledgement; what does not come back is sent again, and has its place in the order once.
+/// Every node reads every frame in the same order. Messages that a node publishes come back to it in that order, and
+/// that is their acknowledgement; a message that does not come back is sent again, and has its place in the order once.
 ///
 /// It has no thread: its owner polls it.
 pub struct StreamNode<L> {
@@ -94,7 +94,7 @@ pub struct StreamNode<L> {
     is_halted: bool,
     event_decoder: EventDecoder,
     lapped: u64,
-    /// Whether the publisher's opening was told.
+    /// The session whose opening was reported to the publisher.
     told_open: Option<u64>,
     /// Polls that found something to read.
     busy_polls: u32,
@@ -287,7 +287,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// Sends what was published, as far as there is room.
     ///
     /// # Errors
-    /// What makes the link useless; a lost connection is made again by the next polls.
+    /// An error makes the link useless; a lost connection is made again by the next polls.
     #[inline]
     pub fn flush(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
@@ -314,12 +314,12 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Sends what was published, hears what was answered, and hands out at most `limit` frames' events. Connects,
-    /// and connects again, by itself. Returns how many frames were read.
+    /// Sends published messages, receives their answers, and hands out at most `limit` frames' events. Connects, and
+    /// connects again, by itself. Returns how many frames were read.
     ///
     /// # Errors
-    /// What this node cannot go on after: another stream or incarnation, a lost session, frames that are nowhere any
-    /// more, damage. The node is closed then.
+    /// Errors that this node cannot go on after: another stream or incarnation, a lost session, frames that are nowhere
+    /// any more, damage. The node is closed then.
     #[inline]
     pub fn poll(&mut self, limit: usize, mut take: impl FnMut(NodeEvent<'_>)) -> Result<usize, ClientError> {
         let before = self.state;
@@ -397,7 +397,7 @@ impl<L: NodeLink> StreamNode<L> {
 
     /// When there was nothing to read, or for long always something.
     fn idle(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
-        // What the stream was said to have at the beginning may have been said in error.
+        // The end that the stream announced at the beginning may have been wrong.
         let live_from = self.live_from.min(self.link.released_sequence());
         if self.state == NodeState::Rewinding && self.position > live_from {
             self.state = NodeState::Live;
@@ -413,7 +413,8 @@ impl<L: NodeLink> StreamNode<L> {
         self.open_session()
     }
 
-    /// Sends the last frame once more if nothing has come back for too long: it is answered by what the sequencer has.
+    /// Sends the last frame once more if nothing has come back for too long: the answer gives the last number that the
+    /// sequencer has.
     #[cold]
     fn ask_what_is_there(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
@@ -428,7 +429,7 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// All of [`StreamNode::poll`] but the reading, for who reads by [`StreamNode::next_frame`].
+    /// All of [`StreamNode::poll`] but the reading, for callers that read by [`StreamNode::next_frame`].
     ///
     /// # Errors
     /// As for [`StreamNode::poll`].
@@ -518,7 +519,7 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// What the sequencer has answered.
+    /// The sequencer's answers.
     #[inline]
     fn hear(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else {

@@ -24,13 +24,13 @@ pub struct PublisherOptions {
     pub kept_bytes_max: usize,
     /// How much may be published.
     pub throttle: Option<Throttle>,
-    /// What does not come back within this time is sent again, where the link can lose it, ns. Doubled while
-    /// nothing comes back, up to 64 times. Where the link loses nothing, there may be one that does, behind a relay:
-    /// the last frame is sent again then, which is answered by what is missing; doubled up to 4,096 times.
+    /// A message that does not come back within this time is sent again, where the link can lose it, ns. Doubled while
+    /// nothing comes back, up to 64 times. Where the link loses nothing, another link above a relay may: the last frame
+    /// is sent again then, and the answer names the missing ones; doubled up to 4,096 times.
     pub resend_interval_ns: u64,
 }
 
-/// The session, the messages on their way, and what is to be sent.
+/// The session, the messages on their way, and the frames that are to be sent.
 pub(crate) struct PublishingSession {
     options: PublisherOptions,
     session: Option<u64>,
@@ -54,7 +54,7 @@ pub(crate) struct PublishingSession {
     probed_ns: u64,
     stall: StallDetector,
     end: End,
-    /// The last session of ours whose close was met in the stream; what is said of it comes late.
+    /// The last session of ours whose close was met in the stream; answers about it come late.
     ended: u64,
     /// It is to be closed, too.
     stray: Option<Stray>,
@@ -104,8 +104,8 @@ impl PublishingSession {
         self.session.is_some() && self.was_opened
     }
 
-    /// The session's opening was met in the stream: what it published can be told from now on. What number it goes
-    /// on with, only the sequencer's answer tells.
+    /// The session's opening was met in the stream: its published messages can be recognized from now on. Only the
+    /// sequencer's answer gives the number that it goes on with.
     pub fn found(&mut self, session: u64) {
         // A node that has closed its session reads of a successor's.
         if !self.is_open() && self.end == End::Open {
@@ -217,7 +217,7 @@ impl PublishingSession {
         Ok(number)
     }
 
-    /// What a copy of this process has published already need not be sent.
+    /// Messages that a copy of this process has published already need not be sent.
     #[inline]
     fn skip_sending(&mut self, number: u64) {
         if number <= self.accepted && self.next_to_send == number {
@@ -256,7 +256,8 @@ impl PublishingSession {
         is_due
     }
 
-    /// The last frame that was sent, if it is kept: sent again, it is answered by what the sequencer has.
+    /// The last frame that was sent, if it is kept: sent again, its answer gives the last number that the sequencer
+    /// has.
     pub fn last_sent(&self) -> Option<&[u8]> {
         let number = self.next_to_send.checked_sub(1)?;
         (self.is_attached && number >= self.unacknowledged.first_number()).then(|| self.unacknowledged.get(number))
@@ -381,7 +382,8 @@ impl PublishingSession {
         self.accepted = self.accepted.max(session_seq);
         self.progress_ns = now_ns;
         if self.options.shared {
-            // What the sequencer says it has is released. Derived messages need not be seen: they can be made again.
+            // Messages that the sequencer reports as received are released. Derived messages need not be seen: they can
+            // be made again.
             self.unacknowledged.forget_through(session_seq);
         }
         self.next_to_send = self.next_to_send.max(session_seq + 1).min(self.unacknowledged.next_number());

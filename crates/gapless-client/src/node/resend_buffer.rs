@@ -1,4 +1,5 @@
-//! [`ResendBuffer`]: what a node has published and has not seen in the stream yet, so that it can be sent again.
+//! [`ResendBuffer`]: the messages that a node has published and has not seen in the stream yet, so that they can be
+//! sent again.
 
 use std::collections::VecDeque;
 

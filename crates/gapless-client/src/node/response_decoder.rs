@@ -1,4 +1,4 @@
-//! What the sequencer's answers mean to a publisher.
+//! The meaning of the sequencer's answers to a publisher.
 
 use super::publishing_session::PublishingSession;
 use crate::ClientError;
@@ -6,7 +6,7 @@ use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, Kind};
 
-/// What happened at the sequencer's desk, to be told after its answers were read.
+/// Events at the sequencer, reported after its answers were read.
 pub(super) enum Response {
     Throttled { until_ns: u64 },
     Limit,

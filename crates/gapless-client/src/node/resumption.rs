@@ -1,5 +1,5 @@
-//! [`Resumption`]: who publishes the same messages again under the same token, after a crash for instance, passes over
-//! those that the stream has already. No I/O.
+//! [`Resumption`]: a node that publishes the same messages again under the same token, after a crash for instance,
+//! passes over those that the stream has already. No I/O.
 //!
 //! It rests on the numbers of a session: the sequencer says which number it expects next, and each message takes as
 //! many numbers as it takes frames.

@@ -1,9 +1,9 @@
-//! [`Rewind`]: a client of the rewind port: a feed session from any frame on, by SoupBinTCP 3.00. What it reads is in
-//! order; what the messages are, whoever asked for them looks at.
+//! [`Rewind`]: a client of the rewind port: a feed session from any frame on, by SoupBinTCP 3.00. The frames that it
+//! reads are in order; the caller interprets the messages.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `SoupReading` | the protocol, without I/O: what each packet means at its place |
+//! | `SoupReading` | the protocol, without I/O: the meaning of each packet at its place |
 //! | [`Rewind`] | the same over a connection, which is read only as fast as its messages are taken |
 
 use gapless_transport::network::TcpConnection;
@@ -26,7 +26,7 @@ pub enum RewindError {
     /// The server has hung up.
     #[error("the server has hung up")]
     HungUp,
-    /// What came is no SoupBinTCP.
+    /// The received bytes are no SoupBinTCP.
     #[error(transparent)]
     Malformed(#[from] SoupError),
     /// The login was rejected.
@@ -45,20 +45,17 @@ pub enum RewindError {
     OutOfPlace(&'static str),
 }
 
-/// What a login asks for.
+/// The fields of a login request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RewindRequest {
-    /// Who asks.
     pub username: Field<6>,
-    /// What proves it.
     pub password: Field<10>,
-    /// Which feed session.
     pub feed_session: FeedSession,
     /// The number in it, from 1, of the first message that is wanted.
     pub number: u64,
 }
 
-/// What a server's packets mean at their place.
+/// The meaning of a server's packets at their place.
 #[derive(Debug)]
 struct SoupReading {
     state: LoginState,
@@ -115,7 +112,7 @@ pub struct Rewind {
     sent_ns: u64,
 }
 
-/// What is read at once, bytes.
+/// The most that is read at once, bytes.
 const INCOMING_BYTES: usize = 256 << 10;
 
 const _: () = assert!(INCOMING_BYTES >= 2 * PACKET_LENGTH_MAX);
@@ -143,7 +140,7 @@ impl Rewind {
     /// Goes to the next message, if it has come. [`Rewind::message`] is that one then.
     ///
     /// # Errors
-    /// What the server must not send.
+    /// A packet that the server must not send.
     #[inline]
     pub fn advance(&mut self) -> Result<bool, RewindError> {
         self.connection.consume(std::mem::take(&mut self.handed_out));
@@ -183,13 +180,13 @@ impl Rewind {
         self.reading.state == LoginState::Ended
     }
 
-    /// When the server was last heard, ns.
+    /// The time of the last packet from the server, ns.
     #[must_use]
     pub const fn heard_ns(&self) -> u64 {
         self.heard_ns
     }
 
-    /// Looks once at what has come. To be called when [`Rewind::advance`] finds nothing. Whether something has.
+    /// Looks once at the received bytes. To be called when [`Rewind::advance`] finds nothing. Whether something has.
     ///
     /// # Errors
     /// The connection is broken, or at its end.
@@ -206,7 +203,7 @@ impl Rewind {
         }
     }
 
-    /// Says what the clock makes due, and what could not leave before.
+    /// Sends the packets that the clock makes due, and those that could not leave before.
     ///
     /// # Errors
     /// The connection is broken.

@@ -1,5 +1,5 @@
-//! [`Rewinding`]: fills large gaps of a feed of packets over TCP, where the sequencer has a rewind port. If that does not
-//! answer, requests for what is missing go on as if there were none.
+//! [`Rewinding`]: fills large gaps of a feed of packets over TCP, where the sequencer has a rewind port. If that does
+//! not answer, requests for missing messages go on as if there were none.
 
 use super::feed_receiver::FeedReceiver;
 use super::rewind::{Rewind, RewindError, RewindRequest};
@@ -26,7 +26,7 @@ pub(super) struct Rewinding {
     progress_ns: u64,
 }
 
-/// What is taken at once, bytes: the packets of the live feed want to be looked at meanwhile.
+/// The most that is taken at once, bytes: the packets of the live feed want to be looked at meanwhile.
 const POURED_BYTES: usize = 64 << 10;
 /// After a rewind that came to nothing, ns.
 const ATTEMPT_INTERVAL_NS: u64 = 200_000_000;
@@ -98,7 +98,7 @@ impl Rewinding {
             }
         }
         rewind.tick(now_ns)?;
-        // Another feed session goes on behind an end; the receiver finds out which.
+        // Another feed session goes on after an end; the receiver finds out which.
         if rewind.has_ended() || receiver.missing() == 0 {
             tracing::debug!(next = receiver.next_sequence(), "rewound");
             if let Some((rewind, _)) = self.rewind.take() {
@@ -115,12 +115,12 @@ impl Rewinding {
         self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
     }
 
-    /// What it was for is gone.
+    /// Its purpose is gone.
     pub fn stop(&mut self) {
         self.rewind = None;
     }
 
-    /// What tells that more has come.
+    /// The descriptor that becomes readable when more has come.
     pub fn poll_fd(&self) -> Option<PollFd<'_>> {
         self.rewind.as_ref().map(|(rewind, _)| PollFd::from_borrowed_fd(rewind.as_fd(), PollFlags::IN))
     }

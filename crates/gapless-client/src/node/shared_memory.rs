@@ -1,5 +1,5 @@
 //! [`SharedMemoryLink`]: up through a ring of the node's own, down through the sequencer's window, which is mapped
-//! read-only; what the window has no more comes from the journal.
+//! read-only; frames that the window has no more come from the journal.
 
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
@@ -83,7 +83,7 @@ struct SharedMemoryConnection {
     empty_looks: u32,
     /// Frames that were sent.
     sent: u64,
-    /// Answers that were heard.
+    /// Answers received.
     answers: u64,
     silence: Silence,
     notes: ProgressWriter,
@@ -92,13 +92,13 @@ struct SharedMemoryConnection {
 /// How long a sequencer that owes an answer has said nothing: it may stand still, and its socket does not tell.
 #[derive(Default)]
 struct Silence {
-    /// Position in the stream, and answers heard, at the last look.
+    /// Position in the stream, and answers received, at the last look.
     heard: (u64, u64),
     since: Option<Instant>,
 }
 
 impl Silence {
-    /// How long nothing was heard, if something is awaited.
+    /// How long nothing was received, if something is awaited.
     fn look(&mut self, heard: (u64, u64), awaits: bool) -> Duration {
         if heard != self.heard || !awaits {
             *self = Self { heard, since: None };
@@ -396,7 +396,7 @@ impl NodeLink for SharedMemoryLink {
         if up.empty_looks < EMPTY_LOOKS_PER_CHECK {
             return Ok(());
         }
-        // A node that has sent something and heard nothing waits for its session.
+        // A node that has sent something and received nothing waits for its session.
         let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
         let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
         let is_gone = up.is_gone();
@@ -421,7 +421,7 @@ impl NodeLink for SharedMemoryLink {
         let is_news = up.reader.sequence() <= up.reader.released_sequence() || up.link.reader.next_length()?.is_some();
         if !is_news {
             up.link.sleep(timeout)?;
-            // Whatever it was, the next tick looks whether the sequencer is still there.
+            // On any error, the next tick looks whether the sequencer is still there.
             up.empty_looks = EMPTY_LOOKS_PER_CHECK;
         }
         up.link.reader.disarm();

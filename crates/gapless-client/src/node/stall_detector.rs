@@ -1,9 +1,9 @@
 //! [`StallDetector`]: notices that nothing comes back although frames are in flight. The node's own link loses nothing
-//! here, but behind a relay there is another link, which may: perhaps one by UDP. No I/O.
+//! here, but above a relay there is another link, which may: perhaps one by UDP. No I/O.
 
-/// When to ask what became of what was sent last.
+/// When to ask for the fate of the frames sent last.
 pub(super) struct StallDetector {
-    /// What was known to be there at the last look.
+    /// The last frame known to be there at the last look.
     accepted: u64,
     /// Since when nothing more came, or when it was last asked, ns.
     since_ns: u64,
@@ -42,7 +42,7 @@ impl StallDetector {
         self.looks = u32::MAX;
     }
 
-    /// Whether it is time to ask: frames up to `accepted` are known to be there, and something behind them is on its way.
+    /// Whether it is time to ask: frames up to `accepted` are known to be there, and later ones are on their way.
     pub fn is_overdue(&mut self, accepted: u64, now_ns: u64) -> bool {
         if accepted != self.accepted {
             self.accepted = accepted;
@@ -58,7 +58,7 @@ impl StallDetector {
         is_overdue
     }
 
-    /// The stream takes nothing of this node for `wait_ns`, and what was sent waits there.
+    /// The stream takes nothing of this node for `wait_ns`, and sent frames wait there.
     pub fn is_held(&mut self, wait_ns: u64, now_ns: u64) {
         // How long that is, another machine's clock may have said.
         self.held_until_ns = now_ns + wait_ns.min(self.interval_ns_min.saturating_mul(HELD_INTERVALS_MAX));

@@ -54,7 +54,7 @@ pub struct TcpLink {
     next_attempt_ns: u64,
     progress: Option<Progress>,
     now_ns: u64,
-    /// What the next packet will hold, behind room for its header; empty without frames.
+    /// The frames of the next packet, after room for its header; empty without frames.
     packet: Vec<u8>,
     /// The rewind port did not have this sequence, when it was last asked.
     not_held: Option<u64>,
@@ -98,7 +98,7 @@ const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
 const REFUSED_INTERVAL_NS: u64 = 100_000_000;
 /// While no feed session goes on, the sequencer is asked for it this often, ns.
 const ASK_INTERVAL_NS: u64 = 20_000_000;
-/// What is sent and received at the command port waits in buffers of so many bytes.
+/// The length of the buffers for sent and received bytes at the command port.
 const COMMAND_BYTES: usize = PACKET_LENGTH_MAX;
 /// A packet is complete when it is so long, bytes.
 const PACKET_LENGTH: usize = 60_000;
@@ -217,7 +217,7 @@ impl TcpLink {
                 }
             }
             None if is_due => {
-                // It was let in with what it had seen.
+                // It was let in with the part of the stream that it had seen.
                 let hello = self.hello(nonce, next, Seen::default());
                 if let TcpLinkState::Up(up) = &mut self.state {
                     up.asked_feed_ns = now_ns;
@@ -237,7 +237,7 @@ fn say(connection: &mut TcpConnection, key: u64, body: Body<'_>) {
     connection.queue(&packet[..length]);
 }
 
-/// Looks for the next packet at the start of what has come; its length, once all of it has.
+/// Looks for the next packet at the start of the received bytes; returns its length, once all of it has come.
 fn whole_packet(connection: &TcpConnection) -> Result<Option<usize>, upstream::UpstreamError> {
     let length = upstream::peek(connection.incoming())?;
     Ok(length.filter(|length| *length <= connection.incoming().len()))
@@ -266,7 +266,7 @@ impl StreamConnection {
                 return Ok(true);
             }
             if rewind.has_ended() {
-                // What goes on here is another feed session; which one, the sequencer says.
+                // Another feed session goes on here; the sequencer names it.
                 (self.rewind, self.feed) = (None, None);
                 break;
             }
@@ -496,7 +496,7 @@ impl NodeLink for TcpLink {
             Err(errno) => return Err(TransportError::system("waiting for the stream")(errno).into()),
         }
         if let TcpLinkState::Up(up) = &mut self.state {
-            // Whatever it was, the next poll looks at both.
+            // On any error, the next poll looks at both.
             up.looks = LOOKS_PER_COMMAND - 1;
         }
         Ok(())

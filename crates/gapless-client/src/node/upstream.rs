@@ -1,5 +1,5 @@
-//! What a node says to the sequencer over a network, and what the answers mean: hello and report, welcome and refusal. The
-//! same by UDP and by TCP. No I/O; the links call it.
+//! A node's messages to the sequencer over a network, and the meaning of the answers: hello and report, welcome and
+//! refusal. The same by UDP and by TCP. No I/O; the links call it.
 
 use super::link::{Connected, Start};
 use crate::ClientError;
@@ -27,7 +27,7 @@ pub(super) const fn hello(nonce: u64, position: u64, (username, password): (Fiel
     }
 }
 
-/// What the node says of itself at `position`; before it has noted any progress, `is_live` is said of it.
+/// The node's report at `position`; before it has noted any progress, it reports `is_live`.
 pub(super) fn report(position: u64, progress: Option<Progress>, is_live: bool) -> Report {
     let progress = progress.unwrap_or(Progress { is_live, ..Progress::default() });
     Report {
@@ -39,7 +39,7 @@ pub(super) fn report(position: u64, progress: Option<Progress>, is_live: bool) -
     }
 }
 
-/// What a welcome says of the new connection.
+/// The facts of the new connection in a welcome.
 pub(super) fn connected(welcome: &Welcome) -> Connected {
     Connected {
         identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
@@ -60,10 +60,10 @@ pub(super) const fn feed_of(welcome: &Welcome) -> Feed {
     }
 }
 
-/// What a refusal by `peer` means to a node that reads from `start` on.
+/// The meaning of a refusal by `peer` to a node that reads from `start` on.
 ///
 /// # Errors
-/// What trying again does not mend.
+/// Returns an error that another attempt does not mend.
 pub(super) fn refused(
     (reason, text): (RefusalReason, &str),
     start: Start,

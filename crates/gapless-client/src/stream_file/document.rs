@@ -1,5 +1,5 @@
-//! [`Document`]: a TOML text that knows the line of each of its keys. Whatever is refused is refused with file, line,
-//! key, what was found and what is allowed.
+//! [`Document`]: a TOML text that knows the line of each of its keys. Every refusal names file, line, key, the found
+//! and the allowed value.
 
 use super::key_lines::KeyLines;
 use super::units;
@@ -69,7 +69,7 @@ impl<'a> Document<'a> {
         self.lines.borrow().has(key)
     }
 
-    /// The lines of the keys, for what is refused when the text is gone.
+    /// The lines of the keys, for values that are refused when the text is gone.
     #[must_use]
     pub fn into_lines(self) -> KeyLines {
         self.lines.into_inner()
@@ -126,7 +126,7 @@ impl<'a> Table<'a> {
         list.list()?.into_iter().map(Value::table).collect()
     }
 
-    /// Sets `place` to what `read` makes of the value of `key`, if it is there.
+    /// Sets `place` to the value that `read` makes of that of `key`, if it is there.
     ///
     /// # Errors
     /// Those of `read`.
@@ -142,7 +142,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// What `read` makes of the value of `key`, if it is there.
+    /// The value that `read` makes of `key`, if it is there.
     ///
     /// # Errors
     /// Those of `read`.
@@ -177,7 +177,7 @@ impl<'a> Table<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// What was found and what is allowed.
+    /// The found and the allowed value.
     #[must_use]
     pub fn expected(&self, allowed: impl std::fmt::Display) -> ClientError {
         self.refuse(format!("{} was found; {allowed}", self.found()))

@@ -1,14 +1,14 @@
-//! [`StreamConfig`]: what one TOML file says of a whole stream, its sequencer and its nodes, over any transport. Plain
-//! data, and what a node makes of it; the sequencer's crate makes its options of the same.
+//! [`StreamConfig`]: the contents of one TOML file for a whole stream, its sequencer and its nodes, over any transport.
+//! Plain data, and the options that a node makes of it; the sequencer's crate makes its options of the same.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`StreamConfig`], and how a node is run by it |
 //! | `reading` | from the file's text to its [`StreamConfig`] |
-//! | `tables` | the tables of the file: which keys there are, and what each may be |
-//! | `checks` | what does not go together |
+//! | `tables` | the tables of the file: the keys there are, and the values of each |
+//! | `checks` | contradictions between keys |
 //! | [`document`] | a TOML text that knows the line of each of its keys |
-//! | [`key_lines`] | the lines themselves, for what is refused later |
+//! | [`key_lines`] | the lines themselves, for values that are refused later |
 //! | `units` | sizes and durations as people write them |
 //!
 //! A key that the file does not have is `None` where the sequencer alone needs it: the defaults are those of its options.
@@ -64,7 +64,7 @@ use std::time::Duration;
 /// A stream as its file describes it.
 #[derive(Clone, Debug)]
 pub struct StreamConfig {
-    /// What carries the stream.
+    /// The transport of the stream.
     pub transport: Transport,
     /// Where the stream lives; `None` where it keeps nothing.
     pub directory: Option<PathBuf>,
@@ -74,7 +74,7 @@ pub struct StreamConfig {
     pub sequencer: SequencerSettings,
     /// Table `[network]`.
     pub network: NetworkSettings,
-    /// Tables `[[user]]`: who is let in over networks; nobody named: everybody.
+    /// Tables `[[user]]`: the users that are let in over networks; nobody named: everybody.
     pub users: Vec<Credentials>,
     /// Table `[node]`; a program may change what the file says of its own node.
     pub node: NodeSettings,
@@ -82,7 +82,7 @@ pub struct StreamConfig {
     pub lines: Option<KeyLines>,
 }
 
-/// What the file says of the sequencer: each as the option of the same name.
+/// The sequencer's options in the file: each as the option of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SequencerSettings {
     /// How durable a frame is before anybody sees it.
@@ -99,7 +99,7 @@ pub struct SequencerSettings {
     pub window_bytes: Option<usize>,
     /// Sessions without a frame for so long are closed.
     pub session_expiry: Option<Duration>,
-    /// The sequencer's state is written aside after so many frames,
+    /// The sequencer's state is written to a file after so many frames,
     pub state_interval_frames: Option<u64>,
     /// but not more often than this.
     pub state_interval_min: Option<Duration>,
@@ -107,7 +107,6 @@ pub struct SequencerSettings {
     pub journal: JournalSettings,
     /// The thread plan.
     pub plan: Option<PlanKind>,
-    /// What it is tuned for.
     pub optimize_for: Option<OptimizeFor>,
     /// CPUs of the sequencer.
     pub sequencer_cpus: Option<CpuMask>,
@@ -117,7 +116,7 @@ pub struct SequencerSettings {
     pub batch: Option<bool>,
 }
 
-/// What the file says of the journal.
+/// The journal's options in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalSettings {
     /// Length of a segment in bytes, preallocated.
@@ -130,18 +129,18 @@ pub struct JournalSettings {
     pub write_buffer_bytes: Option<usize>,
     /// When old segments are deleted.
     pub retention: Retention,
-    /// How much of what a state or a snapshot covers a start reads, too.
+    /// How much of the part that a state or a snapshot covers a start reads, too.
     pub check: Option<RecoveryCheck>,
 }
 
-/// What the file says of the network, for the sequencer and for its nodes.
+/// The network's options in the file, for the sequencer and for its nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkSettings {
     /// Where nodes send to.
     pub command: Option<SocketAddr>,
-    /// Where nodes by packets ask for what they have missed.
+    /// Where nodes by packets ask for missed messages.
     pub request: Option<SocketAddr>,
-    /// Where the stream is read by TCP; nodes by packets read there what they are far behind with.
+    /// The address where the stream is read by TCP; nodes by packets read there the frames that they lag far with.
     pub rewind: Option<SocketAddr>,
     /// The groups that the feed is sent to: A, and B if there are two. None: to each node by itself.
     pub groups: Vec<SocketAddr>,
@@ -161,7 +160,7 @@ pub struct NetworkSettings {
     pub nodes_max: Option<usize>,
 }
 
-/// What is said of nodes: the same for each, unless a node changes it.
+/// The options of nodes: the same for each, unless a node changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
     /// Where a node begins to read.
@@ -185,7 +184,7 @@ impl StreamConfig {
         Self { directory: Some(directory.into()), ..Self::unnamed() }
     }
 
-    /// What an empty file says.
+    /// The configuration of an empty file.
     fn unnamed() -> Self {
         let datagrams = DatagramOptions::new(UNSPECIFIED, UNSPECIFIED);
         let node = StreamNodeOptions::default();

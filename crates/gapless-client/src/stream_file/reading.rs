@@ -38,9 +38,9 @@ impl StreamConfig {
     /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
     ///
     /// # Errors
-    /// [`ClientError::Config`] with file, line, key, what was found and what is allowed: text that is no TOML, unknown
-    /// keys, values of a wrong kind or out of range, and values that do not go together. What the sequencer's limits
-    /// contradict is refused when its options are made.
+    /// [`ClientError::Config`] with file, line, key, the found and the allowed value: text that is no TOML, unknown
+    /// keys, values of a wrong kind or out of range, and values that do not go together. Values that contradict the
+    /// sequencer's limits are refused when its options are made.
     pub fn parse(text: &str, name: &str) -> Result<Self, ClientError> {
         Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
     }

@@ -1,4 +1,4 @@
-//! The tables of the file: which keys there are, and what each may be. A key is named like the field that it sets,
+//! The tables of the file: the keys there are, and the values of each. A key is named like the field that it sets,
 //! without the field's unit.
 
 use super::document::{Table, Value};

@@ -17,9 +17,9 @@ const DURATIONS: &[Unit] = &[
     ("d", 86_400_000_000_000),
 ];
 
-/// What is allowed, for messages.
+/// The allowed values, for messages.
 pub(super) const SIZE_EXPECTED: &str = "a number of bytes, or a text such as \"64 KiB\" (B, KiB, MiB, GiB, TiB)";
-/// What is allowed, for messages.
+/// The allowed values, for messages.
 pub(super) const DURATION_EXPECTED: &str =
     "a number of seconds, or a text such as \"200 ms\" (ns, us, ms, s, min, h, d)";
 
@@ -49,7 +49,7 @@ fn text(amount: u64, units: &[Unit]) -> String {
     format!("{} {name}", amount / size)
 }
 
-/// A number, whole or decimal, and a unit behind it or none.
+/// A number, whole or decimal, and a unit after it or none.
 fn amount(text: &str, units: &[Unit], without: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

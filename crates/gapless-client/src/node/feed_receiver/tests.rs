@@ -1,4 +1,4 @@
-//! Whatever happens to the packets, the frames come out once, in order and whole.
+//! With any faults of the packets, the frames come out once, in order and whole.
 
 use super::*;
 use gapless_wire::mark;
@@ -88,7 +88,7 @@ fn a_heartbeat_tells_what_was_lost_at_the_end() {
     receiver.take_packet(&bytes, 0);
     assert_eq!((receiver.missing(), receiver.released_sequence()), (3, 3));
     assert_eq!(receiver.due_request(PATIENCE_NS).unwrap().count, 3);
-    // A damaged one could tell of anything; the next one puts it right.
+    // A damaged one could announce anything; the next one puts it right.
     heartbeat(&mut bytes, a, 1 << 60);
     receiver.take_packet(&bytes, 0);
     assert!(!receiver.wants_rewind(), "nobody believes the first");
@@ -223,7 +223,7 @@ fn what_is_damaged_or_foreign_is_counted_and_changes_nothing() {
     for length in 0..good.len() {
         receiver.take_packet(&good[..length], 0);
     }
-    // A stranger's frames under our feed session's name, with another sequence inside.
+    // Frames of somebody else under our feed session's name, with another sequence inside.
     receiver.take_packet(&packet(a, receiver.next_sequence(), &[event(77)]), 0);
     let counts = *receiver.counts();
     receiver.take_packet(&good, 0);

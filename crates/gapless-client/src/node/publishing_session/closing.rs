@@ -1,6 +1,6 @@
 //! The end of a publisher's session. Its close is kept like a message until it comes back, so it is in the stream once,
-//! whatever is lost. Once it was asked for, only that session is opened again, by its number: the token alone would make
-//! another where the stream has the close already, and nobody would close that one.
+//! even if packets are lost. Once it was asked for, only that session is opened again, by its number: the token alone
+//! would make another where the stream has the close already, and nobody would close that one.
 
 use super::PublishingSession;
 use crate::ClientError;
@@ -17,7 +17,7 @@ pub(super) enum End {
     Closed,
 }
 
-/// A session that an open of ours has made behind the close of ours: the open was doubled on its way, or late.
+/// A session that an open of ours has made after our close: the open was doubled on its way, or late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stray {
     pub session: u64,
@@ -74,8 +74,8 @@ impl PublishingSession {
         self.end == End::Closed
     }
 
-    /// The stream has closed the session. What is kept but for a close of ours has not come back before that, so it is not
-    /// in the stream, and never will be.
+    /// The stream has closed the session. Messages kept besides our close have not come back before that, so they are
+    /// not in the stream, and never will be.
     pub fn closed(&mut self, now_ns: u64) {
         if let Some(session) = self.session.filter(|_| self.in_flight() > 0) {
             self.lost = Some((session, self.unacknowledged.first_number()));

@@ -11,7 +11,7 @@ fn opened(publisher: &mut PublishingSession, session: u64, next_session_seq: u64
     publisher.opened(session, &opened, 0).unwrap();
 }
 
-/// What is to be sent now: kind, session, number.
+/// The frames due now: kind, session, number.
 fn sent(publisher: &mut PublishingSession) -> Vec<(Kind, u64, u64)> {
     let mut all = Vec::new();
     while let Some(bytes) = publisher.next_frame() {
@@ -22,7 +22,7 @@ fn sent(publisher: &mut PublishingSession) -> Vec<(Kind, u64, u64)> {
     all
 }
 
-/// Which session is opened within 10 s, with a look each ms; each is answered by that it is unknown.
+/// The sessions opened within 10 s, with a look each ms; the answer to each is that it is unknown.
 fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
     let mut all = Vec::new();
     for now_ns in (from_ms..from_ms + 10_000).map(|ms| ms * MS) {

@@ -1,4 +1,4 @@
-//! What a server says is taken only where it belongs.
+//! A server's packet is taken only where it belongs.
 
 use super::*;
 use gapless_wire::soup::{write_login_accepted, write_sequenced};

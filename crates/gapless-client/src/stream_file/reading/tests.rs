@@ -1,5 +1,5 @@
-//! What is no file of a stream, and where it is. Each key is held with the option that it becomes, in the sequencer's
-//! crate.
+//! Texts that are no file of a stream, and the place of the error. Each key is compared with the option that it
+//! becomes, in the sequencer's crate.
 
 use super::*;
 
