@@ -1,4 +1,4 @@
-//! What packets cost, by the operating system's plain calls and by [`UdpSocket`].
+//! The cost of packets, by the operating system's plain calls and by [`UdpSocket`].
 //!
 //! ```text
 //! cargo run --release -p gapless-stream --example udp_speed [-- SECONDS]
@@ -195,7 +195,7 @@ fn round_trips<E: End>(
     })
 }
 
-/// What one row of the second table adds up.
+/// The sums of one row of the second table.
 #[derive(Default)]
 struct Way {
     /// Received by each receiver.

@@ -1,7 +1,7 @@
 //! [`Acceptor`]: decides which publishers are let in, and tells the stream's agents which come and which are gone.
 //!
-//! How processes meet is below, in [`gapless_transport::listener`]. Here is what they may do: which stream a publisher asks
-//! for, whether it may read it, whether what it has seen is in it, and who asks to control the stream.
+//! How processes meet is below, in [`gapless_transport::listener`]. Here are its checks: which stream a publisher asks
+//! for, whether it may read it, whether the part that it has seen is in it, and who asks to control the stream.
 
 use crate::StreamError;
 use crate::control_server::{Asked, ControlServer, answer};
@@ -27,16 +27,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What the acceptor tells publishers about the stream.
+/// The facts of the stream that the acceptor sends to publishers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamDescription {
-    /// Which stream and which life of it.
+    /// The stream, and its incarnation.
     pub identity: StreamIdentity,
     /// The longest frame, bytes.
     pub frame_length_max: usize,
     /// The longest message with all its fragments, bytes.
     pub message_length_max: usize,
-    /// What a reply promises.
+    /// The promise of a reply.
     pub tier: Tier,
 }
 
@@ -162,7 +162,7 @@ struct Admission {
     links: AcceptorLinks,
     next_connection: AtomicU32,
     stopping: AtomicBool,
-    /// What readers of an event stream get: the window, and a descriptor of it that cannot write.
+    /// Readers of an event stream get the window, and a descriptor of it that cannot write.
     window: Option<(Window, OwnedFd)>,
     history: Option<HistoryCheck>,
 }
@@ -219,7 +219,8 @@ impl Admission {
         contradiction.is_some()
     }
 
-    /// The agent that sends replies hears of a publisher before the sequencer does, so no reply finds nobody.
+    /// The agent that sends replies is notified of a publisher before the sequencer is, so every reply finds its
+    /// publisher.
     fn announce(&self, ends: ServiceEnds, is_checked: bool) {
         let ServiceEnds { connection, commands: reader, replies: writer, wake } = ends;
         self.tell_egress(EgressMessage::Opened { connection, writer, wake });
@@ -256,7 +257,7 @@ impl Admission {
     }
 }
 
-/// Longer than any first message, bytes: what does not fit is none.
+/// Longer than any first message, bytes: a longer one is none.
 const FIRST_MESSAGE_BYTES_MAX: usize =
     if HELLO_LENGTH > REQUEST_LENGTH_MAX { HELLO_LENGTH } else { REQUEST_LENGTH_MAX } + 1;
 
@@ -271,7 +272,7 @@ enum Accepted {
     Request(u64),
 }
 
-/// What the acceptor's thread works with.
+/// The state of the acceptor's thread.
 struct Serving {
     admission: Arc<Admission>,
     listener: Listener<Accepted>,

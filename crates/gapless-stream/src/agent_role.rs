@@ -1,20 +1,20 @@
-//! [`AgentRole`]: the agents that a stream's process may have. Thread plans, wakers and agents are found by it; its name is
-//! what is printed, what `ps` shows of a thread, and what a failure names.
+//! [`AgentRole`]: the agents that a stream's process may have. Thread plans, wakers and agents are found by it; its
+//! name is printed, shown by `ps` for the thread, and named by a failure.
 
 use std::fmt;
 
-/// What an agent is for. A plan has one agent of a role at most.
+/// The role of an agent. A plan has one agent of a role at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AgentRole {
     /// Puts publishers' frames in order.
     Sequencer,
-    /// Passes on what another process has put in order.
+    /// Passes on frames that another process has put in order.
     Relay,
     /// Does what a sequencer does where it leads a cluster, follows where it does not, and journals by itself.
     Member,
     /// Moves frames from the window into the journal.
     Journaler,
-    /// Tells publishers what became of what is not simply appended.
+    /// Sends to publishers the fate of frames that are not simply appended.
     Responder,
     /// Runs a service's handlers.
     Service,

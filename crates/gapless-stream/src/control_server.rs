@@ -1,4 +1,4 @@
-//! [`ControlServer`]: what the acceptor does with a request. It passes commands to the sequencer and answers once their
+//! [`ControlServer`]: the acceptor's handling of a request. It passes commands to the sequencer and answers once their
 //! effect is released, and knows who is connected; it never blocks.
 
 use crate::counters::counters;
@@ -23,7 +23,7 @@ pub const WAITING_MAX: usize = 64;
 pub enum ControlTarget {
     /// A sequencer in this process.
     Sequencer {
-        /// To it; what comes this way overtakes everything that publishers have sent.
+        /// To the sequencer; requests on this way overtake everything that publishers have sent.
         requests: Mailbox<SequencerRequest>,
         /// From it.
         outcomes: Mailbox<ControlOutcome>,
@@ -35,7 +35,7 @@ pub enum ControlTarget {
 }
 
 counters! {
-    /// What the control server counts.
+    /// The counters of the control server.
     pub struct ControlCounters {
         /// Requests that took effect.
         done: "control.done",
@@ -44,7 +44,7 @@ counters! {
     }
 }
 
-/// What became of what was asked.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// It is answered at once.
@@ -61,12 +61,12 @@ struct LocalNode {
     notes: RingNotes,
 }
 
-/// What the acceptor asks for control.
+/// The control port, as the acceptor's thread polls it.
 pub struct ControlServer {
     target: ControlTarget,
     window: Window,
     next_number: u64,
-    /// What the sequencer has answered, and what waits for release.
+    /// The sequencer's answers, and the requests that wait for release.
     outcomes: Vec<ControlOutcome>,
     /// Requests that the sequencer has not answered yet.
     unheard: usize,
@@ -148,7 +148,7 @@ impl ControlServer {
         answer(status, self.window.identity(), 0)
     }
 
-    /// Looks for what the sequencer has said.
+    /// Looks for the sequencer's answers.
     pub fn refresh(&mut self) {
         let ControlTarget::Sequencer { outcomes, .. } = &self.target else { return };
         while let Some(outcome) = outcomes.pop() {
@@ -161,7 +161,7 @@ impl ControlServer {
         }
     }
 
-    /// What became of request `number`, once that is released.
+    /// The fate of request `number`, once that is released.
     pub fn outcome(&mut self, number: u64) -> Option<ControlAnswer> {
         let released_sequence = self.window.released_sequence();
         let is_due = |each: &ControlOutcome| each.number == number && each.sequence <= released_sequence;
@@ -191,7 +191,7 @@ impl LocalNode {
             is_live: notes.is_live,
             position: notes.position,
             lag_frames,
-            // What it has not read is in the window or the journal.
+            // Frames that it has not read are in the window or the journal.
             frames_requested: 0,
             frames_resent: notes.frames_resent,
             frames_published: notes.frames_published,

@@ -1,4 +1,4 @@
-//! `counters!`: what an agent counts, as a struct whose fields stand beside the labels that users see.
+//! `counters!`: the counters of an agent, as a struct whose fields stand beside the labels that users see.
 
 /// A struct of counters, and `add_to`, which makes them.
 macro_rules! counters {

@@ -1,7 +1,7 @@
 //! [`Egress`]: answers on their way into the publishers' rings.
 //!
-//! A publisher that does not read must not hold up the others: what does not fit its ring stays with the
-//! sender, which is told to try again. What never fits it as a whole goes there in parts, as the publisher reads.
+//! A publisher that does not read must not hold up the others: a message that does not fit its ring stays with the
+//! sender, which has to try again. A message that never fits it as a whole goes there in parts, as the publisher reads.
 
 use crate::messages::EgressMessage;
 use gapless_log::{LogError, RingWriter};
@@ -21,7 +21,7 @@ struct EgressRing {
     begun: Option<Begun>,
 }
 
-/// What is left of a message that does not fit a ring as a whole. Nothing else goes to that publisher meanwhile.
+/// The rest of a message that does not fit a ring as a whole. Nothing else goes to that publisher meanwhile.
 struct Begun {
     header: FrameHeader,
     payload: Vec<u8>,
@@ -30,7 +30,8 @@ struct Begun {
     next: usize,
 }
 
-/// What a message carries, and the CRC-32C over it that stands in its frame's header: summed once, for all that need it.
+/// The contents of a message, and the CRC-32C over it that stands in its frame's header: summed once, for all that need
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
     bytes: &'a [u8],
@@ -59,7 +60,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// What became of a message.
+/// The fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
     /// It is in the ring.
@@ -160,7 +161,7 @@ impl Egress {
             match write_fragments(&mut ring.writer, header, payload, part_length) {
                 Err(LogError::TooLong { .. }) if payload.len() <= ANSWER_LENGTH_MAX => {
                     let mut begun = Begun { header: *header, payload: payload.to_vec(), part_length, next: 0 };
-                    // What is not in the ring yet follows at the next look.
+                    // Fragments that are not in the ring yet follow at the next look.
                     let written = begun.write_to(&mut ring.writer);
                     ring.begun = written.is_err().then_some(begun);
                     self.any_begun |= ring.begun.is_some();
@@ -242,7 +243,7 @@ fn write_frame(
 }
 
 impl Begun {
-    /// Writes as many fragments as find room; `Ok` behind the last.
+    /// Writes as many fragments as find room; `Ok` after the last.
     fn write_to(&mut self, writer: &mut RingWriter) -> Result<(), LogError> {
         let parts = MessageParts::new(&self.payload, self.part_length);
         while self.next < parts.count() {
@@ -268,7 +269,7 @@ fn write_fragments(
     if needed_bytes > limit_bytes {
         return Err(LogError::TooLong { length_bytes: needed_bytes, limit_bytes });
     }
-    // What was committed before must not be dropped with a message that does not fit.
+    // Frames committed before must not be dropped with a message that does not fit.
     if writer.backlog_bytes() as usize + needed_bytes > 2 * limit_bytes {
         let lag_bytes = writer.backlog_bytes();
         return Err(LogError::Full { needed_bytes, lag_bytes, capacity_bytes: 2 * limit_bytes });

@@ -1,14 +1,14 @@
-//! What can go wrong in a stream.
+//! The errors of a stream.
 
 use gapless_client::ClientError;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_transport::TransportError;
 
-/// What can go wrong in a stream.
+/// The errors of a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// What its publishers and readers are told, or a relay, which is both.
+    /// An error of its publishers and readers, or of a relay, which is both.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// Where processes and machines meet.
@@ -22,7 +22,7 @@ pub enum StreamError {
     Journal(#[from] JournalError),
     #[error("{action}: {source}")]
     System {
-        /// What was being done, with the path where there is one.
+        /// The attempted action, with the path where there is one.
         action: String,
         source: std::io::Error,
     },
@@ -30,7 +30,7 @@ pub enum StreamError {
     #[error("{option}: {reason}")]
     Option {
         option: &'static str,
-        /// What is wrong and what is allowed.
+        /// The fault, and the allowed values.
         reason: String,
     },
     /// The sequencer's state in its file cannot be used.
@@ -46,13 +46,13 @@ pub enum StreamError {
     /// The threads or counters could not be made.
     #[error(transparent)]
     Agent(#[from] gapless_agent::Error),
-    /// What a leader is said to have stamped, or a change of roles, that does not fit this member's stream.
+    /// A stamp of a leader, or a change of roles, that does not fit this member's stream.
     #[error("the stream ends at {last_sequence} in term {term}: {reason}")]
     Follow {
         /// The last sequence here.
         last_sequence: u64,
         term: u64,
-        /// What does not fit.
+        /// The contradiction.
         reason: String,
     },
 }

@@ -2,8 +2,8 @@
 //! wait here, in memory of a stated size.
 //!
 //! A session has one unfinished message at most. Where there is no memory for one more, it waits, the first that came
-//! before all others; and what has not gone on for a while makes room for it, the one that stands still for longest
-//! first. A publisher that goes on with that one later is answered by a gap, and sends it again.
+//! before all others; and a message that has not gone on for a while makes room for it, the one that stands still for
+//! longest first. A publisher that goes on with that one later is answered by a gap, and sends it again.
 
 use crate::sequencer::{Decision, compare};
 use gapless_transport::link::ConnectionId;
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// The parts of one message so far.
 struct Partial {
-    /// Who sent them.
+    /// The connection that sent them.
     connection: ConnectionId,
     /// The header of the first part.
     begin: FrameHeader,
@@ -23,14 +23,14 @@ struct Partial {
     frames: Vec<Range<usize>>,
     /// The longest that its parts may be together, bytes.
     length_max: usize,
-    /// Bytes that are set aside for it.
+    /// Bytes that are reserved for it.
     reserved_bytes: usize,
     begun_ns: u64,
     /// When its last part came.
     progress_ns: u64,
 }
 
-/// Whose message is the next to get memory.
+/// The message that is the next to get memory.
 struct Waiting {
     connection: ConnectionId,
     session: u64,
@@ -47,11 +47,11 @@ const BYTES_PER_S_MIN: u64 = 64 << 10;
 const LOOK_INTERVAL_NS: u64 = 10_000_000;
 /// Sessions put off that are remembered; another is answered each time.
 const PUT_OFF_MAX: usize = 1024;
-/// What an unfinished message takes beside its bytes, and what each part does, bytes.
+/// The overhead of an unfinished message beside its bytes, and that of each part, bytes.
 const MESSAGE_OVERHEAD: usize = 256;
 const PART_OVERHEAD: usize = size_of::<Range<usize>>();
 
-/// What became of a part.
+/// The fate of a part.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Collected {
     /// It is kept; more parts are missing.
@@ -60,31 +60,32 @@ pub(crate) enum Collected {
     Complete,
     /// There is no memory for one more message now: the part is to be offered again.
     Later,
-    /// Nor is there, and it cannot wait where it is: it is dropped unanswered, like what comes behind it, and
+    /// Nor is there, and it cannot wait where it is: it is dropped unanswered, like the parts after it, and
     /// [`Fragments::recalled`] says when the message is to be sent again.
     PutOff,
     /// It is not taken, and this is why.
     Answer(Decision),
 }
 
-/// A message that has to be sent again from its first part. What comes behind that part passes by unanswered: each answer
+/// A message that has to be sent again from its first part. Parts after that one are dropped unanswered: each answer
 /// would bring all of it once more.
 struct PutOff {
     connection: ConnectionId,
     needed_bytes: usize,
-    /// Of what has passed by, the last; what comes up to here a second time is the publisher's question what is missing.
+    /// The last of the frames that passed by; a frame up to here that comes a second time is the publisher's question
+    /// what is missing.
     passed_through: u64,
     since_ns: u64,
     /// Not answered before.
     next_answer_ns: u64,
-    /// It was told that there is room.
+    /// It was notified that there is room.
     is_recalled: bool,
 }
 
 /// The unfinished messages of all sessions.
 pub(crate) struct Fragments {
     partial: FxHashMap<u64, Partial>,
-    /// Sum of what is set aside.
+    /// Sum of the reserved bytes.
     reserved_bytes: usize,
     /// Its limit; one message is always let in.
     bytes_max: usize,
@@ -160,8 +161,8 @@ impl Fragments {
             let length_max = count.saturating_mul(padded.len()).min(self.message_bytes_max);
             let reserved_bytes = MESSAGE_OVERHEAD + length_max + count * PART_OVERHEAD;
             if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
-                // What makes room may stand behind this part in the same ring: then it cannot wait there, and is to be
-                // sent again.
+                // The frame that makes room may stand after this part in the same ring: then it cannot wait there, and
+                // is to be sent again.
                 if !self.unfinished.contains_key(&connection) {
                     return Collected::Later;
                 }
@@ -241,8 +242,8 @@ impl Fragments {
         waits.then_some(self.next_recall_ns)
     }
 
-    /// The session of a message that was put off and that there may be room for now: whose turn it is, or who waits for
-    /// longest. It is to be told to send again.
+    /// The session of a message that was put off and that there may be room for now: the one whose turn it is, or the
+    /// one that waits for longest. Its sender has to send it again.
     #[cold]
     pub fn recalled(&mut self, now_ns: u64) -> Option<(u64, ConnectionId)> {
         self.next_recall_ns = now_ns + LOOK_INTERVAL_NS;
@@ -300,7 +301,7 @@ impl Fragments {
         }
     }
 
-    /// Forgets everything but what was counted.
+    /// Forgets everything but the counters.
     pub fn forget_all(&mut self) {
         let evicted = self.evicted;
         *self = Self { evicted, ..Self::new(self.bytes_max, self.message_bytes_max) };
@@ -331,7 +332,7 @@ impl Fragments {
         let is_waiting = |waiting: &Waiting| now_ns.saturating_sub(waiting.asked_ns) <= IDLE_NS_MAX;
         self.waiting.take_if(|waiting| !is_waiting(waiting));
         if self.waiting.as_ref().is_some_and(|waiting| waiting.session != session) {
-            // Otherwise short messages could take from a long one, for ever, what becomes free.
+            // Otherwise short messages could for ever take from a long one the memory that becomes free.
             return false;
         }
         if !self.has_room(needed_bytes) {
@@ -575,7 +576,7 @@ mod tests {
             assert!((2..40).all(|session_seq| fragments.passes_by(3, session_seq, now_ns)));
         }
         assert_eq!(answers, 3);
-        // A publisher that asks what is missing, by its last frame, is told.
+        // A publisher that asks for the missing ones, by its last frame, gets an answer.
         let now_ns = LOOK_INTERVAL_NS * 4;
         assert!(!fragments.passes_by(3, 39, now_ns) && fragments.passes_by(3, 39, now_ns));
         assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::PutOff);

@@ -6,7 +6,7 @@ use gapless_log::Window;
 use gapless_transport::seen::Seen;
 use std::path::PathBuf;
 
-/// What a stream has instead of what a peer has seen.
+/// The stream's own values for the part that a peer has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contradiction {
     /// It ends before that.
@@ -30,7 +30,7 @@ impl std::fmt::Display for Contradiction {
     }
 }
 
-/// What a stream has released, from its first frame that is still held.
+/// The released part of a stream, from its first frame that is still kept.
 #[derive(Clone)]
 pub struct HistoryCheck {
     window: Window,
@@ -53,8 +53,8 @@ impl HistoryCheck {
         self.window.released_sequence()
     }
 
-    /// What contradicts `seen`; `None` also where the stream no longer holds what could. Reads the journal if the window
-    /// has gone on.
+    /// The contradiction to `seen`; `None` also where the stream no longer keeps the frames that could show it. Reads
+    /// the journal if the window has gone on.
     #[must_use]
     pub fn contradiction(&self, seen: Seen) -> Option<Contradiction> {
         if seen.sequence == 0 || seen.identity != self.window.identity() {
@@ -69,7 +69,7 @@ impl HistoryCheck {
             Ok(ReplayRead::Frame(frame)) if frame.timestamp_ns() != seen.timestamp_ns => {
                 Some(Contradiction::OtherTime { timestamp_ns: frame.timestamp_ns() })
             }
-            // What is no longer held, or cannot be read, contradicts nobody.
+            // Frames that are no longer kept, or cannot be read, contradict nobody.
             _ => None,
         }
     }

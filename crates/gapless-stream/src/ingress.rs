@@ -4,13 +4,13 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Ingress`]: taking frames |
-//! | `publishers` | who publishes, how much each may, and whose ring is of no more use |
-//! | `answering` | what the service is told to answer |
+//! | `publishers` | the publishers, how much each may, and whose ring is of no more use |
+//! | `answering` | the answers that the service has to send |
 //! | `housekeeping` | frames of the sequencer's own: timers, expired sessions, marks |
-//! | `controlling` | what its operator commands |
+//! | `controlling` | its operator's commands |
 //! | `speculative_execution` | transactions in the place of commands |
 //! | `following` | as a member of a cluster: taking over what a leader stamped, and leading |
-//! | `window_frames` | what the window still holds of what was appended |
+//! | `window_frames` | the appended frames that the window still keeps |
 
 pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, IngressShared};
 
@@ -56,18 +56,18 @@ pub struct Ingress {
     shared: Arc<IngressShared>,
     fragments: Fragments,
     state_writer: Option<SequencerStateWriter>,
-    /// What was asked of the sequencer and did not fit the window yet.
+    /// Requests to the sequencer that did not fit the window yet.
     asked: VecDeque<SequencerRequest>,
     /// A halt or its end that was asked for between two feed sessions, where nothing belongs: it follows the beginning
     /// of the next.
     asked_between: Option<SequencerRequest>,
     /// Sessions that have expired and whose close is not appended yet.
     expired: Vec<u64>,
-    /// Whether the service was told anything in this poll.
+    /// Whether the service received anything in this poll.
     told: bool,
-    /// What the service has to hear of a change of role, or of a cut, and what its mailbox had no room for yet.
+    /// Notices of a change of role, or of a cut, for the service that its mailbox had no room for yet.
     unsent: UnsentRoleChanges,
-    /// Whose turn is first, so that a full window starves nobody.
+    /// The publisher whose turn is first, so that a full window starves nobody.
     first: usize,
     /// Where it leads, the time of the stream.
     now: Now,
@@ -131,7 +131,8 @@ impl Ingress {
         }
     }
 
-    /// Gives the sequencer's state to its writer, whether or not that is due: now, or when it stands behind a whole message.
+    /// Gives the sequencer's state to its writer, whether or not that is due: now, or when it stands after a whole
+    /// message.
     pub fn write_state_soon(&mut self) {
         if let Some(state_writer) = &mut self.state_writer {
             state_writer.hasten();
@@ -149,16 +150,16 @@ impl Ingress {
         }
     }
 
-    /// What the outside may know and say.
+    /// The state that is shared with other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<IngressShared> {
         Arc::clone(&self.shared)
     }
 
-    /// One publisher's turn: what its ring holds, frame by frame, as many as it is allowed.
+    /// One publisher's turn: the contents of its ring, frame by frame, as many as it is allowed.
     fn take_from(&mut self, number: usize) -> Result<Turn, StreamError> {
-        // A frame causes at most two messages to the service, so none of this turn's can be refused. What it has to hear of
-        // a change of role comes before them.
+        // A frame causes at most two messages to the service, so none of this turn's can be refused. Notices of a
+        // change of role come before them.
         if self.has_unsent() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(Turn::WindowFull(0));
         }
@@ -232,7 +233,7 @@ impl Ingress {
         } else {
             let expected = self.fragments.expected(session).filter(|_| kind != Kind::SessionOpen);
             let decision = match expected.map(|expected| compare(session_seq, expected)) {
-                // Behind a part that was lost it is too early.
+                // After a part that was lost it is too early.
                 Some(Decision::Append) => Decision::Malformed("a message was left unfinished"),
                 Some(other) => other,
                 None => self.sequencer.decide(&frame, connection),
@@ -272,7 +273,7 @@ impl Ingress {
         Ok(step)
     }
 
-    /// What follows from one more part of a message, or from one that is none of it.
+    /// Handles one more part of a message, or a frame that is no part of it.
     fn have_collected(
         &mut self,
         number: usize,
@@ -346,7 +347,7 @@ impl Ingress {
         self.sequencer.attach(session, connection, open.shared);
         // A publisher that goes on sends unfinished messages anew.
         self.fragments.forget(session);
-        // What was appended in this turn is not published yet.
+        // Frames appended in this turn are not published yet.
         let (notices_seen, last_sequence) = (open.notices_seen, self.window.last_sequence());
         self.tell(ResponderMessage::Reopen {
             session,
@@ -394,7 +395,7 @@ impl Ingress {
         Ok(true)
     }
 
-    /// Lets readers see what was appended since the last call. A poll does that by itself; who calls
+    /// Lets readers see what was appended since the last call. A poll does that by itself; a caller of
     /// [`Ingress::append_followed`] does it when a batch is whole.
     pub fn publish(&mut self) {
         self.window.publish();
@@ -454,7 +455,7 @@ impl Ingress {
     }
 }
 
-/// What became of one frame of a publisher's ring.
+/// The fate of one frame of a publisher's ring.
 enum Step {
     Taken,
     Empty,
@@ -510,7 +511,7 @@ impl Agent for Ingress {
         while let Some(event) = self.links.publishers.pop() {
             self.take_publisher_events(event);
         }
-        // Acquire: pairs with whoever stops the input and then looks at what was appended.
+        // Acquire: pairs with the thread that stops the input and then looks at the appended frames.
         if self.shared.stopped.load(Ordering::Acquire) {
             if !self.shared.halted.load(Ordering::Relaxed) {
                 if self.is_state_whole(true) {
@@ -520,7 +521,7 @@ impl Agent for Ingress {
                     speculation.transactions.follow(self.window.last_sequence());
                 }
             }
-            // Release: pairs with whoever waits for the last append.
+            // Release: pairs with the thread that waits for the last append.
             self.shared.halted.store(true, Ordering::Release);
             return Ok(0);
         }
@@ -531,10 +532,10 @@ impl Agent for Ingress {
         let mut work = match (self.is_following(), may_append) {
             (true, _) => self.obey_as_follower(),
             (_, true) => self.append_due()?,
-            // The state is on its way; nothing may come between it and the frames behind which it stands.
+            // The state is on its way; nothing may come between it and the frames after which it stands.
             _ => 0,
         };
-        // What was asked for and waits for room overtakes what publishers have sent.
+        // Requests that wait for room overtake the frames that publishers have sent.
         if may_append && self.asked.is_empty() && (!self.sequencer.is_closed() || self.is_following()) {
             self.recall();
             work += self.take_from_all()?;

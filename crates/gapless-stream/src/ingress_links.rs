@@ -1,5 +1,5 @@
-//! What an [`Ingress`](crate::Ingress) is connected to: its options, its mailboxes, what it counts, and what the outside
-//! may know and say while it runs.
+//! The connections of an [`Ingress`](crate::Ingress): its options, its mailboxes, its counters, and the state that is
+//! shared with other threads while it runs.
 
 use crate::control_server::WAITING_MAX;
 use crate::counters::counters;
@@ -11,7 +11,7 @@ use gapless_client::throttle::Throttle;
 use gapless_transport::mailbox::Mailbox;
 use std::sync::atomic::AtomicBool;
 
-/// What the agent takes from each ring, and how much at once.
+/// The quantities that the agent takes from each ring, and how much at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IngressOptions {
     /// Frames taken from one ring in one poll, before the others get their turn.
@@ -31,7 +31,7 @@ impl Default for IngressOptions {
     }
 }
 
-/// What the outside may know and say while the agent runs.
+/// The state that is shared with other threads while the agent runs.
 pub struct IngressShared {
     /// Set to take no more input: a clean stop, or a failure elsewhere.
     pub stopped: AtomicBool,
@@ -39,7 +39,7 @@ pub struct IngressShared {
     pub halted: AtomicBool,
     /// The feed sessions, as far as they are appended.
     pub feeds: SharedFeeds,
-    /// What became of each [`SequencerRequest::Control`], for the control server that asked.
+    /// The fate of each [`SequencerRequest::Control`], for the control server that asked.
     pub outcomes: Mailbox<ControlOutcome>,
 }
 
@@ -51,7 +51,7 @@ impl Default for IngressShared {
 }
 
 counters! {
-    /// What the agent counts.
+    /// The counters of the agent.
     #[derive(Debug)]
     pub struct IngressCounters {
         /// The last sequence given.
@@ -62,7 +62,7 @@ counters! {
         frames_refused: "sequencer.frames_refused",
         publishers: "sequencer.publishers",
         sessions: "sequencer.sessions",
-        /// How often a publisher was told to send less.
+        /// Times that a publisher was asked to send less.
         throttled: "sequencer.throttled",
         /// Unfinished messages that stood still and had to make room for others; their publishers send them again.
         messages_evicted: "sequencer.messages_evicted",

@@ -23,7 +23,7 @@ pub enum Release {
 /// How far frames are on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncedEnd {
-    /// The window's position behind the last of them.
+    /// The window's position after the last of them.
     pub position: u64,
     /// The last one's sequence.
     pub sequence: u64,
@@ -42,7 +42,7 @@ pub struct Journaler {
 }
 
 counters! {
-    /// What the agent counts.
+    /// The counters of the agent.
     #[derive(Debug)]
     pub struct JournalerCounters {
         /// The last sequence journaled.
@@ -107,7 +107,7 @@ impl Release {
     }
 }
 
-/// Whole frames at the start of what is available.
+/// Whole frames at the start of the available bytes.
 struct Batch {
     length: usize,
     first_sequence: u64,
@@ -115,8 +115,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// As many messages as fit `bytes_max`, but at least one. The fragments of a message are never
-    /// parted: what is released is whole.
+    /// As many messages as fit `bytes_max`, but at least one. The fragments of a message are never parted: each release
+    /// is of whole messages.
     fn of(frames: &[u8], bytes_max: usize) -> Self {
         let sequence_at = |position: usize| {
             let field = frames[position + SEQUENCE_OFFSET..].first_chunk().expect("a frame holds a header");

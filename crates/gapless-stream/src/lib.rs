@@ -13,25 +13,25 @@
 //! | [`preparer_thread`] | the thread that prepares segments before the journal's writer needs them |
 //! | [`relay`] | the agent that stands where the sequencer would, where a stream is passed on |
 //! | `fragments` | messages of which not every part is there yet |
-//! | `ingress_links` | what an [`Ingress`] is connected to |
+//! | `ingress_links` | the connections of an [`Ingress`] |
 //! | [`options`] | [`EventStreamOptions`](options::EventStreamOptions): how an event stream is run |
 //! | [`network`] | where nodes and clients of other machines are served |
 //! | [`acceptor`] | [`Acceptor`]: the thread that decides which publishers are let in |
-//! | [`control_server`] | what the acceptor does with a request to halt, resume, roll over or end the stream |
+//! | [`control_server`] | the acceptor's handling of a request to halt, resume, roll over or end the stream |
 //! | [`node_status`] | nodes that are connected over networks, and their state |
 //! | [`history_check`] | whether a stream contains what a peer has seen of it |
 //! | [`persistence`] | [`Persistence`]: how the journal is kept, and opening it |
-//! | [`responder`] | the agent that tells publishers what became of what is not simply appended |
+//! | [`responder`] | the agent that sends to publishers the fate of frames that are not simply appended |
 //! | [`egress`] | [`Egress`](egress::Egress): answers on their way into publishers' rings |
-//! | [`messages`] | what sequencer, acceptor and service pass to each other inside the process |
-//! | [`sequencer_recovery`] | what a sequencer knew when its stream stood at a sequence |
+//! | [`messages`] | the messages between sequencer, acceptor and service inside the process |
+//! | [`sequencer_recovery`] | rebuilds a sequencer as its stream stood at a sequence |
 //! | [`sequencer_state_writer`] | the thread that writes a sequencer's state into files |
-//! | [`retention_watermark`] | what may go from a journal that several need |
-//! | [`sequencer_state`] | the file with what a sequencer knows |
+//! | [`retention_watermark`] | the part that may go from a journal that several need |
+//! | [`sequencer_state`] | the file with a sequencer's state |
 //! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
 //! | [`locked_directory`] | a stream's directory, locked against other processes |
 //! | [`agent_role`] | [`AgentRole`]: the agents that a stream's process may have |
-//! | `counters` | what agents count, as structs beside their labels |
+//! | `counters` | the counters of agents, as structs beside their labels |
 //! | [`error`] | [`StreamError`] |
 //!
 //! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.

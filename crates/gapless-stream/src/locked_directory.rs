@@ -14,7 +14,7 @@ pub struct LockedDirectory {
     lock: DirectoryLock,
 }
 
-/// Whose directory it is, if it is somebody's.
+/// The owner of the directory, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A sequencer, or a node with a service.
@@ -60,7 +60,7 @@ impl LockedDirectory {
         Ok(())
     }
 
-    /// What lies where in it.
+    /// The paths of its files.
     #[must_use]
     pub const fn layout(&self) -> &StreamLayout {
         &self.layout
@@ -71,8 +71,8 @@ impl LockedDirectory {
     }
 }
 
-/// Refuses what no program puts here, and what an open would wait for or write to: pipes, devices, and links that lead
-/// nowhere. Links to files and folders are followed. Nothing is opened.
+/// Refuses files that no program puts here, and those that an open would wait for or write to: pipes, devices, and
+/// links that lead nowhere. Links to files and folders are followed. Nothing is opened.
 ///
 /// # Errors
 /// [`StreamError::State`], with the path; a folder cannot be listed.

@@ -1,4 +1,4 @@
-//! [`Logger`]: what a node meets, as readable text or as JSON, one line for each.
+//! [`Logger`]: the events of a node, as readable text or as JSON, one line for each.
 
 use gapless_client::node::{Message, NodeEvent};
 use gapless_wire::{Encoding, Kind};
@@ -20,8 +20,8 @@ pub enum Form {
 /// Writes down what a node meets. Changes of the node's own, its state for instance, are no part of the stream and are
 /// left out.
 ///
-/// A line of text holds sequence, time, what it is, and for a message its session, its number there, schema and
-/// template, length and payload: as text if it is UTF-8, control characters escaped, else as `hex` and digits.
+/// A line of text holds sequence, time, kind, and for a message its session, its number there, schema and template,
+/// length and payload: as text if it is UTF-8, control characters escaped, else as `hex` and digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logger {
     pub form: Form,
@@ -47,7 +47,7 @@ impl Logger {
     }
 }
 
-/// Place, time, what it is, and the rest as words.
+/// Place, time, kind, and the rest as words.
 fn text(event: &NodeEvent<'_>) -> Option<String> {
     let (sequence, timestamp_ns, kind) = place(event)?;
     let mut text = format!("{sequence} {} {kind}", utc(timestamp_ns));
@@ -132,7 +132,7 @@ fn object(event: &NodeEvent<'_>) -> Option<Value> {
     Some(Value::Object(object))
 }
 
-/// Sequence, time and name of what is part of the stream.
+/// Sequence, time and name of an event that is part of the stream.
 fn place(event: &NodeEvent<'_>) -> Option<(u64, u64, String)> {
     let (sequence, timestamp_ns, name) = match event {
         NodeEvent::Message(message) => return Some((message.sequence, message.timestamp_ns, kind_name(message.kind))),

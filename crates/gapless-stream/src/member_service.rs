@@ -1,5 +1,5 @@
-//! [`MemberService`]: a service on a member's stream, as the host of services puts it there, and what the two say to
-//! each other. It stands in the place of the responder: it reads what is released, and nothing before.
+//! [`MemberService`]: a service on a member's stream, as the host of services puts it there, and the messages between
+//! the two. It stands in the place of the responder: it reads what is released, and nothing before.
 
 use crate::egress::Egress;
 use crate::messages::{ResponderMessage, SequencerRequest};
@@ -14,20 +14,20 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// What a service says when it cannot go on.
+/// The error of a service that cannot go on.
 pub type ServiceError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A service that is to run on a member.
 pub trait MemberService {
-    /// What its snapshots say of the journal beside them, oldest first. A snapshot is of what was released alone, so it
-    /// may know of more than the member's records.
+    /// The points that its snapshots record of the journal beside them, oldest first. A snapshot is of released frames
+    /// alone, so it may know of more than the member's records.
     ///
     /// # Errors
     /// The snapshots cannot be read.
     fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError>;
 
-    /// Finds its state as it stood behind the frame `sequence`, which is released and journaled: from the newest snapshot
-    /// and the journal.
+    /// Recovers its state after the frame `sequence`, which is released and journaled: from the newest snapshot and the
+    /// journal.
     ///
     /// # Errors
     /// Damage, a gap, or a frame at which the service stops.
@@ -40,7 +40,7 @@ pub trait MemberService {
         None
     }
 
-    /// Which versions of itself it can act as.
+    /// The versions of itself that it can act as.
     fn versions(&self) -> RangeInclusive<u32> {
         1..=1
     }
@@ -52,9 +52,9 @@ pub trait MemberService {
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError>;
 }
 
-/// What a service's agent is connected to.
+/// The connections of a service's agent.
 pub struct ServiceParts<'a> {
-    /// Released frames, from behind the recovered sequence on.
+    /// Released frames, from after the recovered sequence on.
     pub cursor: GatingCursor,
     /// The window, to know what is still to come.
     pub window: Window,
@@ -70,14 +70,14 @@ pub struct ServiceParts<'a> {
     pub identity: StreamIdentity,
     /// Puts the journal on the device.
     pub syncer: Syncer,
-    /// To be told of each snapshot.
+    /// Receives the sequence of each snapshot.
     pub watermark: RetentionWatermark,
     /// Takes hashes of the state, of sequences that are the same on each member.
     pub hashes: Mailbox<StateHash>,
     pub waker: Waker,
     /// Frames applied in one poll.
     pub frames_per_poll_max: usize,
-    /// Whether it may have threads of its own; if not, what they would do is done in its polls.
+    /// Whether it may have threads of its own; if not, its polls do their work.
     pub has_helpers: bool,
     /// Where the agent puts its snapshots, once.
     pub snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
@@ -86,7 +86,7 @@ pub struct ServiceParts<'a> {
 /// The hash of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateHash {
-    /// Behind which frame.
+    /// The frame that it stands after.
     pub sequence: u64,
     pub hash: u64,
 }
@@ -115,6 +115,6 @@ pub trait Snapshots: Send + Sync {
     /// Whether the file at `path`, of another member, is one of this stream that stands at `sequence`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the snapshot.
     fn check(&self, path: &Path, sequence: u64) -> Result<(), String>;
 }

@@ -1,4 +1,4 @@
-//! What sequencer, acceptor and service pass to each other inside the process.
+//! The messages between sequencer, acceptor and service inside the process.
 
 use gapless_client::control_messages::ControlCommand;
 use gapless_client::throttle::Throttle;
@@ -18,7 +18,7 @@ pub enum PublisherEvent {
         /// Whether what is in the ring comes from this process, and both checksums of each frame were right there.
         is_checked: bool,
     },
-    /// A publisher is gone; what it published whole is still taken.
+    /// A publisher is gone; messages that it published whole are still taken.
     Closed { connection: ConnectionId },
 }
 
@@ -80,8 +80,8 @@ pub enum ResponderMessage {
     /// This member leads no more: sessions that were opened here and are not released yet are not known to be in the
     /// stream, and their numbers may become those of others.
     LeadsNoMore,
-    /// This member leads, behind the frame `last_sequence`, and its sequencer knows none of the timers of the stream's own
-    /// service: it is to be told of them as they stand there.
+    /// This member leads, after the frame `last_sequence`, and its sequencer has none of the timers of the stream's own
+    /// service: it needs them as they stand there.
     Leads {
         /// The last frame of others.
         last_sequence: u64,
@@ -104,8 +104,8 @@ pub enum SequencerRequest {
         /// When it was to fire.
         deadline_ns: u64,
     },
-    /// Takes nothing more from publishers, at once: what they have published and what is not in the stream yet waits.
-    /// Between two feed sessions it takes effect as the next one begins, if the process still runs then.
+    /// Takes nothing more from publishers, at once: frames that they have published and that are not in the stream yet
+    /// wait. Between two feed sessions it takes effect as the next one begins, if the process still runs then.
     Halt {
         /// Why, for a person.
         reason: String,
@@ -123,9 +123,9 @@ pub enum SequencerRequest {
     ServiceVersion { version: u32 },
     /// How much each publisher may send from now on.
     Throttle(Option<Throttle>),
-    /// A command whose asker is to be told where it took effect.
+    /// A command whose sender receives where it took effect.
     Control {
-        /// Which, for the answer.
+        /// The number of the command, for the answer.
         number: u64,
         command: ControlCommand,
     },

@@ -7,7 +7,7 @@ use gapless_transport::transport::Transport;
 use gapless_wire::upstream::Report;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is known of a node.
+/// The sequencer's record of a node.
 #[derive(Clone, Debug)]
 pub struct NodeStatus {
     /// Its name, empty if nobody asked for it.
@@ -18,18 +18,18 @@ pub struct NodeStatus {
     pub connection: ConnectionId,
     /// Where it sends from.
     pub peer: Peer,
-    /// What it last said of itself; nothing before the first time.
+    /// Its last report; nothing before the first one.
     pub report: Option<Reported>,
     /// Frames of it that found no room and were dropped.
     pub frames_dropped: u64,
-    /// When it was last heard, monotonic ns.
+    /// When its last packet came, monotonic ns.
     pub heard_ns: u64,
 }
 
-/// A report, and what was so when it came.
+/// A report, and the facts at its arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
-    /// What the node said.
+    /// The node's report.
     pub report: Report,
     /// The last sequence that was released.
     pub released_sequence: u64,
@@ -63,7 +63,7 @@ impl NodeStatus {
     }
 }
 
-/// What is known of all nodes of the network, for all that ask.
+/// The records of all nodes of the network, for all that ask.
 #[derive(Clone, Default)]
 pub struct SharedStatus {
     nodes: Arc<Mutex<Vec<NodeStatus>>>,

@@ -1,4 +1,4 @@
-//! [`EventStreamOptions`]: how an event stream is run, with its defaults and what makes no sense.
+//! [`EventStreamOptions`]: how an event stream is run, with its defaults and the contradictions that it refuses.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -51,7 +51,7 @@ pub struct EventStreamOptions {
     pub frames_per_poll_max: usize,
     /// The thread plan.
     pub plan: PlanKind,
-    /// What it is tuned for.
+    /// The goal that it is tuned for.
     pub optimize_for: OptimizeFor,
     /// CPUs of the sequencer.
     pub sequencer_cpus: Option<CpuMask>,
@@ -121,7 +121,7 @@ impl EventStreamOptions {
     /// Checks them for the stream of a cluster's member.
     ///
     /// # Errors
-    /// [`StreamError::Option`]: the tier is not one of a cluster, or what makes no sense for any stream.
+    /// [`StreamError::Option`]: the tier is not one of a cluster, or a contradiction for any stream.
     pub fn check_member(&self) -> Result<(), StreamError> {
         if self.tier.is_replicated() {
             return self.check_values();
@@ -175,7 +175,8 @@ impl EventStreamOptions {
     }
 }
 
-/// What a message of `message_length_max` bytes takes in frames of `frame_length_max`, with their headers and padding.
+/// The length of a message of `message_length_max` bytes in frames of `frame_length_max`, with their headers and
+/// padding.
 pub(crate) const fn message_bytes_max(message_length_max: usize, frame_length_max: usize) -> usize {
     let part = frame_length_max - gapless_wire::HEADER_LENGTH;
     message_length_max + message_length_max.div_ceil(part) * (gapless_wire::HEADER_LENGTH + 8)

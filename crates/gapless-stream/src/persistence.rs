@@ -25,7 +25,7 @@ pub struct Persistence {
     pub flush_on_commit: bool,
     /// When old segments are deleted.
     pub retention: Retention,
-    /// How much of what a state or a snapshot covers a start reads, too.
+    /// How much of the part that a state or a snapshot covers a start reads, too.
     pub check: RecoveryCheck,
 }
 
@@ -43,7 +43,7 @@ impl Default for Persistence {
     }
 }
 
-/// What a journal is opened for.
+/// The purpose that a journal is opened for.
 #[derive(Clone, Debug)]
 pub struct Opening {
     /// How durable the stream is.
@@ -54,7 +54,7 @@ pub struct Opening {
     pub first_sequence: u64,
     /// The stream's identifier, if the journal is new; `None` for a random one.
     pub new_stream_id: Option<u128>,
-    /// What the files beside the journal say of it.
+    /// The points that the files beside the journal record of it.
     pub points: Vec<FilePoint>,
     pub environment: Environment,
 }
@@ -69,10 +69,10 @@ impl Opening {
     }
 }
 
-/// A journal that was opened, and what was found there.
+/// A journal that was opened, and the findings.
 pub struct OpenedJournal {
     pub journal: Journal,
-    /// What opening found and cut.
+    /// The findings and cuts of the opening.
     pub report: RecoveryReport,
     pub identity: StreamIdentity,
 }
@@ -81,7 +81,7 @@ impl Persistence {
     /// Opens the journal in `directory`, or makes it.
     ///
     /// # Errors
-    /// A directory in use, damage, no space, a journal that does not come from one history with what lies beside it.
+    /// A directory in use, damage, no space, a journal that does not come from one history with the files beside it.
     pub fn open(&self, directory: &Path, opening: Opening) -> Result<OpenedJournal, StreamError> {
         let Opening { tier, frame_length_max, first_sequence, new_stream_id, points, environment } = opening;
         std::fs::create_dir_all(directory)

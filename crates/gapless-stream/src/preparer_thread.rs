@@ -32,7 +32,7 @@ impl PreparerThread {
         Ok(Self { preparer, thread: Some(thread) })
     }
 
-    /// The same without a thread: what is to be done is done by [`PreparerThread::turn`].
+    /// The same without a thread: [`PreparerThread::turn`] does the work.
     #[must_use]
     pub const fn by_hand(preparer: SegmentPreparer) -> Self {
         Self { preparer, thread: None }

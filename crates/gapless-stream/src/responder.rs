@@ -1,5 +1,5 @@
-//! [`Responder`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
-//! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes publishers that sleep.
+//! [`Responder`]: the agent that sends to publishers the fate of frames that are not simply appended: sessions opened,
+//! repeats, gaps. An appended frame needs no answer: it comes back in the stream. It also wakes publishers that sleep.
 
 use crate::AgentRole;
 use crate::egress::{Egress, Payload};
@@ -42,7 +42,7 @@ struct Opening {
     token: u128,
 }
 
-/// An answer that one behind it may replace: of many repeats or gaps of one session the last says it all.
+/// An answer that a later one may replace: of many repeats or gaps of one session the last is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pending {
     Repeat { connection: ConnectionId, session: u64, session_seq: u64, last_sequence: u64 },

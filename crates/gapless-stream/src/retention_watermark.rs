@@ -1,4 +1,5 @@
-//! [`RetentionWatermark`]: what may go from a journal that several need: only what the states of all of them cover.
+//! [`RetentionWatermark`]: the part of a journal that may go although several need it: only frames that the states of
+//! all of them cover.
 
 use gapless_journal::SegmentPreparer;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ impl RetentionWatermark {
         shared
     }
 
-    /// What is before `sequence` and `sequence` itself is covered from now on, as far as this one is asked.
+    /// Frames up to and including `sequence` are covered from now on, as far as this one is asked.
     pub fn covered(&self, sequence: u64) {
         // AcqRel, so that of two who say it at the same time one sees both; if neither did, retention would be late by
         // one state, and not wrong.

@@ -1,5 +1,5 @@
-//! [`Sequencer`]: what becomes of each published frame. A core without I/O: (state, frame, now) in,
-//! decision out. The state is a fold of the stream, so a replay rebuilds it.
+//! [`Sequencer`]: decides the fate of each published frame. A core without I/O: (state, frame, now) in, decision out.
+//! The state is a fold of the stream, so a replay rebuilds it.
 
 use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
 use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 use gapless_client::feed_sessions::Feeds;
 use gapless_transport::link::ConnectionId;
 
-/// What becomes of a published frame.
+/// The fate of a published frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It is the next of its session: append it.
     Append,
     /// It is the next of its session and asks for a timer that the stream has no room for: append it, marked as
-    /// refused. It sets no timer, and its publisher goes on behind it.
+    /// refused. It sets no timer, and its publisher goes on after it.
     AppendRefused,
     /// It was appended before: never again; the service has or will have its reply.
     Repeat,
@@ -46,7 +46,7 @@ pub enum Decision {
     Malformed(&'static str),
 }
 
-/// What a sequencer takes, and its limits.
+/// The frames that a sequencer takes, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequencerRules {
     /// Sessions are closed after so much sequenced time without a frame, ns.
@@ -86,7 +86,7 @@ impl SequencerRules {
     }
 }
 
-/// What the sequencer knows of a session.
+/// The sequencer's record of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionState {
     /// The next session_seq that it accepts.
@@ -134,9 +134,9 @@ pub struct Sequencer {
     rules: SequencerRules,
     last_sequence: u64,
     last_timestamp_ns: u64,
-    /// Of the last frame, or of who leads here.
+    /// Of the last frame, or of the member that leads here.
     term: u64,
-    /// Behind which frame this one has led last, and that one's term.
+    /// The frame after which this one has led last, and that one's term.
     led: (u64, u64),
     next_expiry_scan_ns: u64,
     sessions: FxHashMap<u64, SessionState>,
@@ -171,7 +171,7 @@ impl Sequencer {
         }
     }
 
-    /// Continues behind a snapshot: the stream stood at `sequence`.
+    /// Continues after a snapshot: the stream stood at `sequence`.
     pub fn resume_at(&mut self, sequence: u64, timestamp_ns: u64) {
         self.last_sequence = sequence;
         self.last_timestamp_ns = timestamp_ns;
@@ -198,10 +198,10 @@ impl Sequencer {
         self.is_halted = is_halted;
     }
 
-    /// Folds in a frame that is in the stream already: at a recovery, and as a leader's follower. What it knows then is
-    /// what who stamped the frame knew.
+    /// Folds in a frame that is in the stream already: at a recovery, and as a leader's follower. Its state is then
+    /// that of the sequencer that stamped the frame.
     pub fn observe(&mut self, frame: &Frame<'_>) {
-        // As `append` has it, which is told of a message in one frame before that is stamped.
+        // As `append` decides, which is asked about a message in one frame before that is stamped.
         let is_whole = frame.fragment() == Fragment::WHOLE;
         let active_ns = if is_whole { self.last_timestamp_ns } else { frame.timestamp_ns() };
         self.last_sequence = frame.sequence();
@@ -332,7 +332,7 @@ impl Sequencer {
                 let next_session_seq = self.sessions[session].next_session_seq;
                 Decision::Reopen { session: *session, token: open.token, next_session_seq }
             }
-            // Who names a session wants no other: it has published the close of that one.
+            // A publisher that names a session wants no other: it has published the close of that one.
             _ if frame.session() != 0 => Decision::SessionUnknown,
             _ if self.sessions.len() >= self.rules.sessions_max => Decision::Limit { token: open.token },
             _ => Decision::Append,
@@ -392,7 +392,7 @@ impl Sequencer {
         (self.last_sequence, self.last_timestamp_ns)
     }
 
-    /// What it takes, and its limits.
+    /// The frames that it takes, and its limits.
     #[must_use]
     pub const fn rules(&self) -> &SequencerRules {
         &self.rules
@@ -577,7 +577,7 @@ impl Sequencer {
     }
 
     /// Looks for sessions that have been silent for too long, once a second. Each is open until the caller has appended
-    /// its close and told by [`Sequencer::close_expired`].
+    /// its close and called [`Sequencer::close_expired`].
     #[inline]
     pub fn look_for_expired_sessions(&mut self, epoch_ns: u64) -> Vec<u64> {
         if epoch_ns < self.next_expiry_scan_ns {
@@ -606,7 +606,7 @@ impl Sequencer {
     }
 }
 
-/// What a frame numbered `session_seq` is where `expected` is due.
+/// The kind of a frame numbered `session_seq` where `expected` is due.
 #[inline]
 pub(crate) const fn compare(session_seq: u64, expected: u64) -> Decision {
     if session_seq == expected {

@@ -1,5 +1,5 @@
-//! What a sequencer knew when its stream stood at a sequence: the newest state in a file, and the journal
-//! behind it. At a start, and where a cluster's member cuts what a new leader does not have.
+//! Rebuilds a sequencer as its stream stood at a sequence: the newest state in a file, and the journal after it. At a
+//! start, and where a cluster's member cuts what a new leader does not have.
 
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::{StreamError, sequencer_state_writer};
@@ -10,18 +10,18 @@ use gapless_wire::Fragment;
 
 /// A sequencer that was found again.
 pub struct Rebuilt {
-    /// It, behind the last whole message.
+    /// The sequencer, after the last whole message.
     pub sequencer: Sequencer,
     /// The last sequence that the state in a file covers; 0 without one.
     pub state_sequence: u64,
-    /// Frames of the journal folded in behind it.
+    /// Frames of the journal folded in after it.
     pub frames_replayed: u64,
     /// Whether what was asked for ends in the middle of a message; the sequencer stands before that.
     pub is_mid_message: bool,
 }
 
-/// The sequencer of the stream `identity` in `layout`, as it stood when `sequence` was the last frame. The journal may be
-/// open for writing; what it has not committed is not there.
+/// The sequencer of the stream `identity` in `layout`, as it stood when `sequence` was the last frame. The journal may
+/// be open for writing; uncommitted frames are not there.
 ///
 /// # Errors
 /// The journal does not reach to `sequence`, or that is in the middle of a message; neither a state nor the journal

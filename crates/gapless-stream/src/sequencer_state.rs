@@ -1,4 +1,4 @@
-//! [`SequencerState`]: what a sequencer knows, written into a file, so that older segments of the journal can go and a
+//! [`SequencerState`]: a sequencer's state, written into a file, so that older segments of the journal can go and a
 //! restart has less to replay. It is a fold of the stream; the file saves the folding.
 //!
 //! ```text
@@ -42,10 +42,10 @@ pub struct SessionRecord {
     pub shared: bool,
 }
 
-/// What a sequencer knew when the stream stood at a sequence.
+/// The state of a sequencer when the stream stood at a sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequencerState {
-    /// Whose state it is.
+    /// The stream that the state belongs to.
     pub identity: StreamIdentity,
     /// The last sequence given.
     pub sequence: u64,
@@ -53,14 +53,14 @@ pub struct SequencerState {
     pub timestamp_ns: u64,
     /// Whether the stream was halted.
     pub is_halted: bool,
-    /// The feed sessions that are held, oldest first.
+    /// The feed sessions that are kept, oldest first.
     pub feeds: Vec<Feed>,
     pub sessions: Vec<SessionRecord>,
     pub timers: Vec<Timer>,
 }
 
 impl SequencerState {
-    /// What `sequencer` knows now.
+    /// The current state of `sequencer`.
     #[must_use]
     pub fn of(sequencer: &Sequencer, identity: StreamIdentity) -> Self {
         let record = |(session, state): (u64, &crate::sequencer::SessionState)| SessionRecord {
@@ -131,7 +131,7 @@ impl SequencerState {
     /// Reads a file's content.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let (content, sum) = bytes.split_last_chunk::<4>().ok_or("it is empty")?;
         if content.len() < FIXED_LENGTH || u64_at(content, 0) != MAGIC {

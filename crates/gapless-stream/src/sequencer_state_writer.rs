@@ -1,5 +1,5 @@
 //! [`SequencerStateWriter`]: writes the sequencer's state into files now and then, on a thread of its own, and finds it again.
-//! What the newest state covers, retention may delete from the journal.
+//! Retention may delete from the journal the frames that the newest state covers.
 
 use crate::StreamError;
 use crate::retention_watermark::RetentionWatermark;
@@ -23,7 +23,7 @@ const PREFIX: &str = "state-";
 /// Takes states from the sequencer and writes them.
 pub struct SequencerStateWriter {
     execution: Execution,
-    /// How often the stream was cut: what a state says that was taken before may be of frames that are gone.
+    /// How often the stream was cut: a state that was taken before may be of frames that are gone.
     cuts: Arc<AtomicU64>,
     identity: StreamIdentity,
     interval: StateInterval,
@@ -38,14 +38,14 @@ enum Execution {
     Thread {
         sender: Option<SyncSender<(u64, SequencerState)>>,
         thread: Option<JoinHandle<()>>,
-        /// The stream ends: what is not released soon is not waited for.
+        /// The stream ends: nobody waits for frames that are not released soon.
         is_closing: Arc<AtomicBool>,
     },
     /// The caller, by [`SequencerStateWriter::turn`]; the state that waits for its frames to be released.
     Caller { files: Box<StateFiles>, waiting: Option<(u64, SequencerState)> },
 }
 
-/// Where states are written, and what that waits for.
+/// Where states are written, and the conditions that a write waits for.
 struct StateFiles {
     directory: PathBuf,
     window: Window,
@@ -63,8 +63,8 @@ pub struct StateInterval {
 }
 
 impl SequencerStateWriter {
-    /// A writer that writes into `directory`, after each `interval` from `sequence` on, what the journal of `syncer` has,
-    /// and says so to `watermark`.
+    /// A writer that writes into `directory`, after each `interval` from `sequence` on, a state that the journal of
+    /// `syncer` has reached, and reports it to `watermark`.
     ///
     /// # Errors
     /// The directory cannot be made, or no thread be started.
@@ -130,7 +130,7 @@ impl SequencerStateWriter {
         (self.next_sequence, self.next_ns) = (0, 0);
     }
 
-    /// Whose states these are.
+    /// The stream that these states belong to.
     #[must_use]
     pub const fn identity(&self) -> StreamIdentity {
         self.identity
@@ -153,7 +153,7 @@ impl SequencerStateWriter {
     }
 
     /// The stream was cut: states that were taken and not written yet are not written any more. Called before anything
-    /// is released behind the cut.
+    /// is released after the cut.
     pub fn stream_was_cut(&mut self, sequence: u64) {
         // Release: pairs with the Acquire in write_states, by way of the release that comes later.
         self.cuts.fetch_add(1, Ordering::Release);
@@ -197,7 +197,8 @@ fn write_states(
 impl StateFiles {
     /// Writes a state whose frames are released, unless the stream was cut since it was taken.
     fn write(&self, state: &SequencerState, cuts_before: u64, cuts: &AtomicU64) {
-        // Acquire: a thread that sees frames released that were appended behind a cut sees the cut. What is released is never cut.
+        // Acquire: a thread that sees frames released that were appended after a cut sees the cut. Released frames are
+        // never cut.
         if cuts.load(Ordering::Acquire) != cuts_before {
             return;
         }
@@ -285,8 +286,8 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamErr
     Ok(())
 }
 
-/// What the states in `directory` say of the journal beside them, oldest first. Of one that cannot be read only its name
-/// says something.
+/// The points that the states in `directory` record of the journal beside them, oldest first. Of one that cannot be
+/// read only its name says something.
 ///
 /// # Errors
 /// The directory cannot be read.

@@ -1,9 +1,9 @@
-//! [`StreamTime`]: the time that a sequencer stamps with. It goes on evenly from one leader to the next and over a restart,
-//! whatever the wall clocks of their machines say (decision 8).
+//! [`StreamTime`]: the time that a sequencer stamps with. It goes on evenly from one leader to the next and over a
+//! restart, also where the wall clocks of their machines differ (decision 8).
 //!
-//! Pure: time comes in as [`Now`]. A [`Clock`](gapless_agent::Clock) bridges jumps of the wall clock while a process runs.
-//! This bridges what is between two processes: the distance from this machine's clock to the stream's time is known to the
-//! leader, is told to its followers, and is led back to nothing slowly by the leader.
+//! Pure: time comes in as [`Now`]. A [`Clock`](gapless_agent::Clock) bridges jumps of the wall clock while a process
+//! runs. This bridges the distance between two processes: the leader knows the distance from this machine's clock to
+//! the stream's time, sends it to its followers, and leads it back to nothing slowly.
 
 use gapless_agent::Now;
 use gapless_agent::clock::SLEW_PPM_MAX;
@@ -15,8 +15,8 @@ const SLEW_INTERVAL_NS: u64 = 1_000_000;
 const FAR_NS: u64 = 1_000_000_000;
 /// It is led back faster, so that it is gone after days and not after years, millionths.
 pub const FAR_SLEW_PPM: i64 = 50_000;
-/// What was heard on the way of a message is too little by its delay, so the greatest distance counts; and as the leader
-/// slews its own, and both clocks theirs, each second takes so much off it, millionths.
+/// The received time is too low by the delay of its message, so the greatest distance counts; and as the leader slews
+/// its own, and both clocks theirs, each second takes so much off it, millionths.
 const FADING_PPM: i64 = FAR_SLEW_PPM + 4 * SLEW_PPM_MAX;
 
 /// Nobody's clock says more, ns since the epoch: the year 2262.
@@ -40,7 +40,7 @@ const TIME_NS_MAX: u64 = i64::MAX as u64;
 #[derive(Clone, Debug, Default)]
 pub struct StreamTime {
     ahead_ns: i64,
-    /// Whether that was told by a leader, or is what this machine has led with.
+    /// Whether a leader sent it, or this machine has led with it.
     is_known: bool,
     /// Monotonic time at which the distance was last changed.
     changed_ns: u64,
@@ -49,14 +49,14 @@ pub struct StreamTime {
 }
 
 impl StreamTime {
-    /// Of a stream whose last frame is of `last_ns`. Where this machine leads from the beginning and its clock is behind that
-    /// frame, time goes on from there, and does not stand still until the clock is as far.
+    /// Of a stream whose last frame is of `last_ns`. Where this machine leads from the beginning and its clock lags
+    /// that frame, time goes on from there, and does not stand still until the clock is as far.
     #[must_use]
     pub const fn behind(last_ns: u64) -> Self {
         Self { ahead_ns: 0, is_known: false, changed_ns: 0, begins_behind_ns: Some(last_ns) }
     }
 
-    /// From now on this machine leads, behind a frame of `last_ns`, as [`StreamTime::behind`] says.
+    /// From now on this machine leads, after a frame of `last_ns`, as for [`StreamTime::behind`].
     pub const fn begin_to_lead_behind(&mut self, last_ns: u64) {
         self.begins_behind_ns = Some(last_ns);
         self.is_known = true;
@@ -111,7 +111,7 @@ impl StreamTime {
         true
     }
 
-    /// What the stream's time is; `None` as long as nobody has led or said so.
+    /// The stream's time; `None` as long as nobody has led or sent it.
     #[must_use]
     pub fn at(&self, now: Now) -> Option<u64> {
         self.is_known.then(|| now.epoch_ns.saturating_add_signed(self.ahead_at(now)))

@@ -1,5 +1,5 @@
-//! [`SyncThread`]: the helper thread of the tiers that put everything on the device: it blocks in a sync, and what is journaled
-//! meanwhile is the next group.
+//! [`SyncThread`]: the helper thread of the tiers that put everything on the device: it blocks in a sync, and frames
+//! journaled meanwhile are the next group.
 
 use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
@@ -67,7 +67,7 @@ impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
                         on_synced(end);
                         of_thread.lock().synced = end;
                     }
-                    // Never tried again: what the device has lost cannot be known.
+                    // Never tried again: it cannot be known which data the device has lost.
                     Err(error) => of_thread.lock().failure = Some(error.to_string()),
                 }
                 downstream.iter().for_each(Waker::wake);
@@ -134,7 +134,7 @@ impl<E: Copy> SyncRequests<E> {
     /// Up to where everything is on the device.
     ///
     /// # Errors
-    /// Why syncing has failed, for ever: what the device lost cannot be known.
+    /// Why syncing has failed, for ever: it cannot be known which data the device lost.
     pub fn synced(&self) -> Result<E, String> {
         let progress = self.0.lock();
         progress.failure.clone().map_or(Ok(progress.synced), Err)

@@ -1,21 +1,21 @@
-//! [`Transactions`]: speculative execution of a service. Where it leads, its handlers run before a command enters the stream, and
-//! what enters is the transaction that came of it (decision 26).
+//! [`Transactions`]: speculative execution of a service. Where it leads, its handlers run before a command enters the
+//! stream, and the transaction that they made enters it (decision 26).
 
 use crate::sequencer::Sequencer;
 use gapless_wire::{FrameHeader, control::TimerFired};
 
-/// Runs handlers for an [`Ingress`](crate::Ingress) that leads, and makes transactions of what they do.
+/// Runs handlers for an [`Ingress`](crate::Ingress) that leads, and makes transactions of their changes.
 ///
-/// Everything happens in the order of the stream: what is handed in is appended before the next is, and nothing is handed in
-/// before [`Transactions::poll`] has said that it can be run.
+/// Everything happens in the order of the stream: each command is appended before the next is handed in, and nothing is
+/// handed in before [`Transactions::poll`] has said that it can be run.
 pub trait Transactions: Send {
-    /// This member leads from now on, in `term`, behind the frame `last_sequence`: the state is wanted as it is there.
+    /// This member leads from now on, in `term`, after the frame `last_sequence`: the state is wanted as it is there.
     fn lead(&mut self, term: u64, last_sequence: u64);
 
     /// This member leads no more. The last frame that it appended is `last_sequence`; that may be cut.
     fn follow(&mut self, last_sequence: u64);
 
-    /// Called in each turn of one that leads. Whether handlers can be run now, behind the frame `last_sequence`.
+    /// Called in each turn of one that leads. Whether handlers can be run now, after the frame `last_sequence`.
     fn poll(&mut self, last_sequence: u64) -> bool;
 
     /// Runs the handler of the command with this `header`: its sequence and time are those of the first frame of the

@@ -1,5 +1,5 @@
-//! [`StreamBuilder`]: puts together what every stream stands on, whatever fills its window: counters, threads, window,
-//! journal, links.
+//! [`StreamBuilder`]: assembles the parts that every stream has, with any head: counters, threads, window, journal,
+//! links.
 //!
 //! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
 
@@ -38,7 +38,7 @@ const COUNTERS_MAX: usize = 256;
 /// Frames journaled at once before they are released, bytes.
 const JOURNAL_BATCH_BYTES: usize = 64 << 10;
 
-/// A clean stop of a service may take this long: what was taken is handled, and a last snapshot written.
+/// A clean stop of a service may take this long: taken frames are handled, and a last snapshot written.
 const SERVICE_DRAIN_NS_MAX: u64 = 600_000_000_000;
 
 /// The agent that appends to a stream's window.
@@ -46,7 +46,7 @@ const SERVICE_DRAIN_NS_MAX: u64 = 600_000_000_000;
 pub enum Head {
     /// Puts publishers' frames in order; a journaler follows it.
     Sequencer,
-    /// Passes on what another has put in order, and answers by itself; a journaler follows it.
+    /// Passes on frames that another has put in order, and answers by itself; a journaler follows it.
     Relay,
     /// Does what a sequencer does when it leads, and journals by itself.
     Member,
@@ -100,11 +100,11 @@ pub struct StreamBuilder<'a> {
     identity: StreamIdentity,
     next_sequence: u64,
     head: Head,
-    /// What nodes are told of the longest frame and the longest message, bytes.
+    /// The greatest lengths of a frame and of a message that nodes receive, bytes.
     pub told_limits: (usize, usize),
-    /// What its agents count.
+    /// The counters of its agents.
     pub counters: Counters,
-    /// Which agent runs on which thread.
+    /// The assignment of agents to threads.
     pub threads: ThreadAssignment<AgentRole>,
     pub window: Window,
     writer: Option<WindowWriter>,
@@ -112,7 +112,7 @@ pub struct StreamBuilder<'a> {
     opened: Option<OpenedJournal>,
     journal_cursor: Option<GatingCursor>,
     feed_cursor: Option<GatingCursor>,
-    /// What the acceptor says to the agents.
+    /// The acceptor's links to the agents.
     pub acceptor_links: AcceptorLinks,
     /// From the sequencer to the agent that answers.
     pub answers: Mailbox<ResponderMessage>,
@@ -125,7 +125,7 @@ pub struct StreamBuilder<'a> {
     socket_path: Option<PathBuf>,
 }
 
-/// What a head needs that journals by itself.
+/// The parts of a head that journals by itself.
 pub struct OwnJournaling {
     /// The journal, as it was opened.
     pub opened: OpenedJournal,
@@ -134,13 +134,13 @@ pub struct OwnJournaling {
     pub releaser: Releaser,
 }
 
-/// What the agent that appends needs to know of the journal.
+/// The facts of the journal for the agent that appends.
 pub struct Journaling {
     /// At tier `memory` that agent releases.
     pub releaser: Option<Releaser>,
     /// The journal's ends for helper threads.
     pub syncer_and_preparer: Option<(Syncer, SegmentPreparer)>,
-    /// What opening it found.
+    /// The recovery report of the opening.
     pub report: Option<RecoveryReport>,
 }
 
@@ -230,7 +230,7 @@ impl<'a> StreamBuilder<'a> {
         })
     }
 
-    /// What helps its agents has no threads either: it is done in [`EventStream::turn`].
+    /// The helpers of its agents have no threads either: [`EventStream::turn`] does their work.
     pub const fn without_threads(&mut self) {
         self.has_threads = false;
     }
@@ -255,7 +255,7 @@ impl<'a> StreamBuilder<'a> {
         Egress::new(self.acceptor_links.egress.clone(), self.options.frame_length_max)
     }
 
-    /// The journal, for a head that journals by itself; what prepares segments is started.
+    /// The journal, for a head that journals by itself; the preparer of segments is started.
     ///
     /// # Errors
     /// No thread.
@@ -272,7 +272,7 @@ impl<'a> StreamBuilder<'a> {
         Ok(OwnJournaling { opened, cursor, releaser })
     }
 
-    /// Makes the journaler and what helps it.
+    /// Makes the journaler and its helpers.
     ///
     /// # Errors
     /// No threads, no room for counters.
@@ -417,7 +417,7 @@ impl<'a> StreamBuilder<'a> {
     }
 }
 
-/// Which agent runs on which thread, in the order of a message's path.
+/// The assignment of agents to threads, in the order of a message's path.
 fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssignment<AgentRole>, StreamError> {
     let mut agents = Vec::new();
     if options.packets.is_some() {

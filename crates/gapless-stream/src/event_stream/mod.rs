@@ -2,8 +2,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`EventStream`]: what can be asked of it while it runs, and stopping it |
-//! | [`builder`] | what every stream stands on: window, journal, links, threads |
+//! | this | [`EventStream`]: the requests to it while it runs, and stopping it |
+//! | [`builder`] | the parts that every stream has: window, journal, links, threads |
 //! | `sequencing` | a stream that puts frames in order |
 //! | `relaying` | a stream that passes another's frames on: dispatchers and bridges |
 
@@ -39,19 +39,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a start found.
+/// The findings of a start.
 #[derive(Clone, Debug, Default)]
 pub struct StreamRecovery {
     pub last_sequence: u64,
     /// The last sequence that the state in a file covers; 0 without one.
     pub state_sequence: u64,
-    /// Frames of the journal folded in behind it.
+    /// Frames of the journal folded in after it.
     pub frames_replayed: u64,
-    /// What the journal found, and what it cut.
+    /// The findings of the journal, and its cut.
     pub journal: Option<RecoveryReport>,
 }
 
-/// What polls the agents.
+/// The caller that polls the agents.
 enum Driver {
     /// Threads of their own.
     Threads(ThreadGroup),
@@ -77,7 +77,7 @@ pub struct EventStream {
     status: SharedStatus,
     tcp_addresses: Option<TcpAddresses>,
     client_address: Option<SocketAddr>,
-    /// Behind all that writes there.
+    /// Dropped after everything that writes there.
     _lock: Option<DirectoryLock>,
 }
 
@@ -94,15 +94,16 @@ impl EventStream {
         sequencing::start(options, Some(clock))
     }
 
-    /// Starts a stream that passes on what comes by `upstream`, with the same sequences, and sends up what is published
-    /// here. It goes on where its own journal ends; one that is new begins at `start`. Waits for the first connection,
-    /// which tells what stream it is, until `stopped` is set: then there is none ([`ClientError::Closed`]).
+    /// Starts a stream that passes on the frames that come by `upstream`, with the same sequences, and sends up the
+    /// frames that are published here. It goes on where its own journal ends; one that is new begins at `start`. Waits
+    /// for the first connection, which tells what stream it is, until `stopped` is set: then there is none
+    /// ([`ClientError::Closed`]).
     ///
     /// The same options as for a stream of one's own; those of the sequencer (feed session, sessions) mean nothing
     /// here. Publishers here are throttled here: to the sequencer all of them are one.
     ///
     /// # Errors
-    /// As for [`EventStream::start`]; the directory belongs to another stream, or what comes next is no longer held.
+    /// As for [`EventStream::start`]; the directory belongs to another stream, or the next frames are no longer kept.
     pub fn relay(
         options: &EventStreamOptions,
         upstream: Box<dyn NodeLink>,
@@ -124,7 +125,7 @@ impl EventStream {
     /// Polls every agent once, in a stream that was started by hand. Returns the work done.
     ///
     /// # Errors
-    /// What an agent cannot go on after.
+    /// An error that an agent cannot go on after.
     ///
     /// # Panics
     /// If the stream has threads.
@@ -178,13 +179,13 @@ impl EventStream {
         ReplayMerge::new(self.window.clone(), journal, sequence)
     }
 
-    /// What the start found.
+    /// The findings of the start.
     #[must_use]
     pub const fn recovery(&self) -> &StreamRecovery {
         &self.recovery
     }
 
-    /// The threads and what the plan says of them.
+    /// The threads, as the plan describes them.
     #[must_use]
     pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         &self.plan
@@ -196,7 +197,7 @@ impl EventStream {
         self.tier
     }
 
-    /// Which stream and which life of it.
+    /// The stream, and its incarnation.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {
         self.window.identity()
@@ -238,7 +239,7 @@ impl EventStream {
         self.acceptor.as_ref().and_then(|acceptor| acceptor.socket_path())
     }
 
-    /// What pinning the threads could not do.
+    /// The errors of pinning the threads.
     #[must_use]
     pub fn pin_warnings(&self) -> Vec<String> {
         self.threads().map(ThreadGroup::pin_warnings).unwrap_or_default()
@@ -285,13 +286,13 @@ impl EventStream {
     /// Stops cleanly: takes no more input, journals what was taken, writes the state. Returns the last sequence.
     ///
     /// # Errors
-    /// What made the stream stop by itself, before or now.
+    /// The error that made the stream stop by itself, before or now.
     pub fn stop(mut self) -> Result<u64, StreamError> {
         self.end()?;
         Ok(self.released_sequence())
     }
 
-    /// Ends a stream that was started by hand as if its process had died: nothing more is taken, journaled or told. For
+    /// Ends a stream that was started by hand as if its process had died: nothing more is taken, journaled or sent. For
     /// simulations.
     pub fn abandon(mut self) {
         if matches!(self.driver, Some(Driver::Caller(_))) {

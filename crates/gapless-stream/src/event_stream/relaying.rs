@@ -92,7 +92,7 @@ pub(super) fn start(
     }
     let kept = kept_of(connected.identity);
     if let Some(kept) = &kept {
-        // What the stream is in now, if that began before the journal.
+        // The feed session that the stream is in now, if it began before the journal.
         let now = connected.feed.filter(|feed| feed.first_sequence < first_sequence);
         let is_unknown = now.is_some_and(|now| feeds.named(now.name).is_none());
         if is_unknown || (opened_before && kept.is_older(&feeds, first_sequence)) {
@@ -117,7 +117,7 @@ pub(super) fn start(
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
     if let Some((_, preparer)) = syncer_and_preparer {
-        // Nothing here depends on what was passed on: retention alone decides what is kept.
+        // Nothing here depends on the frames passed on: retention alone decides which are kept.
         preparer.set_snapshot_sequence(u64::MAX);
     }
     let links = RelayLinks {
@@ -142,7 +142,7 @@ fn connect(
     clock: &Clock,
     stopped: &AtomicBool,
 ) -> Result<Connected, StreamError> {
-    // Acquire: pairs with whoever stops it.
+    // Acquire: pairs with the store that stops it.
     while !stopped.load(Ordering::Acquire) {
         match upstream.connect(start, seen, clock.now().monotonic_ns) {
             Ok(Some(connected)) => return Ok(connected),
@@ -164,7 +164,7 @@ fn open(
     options.persistence.open(&layout.journal(), Opening { first_sequence, new_stream_id, ..opening })
 }
 
-/// The feed sessions that the journal tells of behind those of `feeds`, and its last whole message's last frame.
+/// The feed sessions in the journal after those of `feeds`, and its last whole message's last frame.
 fn fold(
     layout: &StreamLayout,
     opened: &mut OpenedJournal,
@@ -204,7 +204,7 @@ fn fold(
     Ok((feeds, seen))
 }
 
-/// Which stream a directory holds a part of: a small text file beside the journal.
+/// The file that names the stream whose part a directory holds: a small text file beside the journal.
 struct Origin {
     identity: StreamIdentity,
 }

@@ -82,7 +82,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     builder.start(Box::new(ingress), vec![(AgentRole::Responder, Box::new(responder))], shared, recovery, clock)
 }
 
-/// The sequencer as it stood: its newest state, and the journal behind it.
+/// The recovered sequencer: its newest state, and the journal after it.
 fn recover(
     layout: &StreamLayout,
     opened: &mut OpenedJournal,

@@ -1,4 +1,4 @@
-//! What the service is told to answer to frames that are not appended.
+//! Passes to the service the answers to frames that are not appended.
 
 use super::Ingress;
 use crate::messages::ResponderMessage;

@@ -1,4 +1,4 @@
-//! What the sequencer does with commands of its operator: the same as with those of the API, and it says where each took
+//! The sequencer's handling of its operator's commands: the same as of those of the API, and it reports where each took
 //! effect.
 
 use super::Ingress;
@@ -7,7 +7,7 @@ use gapless_client::control_messages::{ControlCommand, ControlOutcome, ControlSt
 use gapless_wire::mark::Mark;
 
 impl Ingress {
-    /// Does what is asked and says what came of it. `false` while the window is full.
+    /// Executes a request and answers with its fate. `false` while the window is full.
     #[cold]
     pub(super) fn obey_control(&mut self, number: u64, command: &ControlCommand) -> Result<bool, StreamError> {
         let Some(status) = self.control(command)? else { return Ok(false) };

@@ -1,5 +1,6 @@
-//! An [`Ingress`] as a cluster's member: while it follows, frames come whole from a leader and nobody's are stamped here;
-//! when it leads, it goes on behind them. The sequencer's state is folded on the way, so that leading begins at once.
+//! An [`Ingress`] as a cluster's member: while it follows, frames come whole from a leader and nobody's are stamped
+//! here; when it leads, it goes on after them. The sequencer's state is folded on the way, so that leading begins at
+//! once.
 //!
 //! Called by the agent that owns the ingress, between its polls. Nothing here releases.
 
@@ -16,7 +17,7 @@ use gapless_wire::descriptor::KIND_OFFSET;
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;
 
-/// What this member does with publishers' frames.
+/// The handling of publishers' frames by this member.
 #[derive(Debug)]
 pub(super) enum Role {
     /// It stamps and appends them.
@@ -32,15 +33,15 @@ pub(super) enum Role {
     },
 }
 
-/// What the service has not been told yet.
+/// The notices that the service has not received yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UnsentRoleChanges {
     leads_no_more: bool,
-    /// Behind which sequence this member leads.
+    /// The sequence after which this member leads.
     leads_behind: Option<u64>,
 }
 
-/// A publisher that was turned away and stays is told again so often, ns: an answer that finds no room is lost.
+/// A publisher that was redirected and stays gets the answer again so often, ns: an answer that finds no room is lost.
 const TELL_AGAIN_NS: u64 = 100_000_000;
 /// A member without a leader keeps its publishers waiting for the next one so long, ns; then they look elsewhere.
 const LEADER_AWAITED_NS: u64 = 200_000_000;
@@ -58,7 +59,7 @@ impl Ingress {
         self.serves = false;
     }
 
-    /// What the sequencer knows.
+    /// The sequencer's state.
     #[must_use]
     pub const fn sequencer(&self) -> &Sequencer {
         &self.sequencer
@@ -81,7 +82,7 @@ impl Ingress {
         !self.is_following() || self.time.hear(stream_ns, now)
     }
 
-    /// Takes frames of publishers from now on, and stamps them with `term`; sequenced time goes on behind that of the
+    /// Takes frames of publishers from now on, and stamps them with `term`; sequenced time goes on after that of the
     /// frames that are there. Publishers that were turned away have to open their sessions again.
     ///
     /// # Errors
@@ -111,10 +112,10 @@ impl Ingress {
         self.publishers.iter_mut().filter_map(|each| each.away_told_next_ns.as_mut()).for_each(|next_ns| *next_ns = 0);
     }
 
-    /// Takes nothing of publishers from now on and appends nothing of its own: no timer fires, no session expires. Who
-    /// publishes is told to go to `leader`: its addresses, one a line, and none if they are not known; `None` while there
-    /// is no leader, and then publishers wait for a moment. What they have sent and what is not appended is dropped: they
-    /// send it again where they go.
+    /// Takes nothing of publishers from now on and appends nothing of its own: no timer fires, no session expires.
+    /// Publishers are redirected to `leader`: its addresses, one a line, and none if they are not known; `None` while
+    /// there is no leader, and then publishers wait for a moment. Frames that they have sent and that are not appended
+    /// are dropped: they send them again to the leader.
     pub fn follow(&mut self, leader: Option<&str>) {
         let until_ns = self.now.monotonic_ns + LEADER_AWAITED_NS;
         match &mut self.role {
@@ -138,12 +139,12 @@ impl Ingress {
                     publisher.complete = None;
                     publisher.session = 0;
                     publisher.was_detached = true;
-                    // A publisher that waits for what was appended here has to hear of it as well: that may be cut.
+                    // A publisher that waits for frames appended here has to be notified as well: they may be cut.
                     publisher.away_told_next_ns = Some(0);
                 }
             }
         }
-        // Publishers that were sent elsewhere are told of the change.
+        // Publishers that were sent elsewhere are notified of the change.
         self.tell_away_now();
     }
 
@@ -153,7 +154,7 @@ impl Ingress {
     ///
     /// # Errors
     /// [`StreamError::Follow`] if it leads, or a frame does not continue the stream: by sequence, time or term;
-    /// [`StreamError::Log`] for one that is too long. What lies before that frame was taken.
+    /// [`StreamError::Log`] for one that is too long. Frames before that one were taken.
     pub fn append_followed(&mut self, frames: &[u8]) -> Result<usize, StreamError> {
         if !self.is_following() {
             return Err(self.no_fit("frames of a leader come while this member leads".to_owned()));
@@ -205,12 +206,12 @@ impl Ingress {
         Some(format!("frame {sequence} of term {term} at {timestamp_ns} ns does not continue it at {before_ns} ns"))
     }
 
-    /// Cuts everything behind `sequence`, which was not released, and goes on with `sequencer`, as it stood there
-    /// ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the stream: it is
-    /// asked for them when this member leads ([`ResponderMessage::Leads`]).
+    /// Cuts everything after `sequence`, which was not released, and goes on with `sequencer`, as it stood there
+    /// ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the stream: it
+    /// is asked for them when this member leads ([`ResponderMessage::Leads`]).
     ///
-    /// Where what is cut was published there is no room until every cursor of what is appended has polled, and has
-    /// rewound if it was told to.
+    /// Where the cut frames were published there is no room until every cursor of appended frames has polled, and has
+    /// rewound if it had to.
     ///
     /// # Errors
     /// [`StreamError::Follow`] if it leads, or `sequencer` stands elsewhere; [`LogError::TruncatesReleased`].
@@ -236,7 +237,7 @@ impl Ingress {
         Ok(())
     }
 
-    /// Whether the service's mailbox had no room for what it has to hear.
+    /// Whether the service's mailbox had no room for its notices.
     #[inline]
     pub(super) const fn has_unsent(&self) -> bool {
         self.unsent.leads_no_more || self.unsent.leads_behind.is_some()
@@ -262,8 +263,8 @@ impl Ingress {
         StreamError::Follow { last_sequence: self.window.last_sequence(), term: self.sequencer.term(), reason }
     }
 
-    /// Whether what the sequencer knows may be written aside: it stands behind a whole message, and a follower that
-    /// `ends` has nothing of which nobody will say any more whether it was released.
+    /// Whether the sequencer's state may be written to a file: it stands after a whole message, and a follower that
+    /// `ends` has no frame of which nobody will say any more whether it was released.
     pub(super) fn is_state_whole(&self, ends: bool) -> bool {
         match self.role {
             Role::Leading => true,
@@ -273,7 +274,7 @@ impl Ingress {
         }
     }
 
-    /// What a follower has taken since is not of its own poll.
+    /// Frames that a follower has taken since are not of its own poll.
     #[inline]
     pub(super) fn write_state_if_due(&mut self) {
         let (sequence, now_ns) = (self.window.last_sequence(), self.now.monotonic_ns);
@@ -322,7 +323,7 @@ impl Ingress {
         if let Role::Following { leader: None, awaited_until_ns, .. } = self.role
             && self.now.monotonic_ns < awaited_until_ns
         {
-            // What it has sent stays in its ring: if this member leads next, it is taken from there.
+            // Frames that it has sent stay in its ring: if this member leads next, they are taken from there.
             let publisher = &mut self.publishers[number];
             if publisher.away_told_next_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some())
             {
@@ -366,8 +367,9 @@ impl Ingress {
         Ok(Turn::Taken(dropped))
     }
 
-    /// Whether `decision` is on a session that this publisher opened before this member followed another, and not since, as
-    /// may be the case of one where it has opened a second. It is told to open all of them, and nothing more is taken of it.
+    /// Whether `decision` is on a session that this publisher opened before this member followed another, and not
+    /// since, as may be the case of one where it has opened a second. It has to open all of them, and nothing more is
+    /// taken of it.
     #[cold]
     pub(super) fn is_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
         let publisher = &mut self.publishers[number];

@@ -1,4 +1,4 @@
-//! The frames of the sequencer's own: what the service or the stream's owner asks for, timers that are due, sessions that
+//! The frames of the sequencer's own: requests of the service or the stream's owner, timers that are due, sessions that
 //! have expired.
 
 use super::Ingress;
@@ -30,7 +30,7 @@ impl Ingress {
         Ok(Some(sequence))
     }
 
-    /// What was asked of the sequencer, timers that are due, sessions that have expired.
+    /// Handles requests to the sequencer, timers that are due, sessions that have expired.
     pub(super) fn append_due(&mut self) -> Result<usize, StreamError> {
         let mut work = 0;
         while let Some(request) = self.links.requests.pop() {
@@ -61,7 +61,7 @@ impl Ingress {
             self.sequencer.take_timer(timer);
             work += 1;
         }
-        // Those of an earlier look that found no room may have been heard of since.
+        // Those of an earlier look that found no room may have been refreshed since.
         let found = self.sequencer.look_for_expired_sessions(self.now.epoch_ns);
         if !found.is_empty() {
             self.expired = found;
@@ -118,8 +118,8 @@ impl Ingress {
         }
     }
 
-    /// Ends the feed session that there is and begins the next; what was asked for between the two comes right behind.
-    /// `false` while the window is full.
+    /// Ends the current feed session and begins the next; requests between the two come directly after. `false` while
+    /// the window is full.
     pub(super) fn begin_feed(&mut self, name: FeedSession) -> Result<bool, StreamError> {
         if let Some(feed_session) = self.sequencer.feed_session()
             && !self.append_mark(Mark::FeedEnded { feed_session })?

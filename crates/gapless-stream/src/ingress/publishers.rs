@@ -1,5 +1,5 @@
-//! The publishers of an [`Ingress`]: which they are, how much each may send now, and what becomes of one whose ring is of no
-//! more use.
+//! The publishers of an [`Ingress`]: which they are, how much each may send now, and the removal of one whose ring is
+//! of no more use.
 
 use super::Ingress;
 use crate::messages::{PublisherEvent, ResponderMessage};
@@ -11,19 +11,19 @@ use gapless_wire::control::RefusalCode;
 pub(super) struct ConnectedPublisher {
     pub connection: ConnectionId,
     pub reader: RingReader,
-    /// Whether this process has checked both checksums of what is in the ring.
+    /// Whether this process has checked both checksums of the ring's frames.
     pub is_checked: bool,
     /// The session of the frame that was taken last.
     pub session: u64,
     /// The session of a message that is complete and waits for room in the window.
     pub complete: Option<u64>,
     pub bucket: Option<TokenBucket>,
-    /// It was told that it is throttled, and has not been served since.
+    /// It was notified that it is throttled, and has not been served since.
     pub told_throttled: bool,
     /// Gone: its ring is drained, then dropped.
     pub closed: bool,
-    /// Nothing of it is taken until it opens a session anew: it was told that this member does not lead, or is told at
-    /// this time, monotonic ns.
+    /// Nothing of it is taken until it opens a session anew: it was notified that this member does not lead, or will be
+    /// at this time, monotonic ns.
     pub away_told_next_ns: Option<u64>,
     /// This member has followed another since it came: sessions that it opened before are not its any more.
     pub was_detached: bool,
@@ -32,13 +32,13 @@ pub(super) struct ConnectedPublisher {
 }
 
 impl ConnectedPublisher {
-    /// Whether nothing comes any more but what is in its ring.
+    /// Whether nothing comes any more but the frames in its ring.
     pub(super) fn has_gone(&self) -> bool {
         self.closed || self.reader.is_writer_closed()
     }
 }
 
-/// What became of a publisher's turn.
+/// The fate of a publisher's turn.
 pub(super) enum Turn {
     /// So many frames were taken.
     Taken(usize),
@@ -48,7 +48,7 @@ pub(super) enum Turn {
     WindowFull(usize),
     /// The ring is of no more use.
     Spoiled(String),
-    /// Nor is it behind a frame of this session that no publisher may send.
+    /// Nor is it after a frame of this session that no publisher may send.
     Malformed(&'static str, u64),
 }
 
@@ -104,7 +104,7 @@ impl Ingress {
         None
     }
 
-    /// Its publisher is told, with the `session` that it was for: behind a relay it may be one of many.
+    /// Its publisher is notified, with the `session` that it was for: through a relay it may be one of many.
     #[cold]
     pub(super) fn drop_spoiled(&mut self, number: usize, reason: &str, session: u64) {
         let publisher = &mut self.publishers[number];

@@ -10,7 +10,7 @@ use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::{ENCODING_FLAGS, REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts};
 
-/// The service whose handlers run before commands are in the stream, and what that needs.
+/// The service whose handlers run before commands are in the stream, and the state that this needs.
 pub(super) struct SpeculativeExecution {
     pub transactions: Box<dyn Transactions>,
     /// The transaction that is being appended, and a command that came in fragments.
@@ -18,7 +18,7 @@ pub(super) struct SpeculativeExecution {
     command: Vec<u8>,
     /// The longest transaction, bytes.
     length_max: usize,
-    /// What the window must have room for before a handler runs: there is no way back.
+    /// The room that the window must have before a handler runs: there is no way back.
     pub room_bytes: usize,
 }
 
@@ -31,8 +31,8 @@ impl SpeculativeExecution {
         Self { transactions, bytes: Vec::new(), command: Vec::new(), length_max, room_bytes: message_bytes_max }
     }
 
-    /// Runs the handler of a command and appends what came of it. `header` is that of the command, with the sequence and
-    /// the time that were stamped for the transaction.
+    /// Runs the handler of a command and appends its transaction. `header` is that of the command, with the sequence
+    /// and the time that were stamped for the transaction.
     #[inline]
     fn append(
         &mut self,
@@ -92,7 +92,7 @@ impl Ingress {
         self.speculation.as_mut().is_none_or(|speculation| speculation.transactions.poll(last_sequence))
     }
 
-    /// Whether the window has room for whatever comes of the next command.
+    /// Whether the window has room for every possible transaction of the next command.
     #[inline]
     pub(super) fn has_room_for_transaction(&mut self) -> Result<bool, StreamError> {
         match &self.speculation {
@@ -145,7 +145,7 @@ impl Ingress {
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         sequencer.take_timer(timer);
         let fired = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns };
-        // The service has taken it back, or set it anew, and the sequencer has not been told yet.
+        // The service has withdrawn it, or set it anew, and the sequencer has not been notified yet.
         if !speculation.transactions.is_set(fired) {
             return Ok(true);
         }
@@ -158,7 +158,7 @@ impl Ingress {
         Ok(true)
     }
 
-    /// What enters the stream as it was sent.
+    /// A frame that enters the stream as it was sent.
     #[cold]
     pub(super) fn note_passed(&mut self, kind: Kind, session: u64, acknowledged: u64) {
         let Some(speculation) = &mut self.speculation else { return };

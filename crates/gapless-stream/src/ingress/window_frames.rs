@@ -1,4 +1,5 @@
-//! What an [`Ingress`] has appended and its window still holds, for the agent of a cluster's member that owns it.
+//! The frames that an [`Ingress`] has appended and its window still keeps, for the agent of a cluster's member that
+//! owns it.
 
 use super::Ingress;
 use gapless_log::LogError;
@@ -11,14 +12,14 @@ impl Ingress {
         self.window.frames(first_sequence, last_sequence)
     }
 
-    /// The first sequence from which on all frames take `length_bytes` at most and are still in the window; one behind the
-    /// last where that is none. Looks at some twenty frames.
+    /// The first sequence from which on all frames take `length_bytes` at most and are still in the window; one after
+    /// the last where there is none. Looks at some twenty frames.
     #[must_use]
     pub fn first_within(&self, length_bytes: usize) -> u64 {
         self.window.first_within(length_bytes)
     }
 
-    /// Position in the window behind the frame `sequence`, if it still has what follows it, or nothing does.
+    /// Position in the window after the frame `sequence`, if it still has the next ones, or there are none.
     #[inline]
     #[must_use]
     pub fn end_of(&self, sequence: u64) -> Option<u64> {

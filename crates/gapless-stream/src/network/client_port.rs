@@ -1,5 +1,5 @@
-//! [`ClientPort`]: where clients of a service come in by TCP, from this machine or another. What they say and hear is as at
-//! the command port of a stream (`docs/upstream-protocol.md`), with a position of
+//! [`ClientPort`]: where clients of a service come in by TCP, from this machine or another. Their messages and answers
+//! are as at the command port of a stream (`docs/upstream-protocol.md`), with a position of
 //! [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE): they read nothing but their replies.
 
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, StreamFacts};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct ClientPort {
     /// An address of this machine; port 0 is any free one.
     pub address: SocketAddr,
-    /// Who is let in, and how many.
+    /// The clients that are let in, and how many.
     pub sessions: ClientSessionOptions,
 }
 

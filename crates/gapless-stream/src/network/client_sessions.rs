@@ -1,5 +1,5 @@
-//! [`ClientSessions`]: the nodes that are connected over a network, whatever carries their packets. Lets them in, puts what
-//! they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
+//! [`ClientSessions`]: the nodes that are connected over a network, for every carrier of packets. Lets them in, puts
+//! what they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
 
 use crate::acceptor::Acceptor;
 use crate::history_check::HistoryCheck;
@@ -106,14 +106,14 @@ pub struct ClientSession {
     is_new: bool,
 }
 
-/// What the stream is, for welcomes.
+/// The facts of the stream for welcomes.
 pub struct StreamFacts {
     pub window: Window,
     /// Finds nodes that have seen another history.
     pub history: HistoryCheck,
     /// The feed sessions; `None`: the stream belongs to a service, whose clients read their replies alone.
     pub feeds: Option<SharedFeeds>,
-    /// The first sequence that is still held.
+    /// The first sequence that is still kept.
     pub first_retained: Box<dyn Fn() -> u64 + Send>,
 }
 
@@ -125,7 +125,7 @@ pub struct ClientSessions {
     acceptor: Arc<Acceptor>,
     facts: StreamFacts,
     sessions: FxHashMap<u64, ClientSession>,
-    /// Sessions that were dropped since the last sweep, which tells of them.
+    /// Sessions that were dropped since the last sweep, which reports them.
     dropped: Vec<(u64, Peer)>,
     status: SharedStatus,
     counters: ClientSessionCounters,
@@ -133,21 +133,21 @@ pub struct ClientSessions {
     warnings: Warnings,
 }
 
-/// What came of a hello.
+/// The result of a hello.
 pub enum Greeting {
     /// It is let in, or was before; this is its key.
     Admitted(u64),
     Refused,
 }
 
-/// What came of frames that must not be lost.
+/// The result of frames that must not be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
     /// All are in the ring.
     All,
     /// So many bytes of them are; for the rest there is no room now.
     Part(usize),
-    /// What follows these is no frame, or the sequencer takes nothing more from this client.
+    /// The bytes after these are no frame, or the sequencer takes nothing more from this client.
     Refused,
 }
 
@@ -320,7 +320,7 @@ impl ClientSessions {
         }
     }
 
-    /// The client with `key`, if it sends from `peer`; it was heard at `now_ns`.
+    /// The client with `key`, if it sends from `peer`; it was last seen at `now_ns`.
     #[inline]
     pub fn heard(&mut self, key: u64, peer: Peer, now_ns: u64) -> Option<&mut ClientSession> {
         let client = self.sessions.get_mut(&key).filter(|client| client.peer == peer)?;
@@ -459,7 +459,7 @@ impl ClientSessions {
         }
     }
 
-    /// What becomes readable when there is an answer and this side sleeps.
+    /// The descriptor that becomes readable when there is an answer and this side sleeps.
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.sessions.values().map(|client| client.link.wake_publisher.as_fd()));
     }
@@ -470,7 +470,7 @@ impl ClientSessions {
     }
 }
 
-/// What became of a packet of published frames.
+/// The result of a packet of published frames.
 struct Published {
     /// Frames in the ring.
     taken: usize,
@@ -490,11 +490,11 @@ impl ClientSession {
     #[inline]
     fn publish(&mut self, frames: &[u8]) -> Published {
         let (mut position, mut taken, mut dropped) = (0, 0, 0);
-        // A damaged frame is a lost one. In the ring it would spoil what is behind it.
+        // A damaged frame is a lost one. In the ring it would spoil the frames after it.
         while let Ok(frame) = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame)) {
             let end = position + aligned_length(frame.length());
             let Some(padded) = frames.get(position..end) else { break };
-            // What finds no room is sent again: a frame behind it would only be a gap.
+            // A frame that finds no room is sent again: a frame after it would only be a gap.
             if dropped > 0 || self.link.writer.append(padded).is_err() {
                 dropped += 1;
             } else {
@@ -535,7 +535,7 @@ impl ClientSession {
     fn answer(&mut self, key: u64, packet_length_max: usize, send: &mut impl FnMut(u64, Peer, &[u8])) -> usize {
         let mut count = 0;
         let mut packet = Vec::new();
-        // The rings are of this process; what comes out of them was put in by the sequencer.
+        // The rings are of this process; the sequencer has put in the frames that come out of them.
         while let Ok(Some(length)) = self.link.reader.next_length() {
             let padded = aligned_length(length);
             if packet.is_empty() {

@@ -23,7 +23,7 @@ use gapless_wire::{aligned_length, mold, upstream};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What carries the packets.
+/// The carrier of the packets.
 #[derive(Clone)]
 pub enum Carrier {
     /// Sockets of the operating system.
@@ -42,15 +42,15 @@ pub enum Carrier {
 /// Where and how a sequencer serves nodes by packets.
 #[derive(Clone)]
 pub struct PacketNetwork {
-    /// What carries them.
+    /// The carrier of the packets.
     pub carrier: Carrier,
     /// Where nodes send to.
     pub command: Peer,
-    /// Where nodes ask for what they have missed.
+    /// Where nodes ask for missed messages.
     pub request: Peer,
     /// The groups that the feed is sent to: A, and B if there are two. None: to each node by itself.
     pub groups: Vec<Peer>,
-    /// Who is let in.
+    /// The clients that are let in.
     pub sessions: ClientSessionOptions,
     /// Whether a packet of the feed may hold several frames.
     pub batch: bool,
@@ -109,7 +109,7 @@ impl PacketNetwork {
     }
 }
 
-/// What the agents of a network need of the stream.
+/// The parts of the stream that the agents of a network need.
 pub(crate) struct Served<'a> {
     pub acceptor: Arc<Acceptor>,
     pub window: Window,
@@ -206,7 +206,8 @@ fn agents<S: Datagrams + 'static>(
     };
     let feeds = served.feeds.lock().clone();
     let counters = FeedCounters::add_to(served.counters)?;
-    // What nodes get for themselves comes from where they send to, so that it finds its way back through anything.
+    // Packets to a single node come from the address that it sends to, so that they find their way back through
+    // anything.
     let feed = FeedSender::new(command, cursor, &feeds, served.next_sequence, options, changes, counters)
         .with_group_sockets(groups)
         .ending_here(served.ends_here);

@@ -1,5 +1,5 @@
 //! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64: to multicast groups, to single
-//! nodes, or both. It waits for nobody: what is lost on the way is asked for again.
+//! nodes, or both. It waits for nobody: lost packets are asked for again.
 
 use crate::counters::counters;
 use crate::{AgentRole, StreamError};
@@ -51,7 +51,7 @@ pub enum FeedChange {
 }
 
 counters! {
-    /// What the agent counts.
+    /// The counters of the agent.
     pub struct FeedCounters {
         /// Packets made, each sent to everybody.
         packets: "feed.packets",
@@ -68,11 +68,11 @@ counters! {
 #[derive(Clone, Copy)]
 struct Ended {
     name: FeedSession,
-    /// One behind its last.
+    /// One after its last.
     next_number: u64,
     /// How often that was said.
     said: u32,
-    /// When it is said again.
+    /// When it is sent again.
     next_ns: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct FeedSender<S> {
     /// Packets back to back, and their lengths.
     packets: Vec<u8>,
     lengths: Vec<usize>,
-    /// Which target is served, and what it has got.
+    /// The target that is served, and the frames that it has got.
     target: usize,
     packets_taken: usize,
     bytes_taken: usize,
@@ -106,21 +106,21 @@ pub struct FeedSender<S> {
     heartbeats: u32,
 }
 
-/// Packets made in one poll are at most this long together, bytes: what segmentation offload takes at once.
+/// Packets made in one poll are at most this long together, bytes: the most that segmentation offload takes at once.
 const PACKETS_LENGTH_MAX: usize = 60_000;
 /// The first heartbeats follow the last packet after these times, ns.
 const FIRST_HEARTBEATS_NS: [u64; 3] = [2_000_000, 20_000_000, 200_000_000];
-/// The end of a session is said so often, about as often as heartbeats: for half a minute.
+/// The end of a session is sent so often, about as often as heartbeats: for half a minute.
 const END_OF_SESSION_COUNT: u32 = 30;
 /// A stream that ends with its process has no half minute.
 const LAST_END_COUNT: u32 = 3;
-/// The ends of so many are said at a time; of older ones no more.
+/// The ends of so many are sent at a time; those of older ones no more.
 const ENDED_MAX: usize = 8;
 
 impl<S: Datagrams + 'static> FeedSender<S> {
-    /// An agent that sends what `cursor` reads, whose scope is what is released, from `next_sequence` on. `feeds` are the
-    /// feed sessions up to there. Of the one that ended last it is said again, because who was here before may not have
-    /// come to it.
+    /// An agent that sends the frames that `cursor` reads, whose scope is the released frames, from `next_sequence` on.
+    /// `feeds` are the feed sessions up to there. The end of the one that ended last is sent again, because a node that
+    /// was here before may not have come to it.
     #[must_use]
     pub fn new(
         socket: S,
@@ -187,7 +187,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                     if !self.targets.contains(&peer) {
                         self.targets.push(peer);
                     }
-                    // A new node hears at once where the feed is.
+                    // A new node receives at once where the feed is.
                     self.heartbeats = 0;
                     self.next_heartbeat_ns = 0;
                 }
@@ -204,7 +204,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         }
     }
 
-    /// Makes packets of what is released. Returns how many frames.
+    /// Makes packets of released frames. Returns how many frames.
     #[inline]
     fn pack(&mut self, now_ns: u64) -> Result<usize, StreamError> {
         let frames = self.cursor.available()?;
@@ -355,7 +355,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
     }
 }
 
-/// Of the newest so many it is said.
+/// The ends of the newest so many are sent.
 fn note_end(all: &mut VecDeque<Ended>, ended: Ended) {
     all.truncate(ENDED_MAX - 1);
     all.push_front(ended);

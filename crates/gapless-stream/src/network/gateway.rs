@@ -1,5 +1,5 @@
-//! [`Gateway`]: the agent behind the command port: what nodes say over datagrams goes into rings, what the sequencer
-//! answers goes back. It trusts no packet: a peer that is not known is told so and counted.
+//! [`Gateway`]: the agent of the command port: it puts nodes' datagrams into rings, and sends the sequencer's answers
+//! back. It trusts no packet: an unknown peer is refused and counted.
 
 use super::client_sessions::ClientSessions;
 use super::feed_sender::FeedChange;
@@ -11,11 +11,11 @@ use gapless_transport::network::datagrams::{Datagrams, Peer};
 use gapless_wire::upstream::{Body, UpstreamPacket};
 use rustix::fd::BorrowedFd;
 
-/// The agent behind the command port.
+/// The agent of the command port.
 pub struct Gateway<S> {
     socket: S,
     sessions: ClientSessions,
-    /// Told which nodes come and go, if the feed is sent to single nodes.
+    /// Receives which nodes come and go, if the feed is sent to single nodes.
     feed: Option<Mailbox<FeedChange>>,
     packet_length_max: usize,
     replies: Vec<(Peer, Vec<u8>)>,
@@ -61,11 +61,11 @@ impl<S: Datagrams> Gateway<S> {
             }
             let Some(client) = sessions.heard(packet.key, peer, now_ns) else {
                 sessions.counters().unknown.add(1);
-                // Only to what a node says: two sequencers would tell each other so without end.
+                // Only to messages of a node: two sequencers would tell each other so without end.
                 if matches!(packet.body, Body::Frames(_) | Body::Report(_)) {
                     let mut answer = vec![0; gapless_wire::upstream::HEADER_LENGTH];
                     let unknown = UpstreamPacket { key: packet.key, body: Body::Unknown };
-                    // Never longer than what it answers.
+                    // Never longer than the packet that it answers.
                     if unknown.write_to(&mut answer).is_some() {
                         replies.push((peer, answer));
                     }
@@ -114,7 +114,7 @@ impl<S: Datagrams> Agent for Gateway<S> {
         }
         let (socket, packet_length_max) = (&mut self.socket, self.packet_length_max);
         for (peer, packet) in self.replies.drain(..) {
-            // What is lost is asked for again.
+            // A lost one is asked for again.
             let _ = socket.send(peer, &packet, packet.len());
         }
         work += self.sessions.answer(packet_length_max, |_, peer, packet| {

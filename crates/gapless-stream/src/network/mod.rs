@@ -3,10 +3,10 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`endpoints`] | where the sequencer meets nodes by packets, and its agents for it |
-//! | [`gateway`] | the command port: what nodes publish over datagrams |
-//! | [`client_sessions`] | the nodes that were let in, whatever carries their packets |
-//! | [`feed_sender`] | what is released, to all nodes, as MoldUDP64 |
-//! | [`replayer`] | what a node has missed, to it alone |
+//! | [`gateway`] | the command port: frames that nodes publish over datagrams |
+//! | [`client_sessions`] | the nodes that were let in, for every carrier of packets |
+//! | [`feed_sender`] | the released frames, to all nodes, as MoldUDP64 |
+//! | [`replayer`] | the messages that a node has missed, to it alone |
 //! | [`tcp_endpoints`] | where the sequencer meets nodes by TCP, and its agents for it |
 //! | [`tcp_gateway`] | the command port over TCP |
 //! | [`client_port`] | where clients of a service come in by TCP |

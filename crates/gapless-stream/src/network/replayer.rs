@@ -1,5 +1,5 @@
-//! [`Replayer`]: the agent that answers MoldUDP64 requests: what a node has missed goes to it alone, in a packet like
-//! any other, from the window or the journal.
+//! [`Replayer`]: the agent that answers MoldUDP64 requests: missed messages go to the node that asks alone, in a packet
+//! like any other, from the window or the journal.
 
 use crate::counters::counters;
 use crate::{AgentRole, StreamError};
@@ -12,16 +12,16 @@ use gapless_wire::mold::{PacketWriter, Request};
 use rustix::fd::BorrowedFd;
 
 counters! {
-    /// What the agent counts.
+    /// The counters of the agent.
     pub struct ReplayerCounters {
         answered: "replayer.requests_answered",
         frames: "replayer.frames",
-        /// Requests that were malformed, of other feed sessions, or for what is not there.
+        /// Requests that were malformed, of other feed sessions, or for messages that are not there.
         refused: "replayer.requests_refused",
     }
 }
 
-/// The agent behind the request port.
+/// The agent of the request port.
 pub struct Replayer<S> {
     socket: S,
     /// Readers that were used last, the last one first: requests of one node follow each other.
@@ -43,7 +43,7 @@ const POLLS_PER_LOOK: u32 = 16;
 const READERS_MAX: usize = 8;
 
 impl<S: Datagrams> Replayer<S> {
-    /// An agent that answers what comes to `socket`, reading by what `make_reader` makes.
+    /// An agent that answers the requests that come to `socket`, reading by the readers of `make_reader`.
     #[must_use]
     pub fn new(
         socket: S,
@@ -97,7 +97,7 @@ impl<S: Datagrams> Replayer<S> {
             }
         };
         if let Err(error) = outcome {
-            // Somebody's question must not stop the stream: what is wrong with the journal, its writer finds.
+            // A request must not stop the stream: the journal's writer finds the journal's errors.
             tracing::error!(%error, "a request cannot be answered from the journal");
             self.counters.refused.add(1);
             return Ok(());
@@ -107,7 +107,7 @@ impl<S: Datagrams> Replayer<S> {
             return Ok(());
         }
         let length = writer.finish();
-        // What does not leave is asked for again.
+        // A packet that does not leave is asked for again.
         let _ = self.socket.send(to, &self.packet[..length], length);
         self.counters.answered.add(1);
         self.counters.frames.add(u64::from(count));

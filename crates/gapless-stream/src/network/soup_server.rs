@@ -1,5 +1,5 @@
 //! [`SoupServer`]: the agent "rewind": every released frame, from any one on, to clients that log in by SoupBinTCP 3.00. It
-//! waits for nobody: a client that reads slowly is behind, and costs one buffer.
+//! waits for nobody: a client that reads slowly lags, and costs one buffer.
 
 mod client;
 
@@ -19,14 +19,15 @@ use gapless_wire::soup::LOGIN_LENGTH;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
-/// Who may log in, and what a client may cost.
+/// The clients that may log in, and the greatest cost of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoupServerOptions {
-    /// Who is let in, and how many at one time.
+    /// The clients that are let in, and how many at one time.
     pub sessions: ClientSessionOptions,
     /// A client that has not logged in after this time is dropped, ns.
     pub login_timeout_ns: u64,
-    /// What is made ready for a client at once, bytes. Its buffer holds a frame more, and what is said beside frames.
+    /// The length that is prepared for a client at once, bytes. Its buffer holds a frame more, and the packets beside
+    /// frames.
     pub batch_bytes: usize,
 }
 
@@ -39,7 +40,7 @@ impl SoupServerOptions {
 }
 
 counters! {
-    /// What the agent counts.
+    /// The counters of the agent.
     pub struct SoupServerCounters {
         clients: "rewind.clients",
         logins: "rewind.logins",
@@ -47,29 +48,29 @@ counters! {
         logins_refused: "rewind.logins_refused",
         /// Connections closed at once, because there were too many.
         clients_refused: "rewind.clients_refused",
-        /// Clients dropped for what is no SoupBinTCP.
+        /// Clients dropped for bytes that are no SoupBinTCP.
         malformed: "rewind.malformed",
         /// Clients dropped because they said nothing, or did not log in.
         silent: "rewind.clients_silent",
-        /// Clients dropped because what they were to get next is no longer held.
+        /// Clients dropped because their next frames are no longer kept.
         overtaken: "rewind.clients_overtaken",
         frames: "rewind.frames",
     }
 }
 
-/// What the clients read.
+/// The source of the clients' frames.
 pub struct SoupSource {
     pub window: Window,
     pub feeds: SharedFeeds,
     /// Makes a reader that begins at a sequence.
     pub make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
-    /// A connection that publishes nothing: by it the agent is woken for what is new in the window.
+    /// A connection that publishes nothing: by it the agent is woken for new frames in the window.
     pub news: PublisherLink,
-    /// The stream ends with this process: clients that have everything are told so when it stops.
+    /// The stream ends with this process: clients that have everything are notified when it stops.
     pub ends_here: bool,
 }
 
-/// The agent behind the rewind port.
+/// The agent of the rewind port.
 pub struct SoupServer {
     server: TcpServer<SoupClient>,
     source: SoupSource,
@@ -82,7 +83,7 @@ pub struct SoupServer {
     warnings: Warnings,
 }
 
-/// A client's buffer for what it says, bytes: a login, or some heartbeats.
+/// A client's buffer for its packets, bytes: a login, or some heartbeats.
 const INCOMING_BYTES: usize = 1_024;
 /// Timers are looked at this often, ns.
 const TIMER_INTERVAL_NS: u64 = 50_000_000;
@@ -129,7 +130,7 @@ impl SoupServer {
         Ok(came.events)
     }
 
-    /// Visits every client: hears it, and sends it what it has room for. Returns the work done.
+    /// Visits every client: receives from it, and sends it the frames that it has room for. Returns the work done.
     fn serve(&mut self, now_ns: u64) -> Result<usize, StreamError> {
         let released_sequence = self.source.window.released_sequence();
         let is_timer_due = now_ns >= self.next_deadline_ns;
@@ -205,7 +206,7 @@ impl Agent for SoupServer {
     }
 
     fn arm(&mut self) {
-        // Only a client that has everything waits for what is new.
+        // Only a client that has everything waits for new frames.
         if self.server.slots().any(|slot| slot.state.is_reading()) {
             self.source.news.reader.arm();
         }

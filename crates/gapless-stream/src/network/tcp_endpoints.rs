@@ -19,7 +19,7 @@ pub struct TcpNetwork {
     pub command: SocketAddr,
     /// Where the stream is read by SoupBinTCP, from any frame on; port 0 is any free one.
     pub rewind: SocketAddr,
-    /// Who is let in, at both ports, and how many at each.
+    /// The clients that are let in, at both ports, and how many at each.
     pub sessions: ClientSessionOptions,
 }
 

@@ -1,6 +1,6 @@
-//! [`TcpGateway`]: the agent behind the command port over TCP. A node's packets are those of the port for datagrams,
-//! one behind the other; what it publishes goes into a ring of its own. Nothing is lost while it is connected: a ring
-//! without room lets its connection wait, and so the node.
+//! [`TcpGateway`]: the agent of the command port over TCP. A node's packets are those of the port for datagrams, one
+//! after the other; the messages that it publishes go into a ring of its own. Nothing is lost while it is connected: a
+//! ring without room lets its connection wait, and so the node.
 
 use super::client_sessions::{ClientSessions, Greeting, Offered};
 use crate::counters::counters;
@@ -15,13 +15,13 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
 counters! {
-    /// What the agent counts beside its sessions.
+    /// The counters of the agent beside its sessions.
     pub struct TcpGatewayCounters {
         /// Connections, those without a welcome included.
         connections: "tcp-gateway.connections",
         /// Connections closed at once, because there were too many.
         refused: "tcp-gateway.connections_refused",
-        /// Connections dropped for what is no packet, or no frame.
+        /// Connections dropped for bytes that are no packet, or no frame.
         dropped: "tcp-gateway.connections_dropped",
         /// Connections dropped because they said no hello.
         silent: "tcp-gateway.connections_silent",
@@ -36,10 +36,10 @@ enum Caller {
         key: u64,
         /// So many bytes of the frames of the packet that is first are in the ring already.
         taken: usize,
-        /// There was no room for what follows them.
+        /// There was no room for the frames after them.
         is_stuck: bool,
     },
-    /// Refused. Once it is told, it has until this time to hang up; see the rewind port.
+    /// Refused. Once it is notified, it has until this time to hang up; see the rewind port.
     Leaving { until_ns: Option<u64> },
 }
 
@@ -50,7 +50,7 @@ enum Ending {
     Silent,
 }
 
-/// The agent behind the command port over TCP.
+/// The agent of the command port over TCP.
 pub struct TcpGateway {
     server: TcpServer<Caller>,
     sessions: ClientSessions,
@@ -74,7 +74,7 @@ const WELCOME_ROOM: usize = 4_096;
 const TIMER_INTERVAL_NS: u64 = 50_000_000;
 /// A ring without room is tried again this soon, ns.
 const STUCK_INTERVAL_NS: u64 = 50_000;
-/// How long a node that was told to go may take to do so, ns.
+/// How long a node that has to leave may take to do so, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
 
 impl TcpGateway {
@@ -121,7 +121,7 @@ impl TcpGateway {
                     work += count;
                     if let Caller::Admitted { key, is_stuck: true, .. } = slot.state {
                         any_stuck = true;
-                        // What it says of itself waits behind its frames.
+                        // Its report waits after its frames.
                         sessions.heard(key, slot.connection.peer(), now_ns);
                     }
                     if is_timer_due { overdue(&slot.state, *hello_timeout_ns, now_ns) } else { None }
@@ -201,8 +201,8 @@ fn serve(
     Ok(work)
 }
 
-/// Takes the packets that have come whole, as far as there is room for what is in them. Returns how many frames'
-/// packets were taken.
+/// Takes the packets that have come whole, as far as there is room for their frames. Returns how many frames' packets
+/// were taken.
 fn hear(
     slot: &mut Slot<Caller>,
     sessions: &mut ClientSessions,

@@ -1,5 +1,5 @@
-//! From a stream's file to its options: what the file says is taken, and refused at its line where it makes no sense for
-//! the sequencer.
+//! From a stream's file to its options: a value of the file is taken, and refused at its line where it makes no sense
+//! for the sequencer.
 
 use super::EventStreamOptions;
 use crate::StreamError;
@@ -18,7 +18,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_UDP;
 mod tests;
 
 impl EventStreamOptions {
-    /// How the sequencer of the stream that `config` describes is run. What the file does not say is as in
+    /// How the sequencer of the stream that `config` describes is run. Options that the file does not set are as in
     /// [`EventStreamOptions::in_directory`]; frames are as long as the transport carries.
     ///
     /// ```
@@ -31,8 +31,8 @@ impl EventStreamOptions {
     /// ```
     ///
     /// # Errors
-    /// [`ClientError::Config`](gapless_client::ClientError::Config) with file, line and key, if `config` was read from a
-    /// file: what contradicts the sequencer's limits. Without a file [`StreamError::Option`].
+    /// [`ClientError::Config`](gapless_client::ClientError::Config) with file, line and key, if `config` was read from
+    /// a file: a value that contradicts the sequencer's limits. Without a file [`StreamError::Option`].
     pub fn from_config(config: &StreamConfig) -> Result<Self, StreamError> {
         let options = Self::as_written(config);
         options.check().map_err(|error| at_its_line(error, config))?;
@@ -71,7 +71,7 @@ impl EventStreamOptions {
         }
     }
 
-    /// What the options allow, but not together with the rest of the file.
+    /// Values that the options allow, but not together with the rest of the file.
     fn check_against(&self, config: &StreamConfig) -> Result<(), StreamError> {
         let refuse = |option, reason| Err(at_its_line(StreamError::Option { option, reason }, config));
         let mut journal = JournalOptions::new("journal", 1);
@@ -125,7 +125,7 @@ fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>
             ..defaults
         }
     });
-    // Nodes by packets read over TCP what they are far behind with; the command port has one number for both.
+    // Nodes by packets read over TCP the frames that they lag far with; the command port has one number for both.
     let tcp = command.zip(rewind).filter(|_| config.transport != Transport::SharedMemory);
     (packets, tcp.map(|(command, rewind)| TcpNetwork { sessions, ..TcpNetwork::new(command, rewind) }))
 }
@@ -151,7 +151,7 @@ fn sessions(config: &StreamConfig) -> ClientSessionOptions {
     }
 }
 
-/// What the options refuse, with the key that sets the option.
+/// An error of the options, with the key that sets the option.
 fn at_its_line(error: StreamError, config: &StreamConfig) -> StreamError {
     let (StreamError::Option { option, reason }, Some(lines)) = (&error, &config.lines) else { return error };
     let key = match *option {

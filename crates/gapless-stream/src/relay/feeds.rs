@@ -1,6 +1,6 @@
-//! [`KeptFeeds`]: the feed sessions that a relay knows, in a small text file beside its journal. The journal itself tells
-//! of those that begin in it; retention, or a start in the middle of the stream, may have left it without the frame that
-//! says which one its oldest frames belong to.
+//! [`KeptFeeds`]: the feed sessions that a relay knows, in a small text file beside its journal. The journal itself
+//! names those that begin in it; retention, or a start in the middle of the stream, may have left it without the frame
+//! that says which one its oldest frames belong to.
 //!
 //! ```text
 //! sealed <CRC-32C over stream, incarnation and the lines below, as 8 hexadecimal digits>
@@ -52,8 +52,8 @@ impl KeptFeeds {
         feeds.all().iter().filter(|feed| feed.first_sequence >= first_sequence).any(|feed| !is_known(feed))
     }
 
-    /// The feed session that the frame before `first_sequence` belongs to and those before it, as they stood there: what
-    /// comes from there on, the journal tells.
+    /// The feed session that the frame before `first_sequence` belongs to and those before it, as they stood there: the
+    /// journal names the later ones.
     pub fn before(&self, first_sequence: u64) -> Feeds {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -77,7 +77,7 @@ impl KeptFeeds {
         feeds
     }
 
-    /// Puts `feeds` into the file, in the place of what was there.
+    /// Puts `feeds` into the file, in the place of the old ones.
     pub fn write(&self, feeds: &Feeds) -> Result<(), StreamError> {
         let line = |feed: &Feed| {
             let last = feed.last_sequence.map_or_else(|| "-".to_owned(), |last| last.to_string());

@@ -1,5 +1,6 @@
-//! [`RelayLimits`]: what may pass a relay. What is longer than the stream or this place takes is refused here, where it is
-//! known whose it is: to the sequencer all nodes behind a relay are one, and it would drop all of them.
+//! [`RelayLimits`]: the limits of the frames that may pass a relay. Frames and messages longer than the stream or this
+//! place takes are refused here, where it is known whose they are: to the sequencer all nodes of a relay are one, and
+//! it would drop all of them.
 
 use crate::StreamError;
 use crate::fragments::shortest_length;
@@ -22,7 +23,7 @@ pub struct RelayLimits {
 }
 
 impl RelayLimits {
-    /// What a relay with `options` and the stream that it is connected to at `peer` both take.
+    /// The limits that a relay with `options` and the stream that it is connected to at `peer` both take.
     ///
     /// # Errors
     /// [`StreamError::Option`], if what the stream holds does not fit here.
@@ -39,7 +40,7 @@ impl RelayLimits {
         limits.hold(connected, peer).map(|()| limits)
     }
 
-    /// Looks whether the stream still is as it was when nodes here were told of these limits.
+    /// Checks that the stream still has the limits that nodes here have received.
     ///
     /// # Errors
     /// As for [`RelayLimits::agree`]; it takes less than it did.

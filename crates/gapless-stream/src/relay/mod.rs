@@ -1,10 +1,10 @@
 //! [`Relay`]: the agent that stands where the sequencer would, in a process that passes a stream on. It takes frames as
-//! they come, with their sequences, and puts them into a window of its own; what nodes here publish goes the other way,
-//! and the sequencer's answers come back to them. It decides nothing.
+//! they come, with their sequences, and puts them into a window of its own; frames published by nodes here go the other
+//! way, and the sequencer's answers come back to them. It decides nothing.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `limits` | what may pass |
+//! | `limits` | the limits of passing frames |
 //! | `feeds` | where feed sessions began |
 //! | `openings` | sessions that nodes here open |
 
@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 counters! {
-    /// What the agent counts.
+    /// The counters of the agent.
     pub struct RelayCounters {
         /// The last sequence passed on.
         last_sequence: "relay.last_sequence",
@@ -60,7 +60,7 @@ struct RelayedPublisher {
     connection: ConnectionId,
     reader: RingReader,
     bucket: Option<TokenBucket>,
-    /// It was told that it is throttled, and has not been served since.
+    /// It was notified that it is throttled, and has not been served since.
     told_throttled: bool,
     closed: bool,
     done: bool,
@@ -120,7 +120,7 @@ pub struct Relay {
     shared: Arc<IngressShared>,
     opening: Openings,
     sessions: FxHashMap<u64, Session>,
-    /// Frames of a message of which not all are here; what is published is whole.
+    /// Frames of a message of which not all are here; each publication is whole.
     unpublished: usize,
     /// The last frame in the window.
     seen: Seen,
@@ -173,7 +173,7 @@ impl Relay {
         }
     }
 
-    /// What the outside may know and say.
+    /// The state that is shared with other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<IngressShared> {
         Arc::clone(&self.shared)
@@ -198,7 +198,7 @@ impl Relay {
         Ok(())
     }
 
-    /// What was on its way up is lost: its publishers open their sessions again, and send what is missing.
+    /// Frames on their way up are lost: their publishers open their sessions again, and send the missing ones.
     #[cold]
     fn ask_to_open_again(&mut self) {
         let sessions: Vec<_> =
@@ -283,7 +283,7 @@ impl Relay {
         Ok(true)
     }
 
-    /// How many frames the publisher may send up now; it is told when it has to wait.
+    /// How many frames the publisher may send up now; it is notified when it has to wait.
     fn allowance(&mut self, number: usize, now: Now) -> usize {
         let publisher = &mut self.publishers[number];
         let Some(bucket) = &publisher.bucket else { return FRAMES_PER_POLL };
@@ -301,7 +301,7 @@ impl Relay {
         0
     }
 
-    /// Sends on what nodes here have published.
+    /// Sends on the frames that nodes here have published.
     #[inline]
     fn take_up(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut work = 0;
@@ -354,7 +354,7 @@ impl Relay {
                     .get(&frame.session())
                     .is_some_and(|session| session.publishers.contains(&publisher.connection))
                 {
-                    // To the sequencer all nodes here are one: whose a session is, is looked at here.
+                    // To the sequencer all nodes here are one: the owner of a session is checked here.
                     strangers.push((publisher.connection, frame.session()));
                     publisher.reader.advance(length);
                     continue;
@@ -362,8 +362,8 @@ impl Relay {
                 if frame.kind() == Kind::SessionClose
                     && let Some(session) = self.sessions.get(&frame.session())
                 {
-                    // What it asked for before is not its any more: the token may be a successor's next. Those of its
-                    // other sessions are: behind another relay they are other nodes'.
+                    // Its earlier requests are no longer its own: the token may be a successor's next. Those of its
+                    // other sessions are: through another relay they are other nodes'.
                     self.opening.forget(session.token, publisher.connection);
                 }
                 if !self.upstream.send(&self.frame)? {
@@ -450,7 +450,7 @@ impl Relay {
                 None if refusal.is_some_and(|refusal| refusal.code == RefusalCode::Limit) => {
                     self.opening.refused(refusal.map_or(0, |refusal| refusal.detail))
                 }
-                // What concerns the whole connection concerns everybody here.
+                // An answer that concerns the whole connection concerns everybody here.
                 None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
                 None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.publishers.clone()),
             };
@@ -463,7 +463,7 @@ impl Relay {
         }
         if let Some(leaders) = leaders {
             self.upstream.turned_away(&leaders)?;
-            // There is nowhere else to go: what is published is sent until this member leads.
+            // There is nowhere else to go: published frames are sent until this member leads.
             self.ask_to_open_again();
         }
         if is_dropped {
@@ -474,7 +474,7 @@ impl Relay {
         Ok(count)
     }
 
-    /// The sequencer has refused a frame of `session` and everything behind it.
+    /// The sequencer has refused a frame of `session` and everything after it.
     #[cold]
     fn drop_publishers_of(&mut self, session: u64) {
         tracing::warn!(
@@ -533,10 +533,10 @@ impl Agent for Relay {
         self.now_ns = now.monotonic_ns;
         self.links.egress.refresh();
         self.look_at_the_door();
-        // Acquire: pairs with whoever stops the input and then looks at what was appended.
+        // Acquire: pairs with the thread that stops the input and then looks at the appended frames.
         if self.shared.stopped.load(Ordering::Acquire) {
             // Part of a message that is not here whole was seen by nobody, and comes again.
-            // Release: pairs with whoever waits for the last append.
+            // Release: pairs with the thread that waits for the last append.
             self.shared.halted.store(true, Ordering::Release);
             return Ok(0);
         }

@@ -1,5 +1,5 @@
-//! [`Openings`]: sessions that nodes behind a relay have asked for and that the sequencer has not answered yet. Bounded:
-//! a node asks again until it is answered, so what is forgotten here costs a little time.
+//! [`Openings`]: sessions that nodes of a relay have asked for and that the sequencer has not answered yet. Bounded: a
+//! node asks again until it is answered, so what is forgotten here costs a little time.
 
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
@@ -42,14 +42,14 @@ impl Openings {
         true
     }
 
-    /// `session`, of `token`, is open. Who asked for it, and whether it shares it.
+    /// `session`, of `token`, is open. The connections that asked for it, and whether they share it.
     pub fn opened(&mut self, token: u128, session: u64) -> Vec<(ConnectionId, bool)> {
         let asking = self.asked.remove(&token).map(|opening| opening.asking).unwrap_or_default();
         let wants = |each: &&Asking| [0, session].contains(&each.session);
         asking.iter().filter(wants).map(|each| (each.connection, each.shared)).collect()
     }
 
-    /// A session is refused of whose token the low half is `token_low`. Who asked for it.
+    /// A session is refused of whose token the low half is `token_low`. The connections that asked for it.
     pub fn refused(&mut self, token_low: u64) -> Vec<ConnectionId> {
         let mut who = Vec::new();
         self.asked.retain(|token, opening| {

@@ -3,8 +3,8 @@
 //! Every node meets the same gapless stream, over UDP and over TCP, with its own messages once and in order; also when
 //! packets are turned away by name instead of lost.
 //!
-//! Everything is in a user namespace of its own, which the kernel takes away with the last process in it: no privilege
-//! is needed where users may make such namespaces, and nothing is left behind. Elsewhere it says that it is skipped.
+//! Everything is in a user namespace of its own, which the kernel removes with the last process in it: no privilege is
+//! needed where users may make such namespaces, and nothing is left over. Elsewhere it says that it is skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -17,7 +17,7 @@ use gapless_testkit::scenarios::Module;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The first argument of the process inside the namespaces; its transport comes behind it.
+/// The first argument of the process inside the namespaces; its transport comes after it.
 const INSIDE: &str = "a_cut_link_leaves_no_gap::inside";
 /// The first argument of the sequencer and the nodes, see [`Part`].
 const PART: &str = "a_cut_link_leaves_no_gap::part";
@@ -43,7 +43,7 @@ pub fn play_a_part_if_asked() {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [_, PART, name, transport, directory] => parts::play(name, transport, directory.as_ref()),
         [_, INSIDE, transport] => {
-            // What hangs ends with this process.
+            // A process that hangs ends with this process.
             std::thread::spawn(|| {
                 std::thread::sleep(3 * PATIENCE);
                 eprintln!("it hangs");
@@ -73,7 +73,7 @@ fn the_link_is_cut(transport: &str) {
     let part = |name: &str, command: Command| Part::start(name, command, transport, directory.path());
     let mut sequencer = part("sequencer", link.on_left());
     assert_eq!(sequencer.line(), "running");
-    // One beside the sequencer, one behind the link, which begins before it is there: without a route.
+    // One beside the sequencer, one across the link, which begins before it is there: without a route.
     link.set(false);
     let mut nodes = [part("node-near", link.on_left()), part("node-far", link.on_right())];
     assert_eq!(nodes[1].line(), "0");
@@ -104,7 +104,8 @@ fn the_link_is_cut(transport: &str) {
         }
     }
     nodes.iter_mut().for_each(Part::let_go);
-    // What each met: so many messages, up to this sequence, with this checksum over all of them; and so many losses.
+    // The results of each: so many messages, up to this sequence, with this checksum over all of them; and so many
+    // losses.
     let ends: Vec<String> = nodes.iter_mut().map(|node| node.end()).collect();
     println!("{transport}: {ends:?}");
     let [(near, near_losses), (far, far_losses)] = [0, 1].map(|node| ends[node].rsplit_once(' ').unwrap());

@@ -289,7 +289,7 @@ fn kills_at(tier: &'static str, point: &str, random: &mut Random) {
         while !sequencer.has_died() && Instant::now() < until {
             poll(&mut nodes, true);
             if point == "before_answer" {
-                // Who comes anew is answered.
+                // A client that comes anew is answered.
                 let visitor = visitor.get_or_insert_with(|| deployment.visitor());
                 if visitor.poll(64, |_| {}).is_err() || visitor.session().is_some() {
                     *visitor = deployment.visitor();
@@ -322,7 +322,7 @@ fn nodes_are_killed(random: &mut Random) {
         }
         node.kill();
     }
-    // What the dead have published is in the stream as far as it goes, once and without a gap.
+    // The messages of the dead are in the stream as far as they go, once and without a gap.
     poll(&mut nodes, false);
     let deadline = Instant::now() + PATIENCE;
     while nodes.iter().any(|node| node.own < node.sent) {

@@ -1,5 +1,6 @@
-//! Receivers that know the standard protocols and nothing of ours are told when a feed session ends: before the next one
-//! begins, again after a restart, and when the stream ends with its process. What they have missed of it they get still.
+//! Receivers that know the standard protocols and nothing of ours receive the end of a feed session: before the next
+//! one begins, again after a restart, and when the stream ends with its process. They still get the messages that they
+//! have missed of it.
 
 use crate::raw_soup::{Client, login};
 use gapless_client::client::MessageType;
@@ -30,15 +31,15 @@ fn name(text: &str) -> FeedSession {
     FeedSession::new(text).unwrap()
 }
 
-/// A receiver of MoldUDP64 as simple as it may be: it counts numbers, takes what is below for doubled whatever its session is
-/// called, and begins anew when it is told that the session has ended which it began with.
+/// A receiver of MoldUDP64 as simple as it may be: it counts numbers, takes lower ones for doubled in any session, and
+/// begins anew when it receives the end of the session that it began with.
 struct Simple {
     socket: UdpSocket,
     session: Option<FeedSession>,
     next: u64,
     /// The messages of nodes, without the stream's own frames.
     messages: Vec<Vec<u8>>,
-    /// Names and numbers of the ends that it was told.
+    /// Names and numbers of the ends that it received.
     ends: Vec<(String, u64)>,
 }
 
@@ -147,7 +148,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
     let ends: Vec<&str> = simple.ends.iter().map(|(name, _)| name.as_str()).collect();
     assert!(ends.starts_with(&["MONDAY", "TUESDAY"]), "{ends:?}");
 
-    // Our own node follows, and what is still said of the feed sessions before leaves it alone.
+    // Our own node follows, and packets about earlier feed sessions leave it alone.
     let mut met = Vec::new();
     let mut poll = |until: &dyn Fn(&Vec<Vec<u8>>) -> bool| {
         let deadline = Instant::now() + PATIENCE;
@@ -167,7 +168,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
     assert_eq!(poll(&|_| Instant::now() > later), all, "nothing comes twice");
     assert_eq!(ours.position(), stream.released_sequence() + 1);
 
-    // What is missing of the first is given still.
+    // Missing messages of the first are still sent.
     let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
     asking.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let request = Request { feed_session: name("MONDAY"), sequence: 2, count: 3 };

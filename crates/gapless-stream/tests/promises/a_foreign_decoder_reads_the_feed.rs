@@ -58,7 +58,7 @@ fn node_behind(tap: &Tap, network: &PacketNetwork, group: SocketAddr) -> StreamN
     StreamNode::new(link, StreamNodeOptions::reading(Start::First))
 }
 
-/// Everything that was caught until `is_done` says so of what was caught now.
+/// Returns everything that was caught until `is_done` accepts it.
 fn catch(
     caught: &mut Vec<Caught>,
     what: &str,
@@ -106,7 +106,7 @@ fn tshark_reads_what_the_journal_holds() {
     let released = stream.released_sequence();
     let is_heartbeat = |caught: &[Caught]| caught.iter().filter(|each| count_of(each) == 0).count() >= 3;
     catch(&mut caught, "no heartbeat came", || capture::take(&mut member, group), is_heartbeat);
-    // A late node asks for what was before it, and is answered; the tap stands between.
+    // A late node asks for earlier messages, and is answered; the tap stands between.
     let mut late = node_behind(&tap, &network, group);
     let read_all = |late: &mut StreamNode<_>, tap: &mut Tap| {
         late.poll(256, |_| {}).unwrap();

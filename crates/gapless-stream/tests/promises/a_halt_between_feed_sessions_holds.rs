@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
 
-/// A node and what it has met, in words.
+/// A node and its events, in words.
 struct Party {
     node: StreamNode<SharedMemoryLink>,
     met: Vec<String>,
@@ -26,7 +26,7 @@ impl Party {
         let begun = Instant::now();
         while self.met.last().is_none_or(|last| last != what) {
             assert!(begun.elapsed() < PATIENCE, "{what} does not come: {:?}", self.met);
-            // One frame at a time, so that what comes behind it is not in the list yet.
+            // One frame at a time, so that later ones are not in the list yet.
             self.node
                 .poll(1, |event| match event {
                     NodeEvent::Message(message) => self.met.push(String::from_utf8(message.payload.to_vec()).unwrap()),

@@ -160,7 +160,7 @@ fn who_followed_knows_what_who_led_knows() {
     println!("{timers_fired} timers fired, {expired} sessions expired, {parts} parts of messages");
     assert!(timers_fired > 10 && expired > 10 && parts > 100, "the choices meet what there is to meet");
 
-    // From here on both lead: the same is published to both, and the same comes of it.
+    // From here on both lead: the same is published to both, with the same result.
     actors.clear();
     leader.poll(now_ns);
     let _ = (leader.appended(), leader.told());
@@ -200,7 +200,8 @@ fn time_goes_on_behind_the_leaders_where_the_clock_is_behind() {
     follower.poll(10 * S);
     let _ = follower.appended();
     assert_eq!(follower.ingress.sequencer().last_timestamp_ns(), before_ns + 1);
-    // It does not stand still until the clock is as far: what is due in a second is due in a second and a twentieth.
+    // It does not stand still until the clock is as far: a timer that is due in a second is due in a second and a
+    // twentieth.
     follower.requests.push(SequencerRequest::SetTimer { timer: 5, deadline_ns: before_ns + S }).unwrap();
     follower.poll(11 * S + 40 * MS);
     assert!(follower.appended().is_empty());
@@ -253,7 +254,8 @@ fn a_leader_whose_clock_is_ahead_expires_nothing_as_it_was_told_the_time() {
 fn who_led_without_a_frame_takes_those_of_an_earlier_leader() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     let mut follower = follower_of(&mut leader);
-    // It leads for a moment, and appends nothing; then somebody else goes on with what an earlier leader had appended.
+    // It leads for a moment, and appends nothing; then somebody else goes on with the frames that an earlier leader had
+    // appended.
     for term in [3, 5] {
         follower.ingress.lead(term).unwrap();
         follower.ingress.follow(None);
@@ -284,7 +286,8 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     let appended = old.ingress.last_sequence();
     let state = old.state();
 
-    // Who published when it led is told, though it sends nothing: it may wait for something that will be cut.
+    // A publisher of its time as leader is notified, though it sends nothing: it may wait for something that will be
+    // cut.
     old.ingress.follow(None);
     old.poll(1_000 * S + 1);
     assert_eq!(old.turned_away(), [""; 0], "the next leader is most often known in a moment");
@@ -307,7 +310,7 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     old.poll(from_ns + 101 * MS);
     assert_eq!(old.turned_away(), ["/run/b"], "again after a while: an answer may have found no room");
 
-    // Who comes now is told when it sends something.
+    // A publisher that comes now is notified when it sends something.
     let mut late = old.connect();
     old.poll(from_ns + 102 * MS);
     assert_eq!(old.turned_away(), [""; 0]);
@@ -316,7 +319,7 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     old.poll(from_ns + 104 * MS);
     assert_eq!(old.turned_away(), ["/run/b"]);
 
-    // No timer fires, no session expires, no mark is made; its operator is told.
+    // No timer fires, no session expires, no mark is made; its operator is notified.
     old.requests.push(SequencerRequest::Halt { reason: "no".to_owned() }).unwrap();
     old.requests.push(SequencerRequest::Control { number: 4, command: ControlCommand::Resume }).unwrap();
     old.poll(from_ns + 2 * EXPIRY_NS);
@@ -324,7 +327,7 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     let outcome = old.ingress.shared().outcomes.pop().unwrap();
     assert_eq!((outcome.number, outcome.status), (4, ControlStatus::Follower));
 
-    // It leads again. Who did not open its session anew stays away; who does is told where to go on.
+    // It leads again. A publisher that did not open its session anew stays away; one that does is redirected.
     let _ = old.told();
     old.ingress.lead(3).unwrap();
     let now_ns = 1_002 * S + 2 * EXPIRY_NS;
@@ -365,7 +368,7 @@ fn between_two_leaders_publishers_wait_for_the_next_one() {
     assert!(late.writer.backlog_bytes() > 0, "what was sent is still there");
     assert!(Agent::next_deadline_ns(&old.ingress).is_some_and(|deadline_ns| deadline_ns <= 1_000 * S + 201 * MS));
 
-    // It leads itself: who has opened its session in the meantime need not do so again.
+    // It leads itself: a publisher that has opened its session in the meantime need not do so again.
     old.ingress.lead(2).unwrap();
     old.poll(1_000 * S + 151 * MS);
     let _ = old.appended();
@@ -375,7 +378,7 @@ fn between_two_leaders_publishers_wait_for_the_next_one() {
     let attached = told.iter().filter(|each| matches!(each, ResponderMessage::Attach { token: 70, .. })).count();
     assert_eq!((away, attached), (1, 1), "the other one has to open its own again: {told:?}");
 
-    // Another one leads: who waits is told where.
+    // Another one leads: waiting publishers are redirected.
     old.ingress.follow(None);
     send(&mut late, &event(appended + 1, 1, b"to somebody else"));
     old.poll(1_000 * S + 160 * MS);
@@ -492,7 +495,7 @@ fn a_cut_and_a_rebuilt_sequencer_are_as_if_what_was_cut_had_never_been() {
     follower.release();
     let (kept, state) = (follower.ingress.last_sequence(), follower.state());
 
-    // What only this one has: of everything something.
+    // The frames that only this one has: of everything something.
     send(&mut publisher, &timer(session, 2, 3, 1_700 * S));
     send(&mut publisher, &part(session, 3, 0, 2, 10));
     send(&mut publisher, &part(session, 4, 1, 2, 10));
@@ -529,7 +532,7 @@ fn a_cut_and_a_rebuilt_sequencer_are_as_if_what_was_cut_had_never_been() {
     assert_eq!(follower.state(), state);
     assert_eq!(follower.ingress.shared().feeds.lock().all(), &state.feeds[..]);
 
-    // Another leader's frames come in their place, as soon as who reads what is appended has taken note.
+    // Another leader's frames come in their place, as soon as the reader of the appended frames has taken note.
     let mut elected = Member::with(sequencer(kept).unwrap());
     elected.ingress.lead(2).unwrap();
     let mut link = elected.connect();

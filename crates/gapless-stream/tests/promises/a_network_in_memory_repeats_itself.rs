@@ -26,7 +26,7 @@ fn send_number(socket: &mut MemorySocket, to: Peer, number: u64) {
 const EVERYTHING: Faults =
     Faults { loss: 0.1, duplication: 0.1, reordering: 0.1, corruption: 0.1, delay_ns: 100..=10_000 };
 
-/// What arrives, when, of some traffic between two senders, one receiver and a group.
+/// The arrivals, with their times, of some traffic between two senders, one receiver and a group.
 fn run(seed: u64) -> (Vec<(u64, Peer, Vec<u8>)>, MemoryCounters) {
     let network = MemoryNetwork::new(seed, EVERYTHING);
     let (mut one, mut two) = pair(&network);

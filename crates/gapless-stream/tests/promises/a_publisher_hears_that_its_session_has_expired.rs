@@ -1,5 +1,5 @@
-//! A publisher whose session has expired loses nothing in silence: what it had published is there, and what it publishes then
-//! is there or is said to be lost.
+//! A publisher whose session has expired loses nothing in silence: its earlier messages are there, and a later one is
+//! there or is reported as lost.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -22,7 +22,7 @@ fn node(directory: &Path) -> StreamNode<SharedMemoryLink> {
     node
 }
 
-/// Polls until nothing is in flight, and so long at least; what came back of its own.
+/// Polls until nothing is in flight, and so long at least; returns its own messages that came back.
 fn poll(node: &mut StreamNode<SharedMemoryLink>, at_least: Duration) -> Result<Vec<Vec<u8>>, ClientError> {
     let begun = Instant::now();
     let mut own = Vec::new();

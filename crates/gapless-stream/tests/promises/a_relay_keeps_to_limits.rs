@@ -176,7 +176,7 @@ fn who_sends_what_the_stream_refuses_is_dropped_alone() {
         &|session| vec![request(session, &timer[1..])],
         &|session| vec![reply(session)],
         &|_| vec![frame(&FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, b"nonsense")],
-        // What one frame alone does not show, the sequencer refuses.
+        // The sequencer refuses faults that one frame alone does not show.
         &|session| vec![part(session, 1, 1, 3, 100)],
         &|session| vec![part(session, 1, 0, 3, 100), event(session, 2, b"left unfinished")],
     ];

@@ -1,5 +1,5 @@
-//! Nodes behind a relay lose nothing, although the way from the relay to the sequencer does: the last message, with
-//! nothing behind it that would show the gap, is sent again by the node that misses it.
+//! Nodes of a relay lose nothing, although the way from the relay to the sequencer does: the last message, with nothing
+//! after it that would show the gap, is sent again by the node that misses it.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

@@ -1,5 +1,5 @@
 //! A relay whose journal no longer begins where a feed session does still knows which one its oldest frames belong to:
-//! after a restart, late nodes read all that is held.
+//! after a restart, late nodes read all that is kept.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;
@@ -75,7 +75,7 @@ fn late_nodes_read_all_that_is_held_after_a_restart() {
         settle(&stream, &relayed);
     }
     let name = FeedSession::new("TUESDAY").unwrap();
-    // Alone, then with the next feed session behind it.
+    // Alone, then with the next feed session after it.
     for rolls in [false, true] {
         if rolls {
             stream.ask(SequencerRequest::BeginFeed { name }).unwrap();

@@ -1,5 +1,5 @@
-//! A stream has so many timers and no more. Who asks for one too many is told which one was not set, in the stream like
-//! everything else, and goes on; a restart remembers what was refused.
+//! A stream has so many timers and no more. A publisher that asks for one too many receives which one was not set, in
+//! the stream like everything else, and goes on; a restart remembers the refusals.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -85,7 +85,7 @@ fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
     drop(node);
     stream.stop().unwrap();
 
-    // The state, and the journal behind it, give the same timers again.
+    // The state, and the journal after it, give the same timers again.
     std::fs::remove_dir_all(directory.path().join("sequencer")).unwrap();
     let stream = start(directory.path());
     let mut other = self::node(directory.path(), 8);

@@ -1,6 +1,5 @@
-//! What every carrier of datagrams promises: what is taken arrives whole, with its sender, on a way
-//! that loses nothing. One suite for sockets of both families, for a group, and for the network in
-//! memory.
+//! The promises of every carrier of datagrams: a packet that is taken arrives whole, with its sender, on a way that
+//! loses nothing. One suite for sockets of both families, for a group, and for the network in memory.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{
@@ -361,7 +360,7 @@ fn a_peer_has_one_name_however_packets_are_taken() {
         eprintln!("SKIPPED: no IPv6");
         return;
     };
-    // A scope means nothing here, and what comes from there has none: only the name that was given has it.
+    // A scope means nothing here, and packets from there have none: only the name that was given has it.
     let there = SocketAddrV6::new(Ipv6Addr::LOCALHOST, server.local_address().port(), 0, 7).into();
     let mut client = UdpSocket::open(&UdpOptions::to(there)).unwrap();
     let here = client.local_address();

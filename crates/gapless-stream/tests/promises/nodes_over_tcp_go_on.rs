@@ -1,5 +1,5 @@
-//! The command port over TCP: who breaks its rules is dropped, who is faster than the sequencer waits, and who loses
-//! the connection makes it again.
+//! The command port over TCP: a client that breaks its rules is dropped, one that is faster than the sequencer waits,
+//! and one that loses the connection makes it again.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

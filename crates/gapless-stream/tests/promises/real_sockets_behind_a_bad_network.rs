@@ -1,5 +1,5 @@
-//! Nodes over UDP behind a relay that loses, doubles, delays, reorders and damages packets of real sockets, 20 % of each,
-//! both ways: every node sees the same gapless stream. Prints its seed and takes one from `GAPLESS_SEED`.
+//! Nodes over UDP across a proxy that loses, doubles, delays, reorders and damages packets of real sockets, 20 % of
+//! each, both ways: every node sees the same gapless stream. Prints its seed and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

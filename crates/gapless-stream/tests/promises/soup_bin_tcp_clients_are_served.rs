@@ -1,5 +1,5 @@
-//! Whoever speaks SoupBinTCP 3.00 reads the stream: clients written by hand, byte by byte as the specification has it,
-//! with nothing of ours on their side.
+//! Every client that speaks SoupBinTCP 3.00 reads the stream: clients written by hand, byte by byte as the
+//! specification has it, with nothing of ours on their side.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -126,7 +126,7 @@ fn everything_comes_in_order_and_then_what_is_new() {
     }
     pieces.accepted("MONDAY", 1);
     reaches(&world.stream, "rewind.clients", 5);
-    // Who logs out is gone, as is who hangs up.
+    // A client that logs out is gone, as is one that hangs up.
     first.send(&[0, 1, b'O']);
     while first.next().is_some() {}
     drop(middle);
@@ -202,7 +202,7 @@ fn what_is_no_soup_is_dropped_and_counted() {
         while client.next().is_some() {}
         reaches(&world.stream, "rewind.malformed", (strangers.len() + number) as u64 + 1);
     }
-    // What may be said is no reason.
+    // A legal packet is no reason.
     let mut client = world.client();
     client.send(&good);
     client.accepted("MONDAY", 1);
@@ -222,7 +222,7 @@ fn each_feed_session_counts_from_1_and_has_its_end() {
     world.begin_feed("TUESDAY");
     world.publish(payloads(5, 16));
     let last = world.stream.released_sequence();
-    // The client that was there hears of the end.
+    // The client that was there receives the end.
     let mut monday_frames = Vec::new();
     loop {
         match watching.next().expect("the end is said before the connection closes") {
@@ -239,7 +239,7 @@ fn each_feed_session_counts_from_1_and_has_its_end() {
     late.accepted("MONDAY", 1);
     assert_eq!(late.frames(1, tuesday_first - 1), payloads(10, 8));
     assert_eq!((late.next(), late.next()), (Some((b'Z', Vec::new())), None));
-    // Behind its last frame there is only its end; beyond that, nothing.
+    // After its last frame there is only its end; beyond that, nothing.
     for number in [0, tuesday_first] {
         let mut client = world.logged_in("MONDAY", number);
         client.accepted("MONDAY", tuesday_first);

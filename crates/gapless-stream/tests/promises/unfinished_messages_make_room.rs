@@ -1,5 +1,5 @@
-//! Memory for messages of which not all parts are there is bounded, and nobody holds it for ever: who begins a message
-//! and does not go on makes room for who does.
+//! Memory for messages of which not all parts are there is bounded, and nobody holds it for ever: a publisher that
+//! begins a message and does not go on makes room for one that does.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, part};
@@ -72,10 +72,10 @@ fn who_never_finishes_holds_up_nobody() {
             assert!(begun.elapsed() < PATIENCE, "{met} of 18 came, then none");
         }
     }
-    // All but what the last of them is still to see.
+    // All but the messages that the last of them is still to see.
     assert!(met >= 16, "{met} came");
     assert!(counter(&stream, "sequencer.messages_evicted") >= 4);
-    // Whose message made room is told so when it goes on, and may begin again.
+    // The publisher whose message made room is notified when it goes on, and may begin again.
     let (first, session) = (&mut others[0], sessions[0]);
     first.send(&part(session, 2, 1, (LONG / 8_000) as u16, 8_000));
     assert_eq!(first.answer(), Answer::Refused { code: RefusalCode::Gap, session, detail: 1 });
@@ -86,7 +86,7 @@ fn who_never_finishes_holds_up_nobody() {
     stream.stop().unwrap();
 }
 
-/// As the nodes behind a relay do, to the sequencer.
+/// As the nodes of a relay do, to the sequencer.
 #[test]
 fn one_connection_does_not_wait_for_itself() {
     let stream = EventStream::start(&options()).unwrap();
@@ -98,7 +98,7 @@ fn one_connection_does_not_wait_for_itself() {
     publisher.send(&first_part(sessions[2]));
     let session = sessions[2];
     assert_eq!(publisher.answer(), Answer::Refused { code: RefusalCode::Gap, session, detail: 1 });
-    // What stands behind it is not held up, and frees what it needs.
+    // Frames after it are not held up, and free the room that it needs.
     let count = (LONG / 8_000) as u16;
     for index in 1..count {
         publisher.send(&part(sessions[0], 1 + u64::from(index), index, count, 8_000));
@@ -141,7 +141,7 @@ fn what_is_put_off_is_asked_for_again_when_there_is_room() {
     let asked_again = Answer::Refused { code: RefusalCode::Gap, session, detail: 1 };
     whole(&mut publisher, session, 0);
     assert_eq!(publisher.answer(), asked_again);
-    // All of it was refused, and what came behind it; the next answer is that to the one that comes twice.
+    // All of it was refused, and the frames after it; the next answer is that to the one that comes twice.
     publisher.send(&event(session, 1 + u64::from(count), b"behind it"));
     let repeated = event(sessions[1], 9, b"too early");
     publisher.send(&repeated);

@@ -1,5 +1,5 @@
-//! What a client has to send again may find its ring full: then it goes as there is room, in its order, before anything
-//! new, and nobody hears of an error.
+//! A client that has to send frames again may find its ring full: then they go as there is room, in their order, before
+//! anything new, and nobody receives an error.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::Waker;

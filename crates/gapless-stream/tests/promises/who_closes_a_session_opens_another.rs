@@ -1,5 +1,5 @@
-//! Behind a relay many nodes have one connection, another relay's: one of them closes its session, and what the others
-//! have asked for is answered all the same.
+//! Through a relay many nodes have one connection, another relay's: one of them closes its session, and the requests of
+//! the others are answered all the same.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, frame, open};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A way that keeps the sequencer's answers to itself while it is told to.
+/// A way that keeps the sequencer's answers to itself while it is asked to.
 struct Late {
     way: SharedMemoryLink,
     is_late: Arc<AtomicBool>,

@@ -100,7 +100,7 @@ fn publish(node: &mut Node, count: usize) {
     }
 }
 
-/// What ends the node.
+/// The error that ends the node.
 fn ends(node: &mut Node) -> ClientError {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -1,5 +1,6 @@
-//! Who is not let in, and what is no packet, is refused or passed over over UDP, multicast and TCP: it is counted, it
-//! changes nothing in the stream, it is never answered with more than it sent, and honest nodes go on meanwhile.
+//! A peer that is not let in, and bytes that are no packet, are refused or passed over over UDP, multicast and TCP:
+//! they are counted, they change nothing in the stream, they are never answered with more than was sent, and honest
+//! nodes go on meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -125,7 +126,7 @@ impl World {
         }
     }
 
-    /// What these agents count.
+    /// The counters of these agents.
     fn counts(&self, prefixes: &[&str]) -> BTreeMap<String, u64> {
         let values = self.stream.counters().values();
         values.into_iter().filter(|(label, _)| prefixes.iter().any(|prefix| label.starts_with(prefix))).collect()
@@ -163,7 +164,7 @@ impl Raw {
         buffer[..length].to_vec()
     }
 
-    /// What came before the answer to a hello that is always refused: the port answers in order.
+    /// Packets before the answer to a hello that is always refused: the port answers in order.
     fn answers(&mut self) -> Vec<Vec<u8>> {
         self.nonce += 1;
         self.send(&hello(|hello| (hello.nonce, hello.password) = (self.nonce, Field::BLANK)));
@@ -190,7 +191,7 @@ impl Raw {
     }
 }
 
-/// `label` has grown by one, and nothing else but what the refused hello behind it counts.
+/// `label` has grown by one, and nothing else but the counters of the refused hello after it.
 fn assert_counted(what: &str, before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, label: &str) {
     let mut expected = before.clone();
     *expected.get_mut(label).unwrap() += 1;
@@ -289,7 +290,7 @@ fn a_client_that_misbehaves() {
         assert_eq!(counter(&world.stream, "gateway.packets_unknown"), 0, "{what}");
         world.go_on();
     }
-    // A whole event under a session that another node has opened: it is told so, and nothing comes of it.
+    // A whole event under a session that another node has opened: it is refused, and has no effect.
     client.send(&packet(key, Body::Frames(&event(session, world.nodes[0].next_session_seq().unwrap()))));
     match UpstreamPacket::parse(&client.next()).unwrap().body {
         Body::Answers(answers) => assert!(!answers.is_empty()),
@@ -313,7 +314,7 @@ fn the_feed_goes_to_who_has_shown_its_key_and_no_longer_than_it_stays() {
     reaches(&world.stream, "feed.targets", 2);
     world.go_on();
     assert_eq!(client.next()[..10], FeedSession::new(FEED).unwrap().bytes());
-    // It begins anew, with a position that is not there: it is out, and so is who it was before.
+    // It begins anew, with a position that is not there: it is out, and so is its earlier connection.
     let far = world.stream.released_sequence() + 1_000;
     client.send(&hello(|hello| (hello.nonce, hello.position) = (8, far)));
     reaches(&world.stream, "gateway.nodes", 1);
@@ -347,11 +348,11 @@ fn requests_that_are_none_or_for_another_feed() {
         ["requests_refused", "requests_answered", "frames"]
             .map(|label| counter(&world.stream, &format!("replayer.{label}")))
     };
-    // The honest node has asked for what was before it.
+    // The honest node has asked for earlier messages.
     let before = counts();
     for (number, (what, bytes)) in attempts.iter().enumerate() {
         stranger.send(bytes);
-        // Answered behind it, and nothing before that.
+        // Answered after it, and nothing before that.
         stranger.send(&good);
         let answer = stranger.next();
         assert_eq!(mold::Packet::parse(&answer).unwrap().sequence, 1, "{what}");
@@ -375,11 +376,11 @@ fn what_strangers_send_to_a_node() {
         for packet in [&beat[..], &beat[..19], &[0xa5; 500]] {
             stranger.send_to(packet, at).unwrap();
         }
-        // Only the sequencer may say that a node is unknown, and only to who has the key.
+        // Only the sequencer may say that a node is unknown, and only to the holder of the key.
         for (_, packet) in from_a_sequencer(99) {
             stranger.send_to(&packet, world.node_address).unwrap();
         }
-        // What is sent to the node alone, the kernel takes from the sequencer only.
+        // The kernel takes packets to the node alone from the sequencer only.
         let expected = if groups > 0 { (foreign + 1, damaged + 2) } else { (foreign, damaged) };
         let begun = Instant::now();
         while world.foreign_and_damaged() != expected {
@@ -392,7 +393,7 @@ fn what_strangers_send_to_a_node() {
     }
 }
 
-/// What comes at `port` to who says `bytes`, until its end.
+/// The bytes that come at `port` to a sender of `bytes`, until its end.
 fn told(port: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(port).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -432,7 +433,7 @@ fn strangers_over_tcp() {
         assert_eq!((of(&world, "connections_dropped"), of(&world, "packets_malformed")), (dropped, dropped), "{what}");
         world.go_on();
     }
-    // Behind a good hello.
+    // After a good hello.
     let behind = |key: u64| {
         [
             ("another key", packet(key ^ 2, Body::Report(Report::default()))),
@@ -477,7 +478,7 @@ fn strangers_at_the_rewind_port() {
         assert_eq!(counter(&world.stream, "rewind.logins_refused"), number as u64 + 1);
         world.go_on();
     }
-    // A name and a password longer than the fields, in a packet that is as long as it says.
+    // A name and a password longer than the fields, in a packet of the length in its header.
     let text = format!("L{:<60}{:<100}{:<10}{:>20}", "honest", "swordfish", "", 1);
     let oversized = [&(text.len() as u16).to_be_bytes(), text.as_bytes()].concat();
     let hello = hello(|_| ());

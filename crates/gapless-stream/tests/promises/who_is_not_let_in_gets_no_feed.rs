@@ -21,7 +21,7 @@ struct World {
     now_ns: u64,
 }
 
-/// What a hello was answered.
+/// The answer to a hello.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Welcome(u64),
@@ -116,7 +116,7 @@ fn who_asks_for_what_is_not_held_gets_no_feed() {
         world.come_in(nonce);
         assert_eq!(world.targets(), 1);
     }
-    // Refused and let in again before anybody was told.
+    // Refused and let in again before anybody was notified.
     assert_eq!(world.hello(9, NOT_THERE_YET), Answer::Refused);
     world.come_in(10);
     world.turn(300);

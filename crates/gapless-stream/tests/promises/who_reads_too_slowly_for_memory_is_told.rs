@@ -1,5 +1,5 @@
-//! A stream at tier `memory` keeps what its window holds. Who reads over TCP and is later than that is told: a client by
-//! its connection's end and its next login's refusal, a node by an error.
+//! A stream at tier `memory` keeps what its window holds. A reader over TCP that is later than that is notified: a
+//! client by its connection's end and its next login's refusal, a node by an error.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};

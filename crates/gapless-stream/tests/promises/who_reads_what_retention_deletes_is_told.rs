@@ -1,5 +1,5 @@
-//! Retention deletes old segments while late readers still read them. Such a reader is told that what it needs is gone,
-//! not that the journal is damaged; and the stream goes on.
+//! Retention deletes old segments while late readers still read them. The error of such a reader is that the frames it
+//! needs are gone, not that the journal is damaged; and the stream goes on.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -101,7 +101,7 @@ fn who_reads_what_retention_deletes_is_told() {
     assert!(came < MESSAGES, "all of it came");
     reaches(&stream, "rewind.clients_overtaken", 1);
     assert_eq!(counter(&stream, "rewind.malformed"), 0);
-    // What is still there can be read, and the stream goes on.
+    // Frames that are still there can be read, and the stream goes on.
     let mut later = StreamNode::new(link(), StreamNodeOptions::reading(Start::First));
     publisher.publish(TYPE, b"after that").unwrap();
     publisher.poll_until(PATIENCE, "it to come back", |node| node.in_flight() == 0, |_| {}).unwrap();

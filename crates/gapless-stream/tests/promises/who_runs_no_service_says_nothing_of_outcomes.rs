@@ -1,4 +1,4 @@
-//! A client of a service that came to a stream on which no service runs is not told that its commands are done.
+//! A client of a service that came to a stream on which no service runs does not receive that its commands are done.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

@@ -1,4 +1,4 @@
-//! What a feed says when a feed session ends, by a clock that is moved by hand.
+//! The packets of a feed when a feed session ends, by a clock that is moved by hand.
 
 use super::*;
 use gapless_agent::Counters;
@@ -97,7 +97,7 @@ impl Stream {
         self.mark(Mark::FeedBegan { feed_session: name(to) });
     }
 
-    /// What is said until then, a look every 1/100 s: the feed session, the number, and how many messages.
+    /// The packets until then, a look every 1/100 s: the feed session, the number, and how many messages.
     fn said(&mut self, nanoseconds: u64) -> Vec<(String, u64, String)> {
         let end_ns = self.now_ns + nanoseconds;
         loop {
@@ -207,7 +207,7 @@ fn many_ends_are_bounded() {
     let days: Vec<String> = (0..100).map(|day| format!("DAY{day}")).collect();
     stream.roll_over("MONDAY", &days[0]);
     days.windows(2).for_each(|two| stream.roll_over(&two[0], &two[1]));
-    // Each is said once, in its place.
+    // Each is sent once, in its place.
     assert_eq!(stream.said(0).iter().filter(|said| said.2 == "end").count(), 100);
     let again = stream.said(SECOND_NS / 50);
     assert!((1..=16).contains(&again.len()), "{again:?}");

@@ -1,4 +1,4 @@
-//! [`SoupClient`]: what the rewind agent knows of one client: its login, where it reads, and when it is given up.
+//! [`SoupClient`]: the rewind agent's state of one client: its login, where it reads, and when it is given up.
 
 use super::{SoupServerOptions, SoupSource};
 use crate::network::client_sessions::ClientSessionOptions;
@@ -42,7 +42,7 @@ struct Reading {
     is_over: bool,
 }
 
-/// What came of hearing a client.
+/// The result of receiving from a client.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub bytes: usize,
@@ -58,7 +58,7 @@ pub(super) enum Ending {
     /// It sent what it must not.
     Malformed(String),
     Silent,
-    /// What it reads is no longer held.
+    /// The frames that it reads are no longer kept.
     Overtaken(ClientError),
     /// The stream is damaged.
     Failed(ClientError),
@@ -66,7 +66,7 @@ pub(super) enum Ending {
 
 /// The longest packet of a client that is logged in, bytes: heartbeats, and a text to be ignored.
 const CLIENT_PACKET_MAX: usize = 256;
-/// How long a client that was told to go may take to do so, ns.
+/// How long a client that has to leave may take to do so, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
 
 impl SoupClient {
@@ -184,7 +184,7 @@ impl SoupClient {
     }
 
     /// Sends what waits; when all of it went, makes the next frames ready and sends those. Returns how many. Where the
-    /// stream `is_ending`, so does the feed session behind the last.
+    /// stream `is_ending`, so does the feed session after the last.
     #[inline]
     pub fn feed(
         slot: &mut Slot<Self>,
@@ -193,7 +193,7 @@ impl SoupClient {
         batch_bytes: usize,
         now_ns: u64,
     ) -> Result<usize, Ending> {
-        // What was made ready leaves as a whole before more is: a buffer that is empty needs no moving.
+        // Prepared bytes leave as a whole before more are prepared: a buffer that is empty needs no moving.
         if !slot.send().map_err(|_| Ending::Left)? {
             return Ok(0);
         }
@@ -225,7 +225,7 @@ impl SoupClient {
         Ok(count)
     }
 
-    /// What the clock makes due.
+    /// Does the work that the clock makes due.
     pub fn tick(slot: &mut Slot<Self>, login_timeout_ns: u64, now_ns: u64) -> Option<Ending> {
         let client = &mut slot.state;
         match client.login_state {
@@ -254,7 +254,7 @@ impl SoupClient {
     }
 }
 
-/// Which feed session a login is for, and the sequence that it begins with.
+/// The feed session that a login is for, and the sequence that it begins with.
 fn find(
     login: &Login,
     sessions: &ClientSessionOptions,
@@ -276,7 +276,7 @@ fn find(
         .ok_or(RejectReason::SessionNotAvailable)
 }
 
-/// Looks whether what `reader` begins with is still held.
+/// Checks that the first frame of `reader` is still kept.
 fn begin(feed: Feed, mut reader: ReplayMerge, released_sequence: u64) -> Result<Result<Reading, RejectReason>, Ending> {
     let sequence = reader.sequence();
     if sequence <= released_sequence {

@@ -101,7 +101,7 @@ fn the_example_shows_every_key_with_its_default() {
             assert!(is_shown, "{key} of [{table}] is not shown");
         }
     }
-    // What has no default is shown behind a number sign, and is right as well.
+    // A key without a default is shown after a number sign, and is right as well.
     let udp: String = EXAMPLE.replace("transport = \"shared-memory\"", "transport = \"multicast\"");
     let uncommented: Vec<&str> = udp
         .lines()

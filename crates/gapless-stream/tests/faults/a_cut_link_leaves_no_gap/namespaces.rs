@@ -9,7 +9,7 @@ const UNSHARE: [&str; 8] =
     ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child"];
 /// `ip netns` keeps its names in /run, which is not ours outside.
 const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
-/// What the test needs of the machine, tried out.
+/// The needs of the test from the machine, tried out.
 const TRIAL: &str = "ip netns add a && ip netns add b && ip link add va netns a type veth peer name vb netns b \
                      && ip netns exec a true";
 
@@ -60,7 +60,7 @@ impl Link {
         ] {
             run_words(words);
         }
-        // Only who forwards tells the sender what is prohibited.
+        // Only a host that forwards tells the sender that a destination is prohibited.
         run(&["ip", "netns", "exec", "left", "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
         Self
     }
@@ -90,7 +90,7 @@ impl Link {
         self.on("left")
     }
 
-    /// This program, behind the link.
+    /// This program, across the link.
     pub fn on_right(&self) -> Command {
         self.on("right")
     }

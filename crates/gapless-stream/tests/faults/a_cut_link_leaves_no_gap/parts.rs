@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const WORD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// The last message of a node; what it says is how many there were before.
+/// The last message of a node; its payload is how many there were before.
 const LAST: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
 const NODES: usize = 2;
 /// Messages of a node on their way.
 const WINDOW: usize = 200;
-/// Messages of a node a second, so that who was cut off catches up soon.
+/// Messages of a node a second, so that a node that was cut off catches up soon.
 const RATE: f64 = 500.0;
 const LENGTHS: [usize; 4] = [8, 100, 500, 2_000];
 
@@ -110,7 +110,7 @@ fn sequence(config: &StreamConfig, is_let_go: &AtomicBool) {
     println!("{}", stream.stop().unwrap());
 }
 
-/// What a node has met.
+/// The messages that a node has met.
 #[derive(Default)]
 struct Met {
     messages: u64,

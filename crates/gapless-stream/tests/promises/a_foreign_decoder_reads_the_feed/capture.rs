@@ -34,7 +34,7 @@ pub fn join(group: SocketAddr) -> UdpSocket {
     member
 }
 
-/// What has come to `socket`, which others know by `to`.
+/// The packets that have come to `socket`, which others know by `to`.
 pub fn take(socket: &mut UdpSocket, to: SocketAddr) -> Vec<Caught> {
     let (mut buffer, mut caught) = (vec![0; 1 << 16], Vec::new());
     while let Ok((length, from)) = socket.recv_from(&mut buffer) {
@@ -43,7 +43,7 @@ pub fn take(socket: &mut UdpSocket, to: SocketAddr) -> Vec<Caught> {
     caught
 }
 
-/// Stands before a port, passes on what comes and what is answered, and catches both.
+/// Stands before a port, passes on requests and answers, and catches both.
 pub struct Tap {
     port: SocketAddr,
     front: UdpSocket,
@@ -66,7 +66,7 @@ impl Tap {
         self.front.local_addr().unwrap()
     }
 
-    /// Passes on what is there.
+    /// Passes on the packets that are there.
     pub fn pass(&mut self) -> Vec<Caught> {
         let Self { port, front, behind } = self;
         let mut caught = take(front, *port);
@@ -107,7 +107,7 @@ fn ethernet(packet: &Caught) -> Vec<u8> {
     let mut udp =
         [from.port().to_be_bytes(), to.port().to_be_bytes(), (udp_length as u16).to_be_bytes(), [0; 2]].concat();
     udp.extend_from_slice(&packet.payload);
-    // Source, destination, 0, protocol, length: what UDP's checksum covers besides.
+    // Source, destination, 0, protocol, length: the fields that UDP's checksum covers besides.
     let pseudo = [&from_ip[..], &to_ip, &[0, 17], &(udp_length as u16).to_be_bytes(), &udp].concat();
     // 0 would mean that there is none.
     let sum = match checksum(&pseudo) {

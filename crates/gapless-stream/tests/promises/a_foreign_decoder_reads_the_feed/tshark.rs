@@ -1,9 +1,9 @@
-//! tshark's MoldUDP64 dissector, and what it says of each packet.
+//! tshark's MoldUDP64 dissector, and its output for each packet.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What tshark tells of a packet, in this order.
+/// The fields of a packet that tshark prints, in this order.
 const FIELDS: [&str; 14] = [
     "ip.checksum.status",
     "udp.checksum.status",
@@ -25,7 +25,6 @@ const FIELDS: [&str; 14] = [
 #[derive(Debug)]
 pub struct Message {
     pub sequence: u64,
-    /// Bytes.
     pub length: usize,
     pub data: Vec<u8>,
 }
@@ -37,14 +36,14 @@ pub struct Decoded {
     pub sequence: u64,
     pub count: u16,
     pub messages: Vec<Message>,
-    /// What tshark calls it: `Heartbeat`, `End Of Session`, `Request` or something of messages.
+    /// The type in tshark's words: `Heartbeat`, `End Of Session`, `Request` or something of messages.
     pub kind: String,
     /// From the request port to one node.
     pub is_answer: bool,
     /// Both checksums are right.
     is_whole: bool,
     is_mold: bool,
-    /// What tshark finds wrong with it.
+    /// The faults that tshark finds in it.
     complaints: Vec<String>,
 }
 
@@ -69,7 +68,7 @@ pub fn decode(pcap: &Path, ports: &[u16]) -> Vec<Decoded> {
     decoded.lines().zip(summaries.lines()).map(|(line, summary)| read(line, summary)).collect()
 }
 
-/// What it prints, a line for each packet.
+/// The lines that it prints, one for each packet.
 fn run(pcap: &Path, ports: &[u16], options: &[&str]) -> String {
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(pcap);

@@ -1,4 +1,4 @@
-//! One suite over every transport: the same application sees the same stream, whatever carries it.
+//! One suite over every transport: the same application sees the same stream over each.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! The suite behind a dispatcher: one process takes the stream from the network and passes it on to the nodes of its
-//! machine; and behind two bridges in a row.
+//! The suite through a dispatcher: one process takes the stream from the network and passes it on to the nodes of its
+//! machine; and through two bridges in a row.
 
 use super::tcp::Tcp;
 use super::udp::Udp;
@@ -49,7 +49,7 @@ impl World for Dispatched {
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {
         let mut changed = options(Path::new("nowhere"));
         change(&mut changed);
-        // To the sequencer all nodes behind a dispatcher are one; the dispatcher tells them apart.
+        // To the sequencer all nodes of a dispatcher are one; the dispatcher distinguishes them.
         let origin = Udp::start(move |options| {
             change(options);
             options.throttle = None;
@@ -99,7 +99,7 @@ mod dispatched {
     crate::every_transport_conforms::suite::conformance!(super::Dispatched);
 }
 
-/// Nodes behind two bridges in a row, each of them a stream into another network by TCP.
+/// Nodes of two bridges in a row, each of them a stream into another network by TCP.
 pub struct Bridged {
     origin: Tcp,
     near: Bridge,

@@ -1,4 +1,4 @@
-//! What every transport must do, whatever it is made of.
+//! The duties of every transport.
 
 use super::world::{Met, Party, World, open, payload, run, settle};
 use gapless_client::ClientError;
@@ -301,7 +301,7 @@ pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
     for number in 0..50 {
         a.publish(&payload(number, 100));
     }
-    // Behind what is on its way, and only once.
+    // After the frames on their way, and only once.
     a.node.close_session().unwrap();
     a.node.close_session().unwrap();
     assert!(matches!(a.node.publish(super::world::TYPE, b"too late"), Err(ClientError::NotOpen)));

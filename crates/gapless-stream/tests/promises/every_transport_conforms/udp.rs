@@ -54,7 +54,7 @@ impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
         let mut options = DatagramOptions::new(self.network.command, self.network.request);
         options.rewind = self.options.tcp.as_ref().map(|tcp| tcp.rewind);
         if REWINDS {
-            // What the suite's messages are enough for.
+            // The sizes that the suite's messages are enough for.
             options.receiver.rewind_frames_min = 100;
         }
         DatagramLink::open(&self.network.groups, &Interface::Address(LOOPBACK), Segmentation::Auto, options).unwrap()

@@ -1,4 +1,4 @@
-//! What a transport has to bring to the suite: a stream, links to it, and time that passes.
+//! The parts that a transport has to bring to the suite: a stream, links to it, and time that passes.
 
 use gapless_agent::Clock;
 use gapless_client::ClientError;
@@ -46,7 +46,7 @@ pub trait World {
     fn turn(&mut self) {}
 }
 
-/// A node, and what it has met.
+/// A node, and its events.
 pub struct Party<L> {
     pub node: StreamNode<L>,
     pub messages: Vec<Met>,

@@ -28,7 +28,7 @@ pub struct Member {
     pub ingress: Ingress,
     pub window: Window,
     pub releaser: Releaser,
-    /// Reads what is appended, as whoever journals and sends it does.
+    /// Reads the appended frames, as the agents that journal and send them do.
     pub cursor: GatingCursor,
     pub service: Mailbox<ResponderMessage>,
     pub requests: Mailbox<SequencerRequest>,
@@ -83,7 +83,7 @@ impl Member {
     pub fn connect(&self) -> PublisherLink {
         let rings = RingSizes { command_ring_bytes: 1 << 17, reply_ring_bytes: 1 << 12 };
         let publisher = self.acceptor.connect(rings).unwrap();
-        // Nobody answers here: what a test wants to know it hears from the ingress.
+        // Nobody answers here: a test reads its facts from the ingress.
         let _ = self.delivery.pop();
         publisher
     }
@@ -115,14 +115,14 @@ impl Member {
         SequencerState::of(self.ingress.sequencer(), IDENTITY)
     }
 
-    /// What it told its service since the last call, but for its role.
+    /// Its notices to its service since the last call, but for its role.
     pub fn told(&self) -> Vec<ResponderMessage> {
         let is_of_role =
             |told: &ResponderMessage| matches!(told, ResponderMessage::Leads { .. } | ResponderMessage::LeadsNoMore);
         self.everything_told().into_iter().filter(|told| !is_of_role(told)).collect()
     }
 
-    /// All that it told its service since the last call.
+    /// All its notices to its service since the last call.
     pub fn everything_told(&self) -> Vec<ResponderMessage> {
         std::iter::from_fn(|| self.service.pop()).collect()
     }

@@ -1,4 +1,4 @@
-//! A publisher that puts whatever a test wants into its ring, frame by frame.
+//! A publisher that puts any frames of a test into its ring, one by one.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_log::LogError;
@@ -16,7 +16,7 @@ pub struct RawPublisher {
     link: PublisherLink,
 }
 
-/// What was answered.
+/// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Opened { session: u64 },

@@ -1,5 +1,5 @@
-//! Packets of the upstream protocol from those who are not let in, and what is no packet: written by hand, each with the
-//! words that tell what is wrong with it.
+//! Packets of the upstream protocol from peers that are not let in, and bytes that are no packet: written by hand, each
+//! with the words of its fault.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_stream::event_stream::EventStream;
@@ -90,7 +90,7 @@ pub fn refused(stream: &EventStream) -> Vec<(&'static str, Vec<u8>, RefusalReaso
     ]
 }
 
-/// What is no packet.
+/// Bytes that are no packet.
 pub fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let good = hello(|_| ());
     let longer = |by: usize| [good.clone(), vec![b'a'; by]].concat();
@@ -120,7 +120,7 @@ pub fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What a sequencer says, and a node never does.
+/// Packets that a sequencer sends, and a node never does.
 pub fn from_a_sequencer(key: u64) -> Vec<(&'static str, Vec<u8>)> {
     let welcome = Welcome {
         nonce: 7,
