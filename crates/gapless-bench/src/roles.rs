@@ -4,17 +4,17 @@ pub use crate::child_process::Role;
 
 use crate::{Result, canonical, components, failover, sequencer};
 
-/// Does what `order`, as JSON, tells a child process in `role`.
+/// Does what `assignment`, as JSON, tells a child process in `role`.
 ///
 /// # Errors
 /// A malformed assignment; any error of the role's work.
-pub fn run(role: Role, order: &str) -> Result<()> {
+pub fn run(role: Role, assignment: &str) -> Result<()> {
     match role {
-        Role::CanonicalClient => canonical::client_process::main(order),
+        Role::CanonicalClient => canonical::client_process::main(assignment),
         Role::CanonicalBackup => canonical::backup::main(),
-        Role::SequencerProcess => sequencer::process::main(order),
-        Role::LogPartner => components::log::partner::main(order),
-        Role::LinkPartner => components::link::partner::main(order),
-        Role::FailoverMember => failover::member::main(order),
+        Role::SequencerProcess => sequencer::process::main(assignment),
+        Role::LogPartner => components::log::partner::main(assignment),
+        Role::LinkPartner => components::link::partner::main(assignment),
+        Role::FailoverMember => failover::member::main(assignment),
     }
 }

@@ -54,8 +54,8 @@ impl Restore {
         let mut found = survey(directory, None);
         if let Err(JournalError::ForeignHistory { .. }) = found {
             // It was put back beside segments that it does not know, or the other way round; the segments count.
-            let (path, aside) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.foreign")));
-            std::fs::rename(&path, &aside).map_err(|error| JournalError::io("rename", &path, error))?;
+            let (path, foreign) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.foreign")));
+            std::fs::rename(&path, &foreign).map_err(|error| JournalError::io("rename", &path, error))?;
             found = survey(directory, None);
         }
         let survey = found?;

@@ -64,7 +64,7 @@ impl FaultyDisk {
     /// Whether the error that the member `said` is one that it received in this life. A disk error that it survives is
     /// no reason to stop, and it may receive more afterwards.
     pub(crate) fn has_told(&self, said: &str) -> bool {
-        self.lock().refused.iter().any(|told| said.contains(told))
+        self.lock().refused.iter().any(|refusal| said.contains(refusal))
     }
 
     /// Whether that was for want of room.

@@ -64,7 +64,7 @@ pub struct Ingress {
     /// Sessions that have expired and whose close is not appended yet.
     expired: Vec<u64>,
     /// Whether the service received anything in this poll.
-    told: bool,
+    has_notified: bool,
     /// Notices of a change of role, or of a cut, for the service that its mailbox had no room for yet.
     unsent: UnsentRoleChanges,
     /// The publisher whose turn is first, so that a full window starves nobody.
@@ -105,7 +105,7 @@ impl Ingress {
             asked: VecDeque::new(),
             asked_between: None,
             expired: Vec::new(),
-            told: false,
+            has_notified: false,
             unsent: UnsentRoleChanges::default(),
             first: 0,
             now: Now { monotonic_ns: 0, epoch_ns: 0 },
@@ -526,7 +526,7 @@ impl Agent for Ingress {
             return Ok(0);
         }
         let before = self.window.last_sequence();
-        self.told = false;
+        self.has_notified = false;
         self.send_unsent();
         let may_append = self.is_following() || self.may_append();
         let mut work = match (self.is_following(), may_append) {
@@ -553,7 +553,7 @@ impl Agent for Ingress {
         if self.is_following() {
             self.write_state_if_due();
         }
-        if self.window.last_sequence() != before || self.told {
+        if self.window.last_sequence() != before || self.has_notified {
             self.links.downstream.iter().for_each(Waker::wake);
         }
         Ok(work)

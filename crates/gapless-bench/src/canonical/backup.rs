@@ -1,4 +1,4 @@
-//! The backup of a clustered run: it waits for a primary, runs the member and the service that the primary's orders
+//! The backup of a clustered run: it waits for a primary, runs the member and the service that the primary's requests
 //! describe, and says what its copy of the service has come to. On one machine it is a child process, on two hosts one
 //! command. The primary speaks with both in the same way: by lines of JSON as with every child process, but over TCP.
 
@@ -39,7 +39,7 @@ pub(super) enum Request {
     /// A free port for the link.
     Port,
     /// Run a member and the service.
-    Start(Box<Order>),
+    Start(Box<Assignment>),
     /// Let the other lead.
     HandOver,
     /// Asks for the state of the copy of the service.
@@ -50,7 +50,7 @@ pub(super) enum Request {
 
 /// The run that the backup is to take part in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct Assignment {
     /// The member's file, but for its directory.
     pub config: String,
     /// Of the Car.
@@ -75,7 +75,9 @@ pub(super) enum Answer {
     /// The copy.
     State(Copy),
     /// The member has stopped; CPU time of this process since it was started, ns.
-    Stopped { cpu_ns: u64 },
+    Stopped {
+        cpu_ns: u64,
+    },
     /// It could not be done.
     Failed(String),
 }
@@ -294,9 +296,9 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
             let port = TcpListener::bind(("0.0.0.0", 0)).and_then(|listener| listener.local_addr());
             Ok(Answer::Port(port.map_err(|source| BenchError::system("find a free port", source))?.port()))
         }
-        Request::Start(order) => {
+        Request::Start(assignment) => {
             *running = None;
-            *running = Some(start(&order)?);
+            *running = Some(start(&assignment)?);
             Ok(Answer::Done)
         }
         Request::HandOver => {
@@ -322,20 +324,20 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
     }
 }
 
-fn start(order: &Order) -> Result<Running> {
-    let encoding: MessageEncoding = order.encoding.parse().map_err(BenchError::Option)?;
-    let parent = order.parent.clone().unwrap_or_else(|| PathBuf::from("."));
+fn start(assignment: &Assignment) -> Result<Running> {
+    let encoding: MessageEncoding = assignment.encoding.parse().map_err(BenchError::Option)?;
+    let parent = assignment.parent.clone().unwrap_or_else(|| PathBuf::from("."));
     let name = format!(".gapless-backup-{}", std::process::id());
     // One of an earlier row that was cut short.
     let _ = std::fs::remove_dir_all(parent.join(&name));
     let directory = OwnDirectory::create_with_parent(&parent, &name)?;
-    if let Some(cpus) = &order.cpus {
+    if let Some(cpus) = &assignment.cpus {
         // Threads that are started from here on inherit it; where it cannot be done the run is slower, not wrong.
         let _ = pin_current_thread(cpus);
     }
-    let config = parse(&order.config, directory.path())?;
+    let config = parse(&assignment.config, directory.path())?;
     let cpu_before_ns = process_cpu_ns();
-    let program = if order.program == Program::Sr.name() { Program::Sr } else { Program::Es };
+    let program = if assignment.program == Program::Sr.name() { Program::Sr } else { Program::Es };
     let started = Form::of(encoding).start_replica(program, false, &config);
     let replica = started.map_err(failed)?;
     Ok(Running { replica, directory, cpu_before_ns })

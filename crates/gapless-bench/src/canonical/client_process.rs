@@ -18,29 +18,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The assignment of a client process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Order {
+struct Assignment {
     socket: PathBuf,
     encoding: String,
     load: Load,
     cpu: Option<usize>,
 }
 
-/// A client process: does what `order` says and answers its [`Outcome`].
+/// A client process: does the work of `assignment` and answers its [`Outcome`].
 ///
 /// # Errors
-/// A malformed order, a service that cannot be reached or goes away.
-pub(crate) fn main(order: &str) -> Result<()> {
-    let order: Order = serde_json::from_str(order)?;
-    let encoding: MessageEncoding = order.encoding.parse().map_err(BenchError::Option)?;
+/// A malformed assignment, a service that cannot be reached or goes away.
+pub(crate) fn main(assignment: &str) -> Result<()> {
+    let assignment: Assignment = serde_json::from_str(assignment)?;
+    let encoding: MessageEncoding = assignment.encoding.parse().map_err(BenchError::Option)?;
     let parent = Parent::listen(NAME, WhenGone::Exit)?;
-    if let Some(cpu) = order.cpu {
+    if let Some(cpu) = assignment.cpu {
         pin_current_thread(&[cpu])?;
     }
-    let mut client = Client::connect(&order.socket, client_options()).map_err(failed)?;
+    let mut client = Client::connect(&assignment.socket, client_options()).map_err(failed)?;
     let (clock, _) = Clock::fastest();
     let (form, signals) = (Form::of(encoding), Signals::default());
     let pauses = &Pauses::default;
-    let mut outcome = drive(&form, &mut client, &order.load, &clock, &signals, &mut |_| (), pauses, &mut || Ok(0))?;
+    let mut outcome =
+        drive(&form, &mut client, &assignment.load, &clock, &signals, &mut |_| (), pauses, &mut || Ok(0))?;
     // Each client's begin at a time of its own.
     outcome.latencies.intervals.clear();
     parent.send(&outcome)
@@ -91,9 +92,10 @@ pub(super) fn drive_outside(
             sessions: share(whole.sessions).max(1),
             ..whole.clone()
         };
-        let order = Order { socket: socket.clone(), encoding: settings.encoding.to_string(), load, cpu: driver_cpu };
+        let assignment =
+            Assignment { socket: socket.clone(), encoding: settings.encoding.to_string(), load, cpu: driver_cpu };
         let name = format!("client process {}", number + 1);
-        clients.push(Child::start(NAME, &name, (Role::CanonicalClient, &order), interrupted)?);
+        clients.push(Child::start(NAME, &name, (Role::CanonicalClient, &assignment), interrupted)?);
     }
     let mut look = || {
         progress.set_position(progress.position());

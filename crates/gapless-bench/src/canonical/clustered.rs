@@ -4,7 +4,7 @@
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
 //! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
 
-use super::backup::{Answer, BACKUP, Connection, Copy, Order, PRIMARY, Request, parse};
+use super::backup::{Answer, Assignment, BACKUP, Connection, Copy, PRIMARY, Request, parse};
 use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
@@ -190,14 +190,14 @@ fn run_beside(
         ReplicationLink::SharedMemory => [PRIMARY, BACKUP].map(|member| socket_of(run_directory.path(), member)),
     };
     let addresses = [&*addresses[0], &*addresses[1]];
-    let order = Order {
+    let assignment = Assignment {
         config: config(settings, BACKUP, addresses, cpus_of.backup.as_deref()),
         encoding: settings.encoding.to_string(),
         program: settings.program.to_string(),
         parent: run_directory.path().parent().filter(|_| is_child).map(Path::to_owned),
         cpus: None,
     };
-    backup.ask(&Request::Start(Box::new(order)))?;
+    backup.ask(&Request::Start(Box::new(assignment)))?;
     let directory = run_directory.path().join("primary");
     let member = parse(&config(settings, PRIMARY, addresses, cpus_of.primary.as_deref()), &directory)?;
     let (clock, _) = Clock::fastest();

@@ -33,17 +33,17 @@ pub(crate) struct Child<'a> {
 }
 
 impl<'a> Child<'a> {
-    /// Starts this program in `role` as `name` of `benchmark`, with that order. `interrupted` ends the waiting for it.
+    /// Starts this program in `role` as `name` of `benchmark`, with that assignment. `interrupted` ends the waiting for it.
     pub(crate) fn start(
         benchmark: &'static str,
         name: &str,
-        (role, order): (Role, &impl Serialize),
+        (role, assignment): (Role, &impl Serialize),
         interrupted: &'a AtomicBool,
     ) -> Result<Self> {
         let program = std::env::current_exe().map_err(|source| BenchError::system("find this program", source))?;
         let role = role.to_possible_value().expect("every role has a name");
         let mut command = Command::new(program);
-        command.args(["bench", "child", role.get_name(), &serde_json::to_string(order)?]);
+        command.args(["bench", "child", role.get_name(), &serde_json::to_string(assignment)?]);
         Self::spawn(benchmark, name, command, interrupted)
     }
 
@@ -78,15 +78,15 @@ impl<'a> Child<'a> {
         Ok(Self { benchmark, name: name.to_owned(), process, stdin, answers, stderr: Some(stderr), interrupted })
     }
 
-    /// Gives an order.
-    pub(crate) fn send(&mut self, order: &impl Serialize) -> Result<()> {
+    /// Sends a request.
+    pub(crate) fn send(&mut self, request: &impl Serialize) -> Result<()> {
         let stdin = self.stdin.as_mut().expect("open until the process is dropped");
-        write_line(stdin, order).map_err(|_| self.has_ended())
+        write_line(stdin, request).map_err(|_| self.has_ended())
     }
 
-    /// Gives an order, and waits for the answer.
-    pub(crate) fn ask<T: DeserializeOwned>(&mut self, order: &impl Serialize) -> Result<T> {
-        self.send(order)?;
+    /// Sends a request, and waits for the answer.
+    pub(crate) fn ask<T: DeserializeOwned>(&mut self, request: &impl Serialize) -> Result<T> {
+        self.send(request)?;
         self.receive()
     }
 

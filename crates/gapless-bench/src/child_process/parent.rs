@@ -21,14 +21,14 @@ pub(crate) enum WhenGone {
 /// The process that started this one. Listening takes a thread that sleeps, so that one that spins need not read.
 pub(crate) struct Parent {
     benchmark: &'static str,
-    orders: Receiver<String>,
+    requests: Receiver<String>,
     has_gone: Arc<AtomicBool>,
 }
 
 impl Parent {
     /// Listens to it. To be called before this thread is pinned: the thread that listens must not be pinned with it.
     pub(crate) fn listen(benchmark: &'static str, when_gone: WhenGone) -> Result<Self> {
-        let (sender, orders) = channel();
+        let (sender, requests) = channel();
         let has_gone = Arc::new(AtomicBool::new(false));
         let gone = Arc::clone(&has_gone);
         let listen = move || {
@@ -44,7 +44,7 @@ impl Parent {
             .name("listen".to_owned())
             .spawn(listen)
             .map_err(|source| BenchError::system("start a thread", source))?;
-        Ok(Self { benchmark, orders, has_gone })
+        Ok(Self { benchmark, requests, has_gone })
     }
 
     /// Sends an answer.
@@ -53,14 +53,14 @@ impl Parent {
         written.map_err(|source| BenchError::system("answer the benchmark", source))
     }
 
-    /// Waits for the next order; `None` when it has gone.
+    /// Waits for the next request; `None` when it has gone.
     pub(crate) fn receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
-        self.orders.recv().ok().map(|line| Ok(serde_json::from_str(&line)?)).transpose()
+        self.requests.recv().ok().map(|line| Ok(serde_json::from_str(&line)?)).transpose()
     }
 
-    /// The next order, if there is one by now.
+    /// The next request, if there is one by now.
     pub(crate) fn try_receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
-        match self.orders.try_recv() {
+        match self.requests.try_recv() {
             Ok(line) => Ok(Some(serde_json::from_str(&line)?)),
             Err(TryRecvError::Empty) => Ok(None),
             Err(TryRecvError::Disconnected) => Err(self.gone()),

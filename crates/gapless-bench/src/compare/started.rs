@@ -25,20 +25,20 @@ fn output_within(ending_time: Duration, command: &mut Command, interrupted: &Ato
     std::thread::scope(|scope| {
         let (sender, ended) = channel();
         scope.spawn(move || sender.send(child.wait_with_output()));
-        let mut told: Option<Instant> = None;
+        let mut asked: Option<Instant> = None;
         loop {
             match ended.recv_timeout(LOOK_INTERVAL) {
                 Ok(output) => return output,
                 Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("who waited for it has gone")),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let signal = match told {
+            let signal = match asked {
                 // Relaxed: the flag guards no data (pairs with the store of the signal handler).
                 None if interrupted.load(Ordering::Relaxed) => rustix::process::Signal::INT,
                 Some(since) if since.elapsed() > ending_time => rustix::process::Signal::KILL,
                 _ => continue,
             };
-            told = Some(Instant::now());
+            asked = Some(Instant::now());
             // It may have ended just now.
             let _ = rustix::process::kill_process_group(group, signal);
         }

@@ -188,8 +188,8 @@ impl Measurement {
         };
         let frame_length = self.payload + HEADER_BYTES as usize;
         let transport = self.transport;
-        let order = Assignment { cpu: its_cpu, frame_length, messages, task, transport };
-        let mut other = PeerProcess::start("link", (Role::LinkPartner, &order), its_cpu, interrupted)?;
+        let assignment = Assignment { cpu: its_cpu, frame_length, messages, task, transport };
+        let mut other = PeerProcess::start("link", (Role::LinkPartner, &assignment), its_cpu, interrupted)?;
         let address: String = other.receive()?;
         let mut end = Endpoint::dials(address, frame_length, other)?;
         let mut message = Outgoing::new(frame_length);

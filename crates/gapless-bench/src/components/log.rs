@@ -145,8 +145,8 @@ impl Measurement {
         task: Task,
         interrupted: &'a AtomicBool,
     ) -> Result<PeerProcess<'a>> {
-        let order = Assignment { cpu, frame_length: self.frame_length(), frames, task };
-        PeerProcess::start("log", (Role::LogPartner, &order), cpu, interrupted)
+        let assignment = Assignment { cpu, frame_length: self.frame_length(), frames, task };
+        PeerProcess::start("log", (Role::LogPartner, &assignment), cpu, interrupted)
     }
 
     /// Frames a second as the second process sees them, `batch` of them for each publish.

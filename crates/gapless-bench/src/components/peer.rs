@@ -25,11 +25,11 @@ impl<'a> PeerProcess<'a> {
     /// ends the waiting for it.
     pub(super) fn start(
         part: &'static str,
-        (role, order): (Role, &impl Serialize),
+        (role, assignment): (Role, &impl Serialize),
         cpu: Option<usize>,
         interrupted: &'a AtomicBool,
     ) -> Result<Self> {
-        let process = Child::start(part, "the second process", (role, order), interrupted)?;
+        let process = Child::start(part, "the second process", (role, assignment), interrupted)?;
         Ok(Self { process: Process::Second(process), shares_the_cpu: cpu.is_none() })
     }
 

@@ -1,7 +1,7 @@
 //! [`Cluster`]: members, each a process of this program, with the settings of `gapless cluster new`.
 
 use super::failed;
-use super::member::{Answer, Order, Request};
+use super::member::{Answer, Assignment, Request};
 use crate::child_process::{Child, Role};
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
@@ -115,8 +115,8 @@ impl<'a> Cluster<'a> {
         // Lives as long as the process does, independently of this one's directory.
         let file = std::fs::canonicalize(self.file(member));
         let file = file.map_err(|source| BenchError::io("find", &self.file(member), source))?;
-        let (name, order) = (format!("member {member}"), Order { file });
-        let mut process = Child::start(super::NAME, &name, (Role::FailoverMember, &order), self.interrupted)?;
+        let (name, assignment) = (format!("member {member}"), Assignment { file });
+        let mut process = Child::start(super::NAME, &name, (Role::FailoverMember, &assignment), self.interrupted)?;
         let Answer::Running(plan) = process.receive()? else { return Err(failed("a strange answer of a member")) };
         self.plan = plan;
         self.members[member - 1] = Some(process);

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The member that the process is to run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct Assignment {
     /// The member's file.
     pub file: PathBuf,
 }
@@ -60,10 +60,10 @@ pub(super) enum Answer {
 /// Runs a member until the benchmark has ended or asks it to stop.
 ///
 /// # Errors
-/// A malformed order, a member that cannot be started or has failed.
-pub(crate) fn main(order: &str) -> Result<()> {
-    let order: Order = serde_json::from_str(order)?;
-    let config = ClusterConfig::load(&order.file).map_err(|error| failed(error.to_string()))?;
+/// A malformed assignment, a member that cannot be started or has failed.
+pub(crate) fn main(assignment: &str) -> Result<()> {
+    let assignment: Assignment = serde_json::from_str(assignment)?;
+    let config = ClusterConfig::load(&assignment.file).map_err(|error| failed(error.to_string()))?;
     let start = || {
         Replica::start(Ledger::default(), ReplicaOptions::default(), &config).map_err(|error| failed(error.to_string()))
     };

@@ -263,12 +263,12 @@ impl CanonicalArguments {
                 "--replication-dispatcher-cpu-mask: there is no such thread",
             ),
         ];
-        let told = given.iter().filter(|(given, _)| *given && self.is_clustered());
-        warnings.extend(told.map(|(_, text)| format!("no effect: {text}")));
+        let ineffective = given.iter().filter(|(given, _)| *given && self.is_clustered());
+        warnings.extend(ineffective.map(|(_, text)| format!("no effect: {text}")));
         let detached = [(self.detached_persister, "--detached-persister"), (self.detached_send, "--detached-send")];
-        let told = detached.iter().filter(|(given, _)| *given && self.is_clustered());
+        let ineffective = detached.iter().filter(|(given, _)| *given && self.is_clustered());
         warnings.extend(
-            told.map(|(_, option)| format!("no effect: {option}: a member journals and sends in its own turn")),
+            ineffective.map(|(_, option)| format!("no effect: {option}: a member journals and sends in its own turn")),
         );
     }
 

@@ -79,7 +79,7 @@ impl<'a> StreamUnderTest<'a> {
                 rewinds: sequencer.rewinds,
             }),
         };
-        let order = Assignment::Sequencer(SequencerAssignment {
+        let assignment = Assignment::Sequencer(SequencerAssignment {
             directory: stream_in(&directory),
             packets,
             plan: sequencer.plan.to_owned(),
@@ -87,7 +87,7 @@ impl<'a> StreamUnderTest<'a> {
             cpu: sequencer.cpu,
             segment_bytes: sequencer.segment_bytes(),
         });
-        let mut process = start("the sequencer", &order, interrupted)?;
+        let mut process = start("the sequencer", &assignment, interrupted)?;
         let Started { way, plan } = process.receive()?;
         // The zeros of its journal are on the device before anything is measured.
         settle(directory.path())?;
@@ -96,8 +96,8 @@ impl<'a> StreamUnderTest<'a> {
     }
 
     /// Starts a node of it.
-    pub(super) fn node(&self, name: &str, order: NodeAssignment) -> Result<Child<'a>> {
-        start(name, &Assignment::Node(order), self.interrupted)
+    pub(super) fn node(&self, name: &str, assignment: NodeAssignment) -> Result<Child<'a>> {
+        start(name, &Assignment::Node(assignment), self.interrupted)
     }
 
     /// How nodes reach it.
@@ -133,8 +133,8 @@ impl<'a> StreamUnderTest<'a> {
     }
 }
 
-fn start<'a>(name: &str, order: &Assignment, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
-    Child::start(super::NAME, name, (Role::SequencerProcess, order), interrupted)
+fn start<'a>(name: &str, assignment: &Assignment, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
+    Child::start(super::NAME, name, (Role::SequencerProcess, assignment), interrupted)
 }
 
 /// A new directory of a row's own below the plan's; none where the stream is another's.

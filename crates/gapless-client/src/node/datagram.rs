@@ -103,7 +103,7 @@ struct DatagramConnection {
     key: u64,
     nonce: u64,
     receiver: FeedReceiver,
-    heard_ns: u64,
+    last_received_ns: u64,
     reported_ns: u64,
     heartbeat_interval_ns: u64,
     /// The sequencer does not know this node any more, or has left.
@@ -111,7 +111,7 @@ struct DatagramConnection {
     /// A hello was sent to learn where the feed goes on.
     asked_feed_ns: u64,
     /// The node was notified that it lags far.
-    told_late: bool,
+    was_late_notified: bool,
 }
 
 /// A hello is repeated after so long without an answer, ns.
@@ -214,7 +214,7 @@ impl<S: Datagrams> DatagramLink<S> {
             for group in groups.iter_mut() {
                 let count = group.receive(&mut |_, bytes| up.receiver.take_packet(bytes, now_ns)).map_err(carrier)?;
                 if count > 0 {
-                    up.heard_ns = now_ns;
+                    up.last_received_ns = now_ns;
                 }
             }
             if up.receiver.missing() > 0 {
@@ -230,7 +230,7 @@ impl<S: Datagrams> DatagramLink<S> {
             Err(_) => {
                 if let DatagramLinkState::Up(up) = state {
                     up.receiver.take_packet(bytes, now_ns);
-                    up.heard_ns = now_ns;
+                    up.last_received_ns = now_ns;
                 }
             }
         })
@@ -302,7 +302,7 @@ fn take_answer(state: &mut DatagramLinkState, answers: &mut VecDeque<Vec<u8>>, b
                 Body::Unknown | Body::Farewell if packet.key == up.key => up.is_forgotten = true,
                 _ => return,
             }
-            up.heard_ns = now_ns;
+            up.last_received_ns = now_ns;
         }
         _ => {}
     }
@@ -346,13 +346,13 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     key,
                     nonce,
                     receiver,
-                    heard_ns: now_ns,
+                    last_received_ns: now_ns,
                     reported_ns: now_ns,
                     heartbeat_interval_ns: welcome.heartbeat_interval_ns,
                     is_forgotten: false,
                     asked_feed_ns: now_ns,
                     // A new connection rewinds anyway.
-                    told_late: true,
+                    was_late_notified: true,
                 }));
                 Ok(Some(connected))
             }
@@ -417,9 +417,9 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         }
         match &mut self.state {
             DatagramLinkState::Up(up) => {
-                if !up.receiver.has_frame() && up.told_late != up.receiver.wants_rewind() {
-                    up.told_late = !up.told_late;
-                    if up.told_late {
+                if !up.receiver.has_frame() && up.was_late_notified != up.receiver.wants_rewind() {
+                    up.was_late_notified = !up.was_late_notified;
+                    if up.was_late_notified {
                         return Ok(LinkRead::Lapped);
                     }
                 }
@@ -481,7 +481,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             self.send_outgoing()?;
         }
         let DatagramLinkState::Up(up) = &mut self.state else { return Err(self.gone()) };
-        if up.is_forgotten || now_ns.saturating_sub(up.heard_ns) > self.options.silence_ns_max {
+        if up.is_forgotten || now_ns.saturating_sub(up.last_received_ns) > self.options.silence_ns_max {
             return Err(self.gone());
         }
         while !self.rewinding.is_flowing(now_ns)

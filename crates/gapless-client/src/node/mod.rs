@@ -95,7 +95,7 @@ pub struct StreamNode<L> {
     event_decoder: EventDecoder,
     lapped: u64,
     /// The session whose opening was reported to the publisher.
-    told_open: Option<u64>,
+    reported_open: Option<u64>,
     /// Polls that found something to read.
     busy_polls: u32,
 }
@@ -127,7 +127,7 @@ impl<L: NodeLink> StreamNode<L> {
             is_halted: false,
             event_decoder: EventDecoder::default(),
             lapped: 0,
-            told_open: None,
+            reported_open: None,
             busy_polls: 0,
         }
     }
@@ -527,21 +527,21 @@ impl<L: NodeLink> StreamNode<L> {
             return Ok(());
         };
         let mut outcome = Ok(());
-        let mut told = None;
-        let heard = self.link.answers(&mut |frame| match take_response(publisher, frame, now_ns) {
-            Ok(answer) => told = answer.or(told.take()),
+        let mut response = None;
+        let count = self.link.answers(&mut |frame| match take_response(publisher, frame, now_ns) {
+            Ok(answer) => response = answer.or(response.take()),
             Err(error) => outcome = Err(error),
         })?;
-        if heard == 0 {
+        if count == 0 {
             return Ok(());
         }
         outcome?;
         let session = publisher.session().filter(|_| publisher.is_open());
-        if let Some(session) = session.filter(|session| self.told_open != Some(*session)) {
-            self.told_open = Some(session);
+        if let Some(session) = session.filter(|session| self.reported_open != Some(*session)) {
+            self.reported_open = Some(session);
             take(NodeEvent::Open { session, next_session_seq: publisher.next_number() });
         }
-        match told {
+        match response {
             Some(Response::Throttled { until_ns }) => {
                 let now = self.clock.now();
                 publisher.is_held(until_ns.saturating_sub(now.epoch_ns), now.monotonic_ns);

@@ -93,15 +93,15 @@ struct SharedMemoryConnection {
 #[derive(Default)]
 struct Silence {
     /// Position in the stream, and answers received, at the last look.
-    heard: (u64, u64),
+    seen: (u64, u64),
     since: Option<Instant>,
 }
 
 impl Silence {
     /// How long nothing was received, if something is awaited.
-    fn look(&mut self, heard: (u64, u64), awaits: bool) -> Duration {
-        if heard != self.heard || !awaits {
-            *self = Self { heard, since: None };
+    fn look(&mut self, seen: (u64, u64), awaits: bool) -> Duration {
+        if seen != self.seen || !awaits {
+            *self = Self { seen, since: None };
             return Duration::ZERO;
         }
         self.since.get_or_insert_with(Instant::now).elapsed()

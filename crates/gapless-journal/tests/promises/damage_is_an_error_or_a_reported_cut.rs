@@ -409,8 +409,8 @@ fn a_mark_that_does_not_meet_a_frame_stops() {
 fn a_missing_segment_is_a_gap() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
-    let aside = directory.path().join("aside");
-    std::fs::rename(&found[1], &aside).unwrap();
+    let set_apart = directory.path().join("aside");
+    std::fs::rename(&found[1], &set_apart).unwrap();
     for boot_number in [1, 2] {
         let opened = open(directory.path(), boot_number).unwrap_err();
         let read = read_all(directory.path(), boot(boot_number), 1).unwrap_err();
@@ -421,7 +421,7 @@ fn a_missing_segment_is_a_gap() {
             );
         }
     }
-    std::fs::rename(&aside, &found[1]).unwrap();
+    std::fs::rename(&set_apart, &found[1]).unwrap();
     assert_eq!(open(directory.path(), 1).unwrap().1.last_sequence, 1000);
 }
 
@@ -437,8 +437,8 @@ fn a_missing_segment_behind_one_that_was_left_unsealed_is_a_gap() {
     assert_ne!(word(newest) & d::SEALED_BIT, 0);
     set_journaled_mark(&found[0], word(newest) & !d::SEALED_BIT, word(newest + 8));
     assert_eq!(read_all(directory.path(), boot(1), 1).unwrap().len(), 1000);
-    let aside = directory.path().join("aside");
-    std::fs::rename(&found[1], &aside).unwrap();
+    let set_apart = directory.path().join("aside");
+    std::fs::rename(&found[1], &set_apart).unwrap();
     let opened = open(directory.path(), 1).unwrap_err();
     assert!(matches!(&opened, JournalError::Corrupt { segment, .. } if *segment == found[0]), "{opened}");
     let read = read_all(directory.path(), boot(1), 1).unwrap_err();
@@ -446,7 +446,7 @@ fn a_missing_segment_behind_one_that_was_left_unsealed_is_a_gap() {
         matches!(&read, JournalError::Gap { before, after, .. } if *before == found[0] && *after == found[2]),
         "{read}"
     );
-    std::fs::rename(&aside, &found[1]).unwrap();
+    std::fs::rename(&set_apart, &found[1]).unwrap();
     assert_eq!(open(directory.path(), 1).unwrap().1.last_sequence, 1000);
 }
 

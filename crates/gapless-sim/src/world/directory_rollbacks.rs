@@ -33,12 +33,12 @@ impl<A: SystemUnderTest> World<'_, A> {
         if self.random.happens(EXCHANGED) && self.machines.len() > 1 {
             let other = (at + 1 + self.random.below(self.machines.len() as u64 - 1) as usize) % self.machines.len();
             self.down(other, 200 * MS);
-            let (theirs, aside) = (self.machines[other].directory().to_owned(), self.root.join("aside"));
+            let (theirs, temporary) = (self.machines[other].directory().to_owned(), self.root.join("aside"));
             self.tell(format_args!("the directories of members {number} and {} are exchanged", other + 1));
             self.tally.exchanges += 1;
-            std::fs::rename(&directory, &aside).map_err(failed)?;
+            std::fs::rename(&directory, &temporary).map_err(failed)?;
             std::fs::rename(&theirs, &directory).map_err(failed)?;
-            return std::fs::rename(&aside, &theirs).map_err(failed);
+            return std::fs::rename(&temporary, &theirs).map_err(failed);
         }
         self.tell(format_args!("the copy of the directory of member {number} is put back"));
         self.tally.copies += 1;

@@ -364,17 +364,17 @@ impl<'a> StreamBuilder<'a> {
             counters: &self.counters,
         };
         let mut agents: Vec<(AgentRole, Box<dyn Agent>)> = Vec::new();
-        let mut behind = Vec::new();
+        let mut network_agents = Vec::new();
         if let (Some(network), Some(cursor)) = (&options.packets, self.feed_cursor) {
             let [gateway, feed, replayer] = build(network, cursor, &served)?;
             agents.push((AgentRole::Gateway, gateway));
-            behind.extend([(AgentRole::Feed, feed), (AgentRole::Replayer, replayer)]);
+            network_agents.extend([(AgentRole::Feed, feed), (AgentRole::Replayer, replayer)]);
         }
         let mut tcp_addresses = None;
         if let Some(network) = &options.tcp {
             let ([gateway, rewind], addresses) = tcp_endpoints::build(network, &served)?;
             agents.push((AgentRole::TcpGateway, gateway));
-            behind.push((AgentRole::Rewind, rewind));
+            network_agents.push((AgentRole::Rewind, rewind));
             tcp_addresses = Some(addresses);
         }
         let mut client_address = None;
@@ -386,7 +386,7 @@ impl<'a> StreamBuilder<'a> {
         agents.push((self.head.role(), head));
         let journaler = |journaler| (AgentRole::Journaler, Box::new(journaler) as Box<dyn Agent>);
         agents.extend(self.journaler.map(journaler));
-        agents.extend(behind);
+        agents.extend(network_agents);
         agents.extend(answering);
         let waker = self.threads.waker(self.head.role());
         let driver = match clock {

@@ -54,7 +54,7 @@ impl Ingress {
     }
 
     pub(super) fn tell(&mut self, message: ResponderMessage) {
-        self.told = true;
+        self.has_notified = true;
         let refused = self.links.service.push(message);
         assert!(refused.is_ok(), "take_from makes sure of room");
     }

@@ -6,7 +6,7 @@ mod client;
 use super::client_sessions::ClientSessionOptions;
 use crate::counters::counters;
 use crate::{AgentRole, StreamError};
-use client::{Ending, SoupClient, Told};
+use client::{Ending, SoupClient, Visit};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::replay_merge::ReplayMerge;
@@ -138,9 +138,9 @@ impl SoupServer {
         let Self { server, source, options, counters, warnings, .. } = self;
         let (mut work, mut frames, mut outcome, mut gone) = (0, 0, Ok(()), 0);
         server.retain(|slot| {
-            let heard = SoupClient::hear(slot, source, options, now_ns);
-            let ending = match heard {
-                Ok(Told { bytes, logged_in, refused }) => {
+            let received = SoupClient::receive(slot, source, options, now_ns);
+            let ending = match received {
+                Ok(Visit { bytes, logged_in, refused }) => {
                     work += bytes;
                     counters.logins.add(u64::from(logged_in));
                     if let Some(text) = refused {

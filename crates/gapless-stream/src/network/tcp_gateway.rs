@@ -181,7 +181,7 @@ fn serve(
     }
     let is_stuck = matches!(slot.state, Caller::Admitted { is_stuck: true, .. });
     if work > 0 || is_stuck {
-        work += hear(slot, sessions, outgoing_bytes, now_ns)?;
+        work += receive(slot, sessions, outgoing_bytes, now_ns)?;
     }
     if let Caller::Admitted { key, .. } = slot.state
         && slot.connection.unsent() == 0
@@ -203,7 +203,7 @@ fn serve(
 
 /// Takes the packets that have come whole, as far as there is room for their frames. Returns how many frames' packets
 /// were taken.
-fn hear(
+fn receive(
     slot: &mut Slot<Caller>,
     sessions: &mut ClientSessions,
     outgoing_bytes: usize,

@@ -305,7 +305,7 @@ impl Relay {
     #[inline]
     fn take_up(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut work = 0;
-        let (mut strangers, mut offenders) = (Vec::new(), Vec::new());
+        let (mut sessions_of_others, mut offenders) = (Vec::new(), Vec::new());
         'publishers: for number in 0..self.publishers.len() {
             let allowance = self.allowance(number, now);
             let publisher = &mut self.publishers[number];
@@ -355,7 +355,7 @@ impl Relay {
                     .is_some_and(|session| session.publishers.contains(&publisher.connection))
                 {
                     // To the sequencer all nodes here are one: the owner of a session is checked here.
-                    strangers.push((publisher.connection, frame.session()));
+                    sessions_of_others.push((publisher.connection, frame.session()));
                     publisher.reader.advance(length);
                     continue;
                 }
@@ -383,8 +383,8 @@ impl Relay {
             self.upstream.flush()?;
             self.links.counters.frames_up.add(work as u64);
         }
-        strangers.dedup();
-        for (connection, session) in strangers {
+        sessions_of_others.dedup();
+        for (connection, session) in sessions_of_others {
             let text = "the stream has no such session of this node; open it again";
             self.refuse(connection, session, RefusalCode::SessionUnknown, 0, text);
         }

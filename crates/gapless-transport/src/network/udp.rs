@@ -165,9 +165,9 @@ impl UdpSocket {
         let mut lengths = lengths.take(MESSAGES_PER_CALL);
         let mut packets = 0;
         let slices: [_; MESSAGES_PER_CALL] = std::array::from_fn(|_| {
-            let (packet, behind) = rest.split_at(lengths.next().unwrap_or(0));
+            let (packet, after) = rest.split_at(lengths.next().unwrap_or(0));
             packets += usize::from(!packet.is_empty());
-            rest = behind;
+            rest = after;
             [IoSlice::new(packet)]
         });
         let sent = self.plainly(longest, |this| {

@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_icmp_tells_is_a_lost_packet() {
         // icmp_err_convert of net/ipv4/icmp.c, and icmpv6_err_convert of net/ipv6/icmp.c.
-        let told = [
+        let reported = [
             Errno::NETUNREACH,
             Errno::HOSTUNREACH,
             Errno::NOPROTOOPT,
@@ -83,7 +83,7 @@ mod tests {
             Errno::ACCESS,
         ];
         let by_this_host = [Errno::PERM, Errno::NETDOWN];
-        for errno in told.into_iter().chain(by_this_host) {
+        for errno in reported.into_iter().chain(by_this_host) {
             assert!(is_lost_packet(errno), "{errno:?}");
         }
     }

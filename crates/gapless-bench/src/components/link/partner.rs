@@ -13,25 +13,26 @@ use std::time::Instant;
 /// Bytes of an acknowledgement's frame: its number twice.
 const ACKNOWLEDGEMENT_BYTES: usize = 16;
 
-/// The second process: does what `order` says.
+/// The second process: does the work of `assignment`.
 ///
 /// # Errors
-/// A malformed order, no free port, messages that did not arrive as they were sent, a parent that has gone.
-pub(crate) fn main(order: &str) -> Result<()> {
-    let order: Assignment = serde_json::from_str(order)?;
-    if order.frame_length < 16 || order.messages == 0 || !order.messages.is_multiple_of(PARTS) {
+/// A malformed assignment, no free port, messages that did not arrive as they were sent, a parent that has gone.
+pub(crate) fn main(assignment: &str) -> Result<()> {
+    let assignment: Assignment = serde_json::from_str(assignment)?;
+    if assignment.frame_length < 16 || assignment.messages == 0 || !assignment.messages.is_multiple_of(PARTS) {
         return Err(failed("link", "the order is malformed"));
     }
-    let mut end = Endpoint::listens(PeerProcess::first("link", order.cpu)?, order.transport, order.frame_length)?;
+    let mut end =
+        Endpoint::listens(PeerProcess::first("link", assignment.cpu)?, assignment.transport, assignment.frame_length)?;
     let address = end.address();
     end.other().send(&address)?;
-    match order.task {
+    match assignment.task {
         Task::Read => {
-            let rate = read(&mut end, order.messages)?;
+            let rate = read(&mut end, assignment.messages)?;
             end.other().send(&rate)
         }
-        Task::Echo => send_back(&mut end, order.messages, order.frame_length, true),
-        Task::Acknowledge => send_back(&mut end, order.messages, ACKNOWLEDGEMENT_BYTES, false),
+        Task::Echo => send_back(&mut end, assignment.messages, assignment.frame_length, true),
+        Task::Acknowledge => send_back(&mut end, assignment.messages, ACKNOWLEDGEMENT_BYTES, false),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The second process of `gapless bench log`: takes frames and measures how fast they come, or sends
 //! each back.
 //!
-//! It answers what its order says; it ends when the first process has gone.
+//! It does the work of its assignment; it ends when the first process has gone.
 
 use super::endpoints::{
     Sends, Takes, check_number, open_ring_to_send, open_ring_to_take, open_window, open_window_with_progress, window,
@@ -46,37 +46,39 @@ pub(super) enum Task {
     EchoByWindow { window: PathBuf },
 }
 
-/// The second process: does what `order` says.
+/// The second process: does the work of `assignment`.
 ///
 /// # Errors
-/// A malformed order, memory that cannot be opened, frames that did not arrive as they were sent, a
+/// A malformed assignment, memory that cannot be opened, frames that did not arrive as they were sent, a
 /// parent that has gone.
-pub(crate) fn main(order: &str) -> Result<()> {
-    let order: Assignment = serde_json::from_str(order)?;
-    let mut first = PeerProcess::first("log", order.cpu)?;
-    match &order.task {
+pub(crate) fn main(assignment: &str) -> Result<()> {
+    let assignment: Assignment = serde_json::from_str(assignment)?;
+    let mut first = PeerProcess::first("log", assignment.cpu)?;
+    match &assignment.task {
         Task::ReadRing { ring } => {
-            let rate = read(open_ring_to_take(ring)?, &order, &mut first)?;
+            let rate = read(open_ring_to_take(ring)?, &assignment, &mut first)?;
             first.send(&rate)
         }
         Task::ReadWindow { window, progress } => {
-            let taker = open_window_with_progress(window, progress, order.frame_length)?;
-            let rate = read(taker, &order, &mut first)?;
+            let taker = open_window_with_progress(window, progress, assignment.frame_length)?;
+            let rate = read(taker, &assignment, &mut first)?;
             first.send(&rate)
         }
-        Task::EchoByRing { ring, back } => echo(open_ring_to_take(ring)?, open_ring_to_send(back)?, &order, &mut first),
+        Task::EchoByRing { ring, back } => {
+            echo(open_ring_to_take(ring)?, open_ring_to_send(back)?, &assignment, &mut first)
+        }
         Task::EchoByWindow { window: from } => {
             let (sender, path) = window()?;
             first.send(&path)?;
-            echo(open_window(from)?, sender, &order, &mut first)
+            echo(open_window(from)?, sender, &assignment, &mut first)
         }
     }
 }
 
 /// Frames a second.
-fn read(mut taker: impl Takes, order: &Assignment, first: &mut PeerProcess<'_>) -> Result<f64> {
-    let mut frame = vec![0; order.frame_length];
-    let part = order.frames / PARTS;
+fn read(mut taker: impl Takes, assignment: &Assignment, first: &mut PeerProcess<'_>) -> Result<f64> {
+    let mut frame = vec![0; assignment.frame_length];
+    let part = assignment.frames / PARTS;
     let (mut number, mut rates) = (0, Vec::new());
     for index in 0..PARTS {
         let begin = Instant::now();
@@ -106,9 +108,14 @@ fn let_frames_gather() {
     (0..SPINS_BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
 }
 
-fn echo(mut taker: impl Takes, mut sender: impl Sends, order: &Assignment, first: &mut PeerProcess<'_>) -> Result<()> {
-    let mut frame = vec![0; order.frame_length];
-    for number in 1..=order.frames {
+fn echo(
+    mut taker: impl Takes,
+    mut sender: impl Sends,
+    assignment: &Assignment,
+    first: &mut PeerProcess<'_>,
+) -> Result<()> {
+    let mut frame = vec![0; assignment.frame_length];
+    for number in 1..=assignment.frames {
         first.wait_until(|| taker.take(&mut frame))?;
         check_number(&frame, number)?;
         sender.write(&frame, number, first)?;

@@ -26,19 +26,19 @@ use std::time::Duration;
 /// A node that waits for a message so long has lost one.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A process of the benchmark: does what `order` says.
+/// A process of the benchmark: does the work of `assignment`.
 ///
 /// # Errors
-/// A malformed order, a stream that cannot be run or reached, messages that do not come.
-pub(crate) fn main(order: &str) -> Result<()> {
-    match serde_json::from_str(order)? {
-        Assignment::Sequencer(order) => serve::run(&order, &Parent::listen(super::NAME, WhenGone::Notice)?),
-        Assignment::Node(order) => {
+/// A malformed assignment, a stream that cannot be run or reached, messages that do not come.
+pub(crate) fn main(assignment: &str) -> Result<()> {
+    match serde_json::from_str(assignment)? {
+        Assignment::Sequencer(assignment) => serve::run(&assignment, &Parent::listen(super::NAME, WhenGone::Notice)?),
+        Assignment::Node(assignment) => {
             let parent = Parent::listen(super::NAME, WhenGone::Exit)?;
-            if let Some(cpu) = order.cpu {
+            if let Some(cpu) = assignment.cpu {
                 pin_current_thread(&[cpu])?;
             }
-            node::run(&order, &parent)
+            node::run(&assignment, &parent)
         }
     }
 }

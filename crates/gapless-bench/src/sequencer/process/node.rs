@@ -8,23 +8,23 @@ use crate::sequencer::protocol::{NodeAssignment, Ready, Role, Way, datagrams, sh
 use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOptions};
 
 /// Runs it.
-pub(super) fn run(order: &NodeAssignment, parent: &Parent) -> Result<()> {
-    match &order.way {
-        Way::SharedMemory { directory } => work(shared_memory(directory), order, parent),
-        way @ Way::Datagrams { .. } => work(datagrams(way, order.batch)?, order, parent),
+pub(super) fn run(assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
+    match &assignment.way {
+        Way::SharedMemory { directory } => work(shared_memory(directory), assignment, parent),
+        way @ Way::Datagrams { .. } => work(datagrams(way, assignment.batch)?, assignment, parent),
     }
 }
 
-fn work<L: CountingLink>(link: L, order: &NodeAssignment, parent: &Parent) -> Result<()> {
-    let publisher = PublisherOptions { window_messages: order.window_messages, ..PublisherOptions::default() };
+fn work<L: CountingLink>(link: L, assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
+    let publisher = PublisherOptions { window_messages: assignment.window_messages, ..PublisherOptions::default() };
     let live = StreamNodeOptions { start: Start::Live, publisher: Some(publisher), ..StreamNodeOptions::default() };
-    match order.role {
+    match assignment.role {
         Role::RoundTrips { warm_up, messages } => {
             let mut node = open(StreamNode::new(link, live), parent)?;
-            let outcome = round_trips::run(&mut node, order, warm_up, messages)?;
+            let outcome = round_trips::run(&mut node, assignment, warm_up, messages)?;
             parent.send(&outcome)
         }
-        Role::Push => push::run(open(StreamNode::new(link, live), parent)?, order, parent),
+        Role::Push => push::run(open(StreamNode::new(link, live), parent)?, assignment, parent),
         Role::Rewind => {
             parent.send(&Ready { session: 0 })?;
             let node = StreamNode::new(link, StreamNodeOptions::reading(Start::First));

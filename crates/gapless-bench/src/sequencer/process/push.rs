@@ -27,13 +27,13 @@ const SLEEP_MAX: Duration = Duration::from_millis(1);
 const AWAKE_AHEAD: Duration = Duration::from_micros(150);
 
 /// Does what the benchmark says until it says [`NodeRequest::End`].
-pub(super) fn run<L: CountingLink>(node: StreamNode<L>, order: &NodeAssignment, parent: &Parent) -> Result<()> {
+pub(super) fn run<L: CountingLink>(node: StreamNode<L>, assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
     let mut pusher = Pusher {
         node,
-        pattern: PayloadPattern::new(session, order.payload_bytes),
+        pattern: PayloadPattern::new(session, assignment.payload_bytes),
         session,
-        spins: order.spins,
+        spins: assignment.spins,
         tally: Tally::new(&[], false),
         sent: 0,
         told_seen: 0,
@@ -87,9 +87,9 @@ impl<L: CountingLink> Pusher<L> {
     /// Waits for the benchmark's next request. A node that stopped reading meanwhile would be forgotten.
     fn read_until_told(&mut self, parent: &Parent) -> Result<NodeRequest> {
         loop {
-            if let Some(order) = parent.try_receive()? {
+            if let Some(request) = parent.try_receive()? {
                 self.idle = Idle::default();
-                return Ok(order);
+                return Ok(request);
             }
             if self.read(|| ())?.frames == 0 {
                 self.node.wait(SLEEP_MAX).map_err(|error| stream_failed(&error))?;

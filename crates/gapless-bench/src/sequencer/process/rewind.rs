@@ -16,9 +16,9 @@ const FRAMES_PER_TURN: usize = 4096;
 
 /// Receives the participants whose messages it accounts for, reads, and answers when it is live.
 pub(super) fn run<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<()> {
-    let order = parent.receive()?;
-    let Some(NodeRequest::Participants(participants)) = order else {
-        return Err(failed(format!("a late joiner was told {order:?}")));
+    let request = parent.receive()?;
+    let Some(NodeRequest::Participants(participants)) = request else {
+        return Err(failed(format!("a late joiner was told {request:?}")));
     };
     let mut tally = Tally::new(&participants, false);
     let (cpu_before, begin) = (process_cpu_ns(), Instant::now());

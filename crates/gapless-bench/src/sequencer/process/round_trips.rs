@@ -18,12 +18,12 @@ const LOOKS_PER_CLOCK: u32 = 1 << 16;
 /// Publishes `warm_up` messages and then `messages`, each when the one before has come back.
 pub(super) fn run<L: CountingLink>(
     node: &mut StreamNode<L>,
-    order: &NodeAssignment,
+    assignment: &NodeAssignment,
     warm_up: u64,
     messages: u64,
 ) -> Result<RoundTrips> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
-    let pattern = PayloadPattern::new(session, order.payload_bytes);
+    let pattern = PayloadPattern::new(session, assignment.payload_bytes);
     let mut tally = Tally::new(&[Participant { session, payload_bytes: pattern.payload_bytes() }], true);
     let mut histogram = LatencyHistogram::new();
     let mut payload = vec![0; pattern.payload_bytes()];
@@ -38,7 +38,7 @@ pub(super) fn run<L: CountingLink>(
         let begin = Instant::now();
         node.publish(TYPE, &payload).map_err(|error| stream_failed(&error))?;
         node.flush().map_err(|error| stream_failed(&error))?;
-        let end = wait(node, &mut came, begin, order.spins)?;
+        let end = wait(node, &mut came, begin, assignment.spins)?;
         if number >= warm_up {
             histogram.record(u64::try_from((end - begin).as_nanos()).unwrap_or(u64::MAX));
         }

@@ -21,18 +21,18 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const ATTEMPTS: u32 = 5;
 
 /// Runs it.
-pub(super) fn run(order: &SequencerAssignment, parent: &Parent) -> Result<()> {
-    let (stream, mut way) = start(order)?;
+pub(super) fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
+    let (stream, mut way) = start(assignment)?;
     if let Way::Datagrams { rewind, .. } = &mut way {
         *rewind = stream.tcp_addresses().map(|addresses| addresses.rewind);
     }
     parent.send(&Started { way, plan: stream.plan().to_string() })?;
     // A benchmark that has gone says nothing more, and the stream stops as it should.
-    while let Some(order) = parent.receive()? {
+    while let Some(request) = parent.receive()? {
         if let Some(failure) = stream.failure() {
             return Err(stream_failed(&failure));
         }
-        match order {
+        match request {
             SequencerRequest::Cost => parent.send(&Cost::of_this_process())?,
             SequencerRequest::Stop => {
                 stream.stop().map_err(|error| stream_failed(&error))?;
@@ -43,33 +43,33 @@ pub(super) fn run(order: &SequencerAssignment, parent: &Parent) -> Result<()> {
     stream.stop().map(|_| ()).map_err(|error| stream_failed(&error))
 }
 
-fn start(order: &SequencerAssignment) -> Result<(EventStream, Way)> {
+fn start(assignment: &SequencerAssignment) -> Result<(EventStream, Way)> {
     let mut attempt = 1;
     loop {
-        let (options, way) = options(order)?;
+        let (options, way) = options(assignment)?;
         match EventStream::start(&options) {
             Ok(stream) => return Ok((stream, way)),
-            Err(_) if order.packets.is_some() && attempt < ATTEMPTS => attempt += 1,
+            Err(_) if assignment.packets.is_some() && attempt < ATTEMPTS => attempt += 1,
             Err(error) => return Err(stream_failed(&error)),
         }
     }
 }
 
-fn options(order: &SequencerAssignment) -> Result<(EventStreamOptions, Way)> {
-    let mut options = EventStreamOptions::in_directory(&order.directory);
-    options.plan = match order.plan.as_str() {
+fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)> {
+    let mut options = EventStreamOptions::in_directory(&assignment.directory);
+    options.plan = match assignment.plan.as_str() {
         "min" => PlanKind::Min,
         "default" => PlanKind::Default,
         "max" => PlanKind::Max,
         other => return Err(failed(format!("min, default or max is expected as thread plan, not {other}"))),
     };
     // The stream is measured, not the file system's first touch of each page.
-    options.persistence.segment_length_bytes = order.segment_bytes;
+    options.persistence.segment_length_bytes = assignment.segment_bytes;
     options.persistence.zero_initial = true;
-    options.optimize_for = if order.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
-    options.sequencer_cpus = order.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
-    let Some(packets) = order.packets else {
-        return Ok((options, Way::SharedMemory { directory: order.directory.clone() }));
+    options.optimize_for = if assignment.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
+    options.sequencer_cpus = assignment.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
+    let Some(packets) = assignment.packets else {
+        return Ok((options, Way::SharedMemory { directory: assignment.directory.clone() }));
     };
     options.frame_length_max = FRAME_LENGTH_UDP;
     let network = network(packets)?;

@@ -116,9 +116,9 @@ fn once(
     };
     let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
     let role = Role::RoundTrips { warm_up: of.warm_up, messages };
-    let order = NodeAssignment { cpu: node_cpu, ..node_assignment(&stream_under_test, of.payload_bytes, role) };
-    let spins = order.spins;
-    let mut node = stream_under_test.node("node 1", order)?;
+    let assignment = NodeAssignment { cpu: node_cpu, ..node_assignment(&stream_under_test, of.payload_bytes, role) };
+    let spins = assignment.spins;
+    let mut node = stream_under_test.node("node 1", assignment)?;
     let participant = Participant {
         session: node.receive_while::<Ready>(&mut || stream_under_test.look())?.session,
         payload_bytes: of.payload_bytes,

@@ -135,11 +135,11 @@ pub(in crate::sequencer) fn measure(
 
 /// Publishes the messages that the late joiner will read; returns the node that has published them.
 fn fill(stream_under_test: &mut StreamUnderTest<'_>, of: &RewindPlan) -> Result<Participant> {
-    let order = NodeAssignment {
+    let assignment = NodeAssignment {
         window_messages: FILL_WINDOW_MESSAGES,
         ..node_assignment(stream_under_test, of.payload_bytes, Role::Push)
     };
-    let mut node = stream_under_test.node("the node that fills the stream", order)?;
+    let mut node = stream_under_test.node("the node that fills the stream", assignment)?;
     let participant = Participant {
         session: node.receive_while::<Ready>(&mut || stream_under_test.look())?.session,
         payload_bytes: of.payload_bytes,

@@ -45,12 +45,12 @@ pub(in crate::sequencer) fn measure(
     let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
     let mut nodes = Vec::new();
     for number in 1..=NODES {
-        let order = NodeAssignment {
+        let assignment = NodeAssignment {
             batch: of.batch,
             window_messages: of.window_messages,
             ..node_assignment(&stream_under_test, of.payload_bytes, Role::Push)
         };
-        nodes.push(stream_under_test.node(&format!("node {number}"), order)?);
+        nodes.push(stream_under_test.node(&format!("node {number}"), assignment)?);
     }
     let ready: Vec<Ready> = receive_all(&mut nodes, &mut || stream_under_test.look())?;
     let participant = |ready: &Ready| Participant { session: ready.session, payload_bytes: of.payload_bytes };
@@ -110,8 +110,8 @@ pub(in crate::sequencer) fn measure(
     Ok(Finished { row, floors, latencies: Vec::new() })
 }
 
-fn send_all(nodes: &mut [Child<'_>], order: &NodeRequest) -> Result<()> {
-    nodes.iter_mut().try_for_each(|node| node.send(order))
+fn send_all(nodes: &mut [Child<'_>], request: &NodeRequest) -> Result<()> {
+    nodes.iter_mut().try_for_each(|node| node.send(request))
 }
 
 /// The sequencer first, then the nodes.

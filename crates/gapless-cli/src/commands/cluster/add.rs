@@ -123,7 +123,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 /// Says how far it is, until it votes.
 fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
     let interrupted = interrupt()?;
-    let (member, mut told) = (arguments.member, String::new());
+    let (member, mut reported) = (arguments.member, String::new());
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         let (_, report) = leading(members)?;
@@ -131,9 +131,9 @@ fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
         // A new leader may not have applied it yet.
         let state = found.map(|found| progress(found, arguments.kind)).unwrap_or_default();
         if let Some((state, is_done)) = state {
-            if state != told {
+            if state != reported {
                 print(&format!("member {member} {state}\n"))?;
-                told = state;
+                reported = state;
             }
             if is_done {
                 return Ok(());

@@ -16,12 +16,12 @@ pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box
     loop {
         let mut why: Option<Box<dyn Error>> = None;
         let mut elsewhere = None;
-        let mut heard = Vec::new();
+        let mut answered = Vec::new();
         for member in members {
             match member.status() {
                 Ok(report) if report.role == "leader" => return Ok((member, report)),
                 Ok(report) => {
-                    heard.push(report.member);
+                    answered.push(report.member);
                     let leader = report.leader.filter(|leader| *leader != report.member);
                     elsewhere = elsewhere.or_else(|| {
                         let found = report.members.iter().find(|each| Some(each.member) == leader)?;
@@ -35,8 +35,8 @@ pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box
         let is_late = Instant::now() > deadline;
         match (elsewhere, why) {
             // One that was not asked: to wait is of no use, unless it may have led before and be away.
-            (Some((leader, at)), why) if is_late || why.is_none() && !heard.contains(&leader) => {
-                let asked: Vec<_> = heard.iter().map(u64::to_string).collect();
+            (Some((leader, at)), why) if is_late || why.is_none() && !answered.contains(&leader) => {
+                let asked: Vec<_> = answered.iter().map(u64::to_string).collect();
                 let asked = asked.join(" and ");
                 return Err(format!(
                     "member {asked} does not lead: member {leader}{at} leads; name its file or directory, too"

@@ -54,7 +54,7 @@ fn run_until_interrupted(
         member.stream().tier(),
         member.stream().plan().to_string().trim_end().replace('\n', "; ")
     ))?;
-    let mut told = (Role::Follower, None::<MemberId>);
+    let mut reported = (Role::Follower, None::<MemberId>);
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         if let Some(failure) = member.stream().failure() {
@@ -62,8 +62,8 @@ fn run_until_interrupted(
         }
         if let Some(status) = member.status() {
             let now = (status.consensus.role, status.consensus.leader);
-            if now != told && now.0 != Role::Candidate {
-                told = now;
+            if now != reported && now.0 != Role::Candidate {
+                reported = now;
                 let term = status.consensus.term;
                 print(&match now {
                     (Role::Leader, _) => format!("leads in term {term}\n"),

@@ -123,9 +123,9 @@ fn read_ahead(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Block>, leng
             return Err(format!("a line of more than {length_max} bytes, which is the longest message"));
         }
         if whole > 0 {
-            let behind = rest.split_off(whole);
+            let after = rest.split_off(whole);
             // A reader that takes no more lines has gone.
-            if sender.send(Ok(std::mem::replace(&mut rest, behind))).is_err() {
+            if sender.send(Ok(std::mem::replace(&mut rest, after))).is_err() {
                 return Ok(());
             }
         }

@@ -79,8 +79,8 @@ impl Output {
 pub(super) fn note(event: &NodeEvent<'_>) {
     match event {
         NodeEvent::Lapped { sequence, released_sequence } => {
-            let behind = released_sequence.saturating_sub(*sequence);
-            eprintln!("note: {behind} frames behind; goes on from the journal at {sequence}");
+            let lag = released_sequence.saturating_sub(*sequence);
+            eprintln!("note: {lag} frames behind; goes on from the journal at {sequence}");
         }
         NodeEvent::Limit => eprintln!("note: the stream has as many sessions as it may have"),
         _ => {}

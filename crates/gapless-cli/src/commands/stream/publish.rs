@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     // Shown on a terminal only.
     let progress = ProgressBar::new_spinner();
     let (patience, begun) = (Duration::from_secs(arguments.timeout), Instant::now());
-    let (mut heard, mut shown) = (begun, begun);
+    let (mut last_progress, mut shown) = (begun, begun);
     let (mut is_halted, mut was_connected) = (false, false);
     let outcome = loop {
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
@@ -85,8 +85,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let is_waiting = node.in_flight() > 0 || turn == Turn::Full;
         if !is_waiting || is_halted || node.in_flight() < waiting {
-            heard = Instant::now();
-        } else if heard.elapsed() > patience {
+            last_progress = Instant::now();
+        } else if last_progress.elapsed() > patience {
             let nothing = || format!("nothing has come back for {} s", patience.as_secs());
             break Err(if was_connected { nothing() } else { silent(&node, patience) }.into());
         }

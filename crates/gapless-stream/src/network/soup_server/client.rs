@@ -44,7 +44,7 @@ struct Reading {
 
 /// The result of receiving from a client.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Visit {
     pub bytes: usize,
     pub logged_in: bool,
     /// Why it was not let in, if it was not.
@@ -89,16 +89,16 @@ impl SoupClient {
 
     /// Takes what the client says.
     #[inline]
-    pub fn hear(
+    pub fn receive(
         slot: &mut Slot<Self>,
         source: &SoupSource,
         options: &SoupServerOptions,
         now_ns: u64,
-    ) -> Result<Told, Ending> {
-        let mut told = Told::default();
+    ) -> Result<Visit, Ending> {
+        let mut visit = Visit::default();
         match slot.receive() {
-            Ok(Received::Nothing) => return Ok(told),
-            Ok(Received::Bytes(bytes)) => told.bytes = bytes,
+            Ok(Received::Nothing) => return Ok(visit),
+            Ok(Received::Bytes(bytes)) => visit.bytes = bytes,
             Ok(Received::Full) => {}
             Ok(Received::End) | Err(_) => return Err(Ending::Left),
         }
@@ -109,19 +109,19 @@ impl SoupClient {
                 LoginState::Reading(_) => CLIENT_PACKET_MAX,
                 LoginState::Leaving { .. } => {
                     slot.connection.discard_incoming();
-                    return Ok(told);
+                    return Ok(visit);
                 }
             };
             let parsed = ClientPacket::parse(slot.connection.incoming(), limit);
             let Some((packet, length)) = parsed.map_err(|error| Ending::Malformed(error.to_string()))? else {
-                return Ok(told);
+                return Ok(visit);
             };
             match (packet, &slot.state.login_state) {
                 (ClientPacket::Login(login), LoginState::Anonymous { .. }) => {
                     slot.connection.consume(length);
                     match Self::log_in(slot, &login, source, options)? {
-                        None => told.logged_in = true,
-                        refused => told.refused = refused,
+                        None => visit.logged_in = true,
+                        refused => visit.refused = refused,
                     }
                     continue;
                 }
