@@ -22,10 +22,7 @@ pub enum BenchError {
     },
     /// The system refused something that has no path.
     #[error("cannot {action}: {source}")]
-    System {
-        action: &'static str,
-        source: std::io::Error,
-    },
+    System { action: &'static str, source: std::io::Error },
     /// A report could not be read, shown or written.
     #[error(transparent)]
     Report(#[from] ReportError),

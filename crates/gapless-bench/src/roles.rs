@@ -4,7 +4,7 @@ pub use crate::child_process::Role;
 
 use crate::{Result, canonical, components, failover, sequencer};
 
-/// Does what `assignment`, as JSON, tells a child process in `role`.
+/// Does the work of `assignment`, as JSON, for a child process in `role`.
 ///
 /// # Errors
 /// A malformed assignment; any error of the role's work.

@@ -42,7 +42,7 @@ fn an_untrue_command_is_found() {
     assert_eq!(lines, [1, 1, 1, 3, 5], "{found:?}");
 }
 
-/// What `document` names of the program and is not there.
+/// Commands and options that `document` names and the program does not have.
 fn untrue<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Piece, String)> {
     let mut all = FOREIGN.iter().map(|option| (*option).to_owned()).collect();
     options_below(program, &mut all);
@@ -52,13 +52,13 @@ fn untrue<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Piece, Stri
         if lone.starts_with("--") && lone.len() > 2 && !all.contains(lone) {
             untrue.push((piece, format!("no command has {lone}")));
         }
-        // What is quoted is one value, not words.
+        // A quoted text is one value, not words.
         let unquoted = piece.text.split('"').step_by(2).collect::<Vec<_>>().concat();
         for line in unquoted.split(['|', ';', '&']) {
             let mut words = line.split_whitespace().skip_while(|word| *word == "do" || word.contains('='));
             let is_ours = match words.next() {
                 Some("gapless") => true,
-                // What another package runs has options of its own.
+                // A program of another package has options of its own.
                 Some("cargo") => {
                     let is_other = line.contains("--example") || line.contains(" -p ") || !line.contains(" run ");
                     !is_other && words.any(|word| word == "--")

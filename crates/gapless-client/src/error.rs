@@ -43,7 +43,6 @@ pub enum ClientError {
     /// An option that makes no sense.
     #[error("{option}: {reason}")]
     Option {
-        /// Its name.
         option: &'static str,
         /// The fault, and the allowed values.
         reason: String,
@@ -51,7 +50,6 @@ pub enum ClientError {
     /// A stream's file cannot be read.
     #[error("reading {path}: {source}")]
     File {
-        /// The file.
         path: String,
         /// The operating system's answer.
         source: std::io::Error,
@@ -87,16 +85,12 @@ pub enum ClientError {
     },
     /// The messages on their way take all the memory that they may.
     #[error("messages on their way take all of {bytes_max} bytes; poll until some have come back")]
-    KeptFull {
-        /// The limit.
-        bytes_max: usize,
-    },
+    KeptFull { bytes_max: usize },
     /// The stream's session is not the one that this node knows: it expired, or another process uses the token.
     #[error(
         "session {session}: number {expected} is due, the stream expects {found}; it expired or another process uses its token"
     )]
     SessionLost {
-        /// The session.
         session: u64,
         /// The oldest number that the node may have to send again.
         expected: u64,
@@ -109,7 +103,6 @@ pub enum ClientError {
          will be; publish that in a new session"
     )]
     SessionExpired {
-        /// The session.
         session: u64,
         /// The first number that is not in the stream.
         first_lost: u64,
@@ -144,16 +137,10 @@ pub enum ClientError {
     },
     /// As many commands are in flight as the session's window allows; poll for replies first.
     #[error("session {session}: {window_messages} commands are in flight, which is its window; poll for replies first")]
-    WindowFull {
-        /// The session.
-        session: u64,
-        /// Its window.
-        window_messages: u32,
-    },
+    WindowFull { session: u64, window_messages: u32 },
     /// A session cannot be closed while commands have no reply.
     #[error("session {session}: {in_flight} commands have no reply yet; poll for them before closing it")]
     InFlight {
-        /// The session.
         session: u64,
         /// How many.
         in_flight: u32,
@@ -164,7 +151,6 @@ pub enum ClientError {
         /// The socket's path.
         peer: String,
         request: String,
-        /// The limit.
         timeout_ms: u64,
     },
     /// A key of another client, or of a session that is closed or has expired; its token opens a new one.
@@ -174,9 +160,7 @@ pub enum ClientError {
     /// of notices. Nothing was sent.
     #[error("session {session}: no command has the number {session_seq}; the next one gets {next_session_seq}")]
     NotSent {
-        /// The session.
         session: u64,
-        /// The number.
         session_seq: u64,
         /// The next that is free.
         next_session_seq: u64,
@@ -186,7 +170,6 @@ pub enum ClientError {
         "command {number} cannot be sent in session {session}: whether it had its effect in its own one nobody can say any more"
     )]
     OtherSession {
-        /// The number.
         number: CommandNumber,
         /// The session in which it was to be sent.
         session: u64,
@@ -196,7 +179,6 @@ pub enum ClientError {
     TooLong {
         /// The requested length.
         length_bytes: usize,
-        /// The limit.
         limit_bytes: usize,
     },
     /// The service refused the command.
@@ -236,9 +218,7 @@ pub enum ClientError {
     Encode(String),
     /// The service broke the protocol.
     #[error("the service sent {what}")]
-    Protocol {
-        what: String,
-    },
+    Protocol { what: String },
 }
 
 impl From<TransportError> for ClientError {

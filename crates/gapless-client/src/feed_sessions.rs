@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// One feed session: a name for a stretch of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
-    /// Its name.
     pub name: FeedSession,
     /// The sequence of its first frame, which is 1 in the feed.
     pub first_sequence: u64,

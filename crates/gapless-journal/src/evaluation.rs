@@ -53,7 +53,7 @@ pub(crate) struct Kept {
     pub(crate) last_timestamp_ns: u64,
 }
 
-/// Judges the bytes in the segments that do not belong to the journal.
+/// Bytes in the segments that do not belong to the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     pub(crate) reason: FrameFault,

@@ -45,7 +45,7 @@ pub enum RecoveryCheck {
     All,
 }
 
-/// The journal's requests to the machine; replaceable, so that tests and simulations decide.
+/// The machine as a journal uses it; replaceable, so that tests and simulations decide.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The boot that the machine is on; `None` when it is not known, which counts as another boot.

@@ -24,10 +24,7 @@ pub enum ReportError {
     },
     /// The system refused something that has no path.
     #[error("cannot {action}: {source}")]
-    System {
-        action: &'static str,
-        source: std::io::Error,
-    },
+    System { action: &'static str, source: std::io::Error },
     /// An Excel workbook could not be read or written.
     #[error("workbook {}: {reason}", path.display())]
     Workbook {

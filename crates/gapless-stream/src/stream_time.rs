@@ -49,8 +49,8 @@ pub struct StreamTime {
 }
 
 impl StreamTime {
-    /// Of a stream whose last frame is of `last_ns`. Where this machine leads from the beginning and its clock lags
-    /// that frame, time goes on from there, and does not stand still until the clock is as far.
+    /// Of a stream whose last frame is of `last_ns`. Where this machine leads from the beginning and its clock is
+    /// earlier than that frame, time goes on from there, and does not stand still until the clock is as far.
     #[must_use]
     pub const fn behind(last_ns: u64) -> Self {
         Self { ahead_ns: 0, is_known: false, changed_ns: 0, begins_behind_ns: Some(last_ns) }

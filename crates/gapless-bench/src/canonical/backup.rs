@@ -1,5 +1,5 @@
 //! The backup of a clustered run: it waits for a primary, runs the member and the service that the primary's requests
-//! describe, and says what its copy of the service has come to. On one machine it is a child process, on two hosts one
+//! describe, and reports the state of its copy of the service. On one machine it is a child process, on two hosts one
 //! command. The primary speaks with both in the same way: by lines of JSON as with every child process, but over TCP.
 
 use super::form::Form;
@@ -69,7 +69,6 @@ pub(super) struct Assignment {
 pub(super) enum Answer {
     /// ns since the epoch.
     Clock(u64),
-    /// A port.
     Port(u16),
     Done,
     /// The copy.

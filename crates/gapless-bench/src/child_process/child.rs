@@ -33,7 +33,8 @@ pub(crate) struct Child<'a> {
 }
 
 impl<'a> Child<'a> {
-    /// Starts this program in `role` as `name` of `benchmark`, with that assignment. `interrupted` ends the waiting for it.
+    /// Starts this program in `role` as `name` of `benchmark`, with that assignment. `interrupted` ends the waiting for
+    /// it.
     pub(crate) fn start(
         benchmark: &'static str,
         name: &str,

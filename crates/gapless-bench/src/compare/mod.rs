@@ -80,7 +80,7 @@ pub struct CompareArguments {
     pub json: Option<PathBuf>,
 }
 
-/// Which runs callgrind counts.
+/// The runs that callgrind counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhenCounted {
     /// Those of which the clock cannot decide a figure.

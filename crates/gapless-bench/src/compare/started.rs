@@ -13,7 +13,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 const ENDING_TIME: Duration = Duration::from_secs(10);
 
 /// Runs `command` to its end and collects what it writes to pipes. It has a process group of its own, which gets the
-/// interrupt that `interrupted` says of: also one that only this process was sent.
+/// interrupt that sets `interrupted`: also one that only this process was sent.
 pub(super) fn output(command: &mut Command, interrupted: &AtomicBool) -> io::Result<Output> {
     output_within(ENDING_TIME, command, interrupted)
 }

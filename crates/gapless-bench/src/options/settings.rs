@@ -48,7 +48,7 @@ impl RunPlan {
 pub struct RunSettings {
     /// Event sourcing or state replication.
     pub program: Program,
-    /// What the engine is optimized for, and the load.
+    /// The goal of the engine, and the load.
     pub mode: Mode,
     /// Encoding; the access follows from it.
     pub encoding: MessageEncoding,

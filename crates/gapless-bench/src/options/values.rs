@@ -15,7 +15,7 @@ pub enum Program {
     Sr,
 }
 
-/// What a run and its engine are optimized for.
+/// The goal of a run and its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Mode {
     /// A fixed rate, no batching delay, hot waits.
@@ -50,7 +50,7 @@ pub enum Tier {
     QuorumSync,
 }
 
-/// What a process of a clustered run is, on two hosts.
+/// The role of a process of a clustered run on two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Role {
     /// It injects, and reports.
@@ -59,7 +59,7 @@ pub enum Role {
     Backup,
 }
 
-/// What members of a clustered run speak over.
+/// The protocol between members of a clustered run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum ReplicationLink {
     /// TCP, over loopback on one machine.

@@ -41,7 +41,7 @@ pub(super) fn of_journal(directory: &Path, participants: &[Participant]) -> Resu
     Ok(tally.account())
 }
 
-/// Sets what the row says of its messages: `expected` of each participant, seen by each node, and the same by all and
+/// Sets the row's account of its messages: `expected` of each participant, seen by each node, and the same by all and
 /// in the journal. A late joiner has not seen the end: its sum is compared with nothing.
 pub(super) fn verify_accounts(row: &mut Row, expected: &[u64], nodes: &[(&str, &Account)], journal: Option<&Account>) {
     let mut wrong = Vec::new();

@@ -107,7 +107,6 @@ pub(super) enum Way {
         rewind: Option<SocketAddr>,
         /// The node's name; empty if nobody asks for it.
         username: String,
-        /// Its password.
         password: String,
     },
 }
@@ -197,7 +196,6 @@ pub(super) enum NodeRequest {
 /// One that publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Participant {
-    /// Its session.
     pub session: u64,
     /// Bytes of its messages.
     pub payload_bytes: usize,

@@ -9,8 +9,8 @@ pub trait ClientEnvironment: Send {
     /// The current time; it never goes back.
     fn now(&self) -> Instant;
 
-    /// Lets time go by until something has come for the client, or for `timeout`. However short that is, the
-    /// application's other work goes on.
+    /// Lets time go by until something has come for the client, or for `timeout`. However short that is, the work
+    /// beside the client goes on.
     fn sleep(&mut self, timeout: Duration);
 
     /// One attempt to connect, of at most `timeout`. The connection before, if there is one, is no longer used.

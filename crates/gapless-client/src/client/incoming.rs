@@ -12,10 +12,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// A session is open.
-    Opened {
-        /// Its key.
-        session: SessionKey,
-    },
+    Opened { session: SessionKey },
     /// The reply to a command.
     Reply {
         /// The command's.
@@ -34,10 +31,7 @@ pub enum Incoming<'a> {
     },
     /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a
     /// reply may have had their effect or not. Its token opens a new session, with another key.
-    SessionLost {
-        /// Its key.
-        session: SessionKey,
-    },
+    SessionLost { session: SessionKey },
 }
 
 /// A message from the service.
@@ -72,7 +66,6 @@ pub struct OwnedReply {
     pub schema: u32,
     /// How the payload is encoded.
     pub encoding: Encoding,
-    /// The payload.
     pub payload: Vec<u8>,
 }
 
@@ -135,7 +128,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// Messages that came while one reply was awaited, kept for the next poll.
+/// A message that came while one reply was awaited, kept for the next poll.
 pub(super) struct DeferredMessage {
     pub session: SessionKey,
     /// Of a reply: whether it was the first. A notice has not been counted yet.

@@ -25,7 +25,6 @@ use gapless_wire::fields::{u32_at, u64_at, u128_at};
 /// All numbers little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedSession {
-    /// Its token.
     pub token: u128,
     /// Its window: commands that may be in flight, 1..=64.
     pub window_messages: u32,

@@ -20,7 +20,6 @@ pub struct Controlled {
     pub sequence: u64,
     /// Whether it changed anything: a stream that is halted already is not halted again.
     pub changed: bool,
-    /// The stream.
     pub identity: StreamIdentity,
     /// The sequencer's process.
     pub process_id: u64,

@@ -23,7 +23,6 @@ pub struct NodeReading {
 /// The findings of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusReading {
-    /// The stream.
     pub identity: StreamIdentity,
     /// The last sequence that is released.
     pub released_sequence: u64,

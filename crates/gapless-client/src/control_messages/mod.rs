@@ -146,7 +146,6 @@ pub struct ControlRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlAnswer {
     pub status: ControlStatus,
-    /// The stream.
     pub identity: StreamIdentity,
     /// Where it took effect; see [`ControlStatus::Unchanged`]. 0 if it was refused.
     pub sequence: u64,
@@ -170,7 +169,6 @@ impl ControlRequest {
         bytes.starts_with(&REQUEST_MAGIC.to_le_bytes()[..7])
     }
 
-    /// The message.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let name;
@@ -232,7 +230,6 @@ impl ControlRequest {
 }
 
 impl ControlAnswer {
-    /// The message.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; ANSWER_LENGTH] {
         let mut bytes = [0; ANSWER_LENGTH];

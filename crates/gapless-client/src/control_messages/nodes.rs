@@ -86,7 +86,6 @@ pub struct NodesRequest {
 /// A page of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodesAnswer {
-    /// The stream.
     pub identity: StreamIdentity,
     /// The last sequence that is released.
     pub released_sequence: u64,
@@ -99,7 +98,6 @@ pub struct NodesAnswer {
 }
 
 impl NodesRequest {
-    /// The message.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; NODES_REQUEST_LENGTH] {
         let mut bytes = [0; NODES_REQUEST_LENGTH];

@@ -1,5 +1,5 @@
 //! [`DatagramLink`]: up by packets of our own to the command port, down by MoldUDP64, from the sequencer alone or from
-//! multicast groups. A lost one is asked for again.
+//! multicast groups. A lost packet is asked for again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
@@ -31,7 +31,6 @@ pub struct DatagramOptions {
     pub rewind: Option<SocketAddr>,
     /// The node's name.
     pub username: Field<6>,
-    /// Its password.
     pub password: Field<10>,
     /// Whether a packet may hold several frames.
     pub batch: bool,
@@ -199,7 +198,7 @@ impl<S: Datagrams> DatagramLink<S> {
     fn say(&mut self, key: u64, body: Body<'_>) {
         let mut packet = [0; 256];
         let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
-        // A lost one is sent again.
+        // A lost packet is sent again.
         let _ = self.main.send(self.options.command, &packet[..length], length);
     }
 
@@ -487,7 +486,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         while !self.rewinding.is_flowing(now_ns)
             && let Some(request) = up.receiver.due_request(now_ns)
         {
-            // A lost one is asked for again.
+            // A lost request is sent again.
             let request = request.to_bytes();
             let _ = self.requests.send(self.options.request, &request, request.len());
         }

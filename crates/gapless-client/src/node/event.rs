@@ -67,7 +67,6 @@ pub enum NodeEvent<'a> {
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// The session.
         session: u64,
         /// Whether it was opened; else it has ended.
         opened: bool,
@@ -96,7 +95,6 @@ pub enum NodeEvent<'a> {
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// The name.
         feed_session: FeedSession,
     },
     /// A feed session has ended; this was its last frame.
@@ -105,7 +103,6 @@ pub enum NodeEvent<'a> {
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// The name.
         feed_session: FeedSession,
     },
     /// The stream was faster than this node: it reads on from the journal. Nothing is lost.

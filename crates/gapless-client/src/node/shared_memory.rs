@@ -421,7 +421,7 @@ impl NodeLink for SharedMemoryLink {
         let is_news = up.reader.sequence() <= up.reader.released_sequence() || up.link.reader.next_length()?.is_some();
         if !is_news {
             up.link.sleep(timeout)?;
-            // On any error, the next tick looks whether the sequencer is still there.
+            // After any wake-up, the next tick looks whether the sequencer is still there.
             up.empty_looks = EMPTY_LOOKS_PER_CHECK;
         }
         up.link.reader.disarm();

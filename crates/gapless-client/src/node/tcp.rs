@@ -32,7 +32,6 @@ pub struct TcpOptions {
     pub rewind: SocketAddr,
     /// The node's name.
     pub username: Field<6>,
-    /// Its password.
     pub password: Field<10>,
     /// A sequencer that says nothing for so long is gone, ns; it says something each second.
     pub silence_ns_max: u64,
@@ -496,7 +495,7 @@ impl NodeLink for TcpLink {
             Err(errno) => return Err(TransportError::system("waiting for the stream")(errno).into()),
         }
         if let TcpLinkState::Up(up) = &mut self.state {
-            // On any error, the next poll looks at both.
+            // After any wake-up, the next poll looks at both.
             up.looks = LOOKS_PER_COMMAND - 1;
         }
         Ok(())

@@ -140,7 +140,7 @@ pub struct NetworkSettings {
     pub command: Option<SocketAddr>,
     /// Where nodes by packets ask for missed messages.
     pub request: Option<SocketAddr>,
-    /// The address where the stream is read by TCP; nodes by packets read there the frames that they lag far with.
+    /// The address where the stream is read by TCP; nodes by packets that lag far read there.
     pub rewind: Option<SocketAddr>,
     /// The groups that the feed is sent to: A, and B if there are two. None: to each node by itself.
     pub groups: Vec<SocketAddr>,
@@ -169,7 +169,6 @@ pub struct NodeSettings {
     pub publisher: PublisherOptions,
     /// Its name, where it must give one.
     pub username: Field<6>,
-    /// Its password.
     pub password: Field<10>,
     /// Whether its packets may hold several frames.
     pub batch: bool,

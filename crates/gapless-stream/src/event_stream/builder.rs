@@ -100,7 +100,7 @@ pub struct StreamBuilder<'a> {
     identity: StreamIdentity,
     next_sequence: u64,
     head: Head,
-    /// The greatest lengths of a frame and of a message that nodes receive, bytes.
+    /// The greatest lengths of a frame and of a message that are announced to nodes, bytes.
     pub told_limits: (usize, usize),
     /// The counters of its agents.
     pub counters: Counters,

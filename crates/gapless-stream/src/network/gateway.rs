@@ -114,7 +114,7 @@ impl<S: Datagrams> Agent for Gateway<S> {
         }
         let (socket, packet_length_max) = (&mut self.socket, self.packet_length_max);
         for (peer, packet) in self.replies.drain(..) {
-            // A lost one is asked for again.
+            // A lost answer is asked for again.
             let _ = socket.send(peer, &packet, packet.len());
         }
         work += self.sessions.answer(packet_length_max, |_, peer, packet| {

@@ -125,7 +125,7 @@ fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>
             ..defaults
         }
     });
-    // Nodes by packets read over TCP the frames that they lag far with; the command port has one number for both.
+    // Nodes by packets that lag far read over TCP; the command port has one number for both.
     let tcp = command.zip(rewind).filter(|_| config.transport != Transport::SharedMemory);
     (packets, tcp.map(|(command, rewind)| TcpNetwork { sessions, ..TcpNetwork::new(command, rewind) }))
 }

@@ -42,7 +42,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES_PER_POLL: usize = 1024;
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut config = arguments.location.config()?;
-    // The messages there already do not decide it: the sequencer says which number it expects.
+    // Earlier messages need not be read: the sequencer says which number it expects.
     config.node.start = Start::Live;
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;
     let lines = Lines::open(arguments.file.as_deref(), arguments.publish.line_length_max(longest))?;

@@ -280,7 +280,7 @@ fn without_chain_entry(chain: &str, sheet_id: &str, cell: &str) -> Reasoned<(Str
                 }
                 if current_sheet == sheet_id && attribute(&tag, "r").as_deref() == Some(cell) {
                     splices.push(Splice::new(begin, end, String::new()));
-                    // Later figures took their sheet from it.
+                    // Later cells took their sheet from it.
                     orphaned |= had_own_sheet;
                 } else {
                     kept += 1;

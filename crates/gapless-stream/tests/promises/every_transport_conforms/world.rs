@@ -31,7 +31,6 @@ pub trait World {
         None
     }
 
-    /// The stream.
     fn stream(&self) -> &EventStream;
 
     /// Ends the stream and starts it again from its directory.

@@ -7,17 +7,10 @@ use std::path::PathBuf;
 pub enum TlsError {
     /// A file is not as it has to be.
     #[error("{} cannot be used for TLS: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        reason: String,
-    },
+    File { path: PathBuf, reason: String },
     /// A certificate for this name cannot exist.
     #[error("{name:?} is no DNS name, which TLS needs")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    Name { name: String },
     /// TLS is asked for.
     #[error(
         "this build has no TLS, which the configuration asks for; build with the feature tls: cargo build --features tls"

@@ -12,7 +12,7 @@ mod names;
 mod socket;
 #[cfg(feature = "tls")]
 pub use certificates::MutualTls;
-/// What tests of foreign peers are made of.
+/// The library, for tests with foreign peers.
 #[cfg(feature = "tls")]
 pub use rustls;
 #[cfg(feature = "tls")]
