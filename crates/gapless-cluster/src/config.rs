@@ -1,4 +1,4 @@
-//! [`ClusterConfig`]: one TOML file describes a member: its cluster, the members, and its stream.
+//! [`ClusterConfig`]: one TOML file describes a member: its cluster, the cluster's members, and its stream.
 //!
 //! A file of a stream (`gapless_client::StreamConfig`) with the tables `[cluster]`, `[[member]]`, `[election]`,
 //! `[discovery]`, `[tls]`, `[clients]` and `[service]` beside its own. `docs/guides/cluster.toml` shows every key. The
@@ -51,28 +51,28 @@ pub use service::{OnFault, ServiceConfig};
 
 /// The longest name of a cluster, bytes.
 pub const NAME_LENGTH_MAX: usize = 64;
-/// Members that a cluster may have: more voters make every message wait for more answers, and survive no more in
-/// practice.
+/// The most members of a cluster: each further voter makes every message wait for more answers, and in practice adds no
+/// safety.
 pub const MEMBERS_MAX: usize = 16;
 
-/// What a member does beside storing frames.
+/// What a member does besides storing frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemberKind {
-    /// It votes, leads, and runs the service.
+    /// Votes, leads, and runs the service.
     #[default]
     Full,
-    /// It votes, and runs no service (decision 9).
+    /// Votes, and runs no service (decision 9).
     Witness,
-    /// It runs the service and neither votes nor counts.
+    /// Runs the service, and neither votes nor counts for a quorum.
     Learner,
 }
 
 impl MemberKind {
-    /// All of them, by their names.
+    /// Every kind with its name in the file.
     pub const NAMES: &'static [(&'static str, Self)] =
         &[("full", Self::Full), ("witness", Self::Witness), ("learner", Self::Learner)];
 
-    /// Whether a majority is counted with it.
+    /// Whether it counts for the majority.
     #[must_use]
     pub const fn votes(self) -> bool {
         matches!(self, Self::Full | Self::Witness)
@@ -82,13 +82,12 @@ impl MemberKind {
 /// A member, as every member's file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberConfig {
-    /// Its number, from 1 on; never that of an earlier member.
+    /// From 1 on; a number is never given to a second member.
     pub id: u64,
-    /// Where the others reach it, in the order in which they try: `host:port`, or `shm:` and the path of a socket by
-    /// which members of the same host share memory with it, which they try first. It listens on the first one's port,
-    /// and at the first path. None where it is to be discovered.
+    /// Where the other members reach it, in the order in which they try: `host:port`, or `shm:` and the path of a
+    /// socket by which members of the same host share memory with it, which they try first. It listens on the first
+    /// address's port, and at the first path. Empty where the member is to be discovered.
     pub addresses: Vec<String>,
-    /// What it does.
     pub kind: MemberKind,
 }
 
@@ -98,19 +97,19 @@ impl MemberConfig {
         self.addresses.iter().map(String::as_str).filter(|address| !address.starts_with(SHARED_MEMORY_PREFIX))
     }
 
-    /// The first of its sockets on its own host.
+    /// The first shared-memory socket on its own host.
     #[must_use]
     pub fn shared_memory_path(&self) -> Option<PathBuf> {
         self.addresses.iter().find_map(|address| shared_memory_path(address).ok().flatten())
     }
 }
 
-/// When a member that hears nothing of a leader wants to become one.
+/// When a member that receives nothing from a leader starts an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElectionConfig {
-    /// It waits so long at least, and at most twice as long; a witness from twice to three times as long.
+    /// The shortest wait without a leader, and half of the longest; a witness waits two to three times as long.
     pub timeout: Duration,
-    /// A leader says so often that it is there.
+    /// The interval at which a leader sends heartbeats.
     pub heartbeat_interval: Duration,
 }
 
@@ -123,19 +122,18 @@ impl Default for ElectionConfig {
 /// Where members find each other's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscoveryConfig {
-    /// A multicast group.
     pub group: SocketAddr,
-    /// The name of the interface to use it on.
+    /// The name of the network interface on which the group is joined.
     pub interface: String,
 }
 
 /// The files of mutual TLS between members, PEM. Needs a build with the feature `tls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// The member's certificate, and what leads from it to the authority. It is for the DNS name
+    /// The member's certificate, and the chain that leads from it to the authority. It is for the DNS name
     /// `link::tls::certificate_name`, and for servers as well as clients.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The certificate's private key.
     pub key: PathBuf,
     /// The certificate of the authority that every member's must come from.
     pub authority: PathBuf,
@@ -146,27 +144,26 @@ pub struct TlsConfig {
 pub struct ClusterConfig {
     /// The cluster's name, 1 to [`NAME_LENGTH_MAX`] bytes. Members of a cluster with another one are refused.
     pub name: String,
-    /// Which of the members this is.
+    /// The number of the member that this file describes.
     pub member: u64,
-    /// Whether it joins a cluster that runs: with an empty directory it waits until the others tell it who the members are.
+    /// Whether it joins a running cluster: with an empty directory it waits until another member sends it the list of
+    /// members.
     pub joins: bool,
-    /// Of a cluster that was recovered by force: which life of it. Members of an earlier one are refused.
+    /// The incarnation of a cluster that was recovered by force. Members of an earlier incarnation are refused.
     pub incarnation: u64,
-    /// How durable a frame is before anybody sees it, here or elsewhere: `quorum` or `quorum-sync`.
+    /// How durable a frame is before any member releases it: `quorum` or `quorum-sync`.
     pub tier: Tier,
-    /// All members of the first start, in the order of their numbers. Later ones are in the journal.
+    /// All members at the first start, in the order of their numbers. Later changes are in the journal.
     pub members: Vec<MemberConfig>,
-    /// When a new leader is looked for.
     pub election: ElectionConfig,
-    /// Where addresses are found that the file does not say.
+    /// Where addresses are found that the file does not hold.
     pub discovery: Option<DiscoveryConfig>,
-    /// How links are protected.
     pub tls: Option<TlsConfig>,
-    /// Where clients of the service come in by TCP.
+    /// Where clients of the service connect by TCP.
     pub clients: Option<ClientPort>,
-    /// What an operator decides about the service that runs here. A witness runs none.
+    /// The operator's settings for the service that runs here. A witness runs none.
     pub service: ServiceConfig,
-    /// The stream, and how its sequencer is run.
+    /// The stream, and how its sequencer runs.
     stream: StreamConfig,
     stream_options: EventStreamOptions,
 }
@@ -200,37 +197,36 @@ impl ClusterConfig {
     /// This member.
     ///
     /// # Panics
-    /// If somebody has taken it out of the members.
+    /// If this member was removed from the list of members.
     #[must_use]
     pub fn own(&self) -> &MemberConfig {
         self.members.iter().find(|each| each.id == self.member).expect("a member is one of the members")
     }
 
-    /// The others.
     pub fn others(&self) -> impl Iterator<Item = &MemberConfig> {
         self.members.iter().filter(|each| each.id != self.member)
     }
 
-    /// What carries the stream to its nodes, and how these are run.
+    /// The media that carry the stream to its nodes, and how they run.
     #[must_use]
     pub const fn stream(&self) -> &StreamConfig {
         &self.stream
     }
 
-    /// How this member's stream is run.
+    /// How this member's stream runs.
     #[must_use]
     pub fn event_stream_options(&self) -> EventStreamOptions {
         let clients = self.clients.clone();
         EventStreamOptions { tier: self.tier, clients, ..self.stream_options.clone() }
     }
 
-    /// How many vote.
+    /// The number of voters.
     #[must_use]
     pub fn voters(&self) -> usize {
         self.members.iter().filter(|each| each.kind.votes()).count()
     }
 
-    /// What its users should know at a start, if anything: how much may fail.
+    /// A warning for the operator at a start, if there is one: how many failures the cluster tolerates.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         match self.voters() {
@@ -247,7 +243,7 @@ impl ClusterConfig {
     }
 }
 
-/// What the file says beside the stream.
+/// The tables of the file besides those of the stream.
 struct Parts {
     name: String,
     member: u64,
@@ -286,7 +282,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// What does not go together.
+    /// Refuses settings that contradict each other.
     fn check(&self, document: &Document<'_>) -> Result<(), ClientError> {
         let refuse = |key: &str, reason: String| Err(document.refuse(key, reason));
         if self.members.is_empty() {
@@ -460,7 +456,7 @@ fn member_number(value: &Value<'_>) -> Result<u64, ClientError> {
     value.whole(1..=NUMBER_MAX)
 }
 
-/// `host:port`, as far as can be told without asking for the host, or `shm:` and a path.
+/// `host:port`, checked without a name lookup, or `shm:` and a path.
 fn address(value: &Value<'_>) -> Result<String, ClientError> {
     let text = value.text()?;
     if shared_memory_path(text).map_err(|rule| value.expected(rule))?.is_some() {

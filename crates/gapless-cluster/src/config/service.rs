@@ -1,5 +1,5 @@
-//! [`ServiceConfig`]: the table `[service]` of a member's file, what an operator decides about the service that runs
-//! there; and the one change of a file that a program makes, a sequence to be skipped.
+//! [`ServiceConfig`]: the table `[service]` of a member's file, the operator's settings for the service that runs
+//! there; and the only change of a file that a program makes, an additional sequence to skip.
 
 use super::{ClusterConfig, number};
 use gapless_client::ClientError;
@@ -8,10 +8,10 @@ use gapless_stream::StreamError;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 
-/// Sequences that a file may say.
+/// The most sequences in `skip`.
 pub const SKIPS_MAX: usize = 1024;
 
-/// What becomes of a command that a service cannot take.
+/// What happens to a command that a service cannot handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFault {
     /// The member stops with an error that names the command.
@@ -21,23 +21,24 @@ pub enum OnFault {
 }
 
 impl OnFault {
-    /// All of them, by their names.
+    /// Every choice with its name in the file.
     pub const NAMES: &'static [(&'static str, Self)] = &[("stop", Self::Stop), ("dead-letter", Self::DeadLetter)];
 }
 
-/// What the file says of the service. What it does not say is as the program says; sequences to be skipped are those of
-/// both. All of it but the interval of snapshots is the same on each member: their states differ else.
+/// The settings of the file. The program's own values hold for those that are absent; sequences to skip are the union
+/// of the file's and the program's. Every setting except the snapshot interval must be the same on each member, or the
+/// members' states diverge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceConfig {
     /// Commands and timers that are skipped, by their sequences.
     pub skip: BTreeSet<u64>,
-    /// What becomes of a command whose handler panics.
+    /// What happens to a command whose handler panics.
     pub on_panic: Option<OnFault>,
-    /// What becomes of a command that nobody handles.
+    /// What happens to a command without a handler.
     pub on_unhandled: Option<OnFault>,
-    /// A snapshot after so many frames; 0 for none.
+    /// Frames between two snapshots; 0 for none.
     pub snapshot_interval_frames: Option<u64>,
-    /// The members' states are compared behind each sequence that is a multiple of this; 0 for none.
+    /// The members' states are compared after each sequence that is a multiple of this; 0 for never.
     pub hash_interval_frames: u64,
 }
 
@@ -77,11 +78,10 @@ pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, ClientError> {
     Ok(service)
 }
 
-/// The file `text` with `sequence` among those that are skipped; all else stays as it is written. `name` is the file, for
-/// messages.
+/// The file's `text` with `sequence` added to those to skip; every other byte stays. `name` is the file, for messages.
 ///
 /// # Errors
-/// It is no member's file; it skips the sequence already; it is written in a way that is not understood here.
+/// The text is not a member's file, it skips the sequence already, or its form of the table cannot be changed here.
 pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, StreamError> {
     let refuse = |reason: String| StreamError::Client(ClientError::Config { place: name.to_owned(), reason });
     let before = ClusterConfig::parse(text, name)?.service;
@@ -89,19 +89,19 @@ pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, Stream
         return Err(refuse(format!("service.skip: it has {sequence} already")));
     }
     let mut changed = text.to_owned();
-    match place_for_skip(text) {
-        // In front of the others: behind the last one there may be a comma, or a remark.
-        Place::List(at) if before.skip.is_empty() => changed.insert_str(at, &sequence.to_string()),
-        Place::List(at) => changed.insert_str(at, &format!("{sequence}, ")),
-        Place::Table(at) => changed.insert_str(at, &format!("\nskip = [{sequence}]")),
-        Place::End => {
+    match skip_insertion(text) {
+        // At the front of the list: after its last element there may be a comma, or a comment.
+        SkipInsertion::List(at) if before.skip.is_empty() => changed.insert_str(at, &sequence.to_string()),
+        SkipInsertion::List(at) => changed.insert_str(at, &format!("{sequence}, ")),
+        SkipInsertion::Table(at) => changed.insert_str(at, &format!("\nskip = [{sequence}]")),
+        SkipInsertion::End => {
             let gap = if text.is_empty() || text.ends_with('\n') { "\n" } else { "\n\n" };
             changed += &format!("{gap}[service]\nskip = [{sequence}]\n");
         }
     }
     let mut expected = before;
     expected.skip.insert(sequence);
-    // Whatever form it was written in, what comes of it says what it should, or nothing comes of it.
+    // Whatever form the table had, the changed text must parse to the expected settings, or the change is refused.
     match ClusterConfig::parse(&changed, name) {
         Ok(found) if found.service == expected => Ok(changed),
         _ => Err(refuse(format!(
@@ -110,28 +110,28 @@ pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, Stream
     }
 }
 
-/// Where in a text a sequence goes.
-enum Place {
-    /// Behind the opening bracket of the list.
+/// Where the sequence is inserted into the text, as a byte offset.
+enum SkipInsertion {
+    /// After the opening bracket of the existing list.
     List(usize),
-    /// Behind the line of the table's name.
+    /// After the line of the table's name.
     Table(usize),
-    /// There is no such table.
+    /// At the end of the text, with the table's name: there is no such table.
     End,
 }
 
-fn place_for_skip(text: &str) -> Place {
-    let Ok(parsed) = DeTable::parse(text) else { return Place::End };
+fn skip_insertion(text: &str) -> SkipInsertion {
+    let Ok(parsed) = DeTable::parse(text) else { return SkipInsertion::End };
     let Some((name, table)) = parsed.get_ref().iter().find(|(key, _)| key.get_ref() == "service") else {
-        return Place::End;
+        return SkipInsertion::End;
     };
     if let DeValue::Table(entries) = table.get_ref()
         && let Some((_, skip)) = entries.iter().find(|(key, _)| key.get_ref() == "skip")
     {
-        return Place::List(skip.span().start + 1);
+        return SkipInsertion::List(skip.span().start + 1);
     }
-    let behind = name.span().end;
-    Place::Table(text[behind..].find('\n').map_or(text.len(), |length| behind + length))
+    let after_name = name.span().end;
+    SkipInsertion::Table(text[after_name..].find('\n').map_or(text.len(), |length| after_name + length))
 }
 
 #[cfg(test)]

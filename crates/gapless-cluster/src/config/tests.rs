@@ -75,7 +75,7 @@ fn the_guide_shows_every_key_and_its_default() {
     let config = ClusterConfig::parse(EXAMPLE, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(config.election, ElectionConfig::default());
     assert_eq!((config.voters(), config.members.len(), config.incarnation), (3, 3, 1));
-    // What has no default stands behind a number sign, and is right too.
+    // A key without a default is commented out in the file; uncommented, it must be valid too.
     let uncommented: String =
         EXAMPLE.lines().map(|line| line.strip_prefix("#~ ").unwrap_or(line)).flat_map(|line| [line, "\n"]).collect();
     assert_ne!(uncommented, EXAMPLE);
@@ -135,7 +135,7 @@ fn what_is_wrong_is_refused_at_its_line() {
     refuses("[cluster]\nname = \"c\"\nmember = 1\n[stream]\ndirectory = \"d\"\n", 1, &["member: missing"]);
     refused("member = 1", "member = 1\ntier = \"journal\"", 4, &["cluster.tier", "\"quorum\", \"quorum-sync\""]);
     refused("directory = \"d\"", "directory = \"d\"\ntier = \"sync\"", 6, &["stream.tier", "cluster.tier"]);
-    // The stream's own keys are refused as ever.
+    // The stream's own keys are checked as in a stream's file.
     refused("directory = \"d\"", "directory = \"d\"\nwindow = 3", 6, &["stream.window"]);
 }
 
@@ -145,6 +145,6 @@ fn others_may_be_discovered() {
     let text = text.replace("addresses = [\"h3:1\"]\n", "");
     let config = ClusterConfig::parse(&text, "c.toml").unwrap_or_else(|error| panic!("{error}"));
     assert!(config.members[2].addresses.is_empty() && config.discovery.is_some());
-    // But where it listens itself, a member must know.
+    // A member must know the address on which it listens itself.
     refuses(&text.replace("addresses = [\"127.0.0.1:1\"]\n", ""), 6, &["member 1 has no addresses"]);
 }

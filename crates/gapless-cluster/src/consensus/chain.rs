@@ -1,12 +1,12 @@
-//! The chained hash: one number that stands for a whole stream up to a frame. Against accidents and mix-ups, not
-//! against forgers.
+//! The chained hash: one number that identifies a whole stream up to a frame. It protects against accidents and
+//! mix-ups, not against forgery.
 
 use gapless_wire::{Frame, FrameError, aligned_length};
 
 /// An odd constant with well-spread bits: 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hash behind a stream's frame. Each step is a bijection of the value before it, so two streams that differ in one
+/// The hash after a stream's frame. Each step is a bijection of the previous value, so two streams that differ in one
 /// frame stay different until another frame differs.
 ///
 /// ```
@@ -21,40 +21,40 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Chain(u64);
 
 impl Chain {
-    /// Before the first frame of the stream whose identity gives `seed`.
+    /// The chain before the first frame of the stream whose identity gives `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(mix(seed ^ MULTIPLIER))
     }
 
-    /// Where a stream's chain has this value.
+    /// The chain at a place of the stream where it has this value.
     #[must_use]
     pub const fn at(value: u64) -> Self {
         Self(value)
     }
 
-    /// The value behind the last frame.
+    /// The value after the last frame.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0
     }
 
-    /// One more frame.
+    /// Adds one frame.
     #[inline]
     pub fn extend(&mut self, frame: &Frame<'_>) {
         self.extend_checksums(frame.payload_crc(), frame.header_crc());
     }
 
-    /// One more frame, by its two checksums. The header's covers sequence, term and the payload's checksum.
+    /// Adds one frame by its two checksums. The header's covers sequence, term and the payload's checksum.
     #[inline]
     pub const fn extend_checksums(&mut self, payload_crc: u32, header_crc: u32) {
         self.0 = mix(self.0 ^ (payload_crc as u64 | (header_crc as u64) << 32));
     }
 
-    /// All frames of `bytes`, one behind the other with their padding. Returns how many they are.
+    /// Adds all frames of `bytes`, one after the other with their padding. Returns their number.
     ///
     /// # Errors
-    /// If some bytes are not a frame; the chain is then as it was.
+    /// If some bytes are not a frame; the chain is then unchanged.
     pub fn extend_frames(&mut self, bytes: &[u8]) -> Result<u64, FrameError> {
         let mut chain = *self;
         let (mut rest, mut count) = (bytes, 0);
@@ -72,7 +72,7 @@ impl Chain {
 #[inline]
 const fn mix(value: u64) -> u64 {
     let value = value.wrapping_mul(MULTIPLIER);
-    // The multiplication moves bits up only; this brings the upper half down again.
+    // The multiplication only moves bits up; this brings the upper half down again.
     value ^ (value >> 32)
 }
 

@@ -1,4 +1,4 @@
-//! Changes of members: our form, our bytes, and raft's form, which never meets foreign bytes.
+//! Changes of members: the type, its bytes, and raft's form of it, which is never decoded from foreign bytes.
 
 use super::details::{MemberDetails, put_details, take_details};
 use super::fields::{FieldError, Fields, put_list, put_u64};
@@ -10,51 +10,49 @@ use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, Conf
 /// How a change takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transition {
-    /// One step at once; several through a joint set of members that the leader leaves by itself.
+    /// A single step directly; several through a joint configuration that the leader leaves by itself.
     #[default]
     Auto,
-    /// Always through a joint set, which the leader leaves by itself.
+    /// Always through a joint configuration, which the leader leaves by itself.
     Joint,
-    /// Through a joint set that stays until the empty change is proposed.
+    /// Through a joint configuration that stays until the empty change is proposed.
     JointUntilTold,
 }
 
-/// One step of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeStep {
-    /// Becomes a voter: a newcomer, or a learner that is promoted.
+    /// The member becomes a voter: a new member, or a learner that is promoted.
     Voter(MemberId),
-    /// Becomes a learner: a newcomer, or a voter that is demoted.
+    /// The member becomes a learner: a new member, or a voter that is demoted.
     Learner(MemberId),
-    /// Is a member no longer.
+    /// The member leaves the cluster.
     Remove(MemberId),
 }
 
-/// A change of members. The empty one leaves a joint set.
+/// A change of members. The empty change leaves a joint configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// How it takes effect.
     pub transition: Transition,
-    /// What changes, at most [`MEMBERS_MAX`] steps.
+    /// At most [`MEMBERS_MAX`].
     pub steps: Vec<ChangeStep>,
-    /// Which of those that become members are witnesses.
+    /// Which of the added members are witnesses.
     pub witnesses: Vec<MemberId>,
-    /// What else is agreed on about some of those that are members afterwards, in the order of their numbers: it takes the
-    /// place of what was said about them before.
+    /// Details of members that belong to the cluster after the change, in the order of their numbers. They replace
+    /// earlier details of the same member.
     pub details: Vec<MemberDetails>,
 }
 
-/// Beside the transition: details follow.
+/// Combined with the transition's byte: details follow.
 const DETAILS_FLAG: u8 = 0x80;
 
 impl Change {
-    /// One step.
+    /// A change of one step.
     #[must_use]
     pub fn of(step: ChangeStep) -> Self {
         Self { steps: vec![step], ..Self::default() }
     }
 
-    /// Puts `new` into the place of `old`, through a joint set.
+    /// Replaces the member `old` by `new`, through a joint configuration.
     #[must_use]
     pub fn replace(old: MemberId, new: MemberId) -> Self {
         Self { steps: vec![ChangeStep::Voter(new), ChangeStep::Remove(old)], ..Self::default() }
@@ -83,7 +81,7 @@ impl Change {
         }
     }
 
-    /// Tells `members` what raft does not know of.
+    /// Updates in `members` what raft does not know.
     pub(super) fn tell(&self, members: &mut Members) {
         members.witnesses.extend_from_slice(&self.witnesses);
         for details in &self.details {
@@ -177,15 +175,15 @@ impl Change {
         Some(Self { transition, steps, witnesses, details })
     }
 
-    /// What an entry of raft's holds for this change.
+    /// The data of raft's entry for this change.
     pub(super) fn to_entry_data(&self) -> Vec<u8> {
         self.to_raft().write_to_bytes().expect("writing into memory cannot fail")
     }
 
-    /// The change of an entry of raft's that this process made.
+    /// The change of a raft entry that this process encoded.
     ///
     /// # Panics
-    /// If the entry was made elsewhere: entries that come from peers and journals are made from checked fields.
+    /// If the entry was encoded elsewhere: entries from peers and journals are built from checked fields.
     pub(super) fn from_entry_data(data: &[u8]) -> Self {
         let change = ConfChangeV2::parse_from_bytes(data).ok();
         change.as_ref().and_then(Self::from_raft).expect("an entry's change was encoded by this process")

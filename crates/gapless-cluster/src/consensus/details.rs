@@ -1,4 +1,4 @@
-//! [`MemberDetails`]: what members agree on about one of them beside its role. Values and their bytes.
+//! [`MemberDetails`]: what members agree on about a member besides its role. Values and their bytes.
 //!
 //! ```text
 //! details   u8 count, each: u64 member, u8 flags: 1 joining, 2 replaces another; u64 whom it replaces, if it does,
@@ -10,7 +10,7 @@ use super::types::{MEMBERS_MAX, MemberId};
 use crate::link::shared_memory_path;
 use std::net::SocketAddr;
 
-/// Addresses of one member at most.
+/// The most addresses of one member.
 pub const ADDRESSES_MAX: usize = 16;
 /// The longest address, bytes: a host's name and a port.
 pub const ADDRESS_LENGTH_MAX: usize = 260;
@@ -18,25 +18,24 @@ pub const ADDRESS_LENGTH_MAX: usize = 260;
 const JOINING_FLAG: u8 = 1;
 const REPLACES_FLAG: u8 = 2;
 
-/// What members agree on about one of them beside its role.
+/// What members agree on about a member besides its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberDetails {
-    /// Whom this is about.
     pub member: MemberId,
-    /// Where the others reach it, in the order in which they try: `host:port`, at most [`ADDRESSES_MAX`].
+    /// Where the other members reach it, in the order in which they try: `host:port`, at most [`ADDRESSES_MAX`].
     pub addresses: Vec<String>,
-    /// Of a learner: that it becomes a voter once it has nearly everything.
+    /// Set on a learner that becomes a voter once it has nearly every entry.
     pub joining: Option<Joining>,
 }
 
-/// What happens when a learner has nearly everything.
+/// What happens when a learner has nearly every entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Joining {
-    /// Who goes at the same moment.
+    /// The member that is removed in the same change.
     pub replaces: Option<MemberId>,
 }
 
-/// Whether `text` is `host:port`, as far as can be told without asking for the host, or the path of shared memory.
+/// Whether `text` is `host:port`, checked without a name lookup, or the path of shared memory.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     let is_named = || {
@@ -53,7 +52,7 @@ pub fn is_address(text: &str) -> bool {
 }
 
 impl MemberDetails {
-    /// Whether its addresses are some.
+    /// Whether the addresses are valid.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.addresses.len() <= ADDRESSES_MAX && self.addresses.iter().all(|address| is_address(address))

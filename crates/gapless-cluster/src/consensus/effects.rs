@@ -8,32 +8,35 @@ use raft::eraftpb::{Message, MessageType};
 /// Filled by [`crate::consensus::Consensus::poll`]; made once and used again.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Names this poll; to be given to [`crate::consensus::Consensus::persisted`].
+    /// Identifies this poll; to be given to [`crate::consensus::Consensus::persisted`].
     pub number: u64,
-    /// First: everything behind this sequence goes, frames and records. Never below what was released.
+    /// First: everything after this sequence is cut, frames and records. Never below the released sequence.
     ///
-    /// The first of [`Effects::records`] is then a checkpoint, because the cut takes records along that must stay: a vote
-    /// that is forgotten can be given twice. So that no crash falls between the two, the agent makes durable what it has
-    /// appended so far, writes the checkpoint aside, durably, cuts, appends the checkpoint as a record, and removes what
-    /// it wrote aside once that record is durable. Where there is nothing to cut the checkpoint is appended all the same.
+    /// The first of [`Effects::records`] is then a checkpoint, because the cut also removes records that must be kept:
+    /// a vote that is forgotten can be given twice. So that no crash falls between the two, the agent makes durable
+    /// what it has appended so far, writes the checkpoint durably to a temporary file, cuts, appends the checkpoint as
+    /// a record, and removes the temporary file once that record is durable. Where there is nothing to cut the
+    /// checkpoint is appended nevertheless.
     pub cut_behind: Option<u64>,
-    /// Then: the frames up to this log position, which [`crate::consensus::Consensus::fetched`] was told of, are appended.
+    /// Then: the frames up to this log position, which were reported to [`crate::consensus::Consensus::fetched`],
+    /// are appended.
     pub restored: Option<LogPosition>,
-    /// Then: records, in their order, each behind the frames that it covers.
+    /// Then: records, in their order, each after the frames that it covers.
     pub records: Vec<Record>,
-    /// Whether all records have to be on the device, at every tier, before [`crate::consensus::Consensus::persisted`] is
+    /// Whether all records must be on the device, at every tier, before [`crate::consensus::Consensus::persisted`] is
     /// called.
     pub must_sync: bool,
-    /// A record with the term and the vote, which have changed; it is among the records as well. It has to be on the
-    /// device before that at every tier, wherever: at a restart [`crate::consensus::Recovered::has_voted`] is told of it.
+    /// A record with the term and the vote, which have changed; it is among the records as well. At every tier it must
+    /// be on the device before that call, in whatever file: a restart passes it to
+    /// [`crate::consensus::Recovered::has_voted`].
     pub ballot: Option<Vec<u8>>,
     /// Then: messages that may leave now. Those of a leader may leave before its own records are appended.
     pub messages: Vec<Outgoing>,
-    /// Everything up to this sequence is committed and persisted here. Only moves up.
+    /// Everything up to this sequence is committed and persisted here. Never decreases.
     pub released: Option<u64>,
     /// The role, the term or the leader has changed.
     pub role: Option<RoleChange>,
-    /// These are the members now.
+    /// The members have changed to these.
     pub members: Option<Members>,
     /// Frames are to be fetched up to a log position.
     pub fetch: Option<Fetch>,
@@ -42,33 +45,31 @@ pub struct Effects {
 /// A record for the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The sequence of the last frame that has to be appended before it.
+    /// The sequence of the last frame that must be appended before it.
     pub behind_sequence: u64,
-    /// Whether it holds all that consensus keeps.
+    /// Whether it holds the whole state that consensus keeps.
     pub is_checkpoint: bool,
-    /// Its bytes.
     pub payload: Vec<u8>,
 }
 
 /// A message, and the frames that go with it.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    /// For whom.
     pub to: MemberId,
-    /// What; [`crate::consensus::wire::encode`] makes bytes of it.
+    /// [`crate::consensus::wire::encode`] makes bytes of it.
     pub message: Message,
     /// The first and the last sequence of its frames.
     pub frames: Option<(u64, u64)>,
 }
 
 impl Outgoing {
-    /// Whether a leader sends it to one that follows.
+    /// Whether a leader sends it to a follower.
     #[must_use]
     pub fn is_append(&self) -> bool {
         self.message.get_msg_type() == MessageType::MsgAppend
     }
 
-    /// An append without entries: it says how far is committed, as a later one says, too.
+    /// An append without entries: it carries only the commit index, which a later append carries too.
     #[must_use]
     pub fn says_only_commit(&self) -> bool {
         self.is_append() && self.message.get_entries().is_empty()
@@ -78,26 +79,25 @@ impl Outgoing {
 /// A new role, term or leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoleChange {
-    /// What this member is.
+    /// This member's role.
     pub role: Role,
-    /// Its term.
     pub term: u64,
-    /// Who leads, as far as it knows.
+    /// The leader, as far as the member knows.
     pub leader: Option<MemberId>,
 }
 
-/// Frames to fetch from the leader's journal, or any other member's: the hash tells whether they are right.
+/// Frames to fetch from the leader's journal, or any other member's: the hash proves that they are right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// Up to here.
+    /// The last frame to fetch.
     pub position: LogPosition,
     /// The members there.
     pub members: Members,
-    /// What is surely the same there and here; what is fetched begins one behind it. Frames that this member has beyond
-    /// are to be compared with what is fetched, and stay until [`Effects::cut_behind`] says otherwise: they may be
+    /// Up to here both logs are surely equal; the fetched frames begin one after it. Frames that this member has beyond
+    /// it are to be compared with the fetched ones, and stay until [`Effects::cut_behind`] says otherwise: they may be
     /// committed.
     pub behind: LogPosition,
-    /// Who offered it.
+    /// The leader that offered it.
     pub leader: MemberId,
 }
 
@@ -116,7 +116,7 @@ impl Effects {
     }
 
     pub(super) fn clear(&mut self) {
-        // Named one by one, so that none is forgotten and nothing large is moved.
+        // The fields are named one by one, so that none is forgotten and nothing large is moved.
         let Self { number, cut_behind, restored, records, must_sync, ballot, messages, released, role, members, fetch } =
             self;
         (*number, *cut_behind, *restored, *must_sync) = (0, None, None, false);
@@ -126,13 +126,13 @@ impl Effects {
     }
 }
 
-/// What a member is at the moment.
+/// The role of a member at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// Follows a leader, or waits for one.
     #[default]
     Follower,
-    /// Tries to lead; asking first whether it could win counts as trying.
+    /// Campaigns; a pre-vote counts as a campaign.
     Candidate,
     /// Leads.
     Leader,

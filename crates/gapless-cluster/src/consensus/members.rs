@@ -1,4 +1,4 @@
-//! Who is a member, and in which way.
+//! The members of a cluster, and their roles.
 
 use super::MemberId;
 use super::details::{Joining, MemberDetails, put_details, take_details};
@@ -6,14 +6,13 @@ use super::fields::{FieldError, Fields, put_list, put_u64};
 use super::types::{MEMBERS_MAX, NUMBER_MAX};
 use raft::eraftpb::ConfState;
 
-/// Who is a member, in which role.
+/// The members of a cluster, and their roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// Those who vote.
     pub voters: Vec<MemberId>,
-    /// While a change is under way: those who voted before it, whose majority is needed, too.
+    /// While a change is in progress: the voters before it, whose majority is needed, too.
     pub voters_outgoing: Vec<MemberId>,
-    /// Those who store and do not vote.
+    /// Members that store frames and do not vote.
     pub learners: Vec<MemberId>,
     /// Outgoing voters that become learners when the change is complete.
     pub learners_next: Vec<MemberId>,
@@ -21,43 +20,38 @@ pub struct Members {
     pub auto_leave: bool,
     /// Which of all these are witnesses (decision 9).
     pub witnesses: Vec<MemberId>,
-    /// What else is agreed on about them, in the order of their numbers; nothing about those that no change has added.
+    /// The members' details, in the order of their numbers; members of the first start have none.
     pub details: Vec<MemberDetails>,
-    /// The highest number that a member ever had, where that is higher than those of these members; else 0.
+    /// The highest number that a member ever had, if it is higher than those of the present members; else 0.
     pub numbers_used: u64,
 }
 
-/// Why some members are not a cluster.
+/// Why a list of members is not a valid cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MembersError {
-    /// Nobody votes.
     #[error("a cluster needs a voter, the list of voters is empty")]
     NoVoter,
-    /// Too many.
     #[error("a cluster has at most {MEMBERS_MAX} members, {found} are listed")]
-    TooMany {
-        /// How many there are.
-        found: usize,
-    },
-    /// The same member twice in a role, or in two that exclude each other.
+    TooMany { found: usize },
+    /// A member is listed twice in a role, or in two roles that exclude each other.
     #[error("member {0} is listed twice, or as voter and learner at once")]
     Twice(MemberId),
-    /// A learner-to-be that is no outgoing voter, or a witness that is no member.
+    /// A future learner that is not an outgoing voter, or a witness that is not a member.
     #[error("member {0} is to become a learner or is a witness, and is not among those who could be")]
     Nowhere(MemberId),
-    /// Details of somebody who is no member, or that cannot be, or not in their order.
+    /// Details of a number that is not a member, details with invalid values, or details out of order.
     #[error("what is said about member {0} cannot be: its address, its joining, or that it is said at all")]
     Details(MemberId),
-    /// The highest number is not the highest.
+    /// `numbers_used` is not higher than the members' numbers.
     #[error("number {0} is said to be used up, and is not higher than those of the members")]
     NumbersUsed(u64),
-    /// A change that completes by itself where none is under way.
+    /// `auto_leave` is set where no change is in progress.
     #[error("the change of members is to complete itself, and none is under way")]
     NotJoint,
 }
 
 impl Members {
-    /// Voters alone.
+    /// A cluster of voters alone.
     #[must_use]
     pub fn of_voters(voters: &[MemberId]) -> Self {
         Self { voters: voters.to_vec(), ..Self::default() }
@@ -69,13 +63,13 @@ impl Members {
         self.lists().iter().any(|list| list.contains(&member))
     }
 
-    /// Whether `member` votes, in the old or in the new set.
+    /// Whether `member` votes, in the old or in the new configuration.
     #[must_use]
     pub fn votes(&self, member: MemberId) -> bool {
         self.voters.contains(&member) || self.voters_outgoing.contains(&member)
     }
 
-    /// Everybody, once, by number.
+    /// Every member once, in the order of their numbers.
     #[must_use]
     pub fn all(&self) -> Vec<MemberId> {
         let mut all: Vec<_> = self.lists().into_iter().flatten().copied().collect();
@@ -84,13 +78,13 @@ impl Members {
         all
     }
 
-    /// Whether nobody is listed: a member that has not been told yet.
+    /// Whether the list is empty: the member does not know the cluster yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.voters.is_empty()
     }
 
-    /// The same with each list in order.
+    /// The same members with each list sorted.
     pub(crate) fn sorted(mut self) -> Self {
         let lists = [&mut self.voters, &mut self.voters_outgoing, &mut self.learners, &mut self.learners_next];
         lists.into_iter().chain([&mut self.witnesses]).for_each(|list| list.sort_unstable());
@@ -102,10 +96,10 @@ impl Members {
         [&self.voters, &self.voters_outgoing, &self.learners, &self.learners_next]
     }
 
-    /// Checks everything that raft-rs would panic about.
+    /// Checks every rule that raft-rs would panic about.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first rule that is broken.
     pub fn check(&self) -> Result<(), MembersError> {
         if self.voters.is_empty() {
             return Err(MembersError::NoVoter);
@@ -169,25 +163,25 @@ impl Members {
         state
     }
 
-    /// The highest number that a member ever had. A lower one is never given again.
+    /// The highest number that a member ever had. Lower numbers are never given again.
     #[must_use]
     pub fn highest_number(&self) -> u64 {
         self.all().last().map_or(0, |member| member.get()).max(self.numbers_used)
     }
 
-    /// What is agreed on about `member` beside its role.
+    /// The details of `member`.
     #[must_use]
     pub fn details_of(&self, member: MemberId) -> Option<&MemberDetails> {
         self.details.iter().find(|each| each.member == member)
     }
 
-    /// The learner that is to become a voter, and how; one at most is added by [`crate::member`].
+    /// The learner that is to become a voter, and how; [`crate::member`] adds at most one.
     #[must_use]
     pub fn joining(&self) -> Option<(MemberId, Joining)> {
         self.details.iter().find_map(|each| Some((each.member, each.joining?)))
     }
 
-    /// The members of raft's `state`; what raft does not know of stays as it is here, as far as it is about members of
+    /// The members of raft's `state`; what raft does not know stays as it is here, as far as it concerns members of
     /// that state. Sorted, so that equal members are equal values.
     pub(crate) fn with_conf_state(&self, state: &ConfState) -> Self {
         let members = |numbers: &[u64]| {
@@ -209,7 +203,7 @@ impl Members {
         members.witnesses.dedup();
         members.details = self.details.iter().filter(|each| all.contains(&each.member)).cloned().collect();
         for each in &mut members.details {
-            // Who votes has joined.
+            // A voter has joined already.
             each.joining = each.joining.filter(|_| members.learners.contains(&each.member));
             let replaced = each.joining.as_mut().map(|joining| &mut joining.replaces);
             replaced.into_iter().for_each(|replaces| *replaces = replaces.filter(|member| all.contains(member)));
@@ -223,7 +217,7 @@ impl Members {
 /// The leader completes the change of these members by itself.
 const AUTO_LEAVE_FLAG: u8 = 1;
 
-/// The highest number ever used, and details, follow.
+/// `numbers_used` and details follow.
 const MORE_FLAG: u8 = 2;
 
 pub(crate) fn put_members(bytes: &mut Vec<u8>, members: &Members) {
@@ -241,13 +235,13 @@ pub(crate) fn put_members(bytes: &mut Vec<u8>, members: &Members) {
 }
 
 impl Fields<'_> {
-    /// A list in order, so that equal members have equal bytes.
+    /// A sorted list, so that equal members have equal bytes.
     fn ordered(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
         let list = self.list(name)?;
         if list.is_sorted() { Ok(list) } else { Err(FieldError::Value { what: name }) }
     }
 
-    /// Members that [`Members::check`] finds right, or none at all.
+    /// Members that pass [`Members::check`], or an empty list.
     pub(crate) fn members(&mut self) -> Result<Members, FieldError> {
         let mut members = Members {
             voters: self.ordered("voters")?,

@@ -1,30 +1,30 @@
-//! The core of a member: what is agreed on, without sockets, files, clocks or randomness.
+//! The core of a member: the agreement itself, without sockets, files, clocks or randomness.
 //!
-//! [`Consensus`] wraps raft-rs. What a member receives, appends and persists goes in; what it has to append, send and
-//! release comes out as [`Effects`]. The agent that owns it does the rest, in this order:
+//! [`Consensus`] wraps raft-rs. Its inputs are what a member receives, appends and persists; its outputs are what the
+//! member has to append, send and release, as [`Effects`]. The agent that owns it calls it in this order:
 //!
 //! 1. [`Consensus::tick`] with the time.
-//! 2. For each message that came: [`wire::decode`], for an append with its frames [`Consensus::verify_append`], then
-//!    [`Consensus::step`], then [`Consensus::poll`] and what it asks for.
+//! 2. For each received message: [`wire::decode`], for an append with its frames [`Consensus::verify_append`], then
+//!    [`Consensus::step`], then [`Consensus::poll`] and its effects.
 //! 3. On the leader: append what publishers sent, [`Consensus::propose`] it as one [`Batch`].
 //! 4. [`Consensus::poll`]: cut, append frames and records, send messages, release.
-//! 5. [`Consensus::persisted`] once the frames and records of a poll are as durable as the tier says.
+//! 5. [`Consensus::persisted`] once the frames and records of a poll are as durable as the tier requires.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`chain`] | the chained hash over a stream's frames |
 //! | [`types`] | numbers of members, batches, log positions |
-//! | [`members`] | who is a member, and in which way |
-//! | [`details`] | where members are reached, who joins |
+//! | [`members`] | the members of a cluster, and their roles |
+//! | [`details`] | where members are reached, which member joins |
 //! | [`change`] | changes of members, and raft's form of them |
 //! | [`wire`] | messages between members as bytes |
-//! | [`record`] | what goes into the journal, as bytes |
+//! | [`record`] | the journal's records of consensus, as bytes |
 //! | [`recovered`] | a member's state from its journal's records |
 //! | [`storage`] | the entries that are kept in memory |
 //! | `raft_form` | log positions, members and batches as raft-rs carries them |
-//! | [`options`] | what a member is configured with |
+//! | [`options`] | the configuration of a member's consensus |
 //! | [`effects`] | what the core asks its agent to do |
-//! | `fields` | little-endian fields on and off bytes |
+//! | `fields` | little-endian fields read from and written to bytes |
 //! | [`core`] | [`Consensus`] itself |
 
 pub mod chain;

@@ -1,4 +1,4 @@
-//! [`ConsensusOptions`]: what a member is configured with.
+//! [`ConsensusOptions`]: the configuration of a member's consensus.
 
 use super::members::{Members, MembersError};
 use super::record::CHECKPOINT_ENTRIES_MAX;
@@ -7,68 +7,59 @@ use super::types::MemberId;
 /// How a member takes part. All members of a cluster should have the same times.
 #[derive(Clone, Debug)]
 pub struct ConsensusOptions {
-    /// Who this is.
     pub id: MemberId,
-    /// The members at the cluster's first start, the same on each of them; empty for one that joins later and is told.
-    /// Not looked at when the journal already knows.
+    /// The members at the cluster's first start, the same on each of them; empty for a member that joins later and
+    /// receives the list. Ignored when the journal already knows the members.
     pub members: Members,
-    /// Whether this member is a witness: it waits longer before it tries to lead, and hands over at once.
+    /// Whether this member is a witness: it waits longer before it campaigns, and transfers leadership at once.
     pub is_witness: bool,
     /// The chain's first value: from the stream's identity, the same on every member.
     pub chain_seed: u64,
-    /// From which the random election time-outs come. May be the same everywhere: member and term go in, too.
+    /// The seed of the random election time-outs. May be the same everywhere: member and term are mixed in.
     pub seed: u64,
-    /// How often a leader says that it is there.
+    /// The interval of a leader's heartbeats.
     pub heartbeat_interval_ns: u64,
-    /// The shortest time without a leader before a member tries to lead; also the lease that it gives a leader.
+    /// The shortest time without a leader before a member campaigns; also the lease that it gives a leader.
     pub election_timeout_min_ns: u64,
-    /// The longest such time. A witness waits from this on, as long again.
+    /// The longest such time. A witness waits from this time up to this time plus the difference of the two.
     pub election_timeout_max_ns: u64,
-    /// How many proposed entries may be uncommitted; further proposals are refused.
+    /// The most proposed entries that may be uncommitted; further proposals are refused.
     pub in_flight_entries_max: usize,
-    /// How many bytes of frames may be proposed and uncommitted; one proposal may go beyond.
+    /// The most bytes of frames that may be proposed and uncommitted; one proposal may exceed it.
     pub in_flight_bytes_max: u64,
-    /// How many messages with entries may be on their way to one member.
+    /// The most messages with entries that may be on their way to one member.
     pub in_flight_messages_max: usize,
-    /// How many frames a message may cover; one entry may go beyond.
+    /// The most frames that a message covers; one entry may exceed it.
     pub message_frames_max: u64,
-    /// How many applied entries are kept for members that lag; at most [`CHECKPOINT_ENTRIES_MAX`] / 2.
+    /// The number of applied entries that are kept for members that lag; at most [`CHECKPOINT_ENTRIES_MAX`] / 2.
     pub entries_kept_max: usize,
 }
 
-/// Ticks of a heartbeat interval.
+/// Ticks in a heartbeat interval.
 pub(super) const HEARTBEAT_TICKS: u64 = 4;
 
 /// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// The members at the first start are none.
+    /// The members at the first start are not a valid cluster.
     #[error("the members at the first start: {0}")]
     Members(#[from] MembersError),
-    /// This member is not among them.
     #[error("member {0} is not among the members at the first start; one that joins later starts without a list")]
     NotListed(MemberId),
-    /// The times do not follow each other.
+    /// The times are not in their order.
     #[error(
         "times: a heartbeat of at least 4 ns, an election time-out of at least 2 heartbeats and one heartbeat between its \
          limits are expected, {heartbeat_interval_ns}, {election_timeout_min_ns} and {election_timeout_max_ns} ns were \
          given"
     )]
-    Times {
-        /// The heartbeat.
-        heartbeat_interval_ns: u64,
-        /// The shortest time-out.
-        election_timeout_min_ns: u64,
-        /// The longest time-out.
-        election_timeout_max_ns: u64,
-    },
-    /// A limit of zero, or beyond what a checkpoint holds.
+    Times { heartbeat_interval_ns: u64, election_timeout_min_ns: u64, election_timeout_max_ns: u64 },
+    /// A limit of zero, or above what a checkpoint holds.
     #[error("{0} is out of its range")]
     Limit(&'static str),
 }
 
 impl ConsensusOptions {
-    /// Usual times and limits for members in one place: heartbeats each 10 ms, time-outs of 50 to 100 ms.
+    /// Usual times and limits for members in one place: heartbeats every 10 ms, time-outs of 50 to 100 ms.
     #[must_use]
     pub fn new(id: MemberId, members: Members) -> Self {
         Self {
@@ -91,7 +82,7 @@ impl ConsensusOptions {
     /// Checks the options.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first option that is wrong.
     pub fn check(&self) -> Result<(), OptionsError> {
         if !self.members.is_empty() {
             self.members.check()?;
@@ -135,7 +126,7 @@ impl ConsensusOptions {
     }
 }
 
-/// One number out of several, well mixed: SplitMix64's last step for each.
+/// Mixes several numbers into one: SplitMix64's last step for each.
 pub(super) fn mixed(numbers: &[u64]) -> u64 {
     numbers.iter().fold(0, |mixed, number| {
         let mut value = (mixed ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);

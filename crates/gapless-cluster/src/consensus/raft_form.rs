@@ -6,7 +6,7 @@ use super::members::Members;
 use super::types::{Batch, LogPosition};
 use raft::eraftpb::{Entry, EntryType, Snapshot};
 
-/// A log position as raft's snapshot. What raft does not know of stands in its data, which stays in this process.
+/// A log position as raft's snapshot. Its data holds what raft does not know, and stays in this process.
 pub(super) fn snapshot_of(position: &LogPosition, members: &Members) -> Snapshot {
     let mut data = Vec::new();
     put_u64(&mut data, position.sequence);
@@ -23,7 +23,7 @@ pub(super) fn snapshot_of(position: &LogPosition, members: &Members) -> Snapshot
     snapshot
 }
 
-/// The log position that [`snapshot_of`] made a snapshot of.
+/// The log position of a snapshot that [`snapshot_of`] made.
 pub(super) fn position_of(snapshot: &Snapshot) -> Option<(LogPosition, Members)> {
     let mut data = Fields::new(snapshot.get_data());
     let (sequence, hash) = (data.u64("sequence").ok()?, data.u64("hash").ok()?);
@@ -35,7 +35,7 @@ pub(super) fn position_of(snapshot: &Snapshot) -> Option<(LogPosition, Members)>
     Some((position, more.with_conf_state(metadata.get_conf_state())))
 }
 
-/// The batch that an entry itself holds.
+/// The batch in an entry's data.
 pub(super) fn batch_in(entry: &Entry) -> Option<Batch> {
     (entry.get_entry_type() == EntryType::EntryNormal).then(|| Batch::from_bytes(entry.get_data())).flatten()
 }

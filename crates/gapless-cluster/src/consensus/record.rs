@@ -1,4 +1,4 @@
-//! What consensus keeps in the journal: the payloads of its records (decision 35). Numbers are little-endian.
+//! The state that consensus keeps in the journal: the payloads of its records (decision 35). Numbers are little-endian.
 //!
 //! ```text
 //! entry        u8 version 1, u8 kind 1, u64 index, term, commit, batch (24 bytes), u8 0: none, 1: change, change
@@ -10,9 +10,9 @@
 //!
 //! A change, members and their details: see `change`, `fields` and [`super::details`].
 //!
-//! The commit index is what was known when the record was written: never more than is true, and never waited for. It
-//! lets a member come back with the members that it had: one that forgot a change of members could count a majority that
-//! is none any more. Nor is what others have acknowledged waited for; see [`crate::consensus::core::history`].
+//! The commit index is the one known when the record was written: never too high, and never waited for. It lets a
+//! member restart with the members that it had: one that forgot a change of members could count a majority that is no
+//! longer one. The acknowledgements of others are not waited for either; see [`crate::consensus::core::history`].
 
 use super::change::Change;
 use super::fields::{FieldError, Fields, put_acknowledged, put_position, put_u64};
@@ -21,12 +21,11 @@ use super::types::{Batch, LogPosition, MemberId, NUMBER_MAX};
 use crate::link::log_state::Acknowledged;
 use raft::eraftpb::{Entry, EntryType};
 
-/// The version of this layout.
 pub const VERSION: u8 = 1;
 /// The most entries that a checkpoint holds; the journal's longest frame holds them.
 pub const CHECKPOINT_ENTRIES_MAX: usize = 16_384;
 
-/// No record of an entry with frames is longer, bytes.
+/// The longest record of an entry with frames, bytes.
 const LENGTH_USUAL: usize = 64;
 
 const ENTRY: u8 = 1;
@@ -34,30 +33,25 @@ const HARD_STATE: u8 = 2;
 const CHECKPOINT: u8 = 3;
 const ACKNOWLEDGED: u8 = 4;
 
-/// Why some bytes are not a record.
+/// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// They end too early.
     #[error("a record of consensus is cut short after {found_bytes} bytes")]
-    Short {
-        /// How many there are.
-        found_bytes: usize,
-    },
-    /// A field has a value that it cannot have.
+    Short { found_bytes: usize },
+    /// A field has an invalid value.
     #[error("a record of consensus has a wrong {0}")]
     Field(&'static str),
 }
 
-/// An entry with what it covers of the stream.
+/// An entry, and the frames that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRecord {
     /// Its index in the log, from 2: 1 is where every cluster begins.
     pub index: u64,
-    /// The term of the leader that proposed it.
     pub term: u64,
-    /// What it covers; for an entry without frames, where it stands.
+    /// The frames that it covers; without frames, the place in the stream that it has.
     pub batch: Batch,
-    /// The change of members that it is.
+    /// The change of members, for an entry that is one.
     pub change: Option<Change>,
 }
 
@@ -66,37 +60,34 @@ pub struct EntryRecord {
 pub struct HardState {
     /// The newest term that it has seen.
     pub term: u64,
-    /// For whom it voted in that term.
+    /// Its vote in that term.
     pub vote: Option<MemberId>,
     /// A committed index, not always the newest.
     pub commit: u64,
 }
 
-/// All that consensus keeps.
+/// The whole state that consensus keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Term, vote, commit.
     pub hard_state: HardState,
-    /// Behind which the entries begin.
+    /// The log position that the entries follow.
     pub start: LogPosition,
     /// The members there.
     pub members: Members,
-    /// The entries behind it, without a gap.
+    /// The entries after it, without a gap.
     pub entries: Vec<EntryRecord>,
     /// What other members are known to have acknowledged, in the order of their numbers.
     pub acknowledged: Vec<(MemberId, Acknowledged)>,
 }
 
-/// A record's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordContent {
     /// One entry, and the commit index known at that time.
     Entry(EntryRecord, u64),
-    /// Term and vote.
     HardState(HardState),
-    /// Everything, in place of all before it.
+    /// The whole state; it replaces all earlier records.
     Checkpoint(Box<Checkpoint>),
-    /// What other members are known to have acknowledged, beside what was known before.
+    /// What other members are known to have acknowledged, in addition to earlier records.
     Acknowledged(Vec<(MemberId, Acknowledged)>),
 }
 
@@ -153,7 +144,6 @@ impl HardState {
 }
 
 impl RecordContent {
-    /// The payload.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(LENGTH_USUAL);
@@ -192,10 +182,10 @@ impl RecordContent {
         bytes
     }
 
-    /// The record of a payload.
+    /// Decodes a record's payload.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Why the payload is not a record.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut fields = Fields::new(bytes);
         Self::take(&mut fields).map_err(|error| match error {
@@ -246,7 +236,7 @@ fn put_list(bytes: &mut Vec<u8>, list: &[(MemberId, Acknowledged)]) {
     put_acknowledged(bytes, list.iter().map(|(member, Acknowledged { term, index })| [member.get(), *term, *index]));
 }
 
-/// Each member once, in order; none is no list.
+/// Each member once, in order; an empty list is refused.
 fn take_list(fields: &mut Fields<'_>) -> Result<Vec<(MemberId, Acknowledged)>, FieldError> {
     let count = fields.count("number of acknowledgements")?;
     let each = |_| {

@@ -1,4 +1,4 @@
-//! [`Recovered`]: what a member finds in its journal when it starts again.
+//! [`Recovered`]: the state that a member finds in its journal when it starts again.
 
 use super::Change;
 use super::change::ChangeStep;
@@ -11,70 +11,54 @@ use crate::link::log_state::Acknowledged;
 use raft::{Config, RawNode};
 use std::collections::BTreeMap;
 
-/// So many entries are left where more are committed: with those that are not, they fit a checkpoint. Whoever lags further
-/// behind gets a log position.
+/// The number of committed entries that are kept: together with uncommitted ones they fit a checkpoint. A member that
+/// needs older entries is offered a log position.
 const COMMITTED_KEPT_MAX: usize = CHECKPOINT_ENTRIES_MAX / 2;
 
 /// Why a journal's records do not make a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
-    /// A record cannot be read.
     #[error("the record behind sequence {behind_sequence} cannot be read: {source}")]
     Record {
         /// The last frame before it.
         behind_sequence: u64,
-        /// Why.
         source: RecordError,
     },
-    /// A record is marked as a checkpoint and is none, or the other way round.
+    /// A record is marked as a checkpoint and is none, or the reverse.
     #[error("the record behind sequence {behind_sequence} is not of the kind that its frame says")]
-    Kind {
-        /// The last frame before it.
-        behind_sequence: u64,
-    },
+    Kind { behind_sequence: u64 },
     /// The first record is not a checkpoint.
     #[error("the journal's first record, behind sequence {behind_sequence}, is not a checkpoint: segments are missing")]
-    NoCheckpoint {
-        /// The last frame before it.
-        behind_sequence: u64,
-    },
+    NoCheckpoint { behind_sequence: u64 },
     /// An entry does not follow the one before it.
     #[error(
         "entry {index} behind sequence {behind_sequence} does not follow the one before it in index, term or frames"
     )]
     Gap {
-        /// The entry.
         index: u64,
         /// The last frame before its record.
         behind_sequence: u64,
     },
-    /// An entry would replace one that is committed.
     #[error("entry {index} would replace one that is committed; entries up to {commit} are")]
-    Committed {
-        /// The entry.
-        index: u64,
-        /// The committed index.
-        commit: u64,
-    },
-    /// A checkpoint that was written aside is from before what the journal says.
+    Committed { index: u64, commit: u64 },
+    /// A checkpoint in the temporary file is older than what the journal says.
     #[error(
         "it is an older copy of itself, of term {term} and with entries up to {commit} committed; the journal beside it says \
          term {journal_term} and {journal_commit}"
     )]
     OlderAside {
-        /// Its term.
+        /// The checkpoint's term.
         term: u64,
-        /// Its committed index.
+        /// The checkpoint's committed index.
         commit: u64,
         /// The journal's newest term.
         journal_term: u64,
         /// The committed index that the journal knows.
         journal_commit: u64,
     },
-    /// Frames are missing before an entry's record: a journal that lost something in the middle.
+    /// Frames are missing before an entry's record: the journal has lost some in the middle.
     #[error("entry {index} covers frames up to {end_sequence}, the journal has them up to {found_sequence}")]
     FramesMissing {
-        /// The entry.
         index: u64,
         /// The last frame that it covers.
         end_sequence: u64,
@@ -83,7 +67,7 @@ pub enum RecoveryError {
     },
 }
 
-/// What the records of a journal say.
+/// The state that a journal's records give.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     pub(super) state: Option<Checkpoint>,
@@ -91,20 +75,21 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// A member that starts for the first time.
+    /// The state of a member that starts for the first time.
     #[must_use]
     pub const fn nothing() -> Self {
         Self { state: None, behind: None }
     }
 
-    /// The member may lack what it has acknowledged: its machine has lost power since, and its tier does not sync.
+    /// The member may lack entries that it has acknowledged: its machine has lost power since, and its tier does not
+    /// sync.
     #[must_use]
     pub fn behind(self, behind: Behind) -> Self {
         Self { behind: Some(behind), ..self }
     }
 
-    /// Reads a journal's records in their order: the sequence of the last frame before each, whether its frame says that
-    /// it is a checkpoint, and its payload. A checkpoint that was written aside for a cut (see
+    /// Reads a journal's records in their order: the sequence of the last frame before each, whether its frame says
+    /// that it is a checkpoint, and its payload. A checkpoint that was written to a temporary file for a cut (see
     /// [`crate::consensus::Effects::cut_behind`]) comes last. `last_sequence` is that of the journal's last frame.
     ///
     /// # Errors
@@ -130,7 +115,7 @@ impl Recovered {
                 (RecordContent::Entry(entry, commit), Some(state)) => {
                     state.take_entry(entry, behind_sequence)?;
                     state.hard_state.commit = state.hard_state.commit.max(commit);
-                    // A segment may hold a million entries behind its checkpoint.
+                    // A segment may hold a million entries after its checkpoint.
                     if state.entries.len() >= 2 * COMMITTED_KEPT_MAX {
                         state.forget_committed();
                     }
@@ -146,28 +131,29 @@ impl Recovered {
                     found_sequence: last_sequence,
                 });
             }
-            // A record may know of a commit beyond the entries that were written behind it and torn off.
+            // A record may hold a commit index beyond the entries that were written after it and torn off.
             state.hard_state.commit = state.hard_state.commit.clamp(state.start.index, end.index);
             state.forget_committed();
         }
         Ok(Self { state, behind: None })
     }
 
-    /// Behind which sequence frames are to be cut before the member starts: nobody was told of them.
+    /// The sequence after which frames are to be cut before the member starts: no other member knows of those frames.
     #[must_use]
     pub fn cut_behind(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.end().sequence)
     }
 
-    /// All of it as one record: to be written aside before frames are cut behind [`Recovered::cut_behind`], because that
-    /// takes records along; the first poll has the same record for the journal. `None` before the first start.
+    /// The whole state as one record: to be written to a temporary file before frames are cut after
+    /// [`Recovered::cut_behind`], because the cut also removes records; the first poll gives the same record for the
+    /// journal. `None` before the first start.
     #[must_use]
     pub fn checkpoint(&self) -> Option<Vec<u8>> {
         self.state.clone().map(|state| RecordContent::Checkpoint(Box::new(state)).to_bytes())
     }
 
-    /// A checkpoint by which `member` is all that is left of the cluster: everything that it has is committed, and no
-    /// number that was given is given again. `None` before the first start.
+    /// A checkpoint with which `member` is the whole cluster: every entry that it has is committed, and no number that
+    /// was given is given again. `None` before the first start.
     #[must_use]
     pub fn alone(&self, member: MemberId, addresses: &[String]) -> Option<Vec<u8>> {
         let state = self.state.as_ref()?;
@@ -195,18 +181,20 @@ impl Recovered {
         self.state.as_ref().map(|state| state.acknowledged.clone()).unwrap_or_default()
     }
 
-    /// Whether a checkpoint that was written aside may take the place of these records of the journal: it says all that
-    /// they say, but for entries that were cut. What is wrong with the records themselves is not looked at.
+    /// Whether the checkpoint of the temporary file may replace these records of the journal: it holds all that they
+    /// hold, except entries that were cut. The records themselves are not checked.
     ///
     /// # Errors
-    /// It is older than they are.
+    /// If it is older than the records.
     pub fn check_aside<'a>(
         records: impl IntoIterator<Item = (u64, bool, &'a [u8])>,
-        aside: &[u8],
+        pending_checkpoint: &[u8],
     ) -> Result<(), RecoveryError> {
-        let Ok(RecordContent::Checkpoint(aside)) = RecordContent::from_bytes(aside) else { return Ok(()) };
+        let Ok(RecordContent::Checkpoint(pending)) = RecordContent::from_bytes(pending_checkpoint) else {
+            return Ok(());
+        };
         let Ok(Self { state: Some(journal), .. }) = Self::from_records(records, u64::MAX) else { return Ok(()) };
-        let (its, known) = (aside.hard_state, journal.hard_state);
+        let (its, known) = (pending.hard_state, journal.hard_state);
         if its.term >= known.term && its.commit >= known.commit {
             return Ok(());
         }
@@ -218,14 +206,14 @@ impl Recovered {
         })
     }
 
-    /// Where the log ends: the chain goes on from here.
+    /// Where the log ends: the chain continues from here.
     #[must_use]
     pub fn end(&self) -> Option<LogPosition> {
         self.state.as_ref().map(Checkpoint::end)
     }
 
-    /// The caller knows that everything up to `sequence` was released, so the entry of that frame is committed, and those
-    /// before it. Entries without frames behind it may be or not.
+    /// The caller knows that everything up to `sequence` was released, so the entry of that frame and all before it are
+    /// committed. Entries without frames after it may be committed or not.
     pub fn is_committed(&mut self, sequence: u64) {
         let Some(state) = &mut self.state else { return };
         let begins_before = |entry: &&EntryRecord| {
@@ -238,17 +226,17 @@ impl Recovered {
         }
     }
 
-    /// Up to which sequence frames are known to be committed.
+    /// The sequence up to which frames are known to be committed.
     #[must_use]
     pub fn committed_sequence(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.position_at(state.hard_state.commit).sequence)
     }
 
-    /// The last [`crate::consensus::Effects::ballot`] that was made durable. It may say more than the journal, after a
-    /// loss of power, or less, after a crash between the two.
+    /// Passes the last [`crate::consensus::Effects::ballot`] that was made durable. It may be newer than the journal,
+    /// after a loss of power, or older, after a crash between the two writes.
     ///
     /// # Errors
-    /// It is none.
+    /// If the bytes are not a ballot.
     pub fn has_voted(&mut self, ballot: &[u8]) -> Result<(), RecoveryError> {
         let behind_sequence = self.cut_behind();
         let content =
@@ -261,7 +249,7 @@ impl Recovered {
         Ok(())
     }
 
-    /// Term, vote and commit; zeros before the first start.
+    /// Term, vote and commit index; zeros before the first start.
     #[must_use]
     pub fn hard_state(&self) -> HardState {
         self.state.as_ref().map(|state| state.hard_state).unwrap_or_default()
@@ -274,7 +262,7 @@ impl Recovered {
     }
 }
 
-/// The checkpoint, if its entries follow each other and its frames are there.
+/// The checkpoint, if its entries are contiguous and its frames are there.
 fn chained(mut checkpoint: Checkpoint, behind_sequence: u64) -> Result<Checkpoint, RecoveryError> {
     for entry in std::mem::take(&mut checkpoint.entries) {
         checkpoint.take_entry(entry, behind_sequence)?;
@@ -296,7 +284,7 @@ impl Checkpoint {
         self.position_at(u64::MAX)
     }
 
-    /// Where the entry of this index ends, or the nearest that there is.
+    /// Where the entry of this index ends, or the nearest entry that is kept.
     fn position_at(&self, index: u64) -> LogPosition {
         let count = index.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
         match count.checked_sub(1).map(|at| &self.entries[at]) {
@@ -307,7 +295,7 @@ impl Checkpoint {
         }
     }
 
-    /// Forgets committed entries, the oldest first, as long as there are more entries than are kept.
+    /// Forgets committed entries, the oldest first, while there are more entries than are kept.
     fn forget_committed(&mut self) {
         let committed = self.hard_state.commit.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
         let count = self.entries.len().saturating_sub(COMMITTED_KEPT_MAX).min(committed);
@@ -329,7 +317,7 @@ impl Checkpoint {
             HardState { term: found.term, vote: found.vote, commit: self.hard_state.commit.max(found.commit) };
     }
 
-    /// An entry takes the place of the one of its index and of all behind it.
+    /// Stores an entry; it replaces the one of its index and all after it.
     fn take_entry(&mut self, entry: EntryRecord, behind_sequence: u64) -> Result<(), RecoveryError> {
         let index = entry.index;
         let gap = RecoveryError::Gap { index, behind_sequence };
@@ -358,17 +346,17 @@ impl Checkpoint {
     }
 }
 
-/// What a member that may lack what it has acknowledged knows about that.
+/// What a member that may lack acknowledged entries knows about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behind {
     /// It acknowledged nothing in a later term.
     pub term: u64,
-    /// Tells this start of the member from all others of the same member.
+    /// Distinguishes this start of the member from all its other starts.
     pub start: u64,
 }
 
-/// Who is a member once `change` is applied where `members` are; they, if it makes no sense for them. As a member that runs
-/// applies it, for one that reads its journal.
+/// The members after `change` is applied to `members`; unchanged if it does not fit them. A running member applies it
+/// the same way; this is for a member that reads its journal.
 fn members_after(change: &Change, members: &Members) -> Members {
     let start = LogPosition { index: 0, term: 0, sequence: 0, hash: 0 };
     let state = Checkpoint {
@@ -383,9 +371,9 @@ fn members_after(change: &Change, members: &Members) -> Members {
     let raw = RawNode::new(&config, Storage::new(state, 1, 1), &logger);
     let applied = raw.and_then(|mut raw| raw.apply_conf_change(&change.to_raft()));
     let Ok(conf_state) = applied else { return members.clone() };
-    let mut told = members.clone();
-    change.tell(&mut told);
-    told.with_conf_state(&conf_state)
+    let mut changed = members.clone();
+    change.tell(&mut changed);
+    changed.with_conf_state(&conf_state)
 }
 
 #[cfg(test)]
@@ -429,7 +417,7 @@ mod tests {
                 .to_bytes()
         };
         let journal = checkpoint(5, 7);
-        let check = |aside: &[u8]| Recovered::check_aside([(0, true, &journal[..])], aside);
+        let check = |pending: &[u8]| Recovered::check_aside([(0, true, &journal[..])], pending);
         for (term, commit) in [(5, 7), (6, 7), (5, 9)] {
             assert_eq!(check(&checkpoint(term, commit)), Ok(()));
         }
@@ -452,7 +440,7 @@ mod tests {
         let learner = Change::of(ChangeStep::Learner(member(3)));
         let steps = vec![ChangeStep::Remove(member(1)), ChangeStep::Remove(member(2))];
         let strange = Change { steps, ..Change::default() };
-        // One frame each, but for the changes, of which the second makes no sense; the last ones are not committed.
+        // One frame each, except for the changes, of which the second does not fit; the last entries are not committed.
         let entry = |index: u64| {
             let change = [(500, &learner), (900_000, &strange)].into_iter().find(|(at, _)| *at == index);
             let sequence = index - 1 - u64::from(index >= 500) - u64::from(index >= 900_000);

@@ -1,5 +1,5 @@
-//! The entries that a member keeps in memory, as raft-rs wants to see them. Bounded: what is applied and older than the
-//! newest so many entries is forgotten, and whoever needs it gets a [`LogPosition`] instead.
+//! The entries that a member keeps in memory, in the form that raft-rs reads. Bounded: applied entries older than a
+//! number of the newest ones are forgotten, and a member that needs them gets a [`LogPosition`] instead.
 
 use super::effects::Record;
 use super::members::Members;
@@ -13,17 +13,17 @@ use raft::{Error, GetEntriesContext, RaftState, StorageError, eraftpb};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 
-/// An entry, and what it covers of the stream.
+/// An entry, and the frames that it covers.
 struct KeptEntry {
     entry: Entry,
     batch: Batch,
 }
 
-/// The log of a member. Written by [`crate::consensus::Consensus`] alone.
+/// The log of a member. Only [`crate::consensus::Consensus`] writes it.
 pub struct Storage {
     start: LogPosition,
     entries: VecDeque<KeptEntry>,
-    /// The members from each index on, the first for `start`.
+    /// The members from each index on, the first ones for `start`.
     members: VecDeque<(u64, Members)>,
     hard_state: HardState,
     applied: u64,
@@ -31,12 +31,12 @@ pub struct Storage {
     message_frames_max: u64,
     /// A member that needs frames before this sequence lags, see `lagging`.
     lagging_before: u64,
-    /// Up to which entry a lagging member is given some now.
+    /// The entry up to which a lagging member is given entries now.
     lagging_until: Option<u64>,
-    /// What other members are known to have acknowledged, and whether the records do not say so yet.
+    /// What other members are known to have acknowledged, and whether that is not yet in the records.
     acknowledged: BTreeMap<MemberId, Acknowledged>,
     acknowledged_is_new: bool,
-    /// A lagging member was given nothing, or has something to be sent.
+    /// A lagging member was refused entries, or has entries to be sent.
     has_lagging: Cell<bool>,
 }
 
@@ -64,16 +64,16 @@ impl Storage {
         self.lagging_before = first_sequence;
     }
 
-    /// Members have acknowledged this.
-    pub(super) fn remember(&mut self, told: &[(MemberId, Acknowledged)]) {
-        self.acknowledged_is_new |= merge(&mut self.acknowledged, told);
+    /// Stores what members have acknowledged.
+    pub(super) fn remember(&mut self, acknowledgements: &[(MemberId, Acknowledged)]) {
+        self.acknowledged_is_new |= merge(&mut self.acknowledged, acknowledgements);
     }
 
     pub(super) const fn acknowledged(&self) -> &BTreeMap<MemberId, Acknowledged> {
         &self.acknowledged
     }
 
-    /// What members have acknowledged, as a record, if no record says so yet.
+    /// What members have acknowledged, as a record, if no record holds it yet.
     pub(super) fn take_acknowledged(&mut self) -> Option<Record> {
         if !std::mem::take(&mut self.acknowledged_is_new) || self.acknowledged.is_empty() {
             return None;
@@ -88,12 +88,12 @@ impl Storage {
         self.acknowledged.retain(|member, _| members.contains(*member));
     }
 
-    /// Lagging members are given entries up to this one from now on, or none.
+    /// From now on lagging members are given entries up to this one, or none.
     pub(super) fn give_until(&mut self, index: Option<u64>) {
         self.lagging_until = index;
     }
 
-    /// Whether a lagging member was given nothing since it was said last that nobody waits.
+    /// Whether a lagging member was refused entries since the flag was last cleared.
     pub(super) fn has_lagging(&self) -> bool {
         self.has_lagging.get()
     }
@@ -130,7 +130,7 @@ impl Storage {
         Some(LogPosition { index, term: kept.entry.term, sequence: end_sequence, hash })
     }
 
-    /// What the entry of this index covers.
+    /// The frames that the entry of this index covers.
     pub(super) fn batch_at(&self, index: u64) -> Option<Batch> {
         self.kept(index).map(|kept| kept.batch)
     }
@@ -160,13 +160,13 @@ impl Storage {
         self.hard_state.commit = self.hard_state.commit.max(commit);
     }
 
-    /// Forgets the entries behind `index`.
+    /// Forgets the entries after `index`.
     pub(super) fn truncate_behind(&mut self, index: u64) {
         assert!(index >= self.applied, "entry {index} is cut, {} are applied", self.applied);
         self.entries.truncate((index - self.start.index) as usize);
     }
 
-    /// Takes the next entry. Returns its record.
+    /// Stores the next entry. Returns its record.
     pub(super) fn push(&mut self, entry: Entry) -> EntryRecord {
         let end = self.end();
         assert_eq!(entry.index, end.index + 1, "entries follow each other");
@@ -177,7 +177,7 @@ impl Storage {
         record
     }
 
-    /// Starts anew at a log position.
+    /// Restarts the log at a log position.
     pub(super) fn restore(&mut self, position: LogPosition, members: Members) {
         self.entries.clear();
         self.start = position;
@@ -193,7 +193,7 @@ impl Storage {
         self.forget_acknowledged();
     }
 
-    /// The entries up to `index` are applied; what is too old goes.
+    /// The entries up to `index` are applied; those that are too old are forgotten.
     pub(super) fn applied_to(&mut self, index: u64) {
         self.applied = self.applied.max(index);
         while self.entries.len() > self.entries_kept_max && self.start.index < self.applied {
@@ -202,7 +202,8 @@ impl Storage {
         self.forget_members();
     }
 
-    /// Forgets the applied entries of which a frame is before `first_sequence`: whoever needs them gets a log position.
+    /// Forgets the applied entries of which a frame is before `first_sequence`: a member that needs them gets a log
+    /// position.
     pub(super) fn forget_before(&mut self, first_sequence: u64) {
         let is_gone = |kept: &KeptEntry| !kept.batch.is_empty() && kept.batch.first_sequence < first_sequence;
         let Some(newest) = self.entries.iter().rposition(is_gone) else { return };
@@ -229,7 +230,7 @@ impl Storage {
         Some((self.position_at(self.applied)?, self.members().clone()))
     }
 
-    /// The newest log position up to which entries are applied and that is not behind `sequence`, as far as entries are
+    /// The newest log position up to which entries are applied and that is not after `sequence`, if its entry is still
     /// kept.
     pub(super) fn applied_position_until(&self, sequence: u64) -> Option<LogPosition> {
         let mut positions = (self.start.index..=self.applied).rev().map_while(|index| self.position_at(index));
@@ -286,7 +287,8 @@ impl raft::Storage for Storage {
         }
         let from = (low - self.start.index - 1) as usize;
         let range = self.entries.range(from..from + (high - low) as usize);
-        // Only what becomes a message is limited, by what raft-rs does not know: the frames that travel beside it.
+        // Only entries that become a message are limited, and by a length that raft-rs does not know: that of the
+        // frames in it.
         let _ = length_max;
         if !context.can_async() {
             return Ok(range.map(|kept| kept.entry.clone()).collect());
@@ -322,10 +324,13 @@ impl raft::Storage for Storage {
     }
 }
 
-/// Takes what is newer; whether anything was.
-pub(super) fn merge(known: &mut BTreeMap<MemberId, Acknowledged>, told: &[(MemberId, Acknowledged)]) -> bool {
+/// Stores acknowledgements that are newer than the known ones. Returns whether any was.
+pub(super) fn merge(
+    known: &mut BTreeMap<MemberId, Acknowledged>,
+    acknowledgements: &[(MemberId, Acknowledged)],
+) -> bool {
     let mut is_new = false;
-    for (member, acknowledged) in told {
+    for (member, acknowledged) in acknowledgements {
         let known = known.entry(*member).or_default();
         is_new |= acknowledged > known;
         *known = (*known).max(*acknowledged);
@@ -343,7 +348,7 @@ mod tests {
         let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: end_sequence };
         let entry = |index, batch| EntryRecord { index, term: 1, batch, change: None };
         let start = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };
-        // Of the frames 1 to 4, 5 to 9 and 10 to 12, and one without any between.
+        // Three batches with frames 1 to 4, 5 to 9 and 10 to 12, and one without frames between them.
         let entries =
             vec![entry(2, batch(1, 4)), entry(3, batch(5, 4)), entry(4, batch(5, 9)), entry(5, batch(10, 12))];
         let state = Checkpoint {

@@ -1,4 +1,4 @@
-//! Members, batches and log positions: the words that the rest of the core speaks in. Values only.
+//! Members, batches and log positions: the types that the rest of the core uses. Values only.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -6,15 +6,15 @@ use std::num::NonZeroU64;
 /// The most members that a cluster may have, in all roles together.
 pub const MEMBERS_MAX: usize = 64;
 
-/// Indexes, terms and sequences are at most this, so that one more is always a number, too.
+/// The highest index, term or sequence, so that adding one never overflows.
 pub const NUMBER_MAX: u64 = u64::MAX >> 2;
 
-/// A member's name; never 0, and never used again for another member.
+/// A member's number; never 0, and never given to a second member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberId(NonZeroU64);
 
 impl MemberId {
-    /// The member of this number; `None` for 0 and beyond [`NUMBER_MAX`].
+    /// `None` for 0 and beyond [`NUMBER_MAX`].
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
@@ -23,7 +23,6 @@ impl MemberId {
         }
     }
 
-    /// The number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
@@ -36,40 +35,38 @@ impl fmt::Display for MemberId {
     }
 }
 
-/// What an entry says about the stream: 24 bytes.
+/// The frames that an entry covers: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The first frame's sequence.
     pub first_sequence: u64,
-    /// The last frame's sequence; `first_sequence − 1` for an entry without frames.
+    /// `first_sequence − 1` for an entry without frames.
     pub end_sequence: u64,
-    /// The [`crate::consensus::Chain`]'s value behind the last frame.
+    /// The [`crate::consensus::Chain`]'s value after the last frame.
     pub hash: u64,
 }
 
 impl Batch {
-    /// Length of its bytes.
+    /// The length of its bytes.
     pub const LENGTH: usize = 24;
 
-    /// The batch without frames behind a stream's `sequence`.
+    /// The batch without frames after a stream's `sequence`.
     #[must_use]
     pub const fn empty_behind(sequence: u64, hash: u64) -> Self {
         Self { first_sequence: sequence + 1, end_sequence: sequence, hash }
     }
 
-    /// Whether it has no frames.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.end_sequence < self.first_sequence
     }
 
-    /// How many frames it has.
+    /// The number of frames.
     #[must_use]
     pub const fn frames(&self) -> u64 {
         (self.end_sequence + 1).saturating_sub(self.first_sequence)
     }
 
-    /// Its bytes, little-endian.
+    /// Little-endian.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -79,7 +76,7 @@ impl Batch {
         bytes
     }
 
-    /// The batch of these bytes; `None` for another length, or sequences that no batch has.
+    /// Decodes a batch; `None` for another length, or sequences that no batch has.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = bytes.try_into().ok()?;
@@ -91,14 +88,12 @@ impl Batch {
     }
 }
 
-/// A position in the log, and in the stream: what a snapshot of raft is here (decision 39).
+/// A position in the log, and in the stream: the form that raft's snapshot has here (decision 39).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPosition {
-    /// The entry's index.
     pub index: u64,
-    /// The entry's term.
     pub term: u64,
-    /// The last frame's sequence that the entry and those before it cover.
+    /// The last sequence that the entry and those before it cover.
     pub sequence: u64,
     /// The chain's value there.
     pub hash: u64,

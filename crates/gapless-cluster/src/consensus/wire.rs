@@ -26,11 +26,10 @@ use super::raft_form::{batch_in, position_of, snapshot_of};
 use super::types::NUMBER_MAX;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 
-/// The version of this layout.
 pub const VERSION: u8 = 1;
 /// The most entries in a message.
 pub const ENTRIES_MAX: usize = 4096;
-/// Length of a context: the asking member, and the number of its start.
+/// The length of a context: the asking member, and the number of its start.
 pub(super) const CONTEXT_LENGTH: usize = 16;
 
 const REJECTED_FLAG: u8 = 1;
@@ -38,35 +37,25 @@ const TRANSFER_FLAG: u8 = 2;
 const CONTEXT_FLAG: u8 = 4;
 const CONDITIONAL_FLAG: u8 = 8;
 const END_FLAG: u8 = 16;
-/// What raft-rs calls a campaign that a leader asked for.
+/// Raft-rs's context for a campaign that a leader asked for.
 const TRANSFER_CONTEXT: &[u8] = b"CampaignTransfer";
-/// Of a vote: it counts only together with everybody's. Raft-rs does not look at it.
+/// On a vote: it counts only together with everybody's. Raft-rs ignores it.
 pub(super) const CONDITIONAL_CONTEXT: &[u8] = b"Conditional";
-/// Of a question for the end of a log, and its answer: raft-rs does not see them.
+/// On a question about the end of a log, and on its answer: raft-rs does not see them.
 pub(super) const END_CONTEXT: &[u8] = b"End";
 
-/// Why some bytes are not a message.
+/// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// They end too early.
     #[error("a message of consensus is cut short after {found_bytes} bytes")]
-    Short {
-        /// How many there are.
-        found_bytes: usize,
-    },
+    Short { found_bytes: usize },
     /// A layout that this program does not know.
     #[error("a message of consensus has version {found}, {VERSION} is expected")]
-    Version {
-        /// The version byte.
-        found: u8,
-    },
+    Version { found: u8 },
     /// A type that no member may send: unknown, local, or a proposal.
     #[error("a message of consensus has type {found}, which members do not send to each other")]
-    Type {
-        /// The type byte.
-        found: u8,
-    },
-    /// A field has a value that it cannot have.
+    Type { found: u8 },
+    /// A field has an invalid value.
     #[error("a message of consensus has a wrong {0}")]
     Field(&'static str),
 }
@@ -90,7 +79,7 @@ const fn type_of(byte: u8) -> Option<MessageType> {
     })
 }
 
-/// Whether raft-rs means a read by it. Members ask by these where a log ends; the layout is that of a read.
+/// Whether raft-rs means a read by it. Members ask by such messages where a log ends; the layout is that of a read.
 const fn is_read(kind: MessageType) -> bool {
     matches!(kind, MessageType::MsgReadIndex | MessageType::MsgReadIndexResp)
 }
@@ -103,7 +92,7 @@ const fn is_vote(kind: MessageType) -> bool {
     matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote)
 }
 
-/// Whether the core may send it; proposals and orders to the leader stay at home.
+/// Whether the core may send it; proposals and orders to the leader stay inside a member.
 pub(super) fn is_sent(message: &Message) -> bool {
     type_of(message.get_msg_type() as u8).is_some()
 }
@@ -111,7 +100,7 @@ pub(super) fn is_sent(message: &Message) -> bool {
 /// Appends the bytes of a message that [`crate::consensus::Effects`] gave out.
 ///
 /// # Panics
-/// If the core never sends such a message.
+/// If it is a message that the core never sends.
 pub fn encode(message: &Message, bytes: &mut Vec<u8>) {
     let kind = message.get_msg_type();
     assert!(is_sent(message), "{kind:?} is never sent");
@@ -161,10 +150,10 @@ fn put_entry(entry: &Entry, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The message of these bytes, every field checked.
+/// Decodes a message, with every field checked.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The first field that is wrong.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     let mut fields = Fields::new(bytes);
     take(&mut fields).map_err(|error| match error {
@@ -211,7 +200,7 @@ fn take(fields: &mut Fields<'_>) -> Result<Message, TakeError> {
     message.commit_term = fields.number("commit's term")?;
     message.reject_hint = fields.number("hint of a rejection")?;
     message.reject = flags & REJECTED_FLAG != 0;
-    // A question to the leader stands outside of terms; everything else is said in one.
+    // A question to the leader carries no term; every other message does.
     ensure((message.term == 0) == (kind == MessageType::MsgReadIndex), "term")?;
     ensure(count == 0 || kind == MessageType::MsgAppend, "number of entries")?;
 

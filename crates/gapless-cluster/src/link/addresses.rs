@@ -1,4 +1,4 @@
-//! [`Addresses`]: where a peer may be, and what is tried next. [`Resolver`]: names become addresses on a thread of their
+//! [`Addresses`]: where a peer may be, and which address is tried next. [`Resolver`]: resolves names on a thread of its
 //! own, because the operating system's call blocks.
 
 use super::error::LinkError;
@@ -8,13 +8,13 @@ use gapless_transport::sockets::{Address, shared_memory_path};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
-/// Addresses of one name, at most.
+/// The most addresses of one name.
 const RESOLVED_MAX: usize = 8;
-/// Addresses of a peer that others have said, at most.
+/// The most addresses of a peer that others have announced.
 const HINTS_MAX: usize = 2 * ADDRESSES_MAX;
-/// A name is asked for again after so long, ns.
+/// The interval at which a name is resolved again, ns.
 const RESOLVE_INTERVAL_NS: u64 = 1_000_000_000;
-/// Questions that wait for the thread, at most; whoever finds no room asks again later.
+/// The most questions that wait for the thread; a peer that finds no room asks again later.
 const QUESTIONS_MAX: usize = 64;
 
 /// The addresses of a peer.
@@ -22,11 +22,11 @@ const QUESTIONS_MAX: usize = 64;
 pub(super) struct Addresses {
     member: MemberId,
     given: Vec<Given>,
-    /// What is left to try in this round, the next one last.
+    /// The addresses left to try in this round, the next one last.
     round: Vec<Address>,
-    /// Where it was last.
+    /// The address where the peer was last.
     preferred: Option<Address>,
-    /// Where somebody said that it is, the newest last; tried after everything else.
+    /// Addresses that others have announced, the newest last; tried after all others.
     hints: Vec<Address>,
 }
 
@@ -59,17 +59,17 @@ impl Addresses {
         Ok(Self { given, ..Self::none(peer.member) })
     }
 
-    /// Nowhere.
+    /// No addresses.
     pub(super) const fn none(member: MemberId) -> Self {
         Self { member, given: Vec::new(), round: Vec::new(), preferred: None, hints: Vec::new() }
     }
 
-    /// What to try next in this round; `None` if all of it has been tried.
+    /// The next address to try in this round; `None` if all have been tried.
     pub(super) fn next(&mut self) -> Option<Address> {
         self.round.pop()
     }
 
-    /// Begins to try from the first, which is where the peer was last, unless memory may be shared with it; asks for names
+    /// Begins a round with the address where the peer was last, unless memory may be shared with it; asks for the names
     /// that are due.
     pub(super) fn begin(&mut self, now_ns: u64, resolver: &mut Resolver) {
         self.round.clear();
@@ -90,12 +90,12 @@ impl Addresses {
             self.round.retain(|address| address != preferred);
             self.round.push(preferred.clone());
         }
-        // What costs nothing to try and is worth most comes first, also when the peer was found elsewhere; the sort is
-        // stable.
+        // Shared memory costs nothing to try and gains the most, so it comes first, also when the peer was found
+        // elsewhere; the sort is stable.
         self.round.sort_by_key(|address| matches!(address, Address::SharedMemory(_)));
     }
 
-    /// Somebody says that it is there. What was said longest ago makes way where there are too many.
+    /// Adds announced addresses. The oldest announcement is dropped where there are too many.
     pub(super) fn hint(&mut self, addresses: &[SocketAddr]) {
         for address in addresses.iter().copied().map(Address::Network) {
             self.hints.retain(|hint| *hint != address);
@@ -106,24 +106,24 @@ impl Addresses {
         }
     }
 
-    /// The peer is there.
+    /// The peer was found at this address.
     pub(super) fn found(&mut self, address: Address) {
         self.preferred = Some(address);
     }
 
-    /// The peer is not there any more.
+    /// The peer is no longer at this address.
     pub(super) fn not_found(&mut self, address: &Address) {
         self.preferred.take_if(|preferred| preferred == address);
     }
 
-    /// What became of a question.
+    /// Takes the answer to a question.
     pub(super) fn answered(&mut self, answer: &Answer) {
         for given in &mut self.given {
             if let Given::Name { text, resolved, is_asked, .. } = given
                 && *text == answer.name
             {
                 *is_asked = false;
-                // The last good answer is better than none.
+                // An older answer is better than none.
                 if !answer.addresses.is_empty() {
                     resolved.clone_from(&answer.addresses);
                 }
@@ -136,7 +136,7 @@ impl Addresses {
 #[derive(Debug, Default)]
 pub(super) struct Resolver(Option<Thread>);
 
-/// The addresses of a name; none if it has none.
+/// The addresses of a name; empty if it has none.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) member: MemberId,
@@ -151,7 +151,7 @@ struct Thread {
 }
 
 impl Resolver {
-    /// Asks; whether the question could be put.
+    /// Asks; returns whether the question could be put.
     fn ask(&mut self, member: MemberId, name: &str) -> bool {
         let thread = match &mut self.0 {
             Some(thread) => thread,
@@ -173,7 +173,8 @@ impl Resolver {
 }
 
 impl Thread {
-    /// It ends when the questions do; nobody waits for that, because the call that it is in may take long.
+    /// The thread ends when the channel of questions closes; nobody waits for that, because its current call may take
+    /// long.
     fn start() -> std::io::Result<Self> {
         let (questions, asked) = sync_channel::<(MemberId, String)>(QUESTIONS_MAX);
         let (answer, answers) = channel();

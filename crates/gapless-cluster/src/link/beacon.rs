@@ -1,4 +1,4 @@
-//! [`Beacon`]: what a member says of itself to a multicast group, byte by byte. No I/O; safe on any bytes.
+//! [`Beacon`]: the announcement of a member to a multicast group, byte by byte. No I/O; safe on any bytes.
 //!
 //! ```text
 //!  beacon, little-endian
@@ -19,7 +19,6 @@ use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u16_at, u64_at};
 use std::net::{IpAddr, SocketAddr};
 
-/// The first word.
 pub const BEACON_MAGIC: u32 = u32::from_le_bytes(*b"GCB\x01");
 const VERSION: u8 = 1;
 const CRC: std::ops::Range<usize> = 24..28;
@@ -29,24 +28,20 @@ const ADDRESS_LENGTH: usize = 24;
 /// The longest beacon, bytes.
 pub const BEACON_LENGTH_MAX: usize = HEAD_LENGTH + ADDRESSES_MAX * ADDRESS_LENGTH;
 
-/// Where a member says that it is. Nobody has proved that it says so.
+/// Where a member claims to be. The claim is not authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beacon {
-    /// Of which cluster.
     pub cluster: ClusterName,
-    /// Who.
     pub member: MemberId,
-    /// Which life of the cluster.
+    /// The incarnation of the cluster.
     pub incarnation: u64,
-    /// Where, 1 to [`ADDRESSES_MAX`]; one without an address of its own (`0.0.0.0`) is that of the packet.
+    /// 1 to [`ADDRESSES_MAX`]; the address `0.0.0.0` stands for the packet's source.
     pub addresses: Vec<SocketAddr>,
 }
 
 impl Beacon {
-    /// The packet.
-    ///
     /// # Panics
-    /// If the addresses are none or too many.
+    /// If there are no addresses, or too many.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         assert!((1..=ADDRESSES_MAX).contains(&self.addresses.len()), "a beacon has 1 to {ADDRESSES_MAX} addresses");

@@ -9,24 +9,23 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::io::IoSlice;
 
-/// Slices of frames that go to the operating system as they are; a message with more is copied once.
+/// The most slices of frames that go to the operating system as they are; a message with more is copied once.
 const FRAME_SLICES_MAX: usize = 12;
-/// A message that is not longer is put together before it is sent, bytes.
+/// A message up to this length is copied together before it is sent, bytes.
 const SHORT_LENGTH_MAX: usize = 2_048;
-/// For a header, the consensus part and the two fillings.
+/// Slices for a header, the consensus part and the two paddings.
 const OTHER_SLICES: usize = 4;
 const FILLING: [u8; 8] = [0; 8];
-/// Of the buffer of a pending connection, bytes: no message of the handshake is longer.
+/// The buffer of a pending connection, bytes: no message of the handshake is longer.
 pub(super) const HANDSHAKE_BUFFER_BYTES: usize = 512;
 
-/// Why a connection is of no use any more.
+/// Why a connection can no longer be used.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// The other side has closed it.
     Closed,
-    /// The operating system's word.
     System(io::Error),
-    /// What came is no message.
+    /// Bytes that are not a message.
     Wire(WireError),
 }
 
@@ -48,12 +47,12 @@ pub(super) struct Connection {
     socket: Socket,
     incoming: ReceiveBuffer,
     outgoing: SendQueue,
-    /// A short message, as it is sent.
+    /// A short message, copied together.
     short: Vec<u8>,
     messages_sent: u64,
-    /// Something came since the flag was last taken.
+    /// Bytes were received since the flag was last cleared.
     has_received: bool,
-    /// Something was sent since the flag was last taken.
+    /// Bytes were sent since the flag was last cleared.
     has_sent: bool,
 }
 
@@ -70,8 +69,8 @@ impl Connection {
         }
     }
 
-    /// Sends a message, or the part of it that is not taken now with the next flushes. `false`, and nothing of it is
-    /// sent, if more than `queue_bytes_max` would wait.
+    /// Sends a message; the part that the socket does not take now is queued for the next flushes. Returns `false`, and
+    /// sends nothing of it, if more than `queue_bytes_max` would wait.
     ///
     /// # Errors
     /// The connection is broken.
@@ -95,7 +94,7 @@ impl Connection {
         let frames_filling = &FILLING[..frames_length.next_multiple_of(8) - frames_length];
         let mut sent = 0;
         if !is_queued && length <= SHORT_LENGTH_MAX {
-            // One copy more costs less than so many slices.
+            // One more copy costs less than so many slices.
             self.short.clear();
             for part in [&bytes, consensus, consensus_filling].into_iter().chain(frames.iter().copied()) {
                 self.short.extend_from_slice(part);
@@ -123,7 +122,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Queues the parts but for their first `sent` bytes.
+    /// Queues the parts without their first `sent` bytes.
     #[cold]
     fn queue_rest<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>, mut sent: usize) {
         for part in parts {
@@ -133,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// Sends what waits, as far as it is taken.
+    /// Sends queued bytes, as far as the socket takes them.
     ///
     /// # Errors
     /// The connection is broken.
@@ -148,7 +147,7 @@ impl Connection {
         Ok(self.outgoing.flush(&mut self.socket)?)
     }
 
-    /// Looks once at what has come: whether it was something.
+    /// Reads once from the socket. Returns whether anything was received.
     ///
     /// # Errors
     /// The connection is broken, or closed.
@@ -165,16 +164,16 @@ impl Connection {
         }
     }
 
-    /// The next whole message of what has come.
+    /// The next whole message of the received bytes.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a message.
     #[inline]
     pub(super) fn next_message(&mut self) -> Result<Option<Message<'_>>, WireError> {
         self.incoming.next_message()
     }
 
-    /// Looks whether the other side has ended without a word; to be called now and then.
+    /// Looks whether the other side has ended without closing the connection; to be called at intervals.
     #[inline]
     pub(super) fn check(&mut self) {
         self.socket.check();
@@ -192,27 +191,28 @@ impl Connection {
         self.socket.disarm();
     }
 
-    /// Drops what has come.
+    /// Drops the received bytes.
     pub(super) fn discard(&mut self) {
         self.incoming.discard();
     }
 
-    /// The other side is known: gives what comes a buffer of this size, and takes all kinds of messages.
+    /// The other side is identified: gives the connection a receive buffer of this size, and accepts all kinds of
+    /// messages.
     pub(super) fn welcome(&mut self, receive_buffer_bytes: usize) {
         self.incoming.set_capacity(receive_buffer_bytes.max(HEADER_LENGTH));
     }
 
-    /// Gives back what only a long message needed.
+    /// Frees memory that only a long message needed.
     pub(super) fn shrink(&mut self) {
         self.incoming.shrink();
     }
 
-    /// Tells the other side that nothing more comes.
+    /// Tells the other side that nothing follows.
     pub(super) fn finish(&mut self) {
         self.socket.finish();
     }
 
-    /// Bytes that wait to be sent and are not with the socket yet.
+    /// Bytes that wait to be sent and were not given to the socket yet.
     #[inline]
     pub(super) const fn unsent(&self) -> usize {
         self.outgoing.length()
@@ -224,18 +224,18 @@ impl Connection {
         !self.outgoing.is_empty() || self.socket.has_unsent()
     }
 
-    /// Whether nothing is known against the other side's having this name.
+    /// Whether the other side may have this name: false only if its certificate says otherwise.
     pub(super) fn proves(&self, name: &str) -> bool {
         self.socket.proves(name)
     }
 
-    /// Whether something came since the last call.
+    /// Whether bytes were received since the last call.
     #[inline]
     pub(super) const fn take_received(&mut self) -> bool {
         std::mem::replace(&mut self.has_received, false)
     }
 
-    /// Whether something was sent since the last call.
+    /// Whether bytes were sent since the last call.
     #[inline]
     pub(super) const fn take_sent(&mut self) -> bool {
         std::mem::replace(&mut self.has_sent, false)

@@ -1,8 +1,8 @@
-//! What goes over a link: a message's content, and a message as it lies in the receive buffer.
+//! The content of a link's messages, and a message in the receive buffer.
 
 use super::wire::{Kind, MemberId};
 
-/// What a message is for. Links do not care, their users do.
+/// The purpose of a message. Links ignore it, their users do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
     /// A message of consensus with the frames that belong to it.
@@ -11,21 +11,21 @@ pub enum Content {
     CatchUpRequest,
     /// Old frames.
     CatchUpFrames,
-    /// Who is a member, as its sender knows; such a message has no frames.
+    /// The members of the cluster, as the sender knows them; such a message has no frames.
     Members,
     /// Whether a service has the same state on all members; such a message is short and has no frames.
     DivergenceCheck,
-    /// Where publishers find its sender; such a message has no frames.
+    /// Where publishers find the sender; such a message has no frames.
     Endpoints,
     /// A follower asks for a snapshot transfer; such a message is short and has no frames.
     SnapshotTransferRequest,
-    /// What a snapshot transfer offers, or a piece of it in the place of frames.
+    /// The offer of a snapshot transfer, or a piece of it in place of frames.
     SnapshotTransfer,
-    /// The time of the stream, as its sender knows it; such a message is short and has no frames.
+    /// The time of the stream, as the sender knows it; such a message is short and has no frames.
     Time,
-    /// How far all full members are; such a message is short and has no frames.
+    /// How far the journals of all full members reach; such a message is short and has no frames.
     RetentionWatermark,
-    /// What its sender's log holds; such a message is short and has no frames.
+    /// What the sender's log holds; such a message is short and has no frames.
     History,
 }
 
@@ -67,16 +67,15 @@ impl Content {
     }
 }
 
-/// A message as it lies in the receive buffer.
+/// A message in the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Who sent it.
+    /// The sender.
     pub from: MemberId,
-    /// What it is for.
     pub content: Content,
-    /// The consensus part; its checksum is checked.
+    /// The consensus part, with its checksum verified.
     pub consensus: &'a [u8],
     /// The frames part, at an address that is a multiple of 8. Frames have checksums of their own, which are *not*
-    /// checked here.
+    /// verified here.
     pub frames: &'a [u8],
 }

@@ -1,11 +1,11 @@
-//! How sockets of links come about: dialled, or taken over from a listener, with TLS where the options say so.
+//! The sockets of links: dialled, or accepted by a listener, with TLS where the options ask for it.
 
 use super::options::MemberLinkOptions;
 use super::wire::MemberId;
 use gapless_transport::sockets::{Address, Network, SharedSocket, Socket, TcpSocket};
 use std::io;
 
-/// Begins to connect; whether it works out is said by the socket's first calls.
+/// Begins to connect; the socket's first calls tell whether that succeeds.
 pub(super) fn dial(address: &Address, to: MemberId, options: &MemberLinkOptions) -> io::Result<Socket> {
     match address {
         Address::Network(address) => {
@@ -23,7 +23,7 @@ pub(super) fn dial(address: &Address, to: MemberId, options: &MemberLinkOptions)
     }
 }
 
-/// Takes over a TCP connection that was accepted.
+/// Wraps a TCP connection that was accepted.
 pub(super) fn accepted(socket: TcpSocket, options: &MemberLinkOptions) -> io::Result<Socket> {
     match &options.tls {
         Some(tls) => Ok(Socket::Tls(Box::new(tls.accepted(socket)?))),

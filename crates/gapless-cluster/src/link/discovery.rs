@@ -1,5 +1,5 @@
-//! [`Discovery`]: beacons to a multicast group, and what others' beacons say. What they say is where to try; who is there
-//! is for the handshake of the link to find out.
+//! [`Discovery`]: sends beacons to a multicast group, and reads those of others. A beacon only suggests an address to
+//! try; the link's handshake identifies the member there.
 
 use super::beacon::Beacon;
 use super::error::LinkError;
@@ -9,14 +9,14 @@ use gapless_transport::network::{Datagrams, Interface, MulticastOut, UdpOptions,
 use std::fmt;
 use std::net::SocketAddr;
 
-/// The group is looked at so often, ns; each look costs a system call.
+/// The interval at which the group's socket is read, ns; each read costs a system call.
 const LOOK_INTERVAL_NS: u64 = 5_000_000;
-/// Between two beacons while a member is missing, and while none is, ns.
+/// The interval of beacons while a member is missing, ns, and while none is.
 const BEACON_INTERVAL_NS: u64 = 100_000_000;
 const BEACON_INTERVAL_CALM_NS: u64 = 1_000_000_000;
-/// Looks at the socket at one time; what comes beyond that the operating system drops when its buffer is full.
+/// The most reads of the socket at one time; the operating system drops what exceeds its buffer.
 const LOOKS_MAX: usize = 4;
-/// Of the operating system's buffer, bytes.
+/// The operating system's buffer, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
 pub(super) struct Discovery {
@@ -41,7 +41,8 @@ impl Discovery {
         Ok(Self { socket, group, addresses, next_look_ns: 0, next_beacon_ns: 0, is_failing: false })
     }
 
-    /// Says where this member is, and hands out where others say that they are. `is_missing`: somebody is not connected.
+    /// Announces this member, and hands out the addresses that others announce. `is_missing`: a member is not
+    /// connected.
     pub(super) fn poll(
         &mut self,
         now_ns: u64,

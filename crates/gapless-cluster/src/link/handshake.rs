@@ -1,8 +1,8 @@
-//! [`judge`]: whether a member talks to who introduces itself. No I/O, no state.
+//! [`judge`]: whether a member accepts another one's introduction. No I/O, no state.
 
 use super::wire::{Identity, Introduction, MemberId, Refusal, RefusalCode};
 
-/// Whether `own` talks to who says `theirs`. What is 0 on one side, because it is not known there yet, is not compared.
+/// Whether `own` accepts `theirs`. A field that is 0 on one side, because it is not known there yet, is not compared.
 ///
 /// # Errors
 /// Why not, in words for the other side's log.
@@ -13,7 +13,7 @@ pub fn judge(
 ) -> Result<(), Box<Refusal>> {
     let from = &theirs.from;
     let no = |code, text: String| Err(Box::new(Refusal::new(code, text)));
-    // Both sides read it: each is named.
+    // Both sides read the text, so it names each value's owner.
     let differ = |own_value: String, their_value: String| {
         format!("member {} is of {own_value}, member {} of {their_value}", own.member, from.member)
     };

@@ -1,4 +1,4 @@
-//! [`Links`]: a member's links to all the others. Polled by the member's own thread; nothing here blocks.
+//! [`Links`]: a member's links to all other members. Polled by the member's own thread; nothing here blocks.
 
 use super::addresses::Resolver;
 use super::discovery::Discovery;
@@ -16,22 +16,22 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::net::SocketAddr;
 
-/// Connections and time-outs are looked at this often, ns; each look costs a system call or two.
+/// The interval at which connections and time-outs are checked, ns; each check costs a system call or two.
 const LOOK_INTERVAL_NS: u64 = 200_000;
-/// Who parks is to look again so soon where something is under way of which no descriptor tells, ns.
+/// How soon a parked caller must poll again while something is in progress of which no descriptor tells, ns.
 const SOON_NS: u64 = 1_000_000;
-/// Connections accepted at one look.
+/// The most connections accepted at one check.
 const ACCEPTS_PER_LOOK: usize = 16;
-/// After the system had no descriptor left, ns.
+/// The pause after the system had no descriptor left, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
-/// Memory for long messages is given back after so long without one, ns.
+/// Memory for long messages is freed after so long without one, ns.
 const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
 
 /// A member's links.
 ///
-/// Of two members the one with the lower number dials, so there is never more than one connection between them. While
-/// a connection lives messages arrive in order and whole; when it breaks what was under way is lost, and who sent it
-/// sends it again.
+/// Of two members the one with the lower number dials, so there is never more than one connection between them. While a
+/// connection lives messages arrive in order and whole; when it breaks the messages under way are lost, and the sender
+/// sends them again.
 ///
 /// ```
 /// use gapless_agent::Now;
@@ -68,13 +68,13 @@ pub struct Links {
     log: LogState,
     peers: Vec<PeerLink>,
     listeners: Vec<Listener>,
-    /// Who has a number up to this one and is no peer was removed; who has a higher one may have been added since. `None`:
-    /// nobody is let in who is no peer.
+    /// A member with a number up to this one that is not a peer was removed; one with a higher number may have been
+    /// added since. `None`: only peers are accepted.
     numbers_used: Option<MemberId>,
     discovery: Option<Discovery>,
     pending_connections: PendingConnections,
     resolver: Resolver,
-    /// Whose turn it is to be read first.
+    /// The peer that is read first at the next call.
     first: usize,
     now_ns: u64,
     next_look_ns: u64,
@@ -83,10 +83,10 @@ pub struct Links {
 }
 
 impl Links {
-    /// Opens the port, and the socket of this host, if they are asked for; connections come about by polling.
+    /// Opens the port, and the socket of this host, if they are asked for; polling makes the connections.
     ///
     /// # Errors
-    /// Options that contradict each other, a peer that cannot be one, a port or a socket that cannot be opened.
+    /// Options that contradict each other, an invalid peer, a port or a socket that cannot be opened.
     pub fn open(options: MemberLinkOptions, identity: Identity, peers: &[Peer]) -> Result<Self, LinkError> {
         options.validate()?;
         if identity.member == 0 {
@@ -122,22 +122,21 @@ impl Links {
         self.listeners.iter().find_map(Listener::network_address)
     }
 
-    /// Who this member is.
     #[must_use]
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The stream's id and incarnation are known now. Connections that were made before stay.
+    /// The stream's id and incarnation are known now. Earlier connections stay.
     pub const fn set_stream(&mut self, stream_id: u128, incarnation: u64) {
         self.identity.stream_id = stream_id;
         self.identity.incarnation = incarnation;
     }
 
-    /// Another member from now on.
+    /// Adds a member.
     ///
     /// # Errors
-    /// It is one already, it cannot be one, or there are [`PEERS_MAX`].
+    /// It is a peer already, it is invalid, or there are [`PEERS_MAX`].
     pub fn add_peer(&mut self, peer: &Peer) -> Result<(), LinkError> {
         let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
         let added = PeerLink::new(self.identity.member, peer, &self.options)?;
@@ -151,7 +150,7 @@ impl Links {
         Ok(())
     }
 
-    /// Closes the link to a member and forgets it, without an event; whether there was one.
+    /// Closes the link to a member and forgets it, without an event. Returns whether there was one.
     pub fn remove_peer(&mut self, member: MemberId) -> bool {
         let before = self.peers.len();
         self.peers.retain(|peer| peer.member != member);
@@ -159,14 +158,15 @@ impl Links {
         before != self.peers.len()
     }
 
-    /// Numbers up to this one were given to members: who comes with one of them and is no peer was removed, and is told
-    /// so. Who comes with a higher one, and knows the stream, may have been added since: it is let in, and is a newcomer
-    /// until [`Links::add_peer`] says where it is, or it goes. 0 for who knows no member yet.
+    /// The highest number that was given to a member. A member that connects with a number up to it and is not a peer
+    /// was removed, and is refused as removed. One with a higher number that knows the stream may have been added
+    /// since: it is accepted, and is a newcomer until [`Links::add_peer`] gives its addresses, or it disconnects. 0
+    /// while no member is known yet.
     pub const fn set_numbers_used(&mut self, number: MemberId) {
         self.numbers_used = Some(number);
     }
 
-    /// Whether this member is a peer that was added, and no newcomer.
+    /// Whether this member is a peer that was added, not a newcomer.
     #[must_use]
     pub fn knows(&self, member: MemberId) -> bool {
         self.peers.iter().any(|peer| peer.member == member && !peer.is_newcomer())
@@ -179,33 +179,33 @@ impl Links {
         peer.filter(|peer| peer.is_connected()).map(PeerLink::instance)
     }
 
-    /// This member has always this instance, not 0: one that comes with another is refused.
+    /// Fixes this member's instance, not 0: one that connects with another is refused.
     pub fn set_instance(&mut self, member: MemberId, instance: u64) {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_known_instance(instance);
         }
     }
 
-    /// What this member's log holds from now on. Said at each handshake.
+    /// Sets what this member's log holds, which is sent at each handshake.
     pub const fn set_log(&mut self, log: LogState) {
         self.log = log;
     }
 
-    /// This member has acknowledged so much: with less it is refused.
+    /// This member has acknowledged so much: with a log that holds less it is refused.
     pub fn set_acknowledged(&mut self, member: MemberId, acknowledged: Acknowledged) {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_acknowledged(acknowledged);
         }
     }
 
-    /// What this member said of its own log at the last handshake with that one.
+    /// What this member sent of its own log at the last handshake with that member.
     #[must_use]
     pub fn log_told(&self, member: MemberId) -> LogState {
         let peer = self.peers.iter().find(|peer| peer.member == member);
         peer.map_or_else(LogState::default, PeerLink::log_told)
     }
 
-    /// The other members, newcomers among them, in the order in which they came.
+    /// The other members, newcomers included, in the order in which they were added.
     pub fn peers(&self) -> impl Iterator<Item = MemberId> {
         self.peers.iter().map(|peer| peer.member)
     }
@@ -216,23 +216,23 @@ impl Links {
         self.peers.iter().any(|peer| peer.member == member && peer.is_connected())
     }
 
-    /// What went over the link to this member.
+    /// Counts of the messages over the link to this member.
     #[must_use]
     pub fn statistics(&self, member: MemberId) -> Option<LinkStatistics> {
         self.peers.iter().find(|peer| peer.member == member).map(PeerLink::statistics)
     }
 
-    /// What became of pending connections.
+    /// Counts of the pending connections.
     #[must_use]
     pub const fn pending_statistics(&self) -> PendingStatistics {
         self.pending_connections.statistics
     }
 
     /// Sends the consensus part and the frames as one message with one system call, without copying them where the
-    /// connection takes them; what it does not take waits, up to [`MemberLinkOptions::queue_bytes_max`].
+    /// connection takes them; the rest is queued, up to [`MemberLinkOptions::queue_bytes_max`].
     ///
     /// # Errors
-    /// The message was not sent, and why.
+    /// Why the message was not sent.
     #[inline]
     pub fn send(
         &mut self,
@@ -247,8 +247,8 @@ impl Links {
         peer.send(content, consensus, frames, self.options.queue_bytes_max)
     }
 
-    /// Sends what waits, and now and then accepts, dials, introduces itself, pings and notices silence. How much was
-    /// done.
+    /// Sends queued bytes, and at intervals accepts, dials, makes handshakes, sends pings and notices silence. Returns
+    /// the work done.
     #[inline]
     pub fn poll(&mut self, now: Now) -> usize {
         let before_ns = std::mem::replace(&mut self.now_ns, now.monotonic_ns);
@@ -260,8 +260,8 @@ impl Links {
         work
     }
 
-    /// Hands out the messages that have come, in place: at most one look at each connection, and some of each peer
-    /// before the next has its turn. How many there were. Messages of a connection are handed out once its
+    /// Hands out the received messages, in place: at most one read of each connection, and some messages of each peer
+    /// before the next one's turn. Returns their number. Messages of a connection are handed out once its
     /// [`LinkEvent::Connected`] was taken.
     #[inline]
     pub fn receive(&mut self, mut take: impl FnMut(Received<'_>)) -> usize {
@@ -272,33 +272,33 @@ impl Links {
         handed
     }
 
-    /// What is new, until there is nothing: to be asked after each [`Links::poll`], before [`Links::receive`]. What came
-    /// and went unnoticed between two looks is no event, so there are never more than a few for each peer.
+    /// The next event, until there is none: to be asked after each [`Links::poll`], before [`Links::receive`]. A
+    /// connection that began and ended between two polls is no event, so there are never more than a few for each peer.
     #[inline]
     pub fn next_event(&mut self) -> Option<LinkEvent> {
         self.peers.iter_mut().find_map(PeerLink::next_event)
     }
 
-    /// Says that the caller is about to sleep until one of [`Links::watch`]'s descriptors is readable; it polls and
-    /// receives once more before it does.
+    /// The caller is about to sleep until one of [`Links::watch`]'s descriptors is readable; it polls and receives once
+    /// more before it does.
     pub fn arm(&self) {
         self.peers.iter().for_each(PeerLink::arm);
     }
 
-    /// Says that the caller is awake.
+    /// The caller is awake.
     pub fn disarm(&mut self) {
         self.peers.iter_mut().for_each(PeerLink::disarm);
     }
 
-    /// Adds the descriptors that become readable when there is something to do, to a caller that has said by
-    /// [`Links::arm`] that it sleeps.
+    /// Adds the descriptors that become readable when there is work, for a caller that has announced by [`Links::arm`]
+    /// that it sleeps.
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.listeners.iter().map(AsFd::as_fd));
         descriptors.extend(self.pending_connections.descriptors());
         descriptors.extend(self.peers.iter().flat_map(PeerLink::descriptors));
     }
 
-    /// When [`Links::poll`] is to be called although nothing has come, ns of monotonic time.
+    /// When [`Links::poll`] must be called even if nothing is received, ns of monotonic time.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
         let soon_ns =
@@ -327,7 +327,7 @@ impl Links {
                 }
             });
         }
-        // Who was kept from running has not listened; that nothing was heard meanwhile means nothing.
+        // A member that was kept from running did not read its connections, so silence during that time means nothing.
         let gap_ns = if pause_ns >= self.options.silence_ns_max / 2 { pause_ns } else { 0 };
         for peer in &mut self.peers {
             peer.keep_alive(now_ns, gap_ns, &self.options);
@@ -353,7 +353,7 @@ impl Links {
                     Ok(Some((socket, address))) => {
                         self.pending_connections.admit(socket, address, self.now_ns, &self.options)
                     }
-                    // Who has hung up meanwhile.
+                    // The connecting member has hung up meanwhile.
                     Ok(None) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error)
@@ -389,7 +389,7 @@ impl Links {
     }
 }
 
-/// Whether somebody who has dialled is let in.
+/// Whether a member that has dialled is accepted.
 fn judge_dialler(
     own: &Identity,
     peers: &[PeerLink],
@@ -409,7 +409,7 @@ fn judge_dialler(
     if let Some(refusal) = peer.and_then(|peer| peer.judge_history(theirs)) {
         return Err(refusal);
     }
-    // A newcomer is not connected to, because nobody here knows where it is.
+    // This member does not dial a newcomer, because it does not know the newcomer's addresses.
     if from.member > own.member && !may_be_new && !peer.is_some_and(PeerLink::is_newcomer) {
         let text = format!("member {} connects to member {}", own.member, from.member);
         return Err(Box::new(Refusal::new(RefusalCode::WrongSide, text)));

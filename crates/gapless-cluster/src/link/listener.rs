@@ -1,4 +1,4 @@
-//! [`Listener`]: where other members connect to.
+//! [`Listener`]: the sockets that other members connect to.
 
 use super::dial::accepted;
 use super::error::LinkError;
@@ -12,19 +12,19 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-/// A place to connect to; it never blocks.
+/// A socket to connect to; it never blocks.
 #[derive(Debug)]
 pub(super) enum Listener {
-    /// A port.
     Tcp(TcpListener),
     /// A Unix socket.
     SharedMemory(SharedListener),
-    /// An address of another network.
+    /// An address of a simulated or other network.
     Other(Box<dyn PipeListener>, SocketAddr),
 }
 
 impl Listener {
-    /// Opens what the options ask for. Who finds the port open finds the shared memory before it, too.
+    /// Opens the listeners that the options ask for, shared memory first: a member that finds the port open finds the
+    /// shared memory, too.
     pub(super) fn open_all(options: &MemberLinkOptions) -> Result<Vec<Self>, LinkError> {
         let mut all = Vec::new();
         if let Some(path) = &options.listen_shared {
@@ -44,7 +44,7 @@ impl Listener {
         Ok(all)
     }
 
-    /// The port, if it is one.
+    /// The port's address, if it is a port.
     pub(super) fn network_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(listener) => listener.local_addr().ok(),
@@ -53,7 +53,7 @@ impl Listener {
         }
     }
 
-    /// The next connection; none where who has connected is gone already.
+    /// The next connection; `None` if the connecting member is gone already.
     pub(super) fn accept(&self, options: &MemberLinkOptions) -> io::Result<Option<(Socket, Address)>> {
         match self {
             Self::Tcp(listener) => {

@@ -1,29 +1,30 @@
-//! [`LogState`]: what a member's log holds, as it says at a handshake, and [`Acknowledged`]: what others remember of it.
-//! Who has less than it acknowledged comes with an older copy of its directory.
+//! [`LogState`]: what a member's log holds, as it says at a handshake, and [`Acknowledged`]: what others remember of
+//! it. A member that has less than it acknowledged has an older copy of its directory.
 
-/// The newest thing that a member is known to have acknowledged: in this term of a leader, all entries up to this one.
-/// Ordered by term, then index.
+/// The newest acknowledgement known of a member: in this term of a leader, all entries up to this one. Ordered by term,
+/// then index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Acknowledged {
     /// The leader's term.
     pub term: u64,
-    /// The last entry.
+    /// The last acknowledged entry.
     pub index: u64,
 }
 
 /// What a member's log holds, as it says at a handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogState {
-    /// The newest term that it has taken part in; 0 for one that has not yet.
+    /// The newest term that it has taken part in; 0 if there is none yet.
     pub term: u64,
     /// The last entry that it has persisted.
     pub last_index: u64,
-    /// Whether it says itself that it may lack what it has acknowledged.
+    /// Whether it says itself that it may lack entries that it has acknowledged.
     pub is_behind: bool,
 }
 
 impl LogState {
-    /// Whether a member with this log has kept what it acknowledged. In a later term another leader may have cut it.
+    /// Whether a member with this log has kept the entries that it acknowledged. In a later term another leader may
+    /// have cut them.
     #[must_use]
     pub fn has_kept(&self, acknowledged: Acknowledged) -> bool {
         let Acknowledged { term, index } = acknowledged;

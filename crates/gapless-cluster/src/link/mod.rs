@@ -1,22 +1,22 @@
-//! The links between the members of a cluster: each member keeps one to each other, over TCP or, on one host, through
+//! The links between the members of a cluster: each member has one to every other, over TCP or, on one host, through
 //! shared memory.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`wire`] | every layout with its offsets; who a member is, and why it may be refused |
+//! | [`wire`] | every layout with its offsets; a member's identity, and why it may be refused |
 //! | `links` | [`Links`]: all links of a member, polled by its own thread |
 //! | `peer` | the link to one other member: dialling, sending, receiving, events |
 //! | `pending_connections` | connections whose other side is not known yet |
-//! | `handshake` | [`judge`]: whether a member talks to another |
+//! | `handshake` | [`judge`]: whether a member accepts another |
 //! | [`log_state`] | what a member's log holds, and what it has acknowledged |
 //! | `connection` | messages over one socket |
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
-//! | `dial` | how a link's sockets come about |
-//! | `content` | [`Content`], [`Received`]: what goes over a link |
-//! | [`beacon`], `discovery` | members that say to a multicast group where they are |
+//! | `dial` | a link's sockets |
+//! | `content` | [`Content`], [`Received`]: the messages of a link |
+//! | [`beacon`], `discovery` | members announce their addresses to a multicast group |
 //! | [`tls`] | mutual TLS over TCP |
-//! | `listener` | where others connect to |
-//! | `addresses` | where a peer may be; names are looked up on a thread of their own |
+//! | `listener` | the sockets that others connect to |
+//! | `addresses` | where a peer may be; names are resolved on a thread of their own |
 //! | `options`, `error` | [`MemberLinkOptions`], [`Peer`]; [`LinkError`], [`SendError`], [`GoneReason`], [`LinkEvent`] |
 //!
 //! `docs/cluster-protocol.md` says what the messages are for.

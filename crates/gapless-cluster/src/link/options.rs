@@ -1,4 +1,4 @@
-//! [`MemberLinkOptions`]: how a member's links behave, with every default. [`Peer`]: another member and where it is.
+//! [`MemberLinkOptions`]: how a member's links behave, with every default. [`Peer`]: another member and its addresses.
 
 use super::error::LinkError;
 use super::tls::LinkTls;
@@ -8,71 +8,69 @@ use gapless_transport::sockets::RING_BYTES;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Peers at most.
+/// The most peers.
 pub const PEERS_MAX: usize = 64;
-/// Addresses of one peer at most.
+/// The most addresses of one peer.
 pub const ADDRESSES_MAX: usize = 16;
 
-/// Another member, and where it may be found.
+/// Another member, and its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its number.
     pub member: MemberId,
     /// Host and port of each address (`10.0.0.5:9100`, `[fe80::1]:9100`, `db2.example.org:9100`), tried in this order;
     /// at most [`ADDRESSES_MAX`]; or the path of a socket on this host (`shm:/run/orders/member-2`), by which memory is
-    /// shared. May be empty where the peer's number is lower than one's own, because then the peer
-    /// connects.
+    /// shared. May be empty where the peer's number is lower than this member's, because then the peer connects.
     pub addresses: Vec<String>,
 }
 
-/// Where members tell each other where they are.
+/// Where members announce their addresses to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscoveryOptions {
-    /// A multicast group.
     pub group: SocketAddr,
-    /// The name of the interface to use it on.
+    /// The name of the network interface on which the group is joined.
     pub interface: String,
-    /// Where this member is, 1 to [`ADDRESSES_MAX`]; of `0.0.0.0` and `[::]` the others take the address that its beacons
-    /// come from.
+    /// This member's addresses, 1 to [`ADDRESSES_MAX`]; for `0.0.0.0` and `[::]` the others take the source address of
+    /// its beacons.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// How links behave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberLinkOptions {
-    /// Where members with lower numbers connect to; port 0 is any free one. `None`: nobody does.
+    /// The address that members with lower numbers connect to; port 0 is any free one. `None`: nobody connects by TCP.
     pub listen: Option<SocketAddr>,
     /// The path of a Unix socket (mode 0600) to which members with lower numbers on this host connect, to share memory
-    /// with this one. It is made anew, and removed in the end. `None`: nobody does.
+    /// with this one. It is created at the start, and removed at the end. `None`: nobody connects by it.
     pub listen_shared: Option<PathBuf>,
-    /// What connections are made of.
+    /// The network that makes the connections.
     pub network: Network,
-    /// What waits for one peer because its connection does not take it, bytes; at this limit messages are dropped. The
-    /// rest of a message that was begun is always kept, so that there can be one message more.
+    /// The most bytes that wait for one peer because its connection does not take them; at this limit messages are
+    /// dropped. The rest of a message that was begun is always kept, so there can be one message more.
     pub queue_bytes_max: usize,
-    /// The buffer for what comes from one peer, bytes; it grows for a longer message, for as long as they come.
+    /// The buffer for what is received from one peer, bytes; it grows for a longer message, for as long as such
+    /// messages come.
     pub receive_buffer_bytes: usize,
     /// The operating system's buffers of each connection, bytes; 0 leaves their size to it, which is best on Linux.
     pub kernel_buffer_bytes: usize,
-    /// Where addresses of peers are found beside those that are given. `None`: nowhere.
+    /// Where addresses of peers are found besides the given ones. `None`: nowhere.
     pub discovery: Option<DiscoveryOptions>,
-    /// Protects the connections over TCP, and refuses all others; shared memory is then refused, too. `None`: nothing is
-    /// encrypted, and who has the right name and number is let in.
+    /// Protects the connections over TCP, and refuses all others; shared memory is then refused, too. `None`: nothing
+    /// is encrypted, and any peer with the right name and number is accepted.
     pub tls: Option<LinkTls>,
-    /// Each of the two rings of a connection through shared memory, bytes: a power of two from 4 KiB to 256 MiB. Who
-    /// dials says it.
+    /// Each of the two rings of a connection through shared memory, bytes: a power of two from 4 KiB to 256 MiB. The
+    /// dialling member decides it.
     pub shared_ring_bytes: usize,
-    /// A peer to which nothing was sent for so long gets a ping, ns.
+    /// A peer to which nothing was sent for so long is sent a ping, ns.
     pub ping_interval_ns: u64,
-    /// A peer from which nothing came for so long is gone, ns; at least three ping intervals.
+    /// A peer from which nothing was received for so long is gone, ns; at least three ping intervals.
     pub silence_ns_max: u64,
-    /// For connecting and introducing oneself, ns; then another address is tried, or the pending connection is dropped.
+    /// The time for connecting and the handshake, ns; then another address is tried, or the pending connection is
+    /// dropped.
     pub handshake_ns_max: u64,
-    /// Connections whose other side is not known yet, at most; the oldest makes way.
+    /// The most connections whose other side is not known yet; the oldest is dropped for a new one.
     pub half_open_max: usize,
-    /// Before the addresses of a peer are tried a second time, ns; doubled from time to time.
+    /// The pause before a peer's addresses are tried a second time, ns; doubled from round to round.
     pub back_off_ns_min: u64,
-    /// The longest such time, ns; also after a refusal.
+    /// The longest such pause, ns; also the pause after a refusal.
     pub back_off_ns_max: u64,
 }
 
@@ -99,10 +97,10 @@ impl Default for MemberLinkOptions {
 }
 
 impl MemberLinkOptions {
-    /// Checks what cannot be.
+    /// Checks the options against each other.
     ///
     /// # Errors
-    /// The first option that cannot be as it is.
+    /// The first option that is out of range or contradicts another.
     pub fn validate(&self) -> Result<(), LinkError> {
         let checks = [
             (self.receive_buffer_bytes >= 4096, "receive_buffer_bytes is at least 4096"),

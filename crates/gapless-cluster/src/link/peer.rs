@@ -16,15 +16,15 @@ use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::ErrorKind;
 
-/// Messages handed out of one peer before the others have their turn.
+/// The most messages handed out of one peer before the others have their turn.
 const MESSAGES_PER_TURN: usize = 256;
-/// Addresses that are tried at one look because the one before failed at once.
+/// The most addresses tried at one check because the one before failed at once.
 const DIALS_PER_LOOK: usize = 4;
 
-/// Who has a lower number dials; one that has not for so long is asked why, ns.
+/// The member with the lower number dials; one that has not dialled for so long is asked for its reason, ns.
 const QUESTION_INTERVAL_NS: u64 = 3_000_000_000;
 
-/// What went over the link to a peer.
+/// Counts of what went over the link to a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStatistics {
     /// Messages that were given to the connection or its queue.
@@ -37,64 +37,62 @@ pub struct LinkStatistics {
     pub bytes_sent: u64,
     /// Bytes of parts that were handed out.
     pub bytes_received: u64,
-    /// Connections that came about.
+    /// Connections that were made.
     pub connections: u64,
-    /// Connections that were closed because what came made no sense.
+    /// Connections that were closed because the received bytes were no message.
     pub garbage: u64,
     /// Bytes that wait to be sent now.
     pub queued_bytes: u64,
 }
 
-/// How the next connection comes about.
+/// The state of the next connection.
 #[derive(Debug)]
 enum Dial {
-    /// The other one connects.
+    /// The other side connects.
     Listens,
-    /// Later.
+    /// A pause before the next round.
     Waits { until_ns: u64 },
     /// Connecting, or waiting for the welcome.
     UnderWay { connection: Box<Connection>, address: Address, deadline_ns: u64 },
 }
 
-/// What a look at a dial brought.
+/// The result of a check of a dialled connection.
 enum Dialled {
     Nothing,
     Welcome(Introduction),
-    /// The other side's no.
     Refusal(Refusal),
     Failed(Broken),
 }
 
-/// A peer.
 #[derive(Debug)]
 pub(super) struct PeerLink {
     pub(super) member: MemberId,
     pub(super) addresses: Addresses,
     connection: Option<Connection>,
     dial: Dial,
-    /// Whether this side is the one that connects.
+    /// Whether this side dials.
     dials: bool,
-    /// It came by itself, and nobody has said yet that it is a member, or where it is.
+    /// It connected by itself, and no record has named it a member yet, or given its addresses.
     is_newcomer: bool,
     back_off_ns: u64,
     connected_ns: u64,
-    /// Of the peer that is connected.
+    /// The instance of the connected peer.
     instance: u64,
-    /// That it has to have; 0 where nobody knows.
+    /// The instance that the peer must have; 0 while it is not known.
     known_instance: u64,
     /// What it has acknowledged, as far as that is known.
     acknowledged: Acknowledged,
-    /// What was said to it of this side's log when it was last spoken to first.
+    /// What this side sent of its own log in its last introduction.
     log_told: LogState,
-    /// Of one that dials: when to ask it why it does not.
+    /// For a peer that dials: when to ask it why it does not.
     next_question_ns: u64,
     last_received_ns: u64,
     last_sent_ns: u64,
-    /// The last event that was taken was that of a connection.
+    /// The last event that was taken was [`LinkEvent::Connected`].
     is_reported: bool,
-    /// Events that were not taken.
+    /// The reason of a [`LinkEvent::Gone`] that was not taken yet.
     gone: Option<GoneReason>,
-    /// And whether this side refuses.
+    /// A refusal that was not taken yet, and whether this side refuses.
     refusal: Option<(Refusal, bool)>,
     statistics: LinkStatistics,
     warnings: Warnings,
@@ -119,7 +117,7 @@ impl PeerLink {
         Ok(Self::with(peer.member, Addresses::new(peer)?, dials, options))
     }
 
-    /// One that has come although nobody here knows it.
+    /// A peer that connected although this member does not know it.
     pub(super) fn newcomer(member: MemberId, options: &MemberLinkOptions) -> Self {
         Self { is_newcomer: true, ..Self::with(member, Addresses::none(member), false, options) }
     }
@@ -153,12 +151,12 @@ impl PeerLink {
         self.is_newcomer
     }
 
-    /// Whether it came by itself, and nothing is left to be said of it.
+    /// Whether it is a newcomer that has disconnected and has no event left.
     pub(super) const fn is_newcomer_that_went(&self) -> bool {
         self.is_newcomer && self.connection.is_none() && !self.is_reported && self.refusal.is_none()
     }
 
-    /// A newcomer is a member, as `added`; its connection stays.
+    /// The newcomer is a member, as `added`; its connection stays.
     pub(super) fn is_known_as(&mut self, added: Self) {
         let Self { addresses, dial, dials, .. } = added;
         (self.addresses, self.dial, self.dials, self.is_newcomer) = (addresses, dial, dials, false);
@@ -168,7 +166,7 @@ impl PeerLink {
         self.connection.is_some()
     }
 
-    /// Whether somebody else than `instance` is connected as this member.
+    /// Whether a peer with another instance than `instance` is connected as this member.
     pub(super) const fn is_taken_by_other_than(&self, instance: u64) -> bool {
         self.connection.is_some() && self.instance != instance
     }
@@ -189,13 +187,13 @@ impl PeerLink {
         self.log_told
     }
 
-    /// What this side says first.
+    /// The introduction of this side's hello or welcome.
     pub(super) fn introduction(&mut self, own: &Identity, log: LogState) -> Introduction {
         self.log_told = log;
         Introduction { from: own.clone(), to: self.member, log }
     }
 
-    /// Why who says this is not let in because of what it once said or acknowledged, if it is not.
+    /// Why a peer with this introduction is refused because of its earlier instance or acknowledgements, if it is.
     pub(super) fn judge_history(&self, theirs: &Introduction) -> Option<Box<Refusal>> {
         let member = self.member;
         let no = |code, text| Some(Box::new(Refusal::new(code, text)));
@@ -223,7 +221,7 @@ impl PeerLink {
         LinkStatistics { queued_bytes, ..self.statistics }
     }
 
-    /// Sends a message; what is not taken now waits.
+    /// Sends a message; the part that is not taken now is queued.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -256,7 +254,7 @@ impl PeerLink {
         }
     }
 
-    /// Sends what waits.
+    /// Sends queued bytes.
     #[inline]
     pub(super) fn flush(&mut self) -> usize {
         let Some(connection) = &mut self.connection else { return 0 };
@@ -269,10 +267,10 @@ impl PeerLink {
         }
     }
 
-    /// Hands out what has come, after one look at the socket at most: how many messages.
+    /// Hands out the received messages, after at most one read of the socket. Returns their number.
     #[inline]
     pub(super) fn receive(&mut self, now_ns: u64, take: &mut impl FnMut(Received<'_>)) -> usize {
-        // What comes over a connection is handed out when it is known that there is one.
+        // Messages of a connection are handed out once its event was taken.
         if !self.is_reported || self.gone.is_some() {
             return 0;
         }
@@ -295,7 +293,7 @@ impl PeerLink {
         handed
     }
 
-    /// Pings, and notices silence. `gap_ns` of the time since the last call nobody looked.
+    /// Sends pings, and notices silence. For `gap_ns` of the time since the last call this member did not run.
     pub(super) fn keep_alive(&mut self, now_ns: u64, gap_ns: u64, options: &MemberLinkOptions) {
         let Some(connection) = &mut self.connection else { return };
         connection.check();
@@ -307,7 +305,7 @@ impl PeerLink {
             self.close(GoneReason::Silent { silence_ms: options.silence_ns_max / 1_000_000 });
             return;
         }
-        // Where something waits it is said already that this side lives.
+        // Where bytes are queued no ping is needed: they show that this side lives.
         let is_due = now_ns.saturating_sub(self.last_sent_ns) >= options.ping_interval_ns && connection.unsent() == 0;
         if is_due && let Err(broken) = connection.send(Kind::Ping, &[], &[], 0, options.queue_bytes_max) {
             self.close(broken.into());
@@ -328,14 +326,14 @@ impl PeerLink {
         }
     }
 
-    /// Gives back memory that only a long message needed.
+    /// Frees memory that only a long message needed.
     pub(super) fn shrink(&mut self) {
         if let Some(connection) = &mut self.connection {
             connection.shrink();
         }
     }
 
-    /// A connection came about.
+    /// A connection was made.
     pub(super) fn connect(
         &mut self,
         mut connection: Connection,
@@ -356,21 +354,22 @@ impl PeerLink {
         tracing::info!(member = self.member, "connected");
     }
 
-    /// The connection is of no use any more.
+    /// The connection can no longer be used.
     fn close(&mut self, why: GoneReason) {
         self.connection = None;
         tracing::info!(member = self.member, %why, "not connected any more");
         if self.is_reported {
-            // The first reason is the one that ended what was reported.
+            // The first reason is the one that ended the reported connection.
             self.gone.get_or_insert(why);
         }
         if let Dial::Waits { until_ns } = &mut self.dial {
-            // At once, unless it came just now: who is let in and thrown out in turns does so at leisure.
+            // At once, unless the connection was made just now: a peer that is accepted and dropped in turns waits in
+            // between.
             *until_ns = self.connected_ns + self.back_off_ns;
         }
     }
 
-    /// The next event; what a connection that nobody has heard of did is none.
+    /// The next event; a connection that was never reported has none.
     pub(super) fn next_event(&mut self) -> Option<LinkEvent> {
         if let Some(why) = self.gone.take() {
             self.is_reported = false;
@@ -387,7 +386,7 @@ impl PeerLink {
         None
     }
 
-    /// Goes on with the connection that is to come about, if this side dials.
+    /// Advances the connection that is being made, if this side dials.
     pub(super) fn dial(
         &mut self,
         now_ns: u64,
@@ -396,7 +395,7 @@ impl PeerLink {
         resolver: &mut Resolver,
     ) {
         match &mut self.dial {
-            // It may not know of this member any more; then it says so.
+            // The peer may not know this member any more; then it answers so.
             Dial::Listens => {
                 if self.connection.is_some() || self.next_question_ns == 0 {
                     self.next_question_ns = now_ns + QUESTION_INTERVAL_NS;
@@ -417,7 +416,7 @@ impl PeerLink {
                 match look_at(connection, now_ns >= *deadline_ns) {
                     Dialled::Nothing => {}
                     Dialled::Welcome(theirs) => self.welcomed(&theirs, &address, now_ns, options, own.0),
-                    // Another member's address says nothing against this one's others.
+                    // A refusal of another member at one address says nothing about the peer's other addresses.
                     Dialled::Refusal(refusal) if refusal.code == RefusalCode::OtherMember => {
                         self.refused(refusal, &address, now_ns, false);
                         self.dial_next(now_ns, options, own);
@@ -470,7 +469,7 @@ impl PeerLink {
         self.back_off_ns = (self.back_off_ns * 2).min(options.back_off_ns_max);
     }
 
-    /// Judges who has answered.
+    /// Judges the introduction of the member that answered.
     fn welcomed(
         &mut self,
         theirs: &Introduction,
@@ -488,14 +487,14 @@ impl PeerLink {
                 self.connect(*connection, theirs.from.instance, now_ns, options);
             }
             Err(refusal) => {
-                // Who does not hear it sees the connection closed.
+                // A peer that does not receive the refusal sees the connection closed.
                 let _ = refuse(&mut connection, &refusal);
                 self.refused(*refusal, address, now_ns, true);
             }
         }
     }
 
-    /// The next turn, if this side is the one that connects.
+    /// The next round, if this side dials.
     const fn dial_at(&self, until_ns: u64) -> Dial {
         if self.dials { Dial::Waits { until_ns } } else { Dial::Listens }
     }
@@ -503,7 +502,7 @@ impl PeerLink {
     fn refused(&mut self, refusal: Refusal, address: &Address, now_ns: u64, is_own: bool) {
         let member = self.member;
         if !self.dials && refusal.code == RefusalCode::WrongSide {
-            // It only was asked why it does not connect, and knows this member.
+            // The peer was only asked why it does not connect, and it knows this member.
             tracing::debug!(member, %address, "it is there, and has not connected");
             return;
         }
@@ -511,10 +510,10 @@ impl PeerLink {
         self.refusal = Some((refusal, is_own));
     }
 
-    /// When to look at the latest, if not only because of pings: at `soon_ns` where something is under way.
+    /// When to check at the latest, apart from pings: at `soon_ns` while something is in progress.
     pub(super) fn deadline_ns(&self, soon_ns: u64) -> Option<u64> {
         if self.gone.is_some() || self.refusal.is_some() || (self.connection.is_some() && !self.is_reported) {
-            // There is an event to be taken.
+            // An event waits to be taken.
             return Some(0);
         }
         match (&self.connection, &self.dial) {
@@ -534,7 +533,7 @@ impl PeerLink {
     }
 }
 
-/// Hands out whole messages that are there.
+/// Hands out the whole messages of the buffer.
 #[inline]
 fn hand_out(
     from: MemberId,
@@ -562,7 +561,7 @@ fn hand_out(
     Ok(())
 }
 
-/// Looks once at a connection that waits for its welcome.
+/// Reads once from a connection that waits for its welcome.
 fn look_at(connection: &mut Connection, is_late: bool) -> Dialled {
     connection.check();
     let looked = connection.flush().and_then(|_| connection.look());

@@ -1,5 +1,4 @@
-//! [`PendingConnections`]: connections that were accepted and whose other side is not known yet. Bounded in number and in
-//! time.
+//! [`PendingConnections`]: accepted connections whose other side is not known yet. Limited in number and in time.
 
 use super::connection::{Broken, Connection};
 use super::error::GoneReason;
@@ -12,16 +11,16 @@ use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 
-/// What became of pending connections.
+/// Counts of the pending connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PendingStatistics {
     /// Connections that were accepted.
     pub accepted: u64,
-    /// Dropped because what they said was no message.
+    /// Dropped because their first bytes were no message.
     pub garbage: u64,
-    /// Dropped because they said nothing for too long, or went before they said anything.
+    /// Dropped because they sent nothing for too long, or ended before they sent anything.
     pub silent: u64,
-    /// Dropped because others came while there were as many as there may be.
+    /// Dropped for newer connections while the limit was reached.
     pub displaced: u64,
     /// Members that were refused.
     pub refused: u64,
@@ -32,11 +31,11 @@ struct PendingConnection {
     connection: Connection,
     address: Address,
     deadline_ns: u64,
-    /// It was refused, and is kept until it has read that.
+    /// It was refused, and stays open until it has read the refusal.
     is_parting: bool,
 }
 
-/// What a look at a pending connection means.
+/// The result of a check of a pending connection.
 enum Verdict {
     Stays,
     Member(Box<Introduction>),
@@ -45,7 +44,7 @@ enum Verdict {
     Gone,
 }
 
-/// All of them, the oldest first.
+/// All pending connections, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct PendingConnections {
     all: Vec<PendingConnection>,
@@ -58,7 +57,7 @@ impl PendingConnections {
         self.all.is_empty()
     }
 
-    /// Takes over a connection; the oldest makes way for it where there are too many.
+    /// Adds a connection; the oldest is dropped for it where there are too many.
     pub(super) fn admit(&mut self, socket: Socket, address: Address, now_ns: u64, options: &MemberLinkOptions) {
         self.statistics.accepted += 1;
         if self.all.len() >= options.half_open_max {
@@ -75,7 +74,8 @@ impl PendingConnections {
         });
     }
 
-    /// Looks at each once. `judge` says whether a member is let in; the next that was is returned, until there is none.
+    /// Checks each connection once. `judge` decides whether a member is accepted; the next accepted one is returned,
+    /// until there is none.
     pub(super) fn next_member(
         &mut self,
         now_ns: u64,
@@ -169,10 +169,10 @@ impl PendingConnection {
         Err(Box::new(Refusal::new(RefusalCode::NotProven, format!("the certificate is not for {name}"))))
     }
 
-    /// Says no; whether there is reason to stay until it was read.
+    /// Sends a refusal. Returns whether the connection should stay open until it was read.
     fn part(&mut self, refusal: &Refusal) -> bool {
         self.is_parting = true;
-        // What it said behind its hello would make the connection break before the refusal is read.
+        // Unread bytes after the hello would reset the connection before the refusal is read.
         self.connection.discard();
         refuse(&mut self.connection, refusal).is_ok()
     }

@@ -1,20 +1,19 @@
-//! [`ReceiveBuffer`]: bytes as they came, and the messages in them, handed out in place. No I/O.
+//! [`ReceiveBuffer`]: received bytes, and the messages in them, handed out in place. No I/O.
 //!
 //! Messages begin at multiples of 8 bytes, and so do their frames.
 
 use super::wire::{HEADER_LENGTH, Header, Kind, WireError};
 
-/// Who aligns the bytes needs so much more of them.
+/// Additional bytes for the alignment of the buffer.
 const ALIGNMENT: usize = 8;
 
-/// A whole message, as it lies in the buffer.
+/// A whole message, in place in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// What it is.
     pub kind: Kind,
     /// The consensus part.
     pub consensus: &'a [u8],
-    /// The frames part, at an address that is a multiple of 8. Its own checksums are not checked.
+    /// The frames part, at an address that is a multiple of 8. Its frames' checksums are not verified.
     pub frames: &'a [u8],
 }
 
@@ -36,18 +35,18 @@ pub struct ReceiveBuffer {
     bytes: Vec<u8>,
     /// The first byte at a multiple of 8.
     base: usize,
-    /// Positions behind `base`.
+    /// Positions relative to `base`.
     start: usize,
     end: usize,
     capacity: usize,
     capacity_usual: usize,
     /// The header of the message at `start`, once it is checked.
     header: Option<Header>,
-    /// The message at `start` needs so many bytes before there is anything to do.
+    /// The bytes of the message at `start` that are needed for the next step.
     needed: usize,
     messages_taken: u64,
     is_large_needed: bool,
-    /// Nobody knows yet who sends: only messages of the handshake are taken, which are short.
+    /// The sender is not known yet: only messages of the handshake are accepted, which are short.
     is_pending: bool,
 }
 
@@ -76,8 +75,9 @@ impl ReceiveBuffer {
         }
     }
 
-    /// An empty buffer of `capacity` bytes for who has not introduced itself. Until [`ReceiveBuffer::set_capacity`] any
-    /// message but one of the handshake is an error, whatever length it claims.
+    /// An empty buffer of `capacity` bytes for a sender that has not introduced itself. Until
+    /// [`ReceiveBuffer::set_capacity`] any message except those of the handshake is an error, whatever length it
+    /// claims.
     ///
     /// # Panics
     /// If a header does not fit.
@@ -86,14 +86,15 @@ impl ReceiveBuffer {
         Self { is_pending: true, ..Self::new(capacity) }
     }
 
-    /// From now on the buffer has `capacity` bytes, or what it needs if that is more, and takes messages of every kind.
+    /// From now on the buffer has `capacity` bytes, or what it needs if that is more, and accepts messages of every
+    /// kind.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.is_pending = false;
         self.capacity_usual = capacity.next_multiple_of(ALIGNMENT);
         self.resize(self.capacity_usual.max(self.needed).max((self.end - self.start).next_multiple_of(ALIGNMENT)));
     }
 
-    /// Gives back what only a long message needed, if none has come since the last call.
+    /// Frees memory that only a long message needed, if none has come since the last call.
     pub fn shrink(&mut self) {
         let is_large_needed = std::mem::take(&mut self.is_large_needed);
         if self.capacity > self.capacity_usual && self.start == self.end && !is_large_needed {
@@ -101,17 +102,17 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Bytes that it holds at most now.
+    /// The most bytes that it holds now.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Room for what comes next. Not empty when [`ReceiveBuffer::next_message`] has said that nothing is whole.
+    /// Room for the next bytes. Not empty when [`ReceiveBuffer::next_message`] has returned `None`.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         let is_at_end = self.start + self.needed > self.capacity;
-        // What waits is moved when it has to be, or when little room would be left.
+        // Unread bytes are moved when they have to be, or when little room would be left.
         if self.start > 0 && (is_at_end || self.capacity - self.end < self.capacity / 2) {
             let (from, to) = (self.base + self.start, self.base + self.end);
             self.bytes.copy_within(from..to, self.base);
@@ -124,17 +125,17 @@ impl ReceiveBuffer {
     /// The first `length` bytes of the room were filled.
     ///
     /// # Panics
-    /// If there was not so much room.
+    /// If the room is smaller than that.
     #[inline]
     pub fn commit(&mut self, length: usize) {
         assert!(length <= self.capacity - self.end, "{length} bytes were never claimed");
         self.end += length;
     }
 
-    /// The next whole message, which is done with at the next call; `None` until more has come.
+    /// The next whole message, which is released at the next call; `None` until more bytes are received.
     ///
     /// # Errors
-    /// The bytes are no message. Nothing behind it makes sense.
+    /// The bytes are not a message. No later bytes make sense then.
     #[inline]
     pub fn next_message(&mut self) -> Result<Option<Message<'_>>, WireError> {
         if self.end - self.start < self.needed {
@@ -154,14 +155,14 @@ impl ReceiveBuffer {
         self.messages_taken += 1;
         self.start += length;
         if self.start == self.end {
-            // The lines at the beginning are still in the processor's cache.
+            // The cache lines at the beginning are still in the processor's cache.
             (self.start, self.end) = (0, 0);
         }
         let (consensus, frames) = header.parts(&self.bytes[begin..begin + length])?;
         Ok(Some(Message { kind: header.kind, consensus, frames }))
     }
 
-    /// Checks the header at `start`; `None` if the rest of its message is still to come.
+    /// Checks the header at `start`; `None` if the rest of its message is still missing.
     #[inline]
     fn read_header(&mut self) -> Result<Option<Header>, WireError> {
         let at = self.base + self.start;
@@ -186,7 +187,7 @@ impl ReceiveBuffer {
         Ok(None)
     }
 
-    /// Drops what has come.
+    /// Drops the received bytes.
     pub fn discard(&mut self) {
         (self.start, self.end) = (0, 0);
         (self.header, self.needed) = (None, HEADER_LENGTH);
@@ -205,7 +206,7 @@ impl ReceiveBuffer {
     }
 }
 
-/// Bytes, and where the first multiple of 8 is in them. The vector is never made longer, so it never moves.
+/// A vector, and the index of its first address that is a multiple of 8. The vector never grows, so it never moves.
 fn aligned(capacity: usize) -> (Vec<u8>, usize) {
     let bytes = vec![0; capacity + ALIGNMENT];
     let base = bytes.as_ptr().align_offset(ALIGNMENT);

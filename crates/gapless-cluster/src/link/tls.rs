@@ -1,4 +1,4 @@
-//! [`LinkTls`]: mutual TLS between members. A member proves who it is by a certificate for the DNS name
+//! [`LinkTls`]: mutual TLS between members. A member proves its identity by a certificate for the DNS name
 //! [`certificate_name`].
 
 use super::error::LinkError;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A member's certificate and key, and the authority that every member's must come from.
+/// A member's certificate and key, and the authority that must have issued every member's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTls {
     cluster: Arc<str>,
@@ -16,8 +16,8 @@ pub struct LinkTls {
 }
 
 impl LinkTls {
-    /// Reads the PEM files of member `member` of the cluster named so, and checks that the others will take the
-    /// certificate: that it is the authority's, for the member's name, and valid now.
+    /// Reads the PEM files of member `member` of the named cluster, and checks that the others will accept the
+    /// certificate: the authority has issued it, it is for the member's name, and it is valid now.
     ///
     /// # Errors
     /// [`LinkError::Tls`] with the file and what is wrong with it.
@@ -32,18 +32,18 @@ impl LinkTls {
         Ok(Self { cluster: cluster.into(), tls })
     }
 
-    /// TLS over a connection to a member, which has to prove that it is that one.
+    /// TLS over a connection to a member, which must prove that it is that member.
     pub(super) fn dialled(&self, socket: TcpSocket, to: MemberId) -> io::Result<TlsSocket> {
         self.tls.dialled(socket, &certificate_name(&self.cluster, to))
     }
 
-    /// TLS over a connection from a member, which has to prove that it is one.
+    /// TLS over a connection from a member, which must prove that it is a member.
     pub(super) fn accepted(&self, socket: TcpSocket) -> io::Result<TlsSocket> {
         self.tls.accepted(socket)
     }
 }
 
-/// The DNS name that the certificate of a member has to be for: `member-2.orders`.
+/// The DNS name that a member's certificate must carry: `member-2.orders`.
 #[must_use]
 pub fn certificate_name(cluster: &str, member: MemberId) -> String {
     format!("member-{member}.{cluster}")

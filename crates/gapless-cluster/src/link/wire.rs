@@ -1,4 +1,4 @@
-//! What goes over a link, byte by byte. No I/O and no clock; safe on any bytes.
+//! The messages of a link, byte by byte. No I/O and no clock; safe on any bytes.
 //!
 //! ```text
 //!  every message (header 32 bytes, little-endian)      then
@@ -29,7 +29,8 @@
 //! 128  u64  index of the last entry that it has persisted
 //! ```
 //!
-//! Magic, version and kind stay where they are in every version, so that a member of another version can be told so.
+//! Magic, version and kind have the same place in every version, so that a member of another version can be refused
+//! with the reason.
 
 use super::log_state::LogState;
 use gapless_wire::checksum::crc32c;
@@ -38,15 +39,14 @@ use std::fmt;
 
 /// The first word of every message.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GCL\x01");
-/// The version of this protocol.
 pub const VERSION: u8 = 2;
-/// Bytes before the parts.
+/// The bytes before the parts.
 pub const HEADER_LENGTH: usize = 32;
 /// The longest consensus part, bytes.
 pub const CONSENSUS_LENGTH_MAX: usize = 1 << 20;
 /// The longest frames part, bytes.
 pub const FRAMES_LENGTH_MAX: usize = 64 << 20;
-/// The longest consensus part of a hello, a welcome or a refusal, bytes: nothing longer is taken on a pending connection.
+/// The longest consensus part of a hello, a welcome or a refusal, bytes: a pending connection accepts nothing longer.
 pub const HANDSHAKE_LENGTH_MAX: usize = 256;
 /// The longest message of a divergence check, bytes.
 pub const DIVERGENCE_CHECK_LENGTH_MAX: usize = 4096;
@@ -56,13 +56,13 @@ pub const NAME_LENGTH_MAX: usize = 64;
 pub const INTRODUCTION_LENGTH: usize = 136;
 /// The longest text of a refusal, bytes.
 pub const REFUSAL_TEXT_LENGTH_MAX: usize = 200;
-/// The longest text that says where publishers find a member, bytes.
+/// The longest message of a member's endpoints, bytes.
 pub const ENDPOINTS_LENGTH_MAX: usize = 256;
 /// The longest message about the time, bytes.
 pub const TIME_LENGTH_MAX: usize = 64;
-/// The longest message about what full members have, bytes.
+/// The longest message of a retention watermark, bytes.
 pub const RETENTION_WATERMARK_LENGTH_MAX: usize = 64;
-/// The longest message about what its sender's log holds, bytes.
+/// The longest message of a history, bytes.
 pub const HISTORY_LENGTH_MAX: usize = 4096;
 /// The longest request for a snapshot transfer, bytes.
 pub const SNAPSHOT_TRANSFER_REQUEST_LENGTH_MAX: usize = 64;
@@ -78,83 +78,62 @@ const CONSENSUS_CRC_OFFSET: usize = 24;
 const HEADER_CRC_OFFSET: usize = 28;
 const REFUSAL_HEADER_LENGTH: usize = 8;
 
-/// Who a member is, in the cluster's configuration; never 0.
+/// A member's number in the cluster's configuration; never 0.
 pub type MemberId = u64;
 
-/// Why bytes are not a message, or not one that may come now. The connection that they came over is closed.
+/// Why bytes are not a message, or not one that may come now. The connection of those bytes is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Another first word.
     #[error("a message of a link begins with {MAGIC:#010x}, not {found:#010x}")]
-    Magic {
-        /// The first word.
-        found: u32,
-    },
-    /// Another version of the protocol.
+    Magic { found: u32 },
     #[error("the other side speaks version {found} of the cluster protocol, this one version {VERSION}")]
-    Version {
-        /// Its version.
-        found: u8,
-    },
-    /// The header's checksum is not that of its bytes.
+    Version { found: u8 },
     #[error("the checksum of a message's header is {found:#010x}, its bytes give {computed:#010x}")]
     HeaderChecksum {
-        /// The field.
+        /// The checksum field.
         found: u32,
-        /// What the bytes sum to.
+        /// The checksum of the bytes.
         computed: u32,
     },
-    /// The checksum of the consensus part is not that of its bytes.
     #[error("the checksum of a message's consensus part is {found:#010x}, its bytes give {computed:#010x}")]
     ConsensusChecksum {
-        /// The field.
+        /// The checksum field.
         found: u32,
-        /// What the bytes sum to.
+        /// The checksum of the bytes.
         computed: u32,
     },
-    /// An unknown kind, or one that has no place here.
+    /// An unknown kind, or one that may not come now.
     #[error("a message of kind {found} has no place here")]
-    Kind {
-        /// The kind byte.
-        found: u8,
-    },
-    /// A part is longer than it may be.
+    Kind { found: u8 },
     #[error("the {part} part of a message has {found_bytes} bytes, {limit_bytes} at most are allowed")]
     Length {
-        /// Which part.
         part: &'static str,
-        /// Its length.
         found_bytes: usize,
-        /// The longest that is taken.
+        /// The longest part that is accepted.
         limit_bytes: usize,
     },
     /// A message is missing, or came twice.
     #[error("message {expected} was expected on this connection, {found} came")]
-    Number {
-        /// The next one.
-        expected: u64,
-        /// The field.
-        found: u64,
-    },
-    /// A reserved field or filling is not zero, or a body is malformed.
+    Number { expected: u64, found: u64 },
+    /// A reserved field or padding is not zero, or a body is malformed.
     #[error("the {what} of a message is malformed")]
     Malformed {
-        /// What it is.
+        /// The malformed part.
         what: &'static str,
     },
 }
 
-/// What a message is. The discriminant is the wire value.
+/// The kind of a message. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// The first word of who dialled.
+    /// The first message of the dialling side.
     Hello = 1,
-    /// The yes of who was dialled.
+    /// The acceptance by the dialled side.
     Welcome = 2,
-    /// The no of either; the connection ends with it.
+    /// The refusal by either side; the connection ends with it.
     Refusal = 3,
-    /// Nothing else was to be said for a while.
+    /// Sent where nothing else was sent for a while.
     Ping = 4,
     /// A message of consensus with the frames that belong to it.
     Consensus = 5,
@@ -162,21 +141,21 @@ pub enum Kind {
     CatchUpRequest = 6,
     /// Old frames.
     CatchUpFrames = 7,
-    /// Who is a member, as its sender knows.
+    /// The members of the cluster, as the sender knows them.
     Members = 8,
     /// Whether a service has the same state on all members.
     DivergenceCheck = 9,
-    /// Where publishers find its sender.
+    /// Where publishers find the sender.
     Endpoints = 10,
     /// A follower asks for a snapshot transfer, or for a piece of one.
     SnapshotTransferRequest = 11,
-    /// What a snapshot transfer offers, or a piece of it.
+    /// The offer of a snapshot transfer, or a piece of it.
     SnapshotTransfer = 12,
-    /// The time of the stream, as its sender knows it.
+    /// The time of the stream, as the sender knows it.
     Time = 13,
-    /// How far all full members are.
+    /// How far the journals of all full members reach.
     RetentionWatermark = 14,
-    /// What its sender's log holds.
+    /// What the sender's log holds.
     History = 15,
 }
 
@@ -202,7 +181,7 @@ impl Kind {
         })
     }
 
-    /// Whether only this is said before both sides know each other.
+    /// Whether it is a message of the handshake.
     #[must_use]
     pub const fn is_of_handshake(self) -> bool {
         matches!(self, Self::Hello | Self::Welcome | Self::Refusal)
@@ -230,11 +209,10 @@ impl Kind {
 /// A checked header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the message is.
     pub kind: Kind,
-    /// Bytes of the consensus part, without filling.
+    /// Bytes of the consensus part, without padding.
     pub consensus_length: usize,
-    /// Bytes of the frames part, without filling.
+    /// Bytes of the frames part, without padding.
     pub frames_length: usize,
     /// The message's number on its connection, from 1.
     pub number: u64,
@@ -255,7 +233,6 @@ impl Header {
         Self { kind, consensus_length: consensus.len(), frames_length, number, consensus_crc: crc32c(consensus) }
     }
 
-    /// The bytes on the wire.
     #[inline]
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_LENGTH] {
@@ -275,7 +252,7 @@ impl Header {
     /// Reads and checks a header; the lengths are within the limits of its kind afterwards.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a header.
     #[inline]
     pub fn parse(bytes: &[u8; HEADER_LENGTH]) -> Result<Self, WireError> {
         let magic = u32_at(bytes, 0);
@@ -312,7 +289,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Bytes of the whole message, with header and filling: a multiple of 8.
+    /// Bytes of the whole message, with header and padding: a multiple of 8.
     #[inline]
     #[must_use]
     pub const fn message_length(&self) -> usize {
@@ -326,10 +303,10 @@ impl Header {
         HEADER_LENGTH + self.consensus_length.next_multiple_of(8)
     }
 
-    /// Takes a whole message apart: its consensus part and its frames part.
+    /// Splits a whole message into its consensus part and its frames part.
     ///
     /// # Errors
-    /// The consensus part is damaged, or the filling is not zero.
+    /// The consensus part is damaged, or the padding is not zero.
     ///
     /// # Panics
     /// If `message` has another length than [`Header::message_length`].
@@ -355,14 +332,13 @@ impl Header {
 pub struct ClusterName(Box<str>);
 
 impl ClusterName {
-    /// A name; `None` if it is empty, too long, or has control characters.
+    /// `None` if the text is empty, too long, or has control characters.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let is_valid = !name.is_empty() && name.len() <= NAME_LENGTH_MAX && !name.chars().any(char::is_control);
         is_valid.then(|| Self(name.into()))
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -381,18 +357,17 @@ impl fmt::Debug for ClusterName {
     }
 }
 
-/// Who a member is.
+/// The identity of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The cluster.
     pub cluster: ClusterName,
-    /// The stream, 0 while it is not known.
+    /// 0 while the stream is not known.
     pub stream_id: u128,
-    /// The stream's life, 0 while it is not known.
+    /// The stream's incarnation, 0 while it is not known.
     pub incarnation: u64,
-    /// The member, not 0.
+    /// Not 0.
     pub member: MemberId,
-    /// A random number that the member drew when its disk was empty, and keeps there: two members that were
+    /// A random number that the member drew when its directory was empty, and keeps there: two members that were
     /// configured with one identity differ in it.
     pub instance: u64,
 }
@@ -400,16 +375,15 @@ pub struct Identity {
 /// A hello or a welcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
-    /// Who speaks.
+    /// The sender.
     pub from: Identity,
-    /// Who is spoken to, not 0.
+    /// The receiver, not 0.
     pub to: MemberId,
-    /// What its log holds.
+    /// What the sender's log holds.
     pub log: LogState,
 }
 
 impl Introduction {
-    /// The bytes on the wire.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; INTRODUCTION_LENGTH] {
         let mut bytes = [0; INTRODUCTION_LENGTH];
@@ -427,10 +401,10 @@ impl Introduction {
         bytes
     }
 
-    /// Reads one.
+    /// Decodes an introduction.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not an introduction.
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
         let malformed = WireError::Malformed { what: "introduction" };
         let bytes: &[u8; INTRODUCTION_LENGTH] = bytes.try_into().map_err(|_| malformed)?;
@@ -452,35 +426,29 @@ impl Introduction {
                 is_behind: u32_at(bytes, 48) == 1,
             },
         };
-        // Reserved fields are zero, or it would not be written the same way again.
+        // Reserved fields must be zero: the encoding of the decoded introduction must give the same bytes.
         let is_valid = introduction.from.member != 0 && introduction.to != 0 && introduction.to_bytes() == *bytes;
         is_valid.then_some(introduction).ok_or(malformed)
     }
 }
 
-/// Why a member does not talk to another. The discriminant is the wire value.
+/// Why a member refuses another. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[repr(u32)]
 pub enum RefusalCode {
-    /// Another cluster.
     #[error("it belongs to a cluster of another name")]
     OtherCluster = 1,
-    /// Another stream.
     #[error("it belongs to another stream")]
     OtherStream = 2,
-    /// Another life of the stream.
     #[error("it belongs to another incarnation of the stream")]
     OtherIncarnation = 3,
-    /// The member is not in the cluster.
     #[error("it is not a member of the cluster")]
     UnknownMember = 4,
-    /// Somebody else with this member's number is connected, or is the other side itself.
+    /// Another process with this member's number is connected, or is the other side itself.
     #[error("two members have one number")]
     DuplicateIdentity = 5,
-    /// Another version of the protocol.
     #[error("it speaks another version of the protocol")]
     OtherVersion = 6,
-    /// The member has dialled itself.
     #[error("it has connected to itself")]
     Itself = 7,
     /// The hello was for another member: the address is wrong.
@@ -489,16 +457,15 @@ pub enum RefusalCode {
     /// Of two members the one with the lower number dials.
     #[error("of two members the one with the lower number connects")]
     WrongSide = 9,
-    /// The member was removed from the cluster.
     #[error("it is a member of the cluster no longer")]
     Removed = 10,
-    /// The member has another instance than ever before: its directory is not the one that it acknowledged with.
+    /// The member's instance differs from its earlier one: its directory is not the one with which it acknowledged.
     #[error("it comes with another directory than before")]
     OtherDirectory = 11,
-    /// Connections are protected, and what it has shown is not this member's.
+    /// Connections use TLS, and the certificate is not this member's.
     #[error("its certificate is another member's")]
     NotProven = 12,
-    /// Its log holds less than it has acknowledged: its directory was put back to an older copy.
+    /// Its log holds less than it has acknowledged: its directory was replaced by an older copy.
     #[error("it has less than it has acknowledged")]
     HasLess = 13,
 }
@@ -525,17 +492,16 @@ impl RefusalCode {
     }
 }
 
-/// A no, with what was expected and what was found in words.
+/// A refusal, with the expected and the found value in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
     pub code: RefusalCode,
-    /// The same in words; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes go over the wire.
+    /// For the other side's log; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes go over the wire.
     pub text: String,
 }
 
 impl Refusal {
-    /// The bytes on the wire; the text is cut where it is too long.
+    /// The bytes on the wire; a longer text is cut.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let end = self.text.floor_char_boundary(REFUSAL_TEXT_LENGTH_MAX);
@@ -545,10 +511,10 @@ impl Refusal {
         bytes
     }
 
-    /// Reads one. Control characters in the text, which would break a line of a log, become spaces.
+    /// Decodes a refusal. Control characters in the text, which would break a line of a log, become spaces.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a refusal.
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
         let malformed = WireError::Malformed { what: "refusal" };
         let (head, text) = bytes.split_first_chunk::<REFUSAL_HEADER_LENGTH>().ok_or(malformed)?;

@@ -1,6 +1,6 @@
-//! [`AdvertisedEndpoints`]: where publishers find each member, so that who follows can send them straight to the leader.
-//! Members tell each other when they connect; nobody has to write it into a file, and a member that is added brings it
-//! along.
+//! [`AdvertisedEndpoints`]: where publishers find each member, so that a follower can send them straight to the leader.
+//! Members send each other their endpoints when they connect; no file has to list them, and an added member brings its
+//! own.
 
 use crate::link::wire::ENDPOINTS_LENGTH_MAX;
 use gapless_client::client::TCP_PREFIX;
@@ -8,7 +8,7 @@ use gapless_client::stream_layout::StreamLayout;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// The endpoints of this member, and of those that have told theirs.
+/// The endpoints of this member, and of those that have sent theirs.
 #[derive(Debug, Default)]
 pub(super) struct AdvertisedEndpoints {
     own: String,
@@ -16,8 +16,8 @@ pub(super) struct AdvertisedEndpoints {
 }
 
 impl AdvertisedEndpoints {
-    /// Of a member whose stream is in `layout`: its socket, from the root on, and its port for clients if it has one. What
-    /// is too long is not told.
+    /// The endpoints of a member whose stream is in `layout`: its socket's absolute path, and its port for clients if
+    /// it has one. Endpoints that are too long are not sent.
     pub fn new(layout: &StreamLayout, port: Option<SocketAddr>) -> Self {
         let socket = std::path::absolute(layout.socket()).unwrap_or_else(|_| layout.socket());
         let mut own = String::new();
@@ -31,12 +31,12 @@ impl AdvertisedEndpoints {
         Self { own, others: Vec::new() }
     }
 
-    /// What the others are told: addresses, one a line.
+    /// The message for the other members: addresses, one a line.
     pub fn own(&self) -> &[u8] {
         self.own.as_bytes()
     }
 
-    /// Another member has told its own. `false` if that makes no sense, and then what was known stays.
+    /// Stores another member's endpoints. Returns `false` if they are invalid; then the earlier ones stay.
     pub fn receive(&mut self, from: u64, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
         if !text.is_empty() && !are_endpoints(text) {
@@ -47,18 +47,18 @@ impl AdvertisedEndpoints {
         true
     }
 
-    /// It is a member no more.
+    /// Forgets a member that was removed.
     pub fn forget(&mut self, member: u64) {
         self.others.retain(|(other, _)| *other != member);
     }
 
-    /// Where `member` is found, one address a line; empty if it has not told.
+    /// Where `member` is found, one address a line; empty if it has sent no endpoints.
     pub fn of(&self, member: u64) -> &str {
         self.others.iter().find(|(other, _)| *other == member).map_or("", |(_, text)| text)
     }
 }
 
-/// Lines that are paths from the root on or ports, and no more of them than fit.
+/// Whether the lines are absolute paths or ports, and not too many.
 fn are_endpoints(text: &str) -> bool {
     let is_port = |line: &str| line.strip_prefix(TCP_PREFIX).is_some_and(|port| port.parse::<SocketAddr>().is_ok());
     let is_endpoint = |line: &str| is_port(line) || Path::new(line).is_absolute() && !line.contains(char::is_control);

@@ -1,6 +1,6 @@
-//! [`Ballot`]: term and vote in a small file of their own, because they have to be on the device before a vote is given.
-//! The journal has the same record; but to sync that is to wait for every frame that was journaled lately, which at tier
-//! `quorum` may be hundreds of megabytes, in the very moment in which a cluster has no leader.
+//! [`Ballot`]: term and vote in a small file of their own, because they must be on the device before a vote is sent.
+//! The journal has the same record; but a sync of the journal waits for every frame that was journaled lately, which at
+//! tier `quorum` may be hundreds of megabytes, at the very moment when a cluster has no leader.
 //!
 //! ```text
 //! two slots of 4096 bytes, written in turn: each is synced, and then copied over the other one, where the next goes; of each
@@ -12,11 +12,12 @@
 //!  32  …    the record, as in the journal; none before the first vote
 //! ```
 //!
-//! Each start writes a mark, and the number of that slot to the file `voting`, which counts the starts, too. So an older
-//! copy of one of the two is told from the right one, as of an earlier start; and a ballot that is gone or another
-//! directory's is. A slot of a version that did not write marks has its record at 16.
+//! Each start writes a mark, and the number of that slot to the file `voting`, which counts the starts, too. So an
+//! older copy of one of the two is recognised, as it is of an earlier start; so is a ballot that is missing or belongs
+//! to another directory. A slot of a version that did not write marks has its record at 16.
 //!
-//! A slot that a crash tore was not answered for, and the other one counts. One that is damaged later has its copy there.
+//! A slot that a crash tore was not acknowledged, and the other one counts. A slot that is damaged later has its copy
+//! there.
 
 use crate::ClusterError;
 use gapless_journal::{DiskWork, Environment};
@@ -35,19 +36,19 @@ const HEADER_LENGTH: usize = 16;
 const MARKED: u32 = 1 << 31;
 const MARK_LENGTH: usize = 16;
 
-/// What the file says at a start.
+/// What the file holds at a start.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundBallot {
     /// The newest record, if there is one.
     pub record: Option<Vec<u8>>,
-    /// Of the newest slot; 0 if there is none.
+    /// The number of the newest slot; 0 if there is none.
     pub number: u64,
-    /// How often the member was started, as the newest slot says; 0 if it does not.
+    /// How often the member was started, according to the newest slot; 0 without a mark.
     pub starts: u64,
 }
 
 impl FoundBallot {
-    /// Reads that of the member in `directory`, whose file `instance` says this. Changes nothing.
+    /// Reads the ballot of the member in `directory`, whose file `instance` holds this number. Changes nothing.
     pub fn read(directory: &Path, instance: u64) -> Result<Self, ClusterError> {
         let path = directory.join("ballot");
         let mut bytes = match std::fs::read(&path) {
@@ -77,27 +78,28 @@ impl FoundBallot {
         match torn {
             0 => {}
             1 => tracing::warn!(path = %path.display(), "a slot is torn or damaged; the other one counts"),
-            // One is synced before the other is written.
+            // One slot is synced before the other is written.
             _ => return Err(ClusterError::Damaged { path }),
         }
         Ok(newest)
     }
 }
 
-/// The file.
+/// The open file.
 #[derive(Debug)]
 pub(crate) struct Ballot {
     path: PathBuf,
     file: File,
     instance: u64,
     starts: u64,
-    /// Of the slot that was written last.
+    /// The number of the slot that was written last.
     number: u64,
     disk: Environment,
 }
 
 impl Ballot {
-    /// The member in `directory` is started for the so-manieth time, and this was found: says so, and goes on from there.
+    /// Records that the member in `directory` is started for the `starts`-th time, and continues from the ballot that
+    /// was found.
     pub fn begin(
         directory: &Path,
         found: &FoundBallot,
@@ -110,7 +112,8 @@ impl Ballot {
         let file = options().map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len().min(FILE_LENGTH as u64);
         if length < FILE_LENGTH as u64 {
-            // Room and zeros, so that later a sync is of data alone. A crash before the end leaves it short.
+            // Allocates the file with zeros, so that later a sync is of data alone. A crash before the end leaves it
+            // short.
             let parent = File::open(directory).map_err(failed)?;
             let zeros = vec![0; FILE_LENGTH - length as usize];
             file.write_all_at(&zeros, length).and_then(|()| file.sync_all()).map_err(failed)?;

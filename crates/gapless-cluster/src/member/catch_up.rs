@@ -1,5 +1,5 @@
-//! [`CatchUp`]: a member that is further behind than its leader's log fetches the frames up to a log position from the
-//! leader's journal, a piece at a time, and serves others from its own. What goes over the link says `frame_fetch`.
+//! [`CatchUp`]: a member that lacks more than its leader's log holds fetches the frames up to a log position from the
+//! leader's journal, a piece at a time, and serves others from its own. `frame_fetch` describes the messages.
 
 use super::catch_up_budget::CatchUpBudget;
 use super::frame_fetch::{FetchError, FetchedFrames, PieceRequests, header, words};
@@ -11,50 +11,50 @@ use gapless_wire::{Frame, aligned_length};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Frames of one answer, bytes: reading and sending them is a fraction of a millisecond of a leader's turn.
+/// Frames of one answer, bytes: reading and sending them takes a fraction of a millisecond of a leader's turn.
 const PIECE_BYTES: usize = 256 << 10;
-/// Requests that wait to be served; more are dropped, and asked again.
+/// The most requests that wait to be served; more are dropped, and the other member asks again.
 const ASKED_MAX: usize = 64;
-/// What is fetched in the place of frames that no quorum has, bytes: more than a leader has in flight.
-const STASH_BYTES_MAX: usize = 48 << 20;
+/// The most fetched bytes that wait to replace frames that no quorum has: more than a leader has in flight.
+const REPLACEMENT_BYTES_MAX: usize = 48 << 20;
 
-/// What is fetched here, and served to others.
+/// The fetch of this member, and its service to others.
 #[derive(Default)]
 pub(super) struct CatchUp {
     fetching: Option<Fetching>,
-    /// From whom, and which sequences.
+    /// The member that asked, and the first and last sequence.
     asked: VecDeque<(MemberId, u64, u64)>,
     bytes: Vec<u8>,
-    /// Log positions that were reached.
+    /// The number of log positions that were reached.
     fetched: u64,
 }
 
 struct Fetching {
     requests: PieceRequests,
     frames: FetchedFrames,
-    /// Up to where the frames here are surely the leader's.
+    /// Up to where the frames here surely equal the leader's.
     common_sequence: u64,
-    /// Whether those behind it are not: they stay until consensus says that they are to be cut.
+    /// Whether the frames after it differ: they stay until consensus says that they are to be cut.
     is_other: bool,
-    /// What was fetched of the stretch that is to be compared, or that takes the place of what is here.
-    stash: Vec<u8>,
+    /// Fetched frames that are being compared with those here, or that will replace them after the cut.
+    replacement: Vec<u8>,
 }
 
-/// What becomes of a piece.
+/// The result of a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PieceOutcome {
-    /// Nothing now.
+    /// Nothing is to be done now.
     Kept,
-    /// This part of it is to be appended.
+    /// This part of the piece is to be appended.
     Append(Range<usize>),
     /// The leader's journal does not hold the next frame.
     NotHeld,
-    /// More would take the place of frames that no quorum has than can be kept until consensus cuts them.
+    /// More frames would be replaced than can be kept here until consensus cuts them.
     TooMuch,
 }
 
 impl CatchUp {
-    /// Fetches up to a log position. `last_sequence` is that of the last frame here.
+    /// Begins to fetch up to a log position. `last_sequence` is that of the last frame here.
     pub fn begin(&mut self, fetch: &Fetch, last_sequence: u64, now_ns: u64) {
         let LogPosition { sequence, hash, .. } = fetch.behind;
         tracing::info!(
@@ -68,7 +68,7 @@ impl CatchUp {
             frames: FetchedFrames::behind(sequence, hash, fetch.position),
             common_sequence: sequence,
             is_other: false,
-            stash: Vec::new(),
+            replacement: Vec::new(),
         });
     }
 
@@ -78,34 +78,35 @@ impl CatchUp {
         self.end();
     }
 
-    /// How many log positions were reached.
+    /// The number of log positions that were reached.
     pub const fn fetched(&self) -> u64 {
         self.fetched
     }
 
-    /// Nothing is fetched any more.
+    /// Ends the fetch.
     pub fn end(&mut self) {
         self.fetching = None;
     }
 
-    /// Up to where frames are fetched.
+    /// The sequence up to which frames are fetched.
     pub fn target(&self) -> Option<u64> {
         self.fetching.as_ref().map(|fetching| fetching.frames.to.sequence)
     }
 
-    /// Another member leads: what is fetched comes from there. Any journal would do, the hash tells.
+    /// Another member leads: frames are fetched from it. Any member's journal would do, because the hash proves the
+    /// frames.
     pub fn follow(&mut self, leader: MemberId) {
         if let Some(fetching) = &mut self.fetching {
             fetching.requests.follow(leader);
         }
     }
 
-    /// From whom something is fetched.
+    /// The member from which frames are fetched.
     pub fn leader(&self) -> Option<MemberId> {
         self.fetching.as_ref().map(|fetching| fetching.requests.leader())
     }
 
-    /// A member's connection is gone, and with it what it asked for.
+    /// A member's connection is gone, and with it its requests.
     pub fn gone(&mut self, member: MemberId) {
         self.asked.retain(|(other, ..)| *other != member);
         if let Some(fetching) = &mut self.fetching {
@@ -113,24 +114,24 @@ impl CatchUp {
         }
     }
 
-    /// The log position, if all its frames are here, and up to where the frames here are the same.
+    /// The log position, if all its frames are here, and up to where this member's own frames equal them.
     pub fn complete(&self) -> Option<(LogPosition, u64)> {
         let fetching = self.fetching.as_ref()?;
         fetching.frames.is_complete().then_some((fetching.frames.to, fetching.common_sequence))
     }
 
-    /// What is appended behind `sequence` once consensus has cut what was there; nothing if nothing was.
-    pub fn stash(&self, sequence: u64) -> &[u8] {
+    /// The frames to append after `sequence` once consensus has cut those that were there; empty if none differed.
+    pub fn replacement_after(&self, sequence: u64) -> &[u8] {
         let Some(fetching) = self.fetching.as_ref().filter(|fetching| fetching.is_other) else { return &[] };
         let mut start = 0;
-        while start < fetching.stash.len() {
-            let frame = Frame::parse(&fetching.stash[start..]).expect("checked when it came");
+        while start < fetching.replacement.len() {
+            let frame = Frame::parse(&fetching.replacement[start..]).expect("checked when it came");
             if frame.sequence() > sequence {
                 break;
             }
             start += aligned_length(frame.length());
         }
-        &fetching.stash[start..]
+        &fetching.replacement[start..]
     }
 
     /// Asks for the next piece.
@@ -139,11 +140,11 @@ impl CatchUp {
         if fetching.frames.is_complete() || !fetching.requests.begin_waiting(now_ns) {
             return;
         }
-        // Not connected: asked again later.
+        // If it is not connected, it is asked again later.
         let _ = links.send(fetching.requests.leader().get(), Content::CatchUpRequest, &fetching.frames.request(), &[]);
     }
 
-    /// Somebody asks for frames.
+    /// Queues another member's request for frames.
     pub fn asked(&mut self, from: MemberId, bytes: &[u8]) {
         let Some((first, last)) = words(bytes).filter(|(first, last)| *first >= 1 && first <= last) else { return };
         self.asked.retain(|(other, ..)| *other != from);
@@ -152,12 +153,12 @@ impl CatchUp {
         }
     }
 
-    /// Whether somebody waits for frames.
+    /// Whether a request for frames waits.
     pub fn is_asked(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// Serves one of those who have asked.
+    /// Serves one of the requests.
     pub fn serve(
         &mut self,
         links: &mut Links,
@@ -179,13 +180,13 @@ impl CatchUp {
             }
         }
         budget.spend(self.bytes.len());
-        // Asked again if it does not arrive.
+        // The receiver asks again if the frames do not arrive.
         let _ = links.send(to.get(), Content::CatchUpFrames, &header(first, last), &[&self.bytes]);
         Ok(())
     }
 
-    /// A piece has come. `held` are the frames here from the first sequence that it was asked for on, as far as there are
-    /// any, the last of them `last_sequence`. What is `released` is committed, so the same everywhere.
+    /// Takes a piece. `held` are this member's own frames from the first requested sequence on, as far as there are
+    /// any, the last of them `last_sequence`. Frames up to `released` are committed, so they are equal everywhere.
     pub fn take(
         &mut self,
         from: MemberId,
@@ -215,20 +216,20 @@ impl CatchUp {
                 }
             }
         })?;
-        // What is released is not cut, so nothing takes its place.
-        let kept = if fetching.is_other { &frames[known..] } else { &frames[known..compared] };
-        if fetching.stash.len() + kept.len() > STASH_BYTES_MAX {
+        // Released frames are not cut, so nothing replaces them.
+        let added = if fetching.is_other { &frames[known..] } else { &frames[known..compared] };
+        if fetching.replacement.len() + added.len() > REPLACEMENT_BYTES_MAX {
             return Ok(PieceOutcome::TooMuch);
         }
-        fetching.stash.extend_from_slice(kept);
+        fetching.replacement.extend_from_slice(added);
         fetching.frames = fetched;
         fetching.requests.end_waiting();
         if fetching.is_other {
             return Ok(PieceOutcome::Kept);
         }
         if fetched.last_sequence >= last_sequence {
-            // Everything here is the leader's: from now on it is appended as it comes.
-            fetching.stash = Vec::new();
+            // All frames here are the leader's: from now on frames are appended as they come.
+            fetching.replacement = Vec::new();
             fetching.common_sequence = fetched.last_sequence;
         }
         Ok(if compared < frames.len() { PieceOutcome::Append(compared..frames.len()) } else { PieceOutcome::Kept })

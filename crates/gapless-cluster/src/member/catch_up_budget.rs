@@ -1,35 +1,34 @@
-//! [`CatchUpBudget`]: how much members that are behind may be sent while others publish. A leader's turns, and the
-//! processors that it may share with its followers, are first for what is published now. Beside that goes a quarter more
-//! than is published, so that a gap shrinks at every rate, and some tens of MiB a second where that is more. Where nothing
-//! is published there is no limit.
+//! [`CatchUpBudget`]: how much may be sent to members that are catching up while others publish. A leader's turns, and
+//! the processors that it may share with its followers, serve live traffic first. In addition it may send a quarter
+//! more than is published, so that a gap shrinks at every rate, or some tens of MiB a second where that is more. Where
+//! nothing is published there is no limit.
 //!
-//! A token bucket; the caller says what time it is.
+//! A token bucket; the caller passes the time.
 
-/// Where less is published, so many bytes a second go to members that are behind.
+/// The least rate for members that are catching up, bytes per second.
 const BYTES_PER_S_MIN: u64 = 96 << 20;
-/// What may be sent grows so often, ns: over that time it is seen how much is published.
+/// The interval at which the budget grows, ns: the published bytes are counted over this time.
 const PERIOD_NS: u64 = 2_000_000;
 /// Live traffic has ended when nothing was published for so long, ns: longer than publishers are kept from a processor.
 const QUIET_NS: u64 = 20_000_000;
-/// Who was kept from running for so long has not looked whether anything is published, ns.
+/// A caller that was kept from running for so long has not seen what was published, ns.
 const PAUSE_NS_MIN: u64 = 500_000;
-/// What may be sent at once after a pause, bytes.
+/// The most that may be sent at once after a pause, bytes.
 const SAVED_BYTES_MAX: i64 = 4 << 20;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct CatchUpBudget {
-    /// What may be sent; below 0 where the last piece was longer.
+    /// The remaining budget; below 0 where the last piece was longer.
     left_bytes: i64,
     filled_ns: u64,
     looked_ns: u64,
-    /// Published since it was filled.
+    /// Bytes published since the last growth.
     live_bytes: u64,
     live_ns: Option<u64>,
 }
 
 impl CatchUpBudget {
-    /// So much was published; 0 where there is no room for it at the moment.
+    /// Counts published bytes; 0 where the window has no room at the moment.
     pub fn is_live(&mut self, bytes: usize, now_ns: u64) {
         self.live_bytes += bytes as u64;
         self.live_ns = Some(now_ns);
@@ -56,7 +55,7 @@ impl CatchUpBudget {
         self.left_bytes > 0
     }
 
-    /// A piece was sent.
+    /// Counts a piece that was sent.
     pub fn spend(&mut self, bytes: usize) {
         self.left_bytes = self.left_bytes.saturating_sub_unsigned(bytes as u64);
     }
@@ -69,7 +68,7 @@ mod tests {
     const PIECE: usize = 256 << 10;
     const TURN_NS: u64 = 50_000;
 
-    /// What is sent in a second beside so many live bytes a turn.
+    /// The bytes that are sent in a second while each turn publishes so many live bytes.
     fn sent_in_a_second(live_bytes: usize) -> u64 {
         let (mut budget, mut sent, mut now_ns) = (CatchUpBudget::default(), 0, 1);
         for _ in 0..1_000_000_000 / TURN_NS {

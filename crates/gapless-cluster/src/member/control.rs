@@ -1,5 +1,5 @@
-//! A member's control socket, `cluster.socket` in its directory: one line of JSON asks, one line answers. For
-//! `gapless cluster …` and for scripts; the directory's permissions say who may.
+//! A member's control socket, `cluster.socket` in its directory: a request is one line of JSON, and so is the answer.
+//! For `gapless cluster …` and for scripts; the directory's permissions decide who may connect.
 
 use super::requests::{AdminCommand, NewMember, Outcome};
 use super::shared::{MemberShared, MemberStatus};
@@ -22,103 +22,95 @@ use std::time::Duration;
 const REQUEST_LENGTH_MAX: u64 = 4096;
 /// The longest answer that is read, bytes.
 const ANSWER_LENGTH_MAX: u64 = 1 << 20;
-/// Who has connected has so long to ask; the agent has so long to answer.
+/// The time for a connected client to send its request, and for the agent to answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Between two looks at the socket.
+/// The pause between two looks at the socket.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What can be asked.
+/// A request to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// How the member stands.
+    /// The state of the member.
     Status,
-    /// Hand the lead over to this member.
+    /// Transfer leadership to another member.
     Transfer {
-        /// Its number.
         to: u64,
     },
-    /// Add a member.
     Add {
-        /// Its number.
         member: u64,
-        /// Where the others reach it, `host:port`.
+        /// Where the other members reach it, `host:port`.
         addresses: Vec<String>,
         /// `full`, `witness` or `learner`.
         kind: String,
-        /// Who goes when it votes.
+        /// The member that is removed when the new one becomes a voter.
         replaces: Option<u64>,
     },
     /// Let the service act as another version of itself.
     Upgrade {
-        /// Which.
         version: u32,
     },
-    /// Remove a member.
     Remove {
-        /// Its number.
         member: u64,
     },
-    /// Take a snapshot of the service that runs here. Answered when it is on the device.
+    /// Take a snapshot of the service that runs here. Answered when the snapshot is on the device.
     Snapshot,
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// How the member stands.
     Status(Box<StatusReport>),
-    /// It is under way.
+    /// The request is being carried out.
     Begun,
-    /// A snapshot was taken.
     Snapshot {
-        /// Of which member.
         member: u64,
-        /// The sequence at which it stands.
+        /// The sequence that the snapshot covers.
         sequence: u64,
     },
-    /// Nothing has happened, because of this.
+    /// The request had no effect, for this reason.
     Refused(String),
 }
 
-/// How a member stands, for people and programs.
+/// The state of a member, for people and programs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusReport {
-    /// The cluster's name.
     pub cluster: String,
-    /// The member's number.
     pub member: u64,
     /// `leader`, `follower` or `candidate`.
     pub role: String,
     /// The newest term that it knows.
     pub term: u64,
-    /// Who leads, as far as it knows.
+    /// The leader, as far as it knows.
     pub leader: Option<u64>,
-    /// How durable a message is before anybody sees it.
+    /// How durable a message is before any member releases it.
     pub tier: String,
     /// The last sequence that readers here see.
     pub released_sequence: u64,
     /// The last sequence that is journaled here.
     pub journaled_sequence: u64,
-    /// Sessions open.
+    /// Open sessions.
     pub sessions: u64,
-    /// Up to which sequence frames are being fetched from the leader's journal.
+    /// The sequence up to which frames are being fetched from the leader's journal.
     pub fetching_to: Option<u64>,
-    /// Messages of other members that were refused, since the start.
+    /// Refused messages of other members, since the start.
     pub messages_refused: u64,
-    /// Messages of the leader that found no room here, since the start.
+    /// Messages of the leader for which the window had no room, since the start.
     pub messages_dropped: u64,
-    /// Of a new member: from whom it has not heard yet. It takes part when it has heard from all.
+    /// On a new member: the voters from which it has not received a message yet. It takes part once it has received one
+    /// from each.
     #[serde(default)]
     pub waits_for: Vec<u64>,
-    /// Whether its machine has lost power and it has not caught up since, so that its vote counts only with everybody's.
+    /// Whether its machine has lost power and it has not caught up since, so that its vote counts only with
+    /// everybody's.
     #[serde(default)]
     pub is_behind: bool,
-    /// The newest sequence behind which the states of the full members were compared here, while this one led.
+    /// The newest sequence at which the states of the full members were compared here, while this member led.
     #[serde(default)]
     pub compared_sequence: Option<u64>,
-    /// The members whose logs part from this one's: of one directory an older copy was put back, or it was exchanged.
+    /// The members whose logs diverge from this one's: one of the directories was replaced by an older copy, or
+    /// exchanged.
     #[serde(default)]
     pub parted: Vec<PartedReport>,
     /// How often such a log was found, since the start.
@@ -127,37 +119,34 @@ pub struct StatusReport {
     /// How far the stream's time is ahead of this machine's clock, ms; `None` as long as it is not known.
     #[serde(default)]
     pub time_ahead_ms: Option<i64>,
-    /// The members.
     pub members: Vec<MemberReport>,
 }
 
 /// A member, as another one sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberReport {
-    /// Its number.
     pub member: u64,
     /// `voter`, `witness`, `learner`, or `joining`: a learner that becomes a voter or a witness.
     pub kind: String,
-    /// Where it is reached, as was agreed on.
+    /// The addresses that the members have agreed on.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Whether there is a connection to it; of the member itself, that it runs.
+    /// Whether there is a connection to it; for the reporting member itself, always true.
     pub is_connected: bool,
-    /// What it has, as its leader knows; `None` on everybody else.
+    /// The sequence that it has, as its leader knows; `None` on a member that does not lead.
     pub matched_sequence: Option<u64>,
     /// How many frames it lags, as its leader knows.
     pub lag_frames: Option<u64>,
-    /// Why it was not let in when it last came, if it was not.
+    /// Why it was refused at its last connection, if it was.
     #[serde(default)]
     pub refused: Option<String>,
 }
 
-/// Where the log of a member parts from that of the one who reports.
+/// Where the log of a member diverges from that of the reporting member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartedReport {
-    /// Which member.
     pub member: u64,
-    /// The newest sequence up to which they are known to be the same.
+    /// The newest sequence up to which both are known to be equal.
     pub same_sequence: Option<u64>,
     /// The oldest entry at which they are known to differ.
     pub index: u64,
@@ -236,18 +225,18 @@ fn socket(directory: &Path) -> PathBuf {
     directory.join("cluster.socket")
 }
 
-/// Asks the member in `directory`.
+/// Sends a request to the member in `directory`.
 ///
 /// # Errors
-/// None runs there, or it does not answer.
+/// No member runs there, or it does not answer.
 pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> {
     ask_within(directory, request, 2 * TIMEOUT)
 }
 
-/// As [`ask`], for what takes longer: a snapshot.
+/// Like [`ask`], for requests that take longer: a snapshot.
 ///
 /// # Errors
-/// None runs there, or it does not answer within `timeout`.
+/// No member runs there, or it does not answer within `timeout`.
 pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Result<Answer, ClusterError> {
     let path = socket(directory);
     let failed = |source| ClusterError::System { action: format!("asking the member at {}", path.display()), source };
@@ -287,7 +276,7 @@ impl ControlThread {
             while !seen.load(Ordering::Relaxed) {
                 match listener.accept() {
                     Ok((stream, _)) => {
-                        // Who asks badly, or has gone, hurts only itself.
+                        // A client that sends an invalid request, or disconnects, harms only itself.
                         if let Err(error) = answer(stream, &cluster, tier, &shared, &seen) {
                             tracing::debug!(%error, "a request was not answered");
                         }
@@ -355,7 +344,7 @@ fn write(mut stream: &UnixStream, answer: &Answer) -> std::io::Result<()> {
     stream.write_all(text.as_bytes())
 }
 
-/// On a thread of its own: a large state takes a while, and others ask for the status meanwhile.
+/// On a thread of its own: a large state takes a while, and other clients ask for the status meanwhile.
 fn answer_snapshot(stream: UnixStream, shared: &Arc<MemberShared>, stopping: &Arc<AtomicBool>) -> std::io::Result<()> {
     let (shared, stopping) = (Arc::clone(shared), Arc::clone(stopping));
     let run = move || {
@@ -367,7 +356,7 @@ fn answer_snapshot(stream: UnixStream, shared: &Arc<MemberShared>, stopping: &Ar
             }
             Err(reason) => Answer::Refused(reason),
         };
-        // Who asked may have gone.
+        // The client may have disconnected.
         if let Err(error) = write(&stream, &answer) {
             tracing::debug!(%error, "a request was not answered");
         }

@@ -1,15 +1,15 @@
-//! [`Durable`]: what puts a member's journal on the device at tier `quorum-sync`: the stream's sync thread, or the caller.
+//! [`Durable`]: syncs a member's journal to the device at tier `quorum-sync`: the stream's sync thread, or the caller.
 
 use crate::ClusterError;
 use gapless_agent::Waker;
 use gapless_journal::Syncer;
 use gapless_stream::syncer::{SyncRequests, SyncThread};
 
-/// Polls of consensus are journaled, and on the device up to one of them.
+/// The sync of journaled polls, and the poll up to which they are on the device.
 pub(crate) enum Durable {
-    /// The thread, which blocks in a sync; everything journaled meanwhile is the next group.
+    /// A thread, which blocks in a sync; everything journaled meanwhile is synced as the next group.
     Thread { requests: SyncRequests<u64>, _thread: SyncThread<u64> },
-    /// The caller: what one turn asks for is on the device when the next one looks.
+    /// The caller: what one turn asks for is on the device at the next one.
     Caller(SyncByHand),
 }
 
@@ -17,13 +17,13 @@ pub(crate) enum Durable {
 pub(crate) struct SyncByHand {
     syncer: Syncer,
     asked: u64,
-    /// Asked for before the last look.
+    /// The poll that was asked for before the last look.
     due: u64,
     done: u64,
 }
 
 impl Durable {
-    /// Starts a thread; it wakes `member` when something is on the device.
+    /// Starts a thread; it wakes `member` when a sync is done.
     pub fn start(syncer: Syncer, member: Waker) -> Result<Self, ClusterError> {
         let (thread, requests) = SyncThread::start(syncer, |_| {}, vec![member]).map_err(ClusterError::Agent)?;
         Ok(Self::Thread { requests, _thread: thread })
@@ -33,7 +33,7 @@ impl Durable {
         Self::Caller(SyncByHand { syncer, asked: 0, due: 0, done: 0 })
     }
 
-    /// Everything up to the poll `number` is journaled and is to be synced.
+    /// Everything up to the poll `number` is journaled, and is to be synced.
     pub fn ask(&mut self, number: u64) {
         match self {
             Self::Thread { requests, .. } => requests.journaled(number),

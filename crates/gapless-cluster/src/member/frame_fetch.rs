@@ -1,5 +1,6 @@
-//! How frames of another member's journal are fetched, a piece at a time: for catch-up, and for a snapshot transfer.
-//! [`PieceRequests`] says of whom the next piece is asked and when again, [`FetchedFrames`] checks what comes by the chain.
+//! Fetching frames of another member's journal, a piece at a time: for catch-up, and for a snapshot transfer.
+//! [`PieceRequests`] decides which member is asked for the next piece, and when again; [`FetchedFrames`] checks the
+//! received frames by the chain.
 //!
 //! ```text
 //! request   u64 first sequence, u64 last sequence
@@ -12,12 +13,12 @@ use gapless_wire::fields::{put_at, u64_at};
 use gapless_wire::{Frame, FrameError, aligned_length};
 use std::ops::Range;
 
-/// A piece that has not come after so long is asked for again, ns.
+/// A piece that was not received after so long is asked for again, ns.
 const ASK_AGAIN_NS: u64 = 500_000_000;
-/// Length of what stands before the frames.
+/// Length of the header before the frames.
 const HEADER_LENGTH: usize = 16;
 
-/// Why a piece is not taken.
+/// Why a piece is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FetchError {
     #[error(transparent)]
@@ -41,7 +42,7 @@ pub(super) fn header(first: u64, last: u64) -> [u8; HEADER_LENGTH] {
     bytes
 }
 
-/// Of whom pieces are asked, one at a time.
+/// The requests of pieces, one at a time.
 pub(super) struct PieceRequests {
     leader: MemberId,
     is_waiting: bool,
@@ -57,7 +58,7 @@ impl PieceRequests {
         self.leader
     }
 
-    /// From now on this member is asked; whether that is another one than before.
+    /// From now on this member is asked. Returns whether it is another one than before.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         let is_other = self.leader != leader;
         if is_other {
@@ -66,12 +67,12 @@ impl PieceRequests {
         is_other
     }
 
-    /// Nothing is waited for: what was asked for has come, or its connection is gone.
+    /// Ends the wait: the requested piece was received, or the connection is gone.
     pub const fn end_waiting(&mut self) {
         self.is_waiting = false;
     }
 
-    /// Whether a piece is to be asked for now, which the caller then does.
+    /// Whether a piece is to be asked for now; the caller then asks.
     pub const fn begin_waiting(&mut self, now_ns: u64) -> bool {
         let is_due = !self.is_waiting || now_ns >= self.next_ask_ns;
         if is_due {
@@ -81,17 +82,17 @@ impl PieceRequests {
     }
 }
 
-/// How far frames were fetched and checked, and up to where they are to be.
+/// How far frames were fetched and checked, and up to where they are needed.
 #[derive(Clone, Copy)]
 pub(super) struct FetchedFrames {
     pub to: LogPosition,
-    /// Behind the last frame.
+    /// The chain after the last frame.
     chain: Chain,
     pub last_sequence: u64,
 }
 
 impl FetchedFrames {
-    /// Nothing behind `sequence` yet, where the chain has the value `hash`.
+    /// Nothing is fetched yet after `sequence`, where the chain has the value `hash`.
     pub const fn behind(sequence: u64, hash: u64, to: LogPosition) -> Self {
         Self { to, chain: Chain::at(hash), last_sequence: sequence }
     }
@@ -100,12 +101,12 @@ impl FetchedFrames {
         self.last_sequence >= self.to.sequence
     }
 
-    /// What is asked for next.
+    /// The request for the next piece.
     pub fn request(&self) -> [u8; HEADER_LENGTH] {
         header(self.last_sequence + 1, self.to.sequence)
     }
 
-    /// Checks the frames that follow; `visit` is told each one's sequence and where it lies. Returns how far they come.
+    /// Checks the frames that follow; `visit` is called with each one's sequence and place. Returns the new state.
     pub fn checked(mut self, frames: &[u8], mut visit: impl FnMut(u64, Range<usize>)) -> Result<Self, FetchError> {
         let mut start = 0;
         while start < frames.len() {

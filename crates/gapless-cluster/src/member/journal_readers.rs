@@ -1,9 +1,9 @@
-//! [`JournalReaders`]: readers of this member's journal for others, one for each member that is behind. A reader stays
-//! where it has read to, so that the next piece costs what it moves, wherever in the journal that is.
+//! [`JournalReaders`]: readers of this member's journal, one for each member that lags or fetches. A reader keeps its
+//! place, so that the next piece costs what it moves, wherever in the journal it is.
 //!
-//! A kept reader has looked a little ahead. So all of them go when this journal is cut, and when another leads: what they
-//! have looked at may not be there any more. Retention may delete the segment that one stands in: it reads that to its end,
-//! and is told then that the next frame is not held.
+//! A reader has read a little ahead. So all readers are dropped when this journal is cut, and when another member
+//! leads: what they have read may not be in the journal any more. Retention may delete the segment of a reader: the
+//! reader reads it to its end, and then gets the answer that the next frame is not held.
 
 use crate::ClusterError;
 use crate::consensus::MemberId;
@@ -11,19 +11,18 @@ use gapless_journal::{JournalError, JournalReader, Replay};
 use gapless_wire::aligned_length;
 use std::path::PathBuf;
 
-/// A reader that nobody has needed for so long goes, and the segment that it maps with it, ns.
+/// A reader that was not used for so long is dropped, and its mapped segment with it, ns.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 
-/// What became of a read.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadOutcome {
-    /// The frames up to this sequence.
+    /// The frames up to this sequence were read.
     Until(u64),
-    /// The journal does not hold the first of them any more.
+    /// The journal does not hold the first frame any more.
     NotHeld,
 }
 
-/// See the module.
 pub(super) struct JournalReaders {
     journal: PathBuf,
     kept: Vec<KeptReader>,
@@ -40,11 +39,11 @@ impl JournalReaders {
         Self { journal, kept: Vec::new() }
     }
 
-    /// Appends frames from `first` on to `frames`, padded: up to `last`, but no more once there are `bytes_max`. Says up to
-    /// where that is; one before `first` if the journal ends there.
+    /// Appends frames from `first` on to `frames`, padded: up to `last`, but no further frame once there are
+    /// `bytes_max` bytes. Returns the last sequence; one before `first` if the journal ends there.
     ///
     /// # Errors
-    /// Damage.
+    /// A damaged journal.
     pub fn read(
         &mut self,
         member: MemberId,
@@ -76,20 +75,20 @@ impl JournalReaders {
         Ok(ReadOutcome::Until(next - 1))
     }
 
-    /// Whether an error only says that retention has deleted the frame `sequence`, perhaps while a reader stood before it.
+    /// Whether an error only says that retention has deleted the frame `sequence`, perhaps while a reader was at it.
     #[cold]
     fn is_cut_off(&self, error: &JournalError, sequence: u64) -> bool {
         matches!(error, JournalError::NotHeld { .. })
             || JournalReader::open(&self.journal).is_ok_and(|reader| sequence < reader.first_sequence())
     }
 
-    /// The reader of a member, before the frame `first`.
+    /// The reader of a member, placed before the frame `first`.
     fn stand_at(&mut self, member: MemberId, first: u64, now_ns: u64) -> Result<&mut Replay, JournalError> {
         let at = self.kept.iter().position(|kept| kept.member == member);
         let at = match at {
             Some(at) if self.kept[at].replay.next_sequence() == first => at,
             other => {
-                // What was sent was lost, or it stands elsewhere for another reason.
+                // Sent frames were lost, or the reader is elsewhere for another reason.
                 other.into_iter().for_each(|at| drop(self.kept.swap_remove(at)));
                 let replay = JournalReader::open(&self.journal).and_then(|reader| reader.replay(first))?;
                 self.kept.push(KeptReader { member, replay, used_ns: now_ns });
@@ -100,17 +99,17 @@ impl JournalReaders {
         Ok(&mut self.kept[at].replay)
     }
 
-    /// A member is gone, or has what it was behind.
+    /// Drops the reader of a member that is gone, or has caught up.
     pub fn forget(&mut self, member: MemberId) {
         self.kept.retain(|kept| kept.member != member);
     }
 
-    /// What readers have looked at ahead may not be there any more.
+    /// Drops all readers: what they have read ahead may not be in the journal any more.
     pub fn forget_all(&mut self) {
         self.kept.clear();
     }
 
-    /// Lets go what nobody has needed for a while.
+    /// Drops the readers that were not used for a while.
     pub fn forget_idle(&mut self, now_ns: u64) {
         if !self.kept.is_empty() {
             self.kept.retain(|kept| now_ns.saturating_sub(kept.used_ns) < IDLE_NS_MAX);
@@ -127,7 +126,7 @@ mod tests {
 
     const SEGMENT_LENGTH: u64 = 64 << 10;
 
-    /// Of each term the frames have another length.
+    /// The frames of each term have another length.
     fn frame(term: u64, sequence: u64) -> Vec<u8> {
         let length = 92 + 8 * term as usize;
         let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
@@ -164,7 +163,7 @@ mod tests {
         MemberId::new(number).unwrap()
     }
 
-    /// What a read brings: up to where, and the terms of the frames.
+    /// The result of a read: its outcome, and the terms of the frames.
     fn read(readers: &mut JournalReaders, number: u64, range: (u64, u64), bytes_max: usize) -> (ReadOutcome, Vec<u64>) {
         let (mut bytes, mut terms, mut start) = (Vec::new(), Vec::new(), 0);
         let found = readers.read(member(number), range, bytes_max, (&mut bytes, 0)).unwrap();
@@ -195,10 +194,10 @@ mod tests {
             assert_eq!(readers.kept.len(), 2);
         }
         assert_eq!(next, [1_001, 1_001]);
-        // It follows what is appended.
+        // The reader follows what is appended.
         append(&mut journal, 1, 1_010);
         assert_eq!(read(&mut readers, 1, (1_001, 1_005), usize::MAX), (ReadOutcome::Until(1_005), vec![1; 5]));
-        // What was lost on the way is read again.
+        // Frames that were lost on the way are read again.
         assert_eq!(read(&mut readers, 1, (400, 401), usize::MAX), (ReadOutcome::Until(401), vec![1; 2]));
         readers.forget_idle(IDLE_NS_MAX - 1);
         assert_eq!(readers.kept.len(), 2);
@@ -216,7 +215,7 @@ mod tests {
         journal.truncate_after(10).unwrap();
         readers.forget_all();
         append(&mut journal, 2, 80);
-        // Where it stood begins no frame any more.
+        // At the reader's old place no frame begins any more.
         assert_eq!(read(&mut readers, 1, (31, 200), usize::MAX), (ReadOutcome::Until(80), vec![2; 50]));
     }
 
@@ -228,7 +227,7 @@ mod tests {
         let mut journal = Journal::open(options).unwrap().0;
         append(&mut journal, 1, 20);
         let mut readers = JournalReaders::new(directory.path().to_owned());
-        // It knows of no other segment.
+        // The reader knows of no other segment.
         assert_eq!(read(&mut readers, 1, (1, 10), usize::MAX).0, ReadOutcome::Until(10));
         append(&mut journal, 1, 2_000);
         journal.set_released(2_000);

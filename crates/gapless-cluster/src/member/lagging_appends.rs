@@ -1,5 +1,5 @@
-//! [`LaggingAppends`]: how fast members that lag are sent what they lack. A piece at a time, and some on the way at once:
-//! a leader's turn stays short, and a member that lags is not sent more than it can take.
+//! [`LaggingAppends`]: how fast lagging members are sent the entries that they lack. One piece at a time, and several
+//! on the way at once: a leader's turn stays short, and a lagging member is not sent more than it can take.
 
 use super::journal_readers::ReadOutcome;
 use super::{Member, transmit};
@@ -9,24 +9,24 @@ use crate::consensus::wire::ENTRIES_MAX;
 use crate::consensus::{MemberId, Outgoing};
 use std::collections::VecDeque;
 
-/// Frames of one piece, bytes; an entry goes whole.
+/// Frames of one piece, bytes; an entry is never split.
 const PIECE_BYTES: usize = 256 << 10;
-/// On the way to one member at once, bytes; a piece more may go beyond.
+/// The most bytes on the way to one member at once; one more piece may exceed it.
 const ON_THE_WAY_BYTES_MAX: usize = 1 << 20;
 
 /// What is on the way to members that lag.
 #[derive(Default)]
 pub(super) struct LaggingAppends {
     paces: Vec<Pace>,
-    /// Whose turn it is.
+    /// The position of the member that is served next.
     turn: usize,
-    /// Frames of a piece, and where those of each entry end.
+    /// Frames of a piece, and the end of each entry's frames.
     frames: Vec<u8>,
     ends: Vec<(u64, usize)>,
     messages: Vec<Outgoing>,
 }
 
-/// Of one member.
+/// The entries on the way to one member.
 struct Pace {
     member: MemberId,
     /// The entry that follows what was sent last.
@@ -43,7 +43,7 @@ impl LaggingAppends {
         });
         let pace = &mut self.paces[at];
         if pace.next_index != follower.next_index {
-            // It was found to be elsewhere: what was on the way does not count.
+            // The member was found to be at another entry: pieces on the way no longer count.
             pace.on_the_way.clear();
         }
         while pace.on_the_way.pop_front_if(|(index, _)| *index <= follower.matched_index).is_some() {}
@@ -58,7 +58,7 @@ impl Pace {
 }
 
 impl Member {
-    /// Sends the next piece to one of the members that lag; whether one was sent.
+    /// Sends the next piece to one of the members that lag. Returns whether one was sent.
     pub(super) fn send_to_lagging(&mut self) -> Result<bool, ClusterError> {
         if !self.core.consensus.has_lagging() || !self.core.catch_up_budget.has_some(self.core.now.monotonic_ns) {
             return Ok(false);
@@ -83,8 +83,8 @@ impl Member {
         Ok(false)
     }
 
-    /// A member that needs more than a message takes lags; the window holds two messages at least, so it will not lose what
-    /// others need very soon.
+    /// A member lags that needs more than one message takes; the window holds two messages at least, so it does not
+    /// soon lose what the other members need.
     pub(super) fn look_who_lags(&mut self) {
         let first_sequence = self.core.ingress.first_within(self.message_bytes_max);
         self.core.consensus.set_lagging_before(first_sequence);
@@ -110,7 +110,7 @@ impl Member {
                 self.core.outbox.push(outgoing);
                 continue;
             };
-            // Raft-rs may give it fewer entries than there are frames for.
+            // Raft-rs may make an append of fewer entries than there are frames for.
             let ends = &self.lagging.ends;
             let length = ends.iter().take_while(|(index, _)| *index <= last).last().map_or(0, |(_, length)| *length);
             let pace = self.lagging.pace(follower);
@@ -125,8 +125,8 @@ impl Member {
         Ok(())
     }
 
-    /// Reads the frames of the next entries of a member that lags; up to which entry. `None` if the journal does not hold
-    /// those of the first.
+    /// Reads the frames of the next entries of a lagging member. Returns the last entry's index; `None` if the journal
+    /// does not hold the frames of the first.
     fn read_piece(&mut self, follower: &LaggingFollower, frames: &mut Vec<u8>) -> Result<Option<u64>, ClusterError> {
         frames.clear();
         self.lagging.ends.clear();

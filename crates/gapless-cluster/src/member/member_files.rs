@@ -1,12 +1,12 @@
-//! Small text files in a member's directory that outlive its journal's records. Each is written aside, synced and renamed,
-//! and sealed: its first line holds a checksum over its name, the number in `instance`, and its text, so that a damaged
-//! file and one of another directory are told from the right one. Files of a version that did not seal them are read, and
-//! sealed when the member starts.
+//! Small text files in a member's directory that outlive its journal's records. Each is written to a temporary file,
+//! synced and renamed, and sealed: its first line holds a checksum over its name, the number in `instance`, and its
+//! text, so that a damaged file and one of another directory are recognised. Files of a version that did not seal them
+//! are read, and sealed when the member starts.
 //!
 //! ```text
 //! sealed      <CRC-32C as 8 hexadecimal digits>, the first line of each of these:
-//! instance    16 hexadecimal digits: the number by which this directory is told from another
-//! instances   a line for each other member that was met: its number, its instance
+//! instance    16 hexadecimal digits: the number that identifies this directory
+//! instances   a line for each other member that has connected: its number, its instance
 //! incarnation a decimal number: that of the configuration that the directory was begun or recovered with
 //! voting      see `voting`
 //! base        see `snapshot_transfer`
@@ -14,7 +14,8 @@
 //! removed     in words, who said that this member was removed; not sealed: that it is there is enough
 //! ```
 //!
-//! A directory has all of the first four before it has a journal, so one that is missing beside others is an error.
+//! A directory has the first four before it has a journal, so if one is missing while others are there, that is an
+//! error.
 
 use crate::ClusterError;
 use gapless_journal::durable_file::replace_file;
@@ -26,12 +27,12 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Members of which an instance is kept, those that were removed included; more are not remembered.
+/// The most members whose instance is kept, removed ones included; more are not remembered.
 const INSTANCES_MAX: usize = 1024;
 const SEAL: &str = "sealed ";
-/// None of the files is as long, bytes: who finds one that is reads no further.
+/// The longest file, bytes: a longer one is not read any further.
 const LENGTH_MAX: u64 = 1 << 20;
-/// The files that carry the number of `instance`, which they are written behind.
+/// The sealed files whose checksum covers the number of `instance`; they are written after it.
 const SEALED_BEHIND: [&str; 4] = ["incarnation", "instances", "voting", "base"];
 
 /// The sealed files of one directory.
@@ -42,7 +43,7 @@ pub(super) struct MemberFiles {
 }
 
 impl MemberFiles {
-    /// Those of `directory`, which is new if it has none: then `given` is its number, or one at random.
+    /// The files of `directory`, which is new if it has none: then `given` is its number, or a random one.
     pub fn open(directory: &Path, given: Option<u64>) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
         let Some(found) = read_text(&files.path("instance"))? else {
@@ -60,13 +61,14 @@ impl MemberFiles {
         if is_sealed {
             return Ok(files);
         }
-        // Of a version that did not seal. This one's seal says that all have one, and comes last.
+        // Files of a version that did not seal. The seal of `instance` says that all files have one, so it is written
+        // last.
         for name in SEALED_BEHIND {
             match read_text(&files.path(name))? {
-                // Nobody ever wrote an empty one.
+                // No version ever wrote an empty one.
                 Some(text) if text.is_empty() => return Err(files.damaged(name)),
                 Some(text) if !text.starts_with(SEAL) => files.write(name, &text)?,
-                // It came with the first member that was met.
+                // An older version wrote it when the first member connected.
                 None if name == "instances" => files.write(name, "")?,
                 _ => {}
             }
@@ -74,32 +76,33 @@ impl MemberFiles {
         Self::begin(directory, files.instance)
     }
 
-    /// Those of `directory`, if they are whole as far as their number goes. Writes nothing.
+    /// The files of `directory`, if its `instance` is valid. Writes nothing.
     pub fn look(directory: &Path) -> Option<Self> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
         let text = files.read("instance").ok()??;
         Some(Self { instance: u64::from_str_radix(text.trim(), 16).ok()?, ..files })
     }
 
-    /// The directory gets this number, durably: before anybody is told of it, who keeps it for ever.
+    /// Gives the directory this number, durably: before any other member receives the number, because they keep it for
+    /// ever.
     pub fn begin(directory: &Path, number: u64) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: number.max(1) };
         files.write("instance", &format!("{:016x}\n", files.instance))?;
         Ok(files)
     }
 
-    /// The number by which the directory is told from any other.
+    /// The number that identifies the directory.
     pub const fn instance(&self) -> u64 {
         self.instance
     }
 
-    /// What a file says; `None` if it is not there.
+    /// A file's text; `None` if it is not there.
     pub fn read(&self, name: &str) -> Result<Option<String>, ClusterError> {
         let Some(text) = read_text(&self.path(name))? else { return Ok(None) };
         self.unsealed(name, &text).map(|text| Some(text.to_owned()))
     }
 
-    /// What stands behind the seal.
+    /// The text after the seal.
     fn unsealed<'a>(&self, name: &str, text: &'a str) -> Result<&'a str, ClusterError> {
         let sealed = text.strip_prefix(SEAL).and_then(|sealed| sealed.split_once('\n'));
         let whole = sealed.filter(|(sum, text)| *sum == self.sum(name, text));
@@ -116,28 +119,28 @@ impl MemberFiles {
         self.write_at(&self.path(name), name, text)
     }
 
-    /// The same to a place from which it is moved to its own name later.
+    /// Writes the same to a path from which it is moved to its own name later.
     pub fn write_at(&self, path: &Path, name: &str, text: &str) -> Result<(), ClusterError> {
         write_durably(path, &format!("{SEAL}{}\n{text}", self.sum(name, text)))
     }
 
-    /// Where a file stands.
+    /// The path of a file.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// The error for a file that cannot be right.
+    /// The error for a file with an invalid seal or text.
     pub fn damaged(&self, name: &str) -> ClusterError {
         ClusterError::Damaged { path: self.path(name) }
     }
 
-    /// The error for a file that must be there.
+    /// The error for a file that must be there and is not.
     pub fn missing(&self, name: &str) -> ClusterError {
         ClusterError::Missing { path: self.path(name) }
     }
 
     fn sum(&self, name: &str, text: &str) -> String {
-        // The number is no part of the file that says it.
+        // The file `instance` is sealed without the number that it holds.
         let instance = if name == "instance" { 0 } else { self.instance };
         format!("{:08x}", crc32c(format!("{name}\n{instance:016x}\n{text}").as_bytes()))
     }
@@ -154,14 +157,14 @@ fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(LENGTH_MAX + 1).read_to_end(&mut bytes)) {
         Ok(length) if length as u64 > LENGTH_MAX => Err(ClusterError::Damaged { path: path.to_owned() }),
-        // Text of these files is ASCII.
+        // The text of these files is ASCII.
         Ok(_) => String::from_utf8(bytes).map(Some).map_err(|_| ClusterError::Damaged { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ClusterError::System { action: format!("reading {}", path.display()), source }),
     }
 }
 
-/// Who the other members are.
+/// The instances of the other members.
 #[derive(Debug)]
 pub(super) struct Instances {
     files: MemberFiles,
@@ -169,7 +172,7 @@ pub(super) struct Instances {
 }
 
 impl Instances {
-    /// What is there. Writes nothing.
+    /// The instances in the file. Writes nothing.
     pub fn look(files: &MemberFiles) -> Result<Option<Self>, ClusterError> {
         let Some(text) = files.read("instances")? else { return Ok(None) };
         let line = |line: &str| {
@@ -180,7 +183,8 @@ impl Instances {
         Ok(Some(Self { files: files.clone(), known }))
     }
 
-    /// What is there, or a new one. To be called before `voting` is written, which says that this file is there.
+    /// The instances in the file, or a new file. To be called before `voting` is written, which says that this file is
+    /// there.
     pub fn read(files: &MemberFiles) -> Result<Self, ClusterError> {
         if let Some(instances) = Self::look(files)? {
             return Ok(instances);
@@ -193,7 +197,7 @@ impl Instances {
         Ok(instances)
     }
 
-    /// Nobody meets itself: a directory that knows this member is another one's.
+    /// A member never connects to itself: a directory that has this member's instance belongs to another member.
     pub fn check_is(&self, member: u64) -> Result<(), ClusterError> {
         if self.get(member).is_none() {
             return Ok(());
@@ -210,7 +214,7 @@ impl Instances {
         self.known.iter().map(|(member, instance)| (*member, *instance))
     }
 
-    /// Remembers one, durably.
+    /// Stores an instance, durably.
     pub fn keep(&mut self, member: u64, instance: u64) -> Result<(), ClusterError> {
         if self.known.len() >= INSTANCES_MAX || instance == 0 {
             return Ok(());
@@ -228,12 +232,12 @@ impl Instances {
     }
 }
 
-/// Keeps which incarnation the directory is of.
+/// Stores the incarnation of the directory.
 pub(super) fn keep_incarnation(files: &MemberFiles, incarnation: u64) -> Result<(), ClusterError> {
     files.write("incarnation", &format!("{incarnation}\n"))
 }
 
-/// Refuses the file of another incarnation; a directory without one is of this one from now on.
+/// Refuses a configuration of another incarnation; a directory without an incarnation gets this one.
 pub(super) fn check_incarnation(files: &MemberFiles, configured: u64) -> Result<(), ClusterError> {
     let Some(found) = files.read("incarnation")? else {
         if files.has("voting") {
@@ -249,12 +253,12 @@ pub(super) fn check_incarnation(files: &MemberFiles, configured: u64) -> Result<
     Ok(())
 }
 
-/// Where it stands that a member was removed.
+/// The file that says that a member was removed.
 fn removed_path(directory: &Path) -> PathBuf {
     directory.join("removed")
 }
 
-/// Keeps it that the member was removed.
+/// Records that the member was removed.
 pub(super) fn mark_removed(directory: &Path, reason: &str) -> Result<(), ClusterError> {
     write_durably(&removed_path(directory), &format!("{reason}\n"))
 }
@@ -263,7 +267,7 @@ pub(super) fn mark_removed(directory: &Path, reason: &str) -> Result<(), Cluster
 pub(super) fn check_not_removed(directory: &Path, member: u64) -> Result<(), ClusterError> {
     match std::fs::read(removed_path(directory)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        // Whatever it says.
+        // Any text counts.
         found => {
             let reason = found.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).unwrap_or_default();
             Err(ClusterError::Removed { member, reason })

@@ -1,4 +1,4 @@
-//! [`MemberJournal`]: a member's journal: frames, and behind them the records that describe them.
+//! [`MemberJournal`]: a member's journal: frames, and after them the records that describe them.
 
 use super::ballot::Ballot;
 use super::durable::Durable;
@@ -10,26 +10,26 @@ use gapless_journal::{Journal, JournalError};
 use gapless_log::{GatingCursor, LogError};
 use gapless_stream::StreamError;
 
-/// The journal, and what is to go there.
+/// The journal, and what is to be appended to it.
 pub(super) struct MemberJournal {
     journal: Journal,
-    /// Behind everything that is journaled.
+    /// The cursor after everything that is journaled.
     cursor: GatingCursor,
-    /// To be appended behind the frames.
+    /// Records to append after the frames.
     records: Vec<Record>,
-    /// Whether the records have to be on the device before anything is answered.
+    /// Whether the records must be on the device before anything is answered.
     must_sync: bool,
-    /// Term and vote, as they are to be on the device.
+    /// Term and vote that must be on the device.
     vote: Option<Vec<u8>>,
     ballot: Ballot,
-    /// The poll that they are of.
+    /// The poll of the records and the vote.
     number: u64,
     /// The poll that was journaled last.
     journaled_number: u64,
     segments_begun: u64,
-    /// At tier `quorum-sync`.
+    /// Only at tier `quorum-sync`.
     worker: Option<Durable>,
-    aside: PendingCheckpoint,
+    pending_checkpoint: PendingCheckpoint,
 }
 
 impl MemberJournal {
@@ -37,7 +37,7 @@ impl MemberJournal {
         journal: Journal,
         cursor: GatingCursor,
         worker: Option<Durable>,
-        (aside, ballot): (PendingCheckpoint, Ballot),
+        (pending_checkpoint, ballot): (PendingCheckpoint, Ballot),
     ) -> Self {
         let (records, segments_begun) = (Vec::new(), journal.segments_begun());
         Self {
@@ -51,7 +51,7 @@ impl MemberJournal {
             journaled_number: 0,
             segments_begun,
             worker,
-            aside,
+            pending_checkpoint,
         }
     }
 
@@ -65,12 +65,12 @@ impl MemberJournal {
         self.journal.first_sequence()
     }
 
-    /// Frames that are in the window and not in the journal, back to back.
+    /// The frames in the window that are not in the journal, back to back.
     pub fn unjournaled(&mut self) -> Result<&[u8], ClusterError> {
         Ok(self.cursor.available().map_err(StreamError::from)?)
     }
 
-    /// Frames that came from this journal into the window need not go there again.
+    /// Frames that came from this journal into the window must not be journaled again.
     pub fn pass_over(&mut self, length_bytes: usize) -> Result<(), ClusterError> {
         let available = self.unjournaled()?.len();
         assert!(length_bytes <= available, "they are in the window");
@@ -78,7 +78,7 @@ impl MemberJournal {
         Ok(())
     }
 
-    /// Records of the last poll, and what is to become of them.
+    /// Takes the records of the last poll, and whether they must be synced.
     pub fn take(&mut self, effects: &mut Effects) {
         self.records.append(&mut effects.records);
         self.must_sync |= effects.must_sync;
@@ -87,24 +87,24 @@ impl MemberJournal {
         }
     }
 
-    /// Where records go that come before their poll.
+    /// The list for records that are given out before their poll.
     pub fn records(&mut self) -> &mut Vec<Record> {
         &mut self.records
     }
 
-    /// Whether what is journaled is as durable as the tier says.
+    /// Whether journaled frames are at once as durable as the tier requires.
     pub fn is_durable_at_once(&self) -> bool {
         self.worker.is_none()
     }
 
-    /// What is taken is of the poll `number` and of those before it.
+    /// The taken records are of the poll `number` and of those before it.
     pub fn is_polled(&mut self, number: u64) {
         self.number = number;
     }
 
-    /// Journals the first `length_bytes` of the frames that are not journaled, the last of them `last_sequence`, and the
-    /// records behind them. Returns the poll up to which everything is as durable as the tier says; `checkpoint` says all
-    /// that consensus keeps, for a new segment.
+    /// Journals the first `length_bytes` of the frames that are not journaled, the last of them `last_sequence`, and
+    /// the records after them. Returns the poll up to which everything is as durable as the tier requires; `checkpoint`
+    /// gives the whole state that consensus keeps, for a new segment.
     pub fn keep(
         &mut self,
         length_bytes: usize,
@@ -123,7 +123,7 @@ impl MemberJournal {
         if is_new_segment || matches!(appended, Err(JournalError::RecordsFull { .. })) {
             let checkpoint = checkpoint();
             match appended.and_then(|()| self.journal.append_checkpoint(&checkpoint)) {
-                // Nothing is published, and each start and each election is a record: one takes the place of all.
+                // Nothing is published, and each start and each election adds a record: one checkpoint replaces all.
                 Err(JournalError::RecordsFull { .. }) => self.cut(self.journal.last_sequence(), &checkpoint)?,
                 appended => appended?,
             }
@@ -159,13 +159,13 @@ impl MemberJournal {
         Ok(())
     }
 
-    /// Cuts everything behind `sequence` off the journal, records too, and appends `checkpoint`, which holds what they
-    /// said. No crash forgets it.
+    /// Cuts everything after `sequence` from the journal, records too, and appends `checkpoint`, which holds what they
+    /// said. A crash in between loses nothing.
     pub fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
-        // What the checkpoint speaks of is durable before it is.
+        // What the checkpoint describes must be durable before the checkpoint is.
         self.journal.sync()?;
         crash_point("cut_before_checkpoint");
-        self.aside.write(checkpoint)?;
+        self.pending_checkpoint.write(checkpoint)?;
         crash_point("cut_after_checkpoint");
         if sequence < self.journal.last_sequence() {
             self.journal.truncate_after(sequence)?;
@@ -173,7 +173,7 @@ impl MemberJournal {
         crash_point("cut_after_truncation");
         match self.journal.append_checkpoint(checkpoint) {
             Err(JournalError::RecordsFull { .. }) => {
-                // No frame goes, but records do, and make room.
+                // No frame is cut, but records are, and make room.
                 self.journal.truncate_after(sequence)?;
                 self.journal.append_checkpoint(checkpoint)?;
             }
@@ -181,7 +181,7 @@ impl MemberJournal {
         }
         self.journal.sync()?;
         crash_point("cut_before_removal");
-        self.aside.remove()?;
+        self.pending_checkpoint.remove()?;
         match self.cursor.available() {
             Ok(_) => {}
             Err(LogError::Truncated { .. }) => self.cursor.rewind(),
@@ -190,7 +190,7 @@ impl MemberJournal {
         Ok(())
     }
 
-    /// What is released is never cut.
+    /// Released frames are never cut.
     pub fn set_released(&mut self, sequence: u64) {
         self.journal.set_released(sequence);
     }

@@ -1,38 +1,38 @@
-//! [`Member`]: the agent of a cluster's member. Everything between a frame's arrival and its release happens here, in one
-//! place and in one order (decision 24):
+//! [`Member`]: the agent of a cluster's member. Everything between a frame's arrival and its release happens here, in
+//! one place and in one order (decision 24):
 //!
-//! 1. what other members have sent is looked through: a leader's frames go into the window, and what an answer to this
-//!    leader lets go is released;
+//! 1. messages of other members are processed: a leader's frames go into the window, and what an answer to this leader
+//!    allows is released;
 //! 2. what publishers have sent is appended, if this member leads;
 //! 3. what was appended is proposed;
-//! 4. messages leave, the leader's with the frames in the same write, before anything is journaled here;
-//! 5. frames and records are journaled, and consensus is told;
+//! 4. messages are sent, the leader's with the frames in the same write, before anything is journaled here;
+//! 5. frames and records are journaled, and consensus is notified;
 //! 6. what a quorum has is released.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`Member`]: the order of things |
-//! | [`core`] | all of it but the links |
+//! | this | [`Member`]: the order of the steps |
+//! | [`core`] | a member without its links |
 //! | `member_journal` | the journal |
-//! | [`snapshot_transfer`] | what a member gets that is too far behind for its leader's journal |
+//! | [`snapshot_transfer`] | what a member receives that needs more than its leader's journal holds |
 //! | `peers` | links follow the members |
 //! | `advertised_endpoints` | where publishers find each member |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
-//! | `voting` | whether this one may vote |
-//! | `member_files` | small sealed files: which directory this is, who the others are, that one was removed |
+//! | `voting` | whether this member may vote |
+//! | `member_files` | small sealed files: the directory's number, the other members' instances, the removal |
 //! | `pending_checkpoint` | a checkpoint beside the journal |
 //! | `ballot` | term and vote beside the journal |
 //! | `durable` | the thread of tier `quorum-sync` |
-//! | [`control`] | the socket by which others ask |
-//! | `frame_fetch` | how frames of another's journal are fetched, a piece at a time, and checked |
+//! | [`control`] | the socket for requests from outside |
+//! | `frame_fetch` | fetching frames of another member's journal, a piece at a time, and checking them |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
-//! | `lagging_appends` | how fast members that lag behind the window are sent what they lack |
-//! | `catch_up_budget` | how much of that goes beside what is published |
-//! | `journal_readers` | where these, and those that fetch, are in the journal |
-//! | `start` | [`ClusterMember`]: a member put together, and run |
+//! | `lagging_appends` | how fast members that need more than the window are sent the entries that they lack |
+//! | `catch_up_budget` | how much of that is sent while others publish |
+//! | `journal_readers` | the journal's readers for these members, and for those that fetch |
+//! | `start` | [`ClusterMember`]: assembles a member, and runs it |
 //! | `member_environment` | [`MemberEnvironment`]: what a member takes from its machine, for simulations |
-//! | [`shared`] | what is known outside of the agent |
-//! | [`requests`] | what can be asked of it, and what becomes of that |
+//! | [`shared`] | the status outside the agent |
+//! | [`requests`] | requests to a member, and their outcomes |
 
 mod advertised_endpoints;
 mod ballot;
@@ -75,13 +75,13 @@ use rustix::fd::BorrowedFd;
 use shared::MemberShared;
 use std::sync::Arc;
 
-/// Frames of one message, bytes; entries whose frames do not fit leave with the next one.
+/// The most bytes of frames in one message; entries whose frames do not fit are sent with the next one.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// A leader whose followers wait for what it owes them looks again so soon, ns.
+/// A leader that has more to send to lagging followers polls again so soon, ns.
 const LAGGING_AGAIN_NS: u64 = 200_000;
-/// At a clean stop a leader hands over for so long at most, ns.
+/// The longest time for which a leader transfers leadership at a clean stop, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
-/// Who was removed answers for so long still, ns.
+/// A removed member still answers for so long, ns.
 const REMOVED_LINGERS_NS: u64 = 2_000_000_000;
 
 /// The agent.
@@ -89,18 +89,18 @@ pub struct Member {
     core: Core,
     links: Links,
     peers: Peers,
-    /// When it ends, because it was removed, and who said so.
+    /// When the member stops because it was removed, and which member said so.
     removed: Option<(u64, String)>,
     shared: Arc<MemberShared>,
-    /// What only says how far is committed, until the next turn.
+    /// Appends that only carry the commit index; they wait for the next turn.
     waiting: Vec<Outgoing>,
-    /// What goes to members that lag behind the window.
+    /// Appends for members that lag behind the window.
     lagging: LaggingAppends,
-    /// Frames of one message, bytes.
+    /// The most bytes of frames in one message.
     message_bytes_max: usize,
-    /// A message as bytes.
+    /// The buffer for an encoded message.
     bytes: Vec<u8>,
-    /// When a stop no longer waits for the hand-over.
+    /// When a stop no longer waits for the transfer of leadership.
     closes_by_ns: Option<u64>,
 }
 
@@ -120,13 +120,13 @@ impl Member {
         }
     }
 
-    /// Sends what consensus wants to send. What only says how far is committed waits for the next turn: the reply that
-    /// it is about leaves first, and often an append goes that says the same.
+    /// Sends the messages of consensus. An append that only carries the commit index waits for the next turn: the reply
+    /// to the publisher leaves first, and often an append with entries follows that carries the index, too.
     fn send(&mut self) -> Result<(), ClusterError> {
         if self.core.outbox.is_empty() {
             return Ok(());
         }
-        // What a new leader appends comes behind it.
+        // The time is sent before the frames that a new leader appends.
         self.tell_time();
         let mut outbox = std::mem::take(&mut self.core.outbox);
         for outgoing in outbox.drain(..) {
@@ -140,7 +140,7 @@ impl Member {
         Ok(())
     }
 
-    /// Sends what waits since the last turn, but for what an append says that is about to leave.
+    /// Sends the appends that wait since the last turn, except those that a new append replaces.
     fn send_waiting(&mut self) -> Result<(), ClusterError> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -163,7 +163,7 @@ impl Member {
             Some((first, last)) => match self.core.ingress.frames(first, last) {
                 Some(found) if found.len() <= self.message_bytes_max || is_one_entry(&outgoing.message) => found,
                 _ => {
-                    // It gets them a piece at a time, from where it stands.
+                    // The member gets the entries a piece at a time, from where it is.
                     self.look_who_lags();
                     self.core.consensus.unreachable(to);
                     return Ok(());
@@ -171,13 +171,13 @@ impl Member {
             },
         };
         if !transmit(&mut self.links, &mut self.bytes, &outgoing, frames) {
-            // What was not sent is sent again from where the member stands.
+            // Entries that were not sent are sent again from where the member is.
             self.core.consensus.unreachable(to);
         }
         Ok(())
     }
 
-    /// What has happened to connections.
+    /// Handles an event of a link.
     fn take_event(&mut self, event: LinkEvent) -> Result<(), ClusterError> {
         match event {
             LinkEvent::Connected(member) => {
@@ -187,7 +187,7 @@ impl Member {
                 self.core.divergence.came(member);
                 self.tell_history_to(member);
                 self.peers.meet(member, &mut self.links)?;
-                // Not sent, here and below: then it is not connected any more.
+                // Here and below, a message is not sent only if the member is not connected any more.
                 let _ = self.links.send(member, Content::Endpoints, self.core.endpoints.own(), &[]);
                 self.tell_time_to(member);
                 if let Some(view) = self.core.consensus.membership_view() {
@@ -225,11 +225,11 @@ impl Member {
         Ok(())
     }
 
-    /// Some refusals are for good.
+    /// Some refusals are final.
     fn is_refused(&mut self, by: u64, refusal: &Refusal) -> Result<(), ClusterError> {
         match refusal.code {
             RefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
-            // More may have come here since it was said what this member has.
+            // The log may have grown since this member sent its state.
             RefusalCode::HasLess if self.core.log_state() != self.links.log_told(by) => {}
             RefusalCode::OtherDirectory | RefusalCode::HasLess => {
                 let (member, reason) = (self.core.member.get(), refusal.to_string());
@@ -240,14 +240,15 @@ impl Member {
         Ok(())
     }
 
-    /// Links follow the members; everybody is told of them who may know less, also who goes.
+    /// Updates the links to the members, and notifies every connected member that may know less, including removed
+    /// ones.
     fn follow_members(&mut self) -> Result<(), ClusterError> {
         let own = self.core.member;
-        if let Some(told) = self.core.membership.told.take() {
-            if told.has_removed(own) {
+        if let Some(view) = self.core.membership.told.take() {
+            if view.has_removed(own) {
                 self.removed = Some((0, "another member says so".to_owned()));
             } else {
-                self.peers.widen(&told.members, &mut self.links)?;
+                self.peers.widen(&view.members, &mut self.links)?;
             }
         }
         if std::mem::take(&mut self.core.membership.is_changed)
@@ -255,11 +256,11 @@ impl Member {
         {
             let (bytes, all) = (view.to_bytes(), self.links.peers().collect::<Vec<_>>());
             for peer in all {
-                // Who is not connected is told when it is.
+                // A member that is not connected is notified when it connects.
                 let _ = self.links.send(peer, Content::Members, &bytes, &[]);
             }
             if view.has_removed(own) {
-                // Others may still need its answers to learn of it.
+                // Other members may still need its answers to learn of the removal.
                 let until_ns = self.core.now.monotonic_ns + REMOVED_LINGERS_NS;
                 self.removed.get_or_insert((until_ns, "its own journal says so".to_owned()));
             } else {
@@ -286,7 +287,7 @@ impl Member {
         }
     }
 
-    /// What was asked for from outside.
+    /// Handles requests from outside.
     fn take_requests(&mut self) -> usize {
         let mut work = 0;
         while let Some(request) = self.shared.requests.pop() {
@@ -323,7 +324,7 @@ impl Member {
         work += self.core.take_from_publishers(now)?;
         let is_proposed = self.core.propose()?;
         if is_released && !is_proposed {
-            // Who handles what was released has its turn first; consensus notes it in the next one.
+            // The agents that read released frames run first; consensus notes the release in the next turn.
             return Ok(work);
         }
         self.core.consensus.take_appends(&mut self.core.outbox);
@@ -351,12 +352,12 @@ impl Member {
     }
 }
 
-/// Whether one entry is all that a message has; it goes whole, however long it is.
+/// Whether a message has one entry only; it is sent whole, however long it is.
 fn is_one_entry(message: &Message) -> bool {
     message.get_entries().iter().filter(|entry| !entry.get_data().is_empty()).nth(1).is_none()
 }
 
-/// Gives a message to the link, with the frames of its entries; whether that took it.
+/// Gives a message to the link, with the frames of its entries. Returns whether the link took it.
 fn transmit(links: &mut Links, bytes: &mut Vec<u8>, outgoing: &Outgoing, frames: &[u8]) -> bool {
     bytes.clear();
     wire::encode(&outgoing.message, bytes);
@@ -398,10 +399,10 @@ impl Agent for Member {
         if !self.waiting.is_empty() {
             return Some(self.core.now.monotonic_ns);
         }
-        // Who does not take part yet has no ticks.
+        // A member that takes no part yet has no ticks.
         let tick_ns = if self.core.voting.is_new() { u64::MAX } else { self.core.consensus.next_tick_ns() };
         let own = tick_ns.min(self.links.next_deadline_ns());
-        // What others that are behind may be sent grows with time.
+        // The budget for members that are catching up grows with time.
         let is_awaited = self.core.consensus.has_lagging() || self.core.catch_up.is_asked();
         let own = if is_awaited { own.min(self.core.now.monotonic_ns + LAGGING_AGAIN_NS) } else { own };
         Some(self.core.ingress.next_deadline_ns().map_or(own, |deadline_ns| deadline_ns.min(own)))

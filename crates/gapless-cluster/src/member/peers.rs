@@ -1,5 +1,5 @@
-//! [`Peers`]: links follow the members. A new cluster has its members from the file; from then on what the records say
-//! counts. Also who each of them is: the instance that it had at its first connection is kept for ever.
+//! [`Peers`]: the links follow the members. A new cluster takes its members from the file; later the records count.
+//! Also the members' instances: the one of a member's first connection is kept for ever.
 
 use super::member_files::Instances;
 use crate::ClusterError;
@@ -7,7 +7,7 @@ use crate::config::{ClusterConfig, MemberConfig};
 use crate::consensus::{MemberId, Members};
 use crate::link::{Links, Peer};
 
-/// Whom the file names, and what is known of who they are.
+/// The members of the file, and the known instances.
 pub(super) struct Peers {
     file: Vec<MemberConfig>,
     instances: Instances,
@@ -19,7 +19,7 @@ impl Peers {
         Self { file: config.members.clone(), instances, is_compared: false }
     }
 
-    /// Where a member is reached: as was agreed on; where nothing was, as the file says.
+    /// The addresses of a member: those that were agreed on; without any, those of the file.
     fn addresses(&self, member: MemberId, members: &Members) -> Vec<String> {
         let agreed = members.details_of(member).map(|details| details.addresses.clone()).unwrap_or_default();
         if !agreed.is_empty() {
@@ -29,8 +29,8 @@ impl Peers {
         described.map(|each| each.addresses.clone()).unwrap_or_default()
     }
 
-    /// The members are these now. Returns who is one no more. Who is connected and has a higher number than any of them is
-    /// no member yet, as far as is known here: this member may be behind the change that made it one.
+    /// Updates the links to these members. Returns the removed ones. A connected peer with a higher number than any of
+    /// them stays: this member's log may end before the change that added the peer.
     pub fn follow(&mut self, members: &Members, links: &mut Links) -> Result<Vec<u64>, ClusterError> {
         if members.is_empty() {
             return Ok(Vec::new());
@@ -49,7 +49,7 @@ impl Peers {
         Ok(gone)
     }
 
-    /// Links to those of these members to which there is none yet.
+    /// Adds links to those of these members to which there is none yet.
     pub fn widen(&mut self, members: &Members, links: &mut Links) -> Result<(), ClusterError> {
         for member in members.all() {
             let number = member.get();
@@ -67,12 +67,13 @@ impl Peers {
         Ok(())
     }
 
-    /// Each comes as who it was.
+    /// Fixes each member's known instance.
     pub fn tell_instances(&self, links: &mut Links) {
         self.instances.all().for_each(|(member, instance)| links.set_instance(member, instance));
     }
 
-    /// A member is connected: who it is is kept, before it is listened to. Not of a newcomer, which may be no member.
+    /// A member has connected: its instance is stored before any of its messages is processed. Not for a newcomer,
+    /// which may not be a member.
     pub fn meet(&mut self, member: u64, links: &mut Links) -> Result<(), ClusterError> {
         if links.knows(member)
             && let Some(instance) = links.instance(member)
@@ -84,7 +85,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Says once where the file and the records differ.
+    /// Warns once where the file and the records differ.
     fn compare(&mut self, members: &Members) {
         if std::mem::replace(&mut self.is_compared, true) {
             return;

@@ -1,4 +1,5 @@
-//! [`PendingCheckpoint`]: a checkpoint beside the journal, for the moment in which the journal is cut and its records go.
+//! [`PendingCheckpoint`]: a checkpoint in a temporary file beside the journal, while the journal is cut and its records
+//! are removed.
 
 use crate::ClusterError;
 use gapless_journal::Environment;
@@ -8,33 +9,33 @@ use gapless_wire::fields::u32_at;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Before the rest: its CRC-32C and its length, little-endian. The rest is the number in the file `instance`, if the length
-/// says so, and the payload.
+/// The header: the rest's CRC-32C and its length, little-endian. The rest is the number in the file `instance`, if the
+/// length says so, and the payload.
 const HEADER_LENGTH: usize = 8;
-/// Set in the length if the number is there; a version before did not write it.
+/// Set in the length if the number is there; an earlier version did not write it.
 const NUMBERED: u32 = 1 << 31;
 
 /// The file.
 #[derive(Debug)]
 pub(crate) struct PendingCheckpoint {
     path: PathBuf,
-    /// `None`: not known, and any will do.
+    /// `None`: not known, and any number is accepted.
     instance: Option<u64>,
     disk: Environment,
 }
 
 impl PendingCheckpoint {
-    /// In the directory of a member, whose file `instance` says this.
+    /// The file in a member's directory, whose file `instance` holds this number.
     pub fn new(directory: &Path, instance: u64) -> Self {
         Self { instance: Some(instance), ..Self::of_any_instance(directory) }
     }
 
-    /// In the directory of a member whose file `instance` may be lost. To be read, not written.
+    /// The file in a member's directory whose file `instance` may be lost. For reading only.
     pub fn of_any_instance(directory: &Path) -> Self {
         Self { path: directory.join("checkpoint"), instance: None, disk: Environment::default() }
     }
 
-    /// The same on a disk that may refuse.
+    /// The same on a simulated disk that may fail.
     pub fn on(self, disk: Environment) -> Self {
         Self { disk, ..self }
     }
@@ -44,7 +45,7 @@ impl PendingCheckpoint {
         move |source| ClusterError::System { action: format!("{action} {path}"), source }
     }
 
-    /// Writes it, durably.
+    /// Writes the checkpoint, durably.
     pub fn write(&self, payload: &[u8]) -> Result<(), ClusterError> {
         let partial = self.path.with_extension("new");
         let instance = self.instance.expect("who writes knows the number");
@@ -59,10 +60,10 @@ impl PendingCheckpoint {
         replaced.map(drop).map_err(self.failed("writing"))
     }
 
-    /// What was written, if it was not removed since.
+    /// The checkpoint, if it was written and not removed since.
     ///
     /// # Errors
-    /// It is damaged, or another directory's.
+    /// It is damaged, or belongs to another directory.
     pub fn read(&self) -> Result<Option<Vec<u8>>, ClusterError> {
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
@@ -83,17 +84,15 @@ impl PendingCheckpoint {
         if is_ours { Ok(Some(payload.to_vec())) } else { Err(damaged()) }
     }
 
-    /// Where it stands.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is there.
     pub fn exists(&self) -> bool {
         self.path.exists()
     }
 
-    /// Removes it: the journal says the same.
+    /// Removes the file, when the journal holds the same checkpoint.
     pub fn remove(&self) -> Result<(), ClusterError> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -113,29 +112,29 @@ mod tests {
     #[test]
     fn what_is_written_is_read_until_it_is_removed_and_damage_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        let aside = PendingCheckpoint::new(directory.path(), 7);
-        assert_eq!(aside.read().unwrap(), None);
-        aside.write(b"one").unwrap();
-        aside.write(b"another").unwrap();
-        assert_eq!(aside.read().unwrap().as_deref(), Some(&b"another"[..]));
-        let mut bytes = std::fs::read(&aside.path).unwrap();
+        let pending = PendingCheckpoint::new(directory.path(), 7);
+        assert_eq!(pending.read().unwrap(), None);
+        pending.write(b"one").unwrap();
+        pending.write(b"another").unwrap();
+        assert_eq!(pending.read().unwrap().as_deref(), Some(&b"another"[..]));
+        let mut bytes = std::fs::read(&pending.path).unwrap();
         for at in 0..bytes.len() {
             bytes[at] ^= 1;
-            std::fs::write(&aside.path, &bytes).unwrap();
-            assert!(aside.read().unwrap_err().to_string().contains("damaged"), "byte {at}");
+            std::fs::write(&pending.path, &bytes).unwrap();
+            assert!(pending.read().unwrap_err().to_string().contains("damaged"), "byte {at}");
             bytes[at] ^= 1;
         }
         for length in 0..bytes.len() {
-            std::fs::write(&aside.path, &bytes[..length]).unwrap();
-            assert!(aside.read().is_err(), "length {length}");
+            std::fs::write(&pending.path, &bytes[..length]).unwrap();
+            assert!(pending.read().is_err(), "length {length}");
         }
-        std::fs::write(&aside.path, &bytes).unwrap();
+        std::fs::write(&pending.path, &bytes).unwrap();
         assert!(PendingCheckpoint::new(directory.path(), 8).read().is_err(), "of another directory");
         let unnumbered = [&crc32c(b"old").to_le_bytes(), &3u32.to_le_bytes(), &b"old"[..]].concat();
-        std::fs::write(&aside.path, unnumbered).unwrap();
-        assert_eq!(aside.read().unwrap().as_deref(), Some(&b"old"[..]));
-        aside.remove().unwrap();
-        aside.remove().unwrap();
-        assert_eq!(aside.read().unwrap(), None);
+        std::fs::write(&pending.path, unnumbered).unwrap();
+        assert_eq!(pending.read().unwrap().as_deref(), Some(&b"old"[..]));
+        pending.remove().unwrap();
+        pending.remove().unwrap();
+        assert_eq!(pending.read().unwrap(), None);
     }
 }

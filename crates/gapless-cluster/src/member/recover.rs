@@ -1,13 +1,12 @@
-//! [`ForcedRecovery`]: a member whose partners are lost for good becomes a cluster of one, in a new incarnation. Offline:
-//! nothing here runs beside the member.
+//! [`ForcedRecovery`]: a member whose partners are lost for good becomes a cluster of one, in a new incarnation.
+//! Offline: the member must not run at the same time.
 //!
-//! It needs the journal alone. What the small files say is about other members (who they are, what they were promised),
-//! and there are none any more: those files are written anew, and what was there is kept with `.old` behind its name (all
-//! but
-//! `incarnation`, which the configuration of before says, too).
+//! It needs only the journal. The small files describe other members (their instances, the votes given to them), and
+//! there are none any more: those files are written anew, and the old ones are kept with `.old` after their names (all
+//! except `incarnation`, which the old configuration holds, too).
 //!
-//! The new incarnation is kept in the directory first: from then on a file of the old one is refused there, and after a
-//! crash the recovery is begun again. Last, the journal says who the members are.
+//! The new incarnation is stored in the directory first: from then on a file of the old one is refused there, and after
+//! a crash the recovery is begun again. Last, the journal's new checkpoint names the member.
 
 use super::member_files::{Instances, MemberFiles, check_not_removed, keep_incarnation};
 use super::pending_checkpoint::PendingCheckpoint;
@@ -32,7 +31,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A member's directory, taken, and what it holds.
+/// A member's directory, locked, and what it holds.
 #[derive(Debug)]
 pub struct ForcedRecovery {
     member: MemberId,
@@ -52,23 +51,22 @@ struct FoundLog {
     term: u64,
 }
 
-/// What a recovery has kept, for who gives the files beside the journal the new incarnation.
+/// What a recovery keeps, for the caller that gives the other files the new incarnation.
 #[derive(Debug)]
 pub struct KeptJournal<'a> {
-    /// The journal, as it is.
+    /// The journal, unchanged.
     pub journal: &'a JournalReader,
     /// The last frame that is kept.
     pub last_sequence: u64,
-    /// Whose the files are from now on.
+    /// The new identity of the files.
     pub identity: StreamIdentity,
-    /// The directory.
     pub root: &'a Path,
 }
 
 impl ForcedRecovery {
-    /// Takes a member's directory, and looks at what it holds: at every frame that its next start needs. `snapshots`, given
-    /// its directory, says what the snapshots of its service stand at. Nothing is changed but what a start of the member
-    /// would have to change first: a state that it had fetched is put into place.
+    /// Locks a member's directory, and reads what it holds: every frame that its next start needs. `snapshots`, called
+    /// with its directory, returns the points of its service's snapshots. Nothing is changed except what a start of the
+    /// member would have to change first: a state that it had fetched is installed.
     ///
     /// # Errors
     /// The member runs, its directory holds nothing of a cluster, it was removed from one, or its journal is damaged.
@@ -115,7 +113,7 @@ impl ForcedRecovery {
         })
     }
 
-    /// The last frame that is kept: all that this member acknowledged. What others had beyond it is lost.
+    /// The last frame that is kept: it includes all that this member acknowledged. What others had beyond it is lost.
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.found.last_sequence
@@ -133,11 +131,12 @@ impl ForcedRecovery {
         self.found.term
     }
 
-    /// Makes the member a cluster of one in this incarnation, which nobody else may ever have: a file with it and with
-    /// this member alone is what it starts with from now on. `adopt` gives states and snapshots the new incarnation.
+    /// Makes the member a cluster of one in this incarnation, which must never be used elsewhere: from now on it starts
+    /// with a file that has this incarnation and this member alone. `adopt` gives states and snapshots the new
+    /// incarnation.
     ///
     /// # Errors
-    /// The directory cannot be written, or what `adopt` says. To be called again then, on a new [`ForcedRecovery`].
+    /// The directory cannot be written, or `adopt` fails. To be called again then, on a new [`ForcedRecovery`].
     ///
     /// # Panics
     /// If `incarnation` is 0.
@@ -152,7 +151,7 @@ impl ForcedRecovery {
         let files = match MemberFiles::open(root, None) {
             Ok(files) => files,
             Err(_) => {
-                set_aside(root, "instance")?;
+                keep_old(root, "instance")?;
                 MemberFiles::begin(root, random_token() as u64)?
             }
         };
@@ -170,18 +169,18 @@ impl ForcedRecovery {
         let found = look(&JournalReader::open(layout.journal())?, self.stream_id, root)?;
         let FoundLog { recovered, last_sequence, .. } = found.ok_or_else(|| nothing(root))?;
         let checkpoint = recovered.alone(self.member, &self.addresses).expect("there is a state");
-        let aside = PendingCheckpoint::new(root, files.instance());
-        aside.write(&checkpoint)?;
+        let pending = PendingCheckpoint::new(root, files.instance());
+        pending.write(&checkpoint)?;
         journal.truncate_after(last_sequence)?;
         journal.append_checkpoint(&checkpoint)?;
         journal.sync()?;
-        aside.remove()?;
-        // Nobody else is left whom a ballot could have promised anything, or who could be met again.
+        pending.remove()?;
+        // No other member is left that could hold a vote of this one, or connect again.
         for name in ["ballot", "voting", "instances"] {
-            set_aside(root, name)?;
+            keep_old(root, name)?;
         }
         if base_file(&files).is_err() {
-            set_aside(root, "base")?;
+            keep_old(root, "base")?;
         }
         Instances::read(&files)?;
         Voting::begin_alone(&files, self.tier.is_synced())
@@ -192,15 +191,15 @@ fn nothing(path: &Path) -> ClusterError {
     ClusterError::Foreign { path: path.to_owned(), reason: "there is nothing of a member to recover".to_owned() }
 }
 
-/// What opening this journal would find; `None` if a member has never begun there.
+/// What opening this journal would find; `None` if no member has ever begun there.
 fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<FoundLog>, ClusterError> {
-    let kept = journal.recoverable_sequence()?;
-    // Behind the end stand those of frames that opening it cuts.
-    let records: Vec<_> = journal.records()?.take_while(|each| each.behind_sequence <= kept).collect();
-    let recover = |aside| start::recover(journal, records.clone(), kept, stream_id, aside);
-    let aside = PendingCheckpoint::of_any_instance(root);
-    let recovered = recover(Some(&aside)).or_else(|error| {
-        if !aside.exists() {
+    let last_sequence = journal.recoverable_sequence()?;
+    // The records after the last recoverable frame describe frames that opening the journal cuts.
+    let records: Vec<_> = journal.records()?.take_while(|each| each.behind_sequence <= last_sequence).collect();
+    let recover = |pending| start::recover(journal, records.clone(), last_sequence, stream_id, pending);
+    let pending = PendingCheckpoint::of_any_instance(root);
+    let recovered = recover(Some(&pending)).or_else(|error| {
+        if !pending.exists() {
             return Err(error);
         }
         tracing::warn!(%error, "what was written aside for a cut of the journal does not count");
@@ -210,10 +209,10 @@ fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<
     Ok(end.map(|end| FoundLog { recovered, last_sequence: end.sequence, term: end.term }))
 }
 
-/// Keeps a small file with `.old` behind its name, if it is there.
-fn set_aside(root: &Path, name: &str) -> Result<(), ClusterError> {
+/// Renames a small file to its name with `.old`, if it is there.
+fn keep_old(root: &Path, name: &str) -> Result<(), ClusterError> {
     let path = root.join(name);
-    // What another recovery has kept stays.
+    // A file that an earlier recovery has kept stays.
     let names = std::iter::once(format!("{name}.old")).chain((1..).map(|number: u64| format!("{name}.old-{number}")));
     let free = names.map(|name| root.join(name)).find(|path| !path.exists()).expect("a directory has fewer files");
     let renamed = match std::fs::rename(&path, free) {

@@ -1,4 +1,4 @@
-//! What is known of a member outside of its agent, and what can be asked of it.
+//! What is known of a member outside its agent, and the requests that can be made there.
 
 use super::MemberRequest;
 use super::requests::{AdminCommand, Outcome};
@@ -12,59 +12,58 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The status is renewed so often, ns.
+/// The interval at which the status is renewed, ns.
 pub(super) const STATUS_INTERVAL_NS: u64 = 20_000_000;
-/// Requests that may wait.
+/// The most requests that wait.
 const REQUESTS_MAX: usize = 64;
 
-/// How a member stands.
+/// The state of a member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberStatus {
-    /// Who it is.
     pub member: MemberId,
-    /// How its consensus stands.
+    /// The state of its consensus.
     pub consensus: Status,
-    /// Who is a member.
     pub members: Members,
-    /// To whom it is connected, and what went there.
+    /// The members that it has a link to, whether each is connected, and the counts of the link.
     pub links: Vec<(MemberId, bool, LinkStatistics)>,
-    /// Who was not let in when it last came, and why.
+    /// The members that were refused at their last connection, and why.
     pub refused: Vec<(MemberId, String)>,
-    /// Of a new member: from whom it has not heard yet. It takes part when it has heard from all.
+    /// On a new member: the voters from which it has not received a message yet. It takes part once it has received one
+    /// from each.
     pub waits_for: Vec<MemberId>,
     /// The last sequence that is journaled here.
     pub journaled_sequence: u64,
     /// The last sequence that readers here see.
     pub released_sequence: u64,
-    /// Sessions open.
+    /// Open sessions.
     pub sessions: u64,
-    /// Messages of a leader that found no room here.
+    /// Messages of a leader for which the window had no room.
     pub dropped_full: u64,
-    /// Frames that are being fetched from a leader's journal: up to which sequence.
+    /// The sequence up to which frames are being fetched from a leader's journal.
     pub fetching_to: Option<u64>,
-    /// How often this member was too far behind for its leader's log and has fetched what it missed, since the start.
+    /// How often this member needed more than its leader's log held and has fetched it, since the start.
     pub fetched: u64,
-    /// The newest sequence behind which the states of the full members were compared here, while this one led.
+    /// The newest sequence at which the states of the full members were compared here, while this member led.
     pub compared_sequence: Option<u64>,
-    /// The members whose logs part from this one's, and where.
+    /// The members whose logs diverge from this one's, and where.
     pub parted: Vec<(MemberId, Parting)>,
     /// How often such a log was found, since the start.
     pub partings: u64,
     /// How far the stream's time is ahead of this machine's clock, ns; `None` as long as it is not known.
     pub time_ahead_ns: Option<i64>,
-    /// The term of the leader whose time this one went on with when it last began to lead; 0 if it had none but its
-    /// clock's.
+    /// The term of the leader whose time this member continued when it last began to lead; 0 if it only had its own
+    /// clock.
     pub time_from_term: u64,
 }
 
-/// Between the agent and everybody else.
+/// The state shared by the agent and its users.
 pub struct MemberShared {
     status: Mutex<Option<MemberStatus>>,
     pub(super) requests: Mailbox<MemberRequest>,
     waker: Waker,
-    /// Of a member that runs a service.
+    /// Set on a member that runs a service.
     snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
-    /// One at a time is taken for who asks from outside.
+    /// Only one snapshot is taken from outside at a time.
     is_taking: AtomicBool,
 }
 
@@ -83,19 +82,19 @@ impl MemberShared {
         *lock(&self.status) = Some(status);
     }
 
-    /// How it stood a few milliseconds ago; `None` before its first poll.
+    /// The state of a few milliseconds ago; `None` before the first poll.
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         lock(&self.status).clone()
     }
 
-    /// Asks for something, and waits until the agent has said yes or no; `None` if it has not within `timeout`.
+    /// Makes a request, and waits until the agent has answered; `None` if it has not within `timeout`.
     #[must_use]
     pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<Outcome> {
         self.post(command)?.recv_timeout(timeout).ok()
     }
 
-    /// Where the service's agent puts its snapshots, once.
+    /// The place where the service's agent puts its snapshots, once.
     pub(super) fn snapshots_slot(&self) -> Arc<OnceLock<Arc<dyn Snapshots>>> {
         Arc::clone(&self.snapshots)
     }
@@ -105,30 +104,32 @@ impl MemberShared {
     }
 
     /// Takes a snapshot of the service that runs here, and waits until it is on the device. The sequencer's state is
-    /// written, too, so that the journal before both may go as far as its settings say. Commits go on meanwhile.
+    /// written, too, so that retention may delete the frames before both, as far as its settings allow. Commits
+    /// continue meanwhile.
     ///
     /// # Errors
-    /// A witness or another member without a service, another snapshot that is being taken, or why it cannot be.
+    /// A witness or another member without a service, another snapshot that is being taken, or the reason why this one
+    /// fails.
     pub fn snapshot(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String> {
         let snapshots = self.snapshots.get().ok_or_else(|| {
             let is_witness = self.status().is_some_and(|status| status.members.witnesses.contains(&status.member));
             let who = if is_witness { "a witness" } else { "this member" };
             format!("{who} runs no service, of which a snapshot could be taken; ask a member whose program runs one")
         })?;
-        // Acquire and release: one taker is behind the other.
+        // Acquire and release: two takers exclude each other, and the later one sees what the earlier one did.
         if self.is_taking.swap(true, Ordering::Acquire) {
             return Err("another snapshot is being taken; ask again".to_owned());
         }
         let taken = snapshots.take(is_over);
         self.is_taking.store(false, Ordering::Release);
         if taken.is_ok() {
-            // Too much is asked for already: the state is written when it is due.
+            // The queue may be full: then the state is written when it is due.
             let _ = self.post(AdminCommand::KeepState);
         }
         taken
     }
 
-    /// Asks for something; `None` if too much was asked for already.
+    /// Makes a request; `None` if the queue is full.
     #[must_use]
     pub fn post(&self, command: AdminCommand) -> Option<Receiver<Outcome>> {
         let (answer, outcome) = sync_channel(1);
@@ -139,6 +140,6 @@ impl MemberShared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No holder leaves it half changed.
+    // A holder that panics does not leave it half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,17 +11,20 @@
 //!          ballot  the number that the newest slot of `ballot` has had; not written by an older version
 //! ```
 //!
-//! **An older copy.** `ballot` says at which start it was written, and this file how far `ballot` was: if one of the two is
-//! put back to what it was before the last start, or is gone, the other one tells, and the member does not start. Without
-//! either of them, as a version may have left it that wrote neither, a member is taken for one that is behind.
+//! **An older copy.** `ballot` says at which start it was written, and this file which slot `ballot` had reached: if
+//! one of the two is replaced by a copy from before the last start, or is missing, the other one shows it, and the
+//! member does not start. Without either of them, as an older version may have left the directory, the member is
+//! treated as one that is behind.
 //!
-//! **A lost disk.** A new member takes part once it has heard from all other voters of its file. Each of them keeps which
-//! instance it is before it says anything, so from then on every voter refuses another directory under this number: one
-//! that has lost its directory hears from nobody, and takes part never again. Where voters have changed since the file was
-//! written it is told so by who it has heard: it waits for those who vote now, and not for who was removed.
+//! **A lost disk.** A new member takes part once it has received a message from all other voters of its file. Each of
+//! them stores the member's instance before it sends anything, so from then on every voter refuses another directory
+//! under this number: a member that has lost its directory receives nothing, and never takes part again. Where voters
+//! have changed since the file was written, the members that it has connected to tell it: it waits for the present
+//! voters, and not for removed ones.
 //!
-//! **Lost power.** At a tier that does not sync, a machine that starts anew makes the member one that is behind (see
-//! `consensus::behind`). That stands here before the journal is opened: opening it makes it one of this boot.
+//! **Lost power.** At a tier that does not sync, a member whose machine was restarted is behind (see
+//! `consensus::behind`). That is written here before the journal is opened, because opening it marks the journal with
+//! the new boot.
 
 use super::ballot;
 use super::member_files::MemberFiles;
@@ -32,16 +35,16 @@ use std::path::Path;
 
 const NAME: &str = "voting";
 
-/// Whether it may vote.
+/// Whether the member may vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VotingState {
     New,
     CaughtUp,
-    /// Up to which term, once somebody has looked.
+    /// The term up to which it may lack acknowledged entries, once it was determined.
     Behind(Option<u64>),
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug)]
 struct VotingFile {
     state: VotingState,
@@ -50,15 +53,15 @@ struct VotingFile {
     ballot_number: u64,
 }
 
-/// The file.
+/// The content of the file, and what a new member waits for.
 #[derive(Debug)]
 pub(super) struct Voting {
     files: MemberFiles,
     said: VotingFile,
-    /// From whom a new member has not heard yet, and from whom it has.
+    /// The voters from which a new member has not received a message yet, and those from which it has.
     awaited: Vec<u64>,
     heard: Vec<u64>,
-    /// Of the newest change of members that it was told of.
+    /// The index of the newest view of the members that it has received.
     told_index: u64,
 }
 
@@ -83,7 +86,7 @@ impl Voting {
         found.as_ref().map_or_else(|| missing(files, ballot), |found| found.agrees(files, ballot))?;
         let VotingFile { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
             (None, None) => VotingFile { state: VotingState::New, starts: 0, is_synced, ballot_number: 0 },
-            // Of a version that did not write it: nobody knows.
+            // The file of a version that did not write it: the state is not known.
             (None, Some(_)) => VotingFile { state: VotingState::Behind(None), starts: 0, is_synced, ballot_number: 0 },
             (Some(found), _) if found.state == VotingState::New || boot.is_some() => found,
             (Some(_), _) => {
@@ -101,20 +104,19 @@ impl Voting {
         Ok(voting)
     }
 
-    /// All that the journal holds is what there is of a cluster from now on, and its member is started anew. There is no
-    /// ballot.
+    /// From now on the journal's content is the whole cluster's, and its member is started anew. There is no ballot.
     pub fn begin_alone(files: &MemberFiles, is_synced: bool) -> Result<(), ClusterError> {
         let said = VotingFile { state: VotingState::CaughtUp, starts: 1, is_synced, ballot_number: 0 };
         files.write(NAME, &said.to_text())
     }
 
-    /// How often the member was started, this time included.
+    /// How often the member was started, including this time.
     pub const fn starts(&self) -> u64 {
         self.said.starts
     }
 
-    /// The journal is read, and says that this is the newest term; the ballot has said that the member is started, in the
-    /// slot with this number. Returns whether the member is behind.
+    /// The journal was read, and has this newest term; the ballot has recorded the start, in the slot with this number.
+    /// Returns the term if the member is behind.
     pub fn recovered(&mut self, term: u64, ballot_number: u64) -> Result<Option<Behind>, ClusterError> {
         self.said.ballot_number = ballot_number;
         let VotingState::Behind(known) = self.said.state else { return self.write().map(|()| None) };
@@ -129,7 +131,7 @@ impl Voting {
         Ok(Some(Behind { term, start: self.said.starts }))
     }
 
-    /// All of the journal is on the device, and what follows will be.
+    /// The whole journal is on the device, and later frames will be synced.
     pub fn is_synced_now(&mut self) -> Result<(), ClusterError> {
         if std::mem::replace(&mut self.said.is_synced, true) {
             return Ok(());
@@ -137,17 +139,17 @@ impl Voting {
         self.write()
     }
 
-    /// Whether it has to hear from others before it takes part.
+    /// Whether it must receive a message from others before it takes part.
     pub fn is_new(&self) -> bool {
         self.said.state == VotingState::New
     }
 
-    /// From whom it has to hear.
+    /// The voters from which it must receive a message.
     pub fn awaited(&self) -> &[u64] {
         &self.awaited
     }
 
-    /// Another member has spoken, so it has kept who this is.
+    /// Another member has sent a message, so it has stored this one's instance.
     pub fn heard(&mut self, member: u64) {
         if !self.heard.contains(&member) {
             self.awaited.retain(|awaited| *awaited != member);
@@ -155,7 +157,7 @@ impl Voting {
         }
     }
 
-    /// Another member says who votes now: a new member waits for those, and for nobody who was removed.
+    /// Takes another member's view of the members: a new member waits for the present voters, and not for removed ones.
     pub fn told(&mut self, own: MemberId, view: &MembershipView) {
         if !self.is_new() || self.awaited.is_empty() || view.index <= self.told_index {
             return;
@@ -170,7 +172,7 @@ impl Voting {
         }
     }
 
-    /// Whether everybody awaited was heard: from now on it takes part.
+    /// Whether every awaited voter has sent a message: from now on the member takes part.
     pub fn takes_part(&mut self) -> Result<bool, ClusterError> {
         if !self.is_new() || !self.awaited.is_empty() {
             return Ok(!self.is_new());
@@ -181,7 +183,7 @@ impl Voting {
         Ok(true)
     }
 
-    /// Consensus says that it is behind, or not.
+    /// Consensus reports whether the member is behind.
     pub fn follow(&mut self, is_behind: bool) -> Result<(), ClusterError> {
         if is_behind || !matches!(self.said.state, VotingState::Behind(_)) {
             return Ok(());
@@ -195,7 +197,7 @@ impl Voting {
     }
 }
 
-/// There is no `voting`, and there must be one if the ballot says so.
+/// There is no `voting`; an error if the ballot says that there must be one.
 fn missing(files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
     if ballot.starts == 0 { Ok(()) } else { Err(files.missing(NAME)) }
 }
@@ -230,7 +232,8 @@ impl VotingFile {
         format!("{state} {} {tier} {}\n", self.starts, self.ballot_number)
     }
 
-    /// Whether this and the ballot are of one time: both are written at each start, this one before and behind it.
+    /// Whether this file and the ballot are of the same start: both are written at each start, this file before and
+    /// after the ballot.
     fn agrees(&self, files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
         let older = |name: &str, found, expected| Err(ClusterError::Older { path: files.path(name), found, expected });
         if self.starts < ballot.starts {
@@ -264,7 +267,7 @@ mod tests {
         root: tempfile::TempDir,
         boot: u128,
         is_synced: bool,
-        /// Whether a start comes as far as the ballot.
+        /// Whether the start reaches the ballot.
         has_ballot: bool,
     }
 
@@ -329,11 +332,11 @@ mod tests {
         let machine = Machine::new(false);
         let mut voting = machine.start().unwrap();
         voting.heard(2);
-        // Member 3 has made way for 4, as 2 says.
+        // Member 3 was replaced by 4, as 2 says.
         voting.told(member(1), &view(7, &[1, 2, 4]));
         assert_eq!(voting.awaited(), [4]);
         assert!(!voting.takes_part().unwrap(), "it might be known to who came");
-        // Somebody who is behind does not know.
+        // The view of a member that is behind is older.
         voting.told(member(1), &view(3, &[1, 2, 3]));
         assert_eq!(voting.awaited(), [4]);
         voting.heard(4);
@@ -348,7 +351,7 @@ mod tests {
         drop(machine.admitted());
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None, "the same boot");
         machine.boot = 2;
-        // Killed before anybody has looked: the journal is of this boot now.
+        // Killed before the term was determined: the journal is of this boot now.
         drop(machine.start().unwrap());
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), Some(Behind { term: 4, start: 4 }));
         let mut voting = machine.start().unwrap();
@@ -368,7 +371,7 @@ mod tests {
         drop(machine.admitted());
         machine.boot = 2;
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None);
-        // What came while the tier was another one is.
+        // Frames that came while the tier was another one are unsynced.
         machine.is_synced = false;
         drop(machine.start().unwrap());
         machine.is_synced = true;

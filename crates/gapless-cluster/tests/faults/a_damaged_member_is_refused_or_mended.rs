@@ -1,5 +1,5 @@
-//! What a member finds on its disk after a crash is cut, fetched anew or refused, and never taken for something else: a
-//! torn end, an end that is missing, a bit that is flipped, a disk that is full. The others go on meanwhile.
+//! A damaged journal is cut, fetched anew or refused after a crash, and never mistaken for a good one: a torn end, a
+//! missing end, a flipped bit, a full disk. The other members go on meanwhile.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -48,13 +48,13 @@ fn newest_segment(journal: &Path) -> PathBuf {
     found.unwrap_or_else(|| panic!("no segment in {}", journal.display()))
 }
 
-/// Where the last byte is that is not zero.
+/// The offset after the last byte that is not zero.
 fn end_of(segment: &Path) -> u64 {
     let bytes = std::fs::read(segment).unwrap();
     bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1
 }
 
-/// Where frames are; what stands before them is found out in other ways, or is of no use.
+/// The offsets of the frames; damage before them is detected in other ways, or has no effect.
 fn frames_of(segment: &Path) -> std::ops::Range<u64> {
     let begin = frames_offset(std::fs::metadata(segment).unwrap().len());
     begin..end_of(segment).max(begin)
@@ -103,7 +103,7 @@ fn a_member_that_is_shorter_fetches_the_rest() {
         let warned = cluster.log(victim).matches("this machine has started anew").count();
         cluster.start_member(victim, &[]);
         if !is_other_boot {
-            // Nothing but an older copy of its directory explains that.
+            // Only an older copy of its directory explains that.
             assert_eq!(cluster.wait_end(victim).code(), Some(3));
             println!("{}", cluster.wait_log(victim, &["member failed", "it has less than it has acknowledged"]));
             put_on_other_boot(&newest_segment(&cluster.journal(victim)));
@@ -118,14 +118,14 @@ fn a_member_that_is_shorter_fetches_the_rest() {
         }
         let warned = cluster.log(victim).matches("this machine has started anew").count() - warned;
         assert_eq!(warned, 1, "{}", cluster.log(victim));
-        // What it says of itself is a little older than that file.
+        // Its status is a little older than that file.
         cluster.wait("a member that is not behind", |cluster| (!cluster.status(victim)?.is_behind).then_some(()));
         load.wait_more(100);
     }
     end(cluster, load);
 }
 
-/// The segment is one that was written before the machine started last.
+/// Marks the segment as written before the machine's last start.
 fn put_on_other_boot(segment: &Path) {
     const SLOT_BYTES: usize = MARK_WORDS / 2 * 8;
     let file = std::fs::File::options().read(true).write(true).open(segment).unwrap();
@@ -148,7 +148,7 @@ fn a_flipped_bit_is_refused(random: &mut Random) {
         cluster.kill(victim);
         let mut segment = newest_segment(&cluster.journal(victim));
         let mut frames = frames_of(&segment);
-        // A segment that has only begun has nothing that is journaled for sure.
+        // A segment that has only begun holds nothing that is certainly journaled.
         while frames.end - frames.start < 64 << 10 {
             cluster.start_member(victim, &[]);
             cluster.caught_up(victim);
@@ -172,7 +172,7 @@ fn a_flipped_bit_is_refused(random: &mut Random) {
         let name = segment.file_name().unwrap().to_str().unwrap();
         assert!(last.contains(name) && last.chars().any(|each| each.is_ascii_digit()), "{last}");
         load.wait_more(100);
-        // Whoever restores it has a member again.
+        // With the byte restored the member starts again.
         file.write_all_at(&byte, position).unwrap();
         cluster.start_member(victim, &[]);
         cluster.caught_up(victim);
@@ -200,7 +200,7 @@ fn a_full_disk_stops_one_member() {
     let last = log.lines().rfind(|line| line.starts_with("member failed")).unwrap_or_default();
     println!("{last}");
     assert!(last.contains("No space left") || last.contains("no room") || last.contains("full"), "{log}");
-    // The others go on, also when it is started with a disk that is full.
+    // The others go on, even while the member is started with a full disk.
     load.wait_more(200);
     cluster.start_member(3, &[]);
     load.wait_more(200);

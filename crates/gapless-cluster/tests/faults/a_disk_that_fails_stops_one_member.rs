@@ -1,6 +1,6 @@
 //! The disk of one member fails: the kernel answers its calls with errors, or its file system is full. The member stops
-//! with an error that says so, the others go on, nothing is lost or doubled, and when its disk is well again it comes
-//! back to the same stream.
+//! with an error that says so, the others go on, nothing is lost or doubled, and when its disk works again it returns
+//! to the same stream.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +11,7 @@ use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 
-/// Members of these tests end with this when they fail.
+/// The exit code of a member that fails.
 const FAILED: i32 = 3;
 
 pub fn module() -> Module {
@@ -40,11 +40,11 @@ impl Failing {
         Self { cluster, load }
     }
 
-    /// The member ends by itself, and says why; the others go on, and it comes back.
+    /// The member ends by itself, and logs why; the others go on, and it returns.
     fn fails(&mut self, member: usize, fault: Fault) {
         self.cluster.fail_disk(member, fault);
         let others: Vec<usize> = self.cluster.all().filter(|other| *other != member).collect();
-        // Enough for some segments, by whoever leads.
+        // Enough messages for several segments, whichever member leads.
         let status = self.cluster.wait_end_under(member, || self.load.wait_more_fast(500));
         assert_eq!(status.code(), Some(FAILED), "{}", self.cluster.log(member));
         self.said(member, fault.words());
@@ -54,7 +54,7 @@ impl Failing {
         self.cluster.caught_up(member);
     }
 
-    /// The last thing that a member says is why it ends, with these words.
+    /// The last line that a member logs is the reason why it ends, with these words.
     fn said(&self, member: usize, words: &str) {
         let log = self.cluster.log(member);
         let last = log.lines().rfind(|line| line.starts_with("member failed: ")).unwrap_or_default();
@@ -99,7 +99,7 @@ fn a_witness_s_disk_fails() {
     failing.end();
 }
 
-/// What was acknowledged was on the devices of two.
+/// Acknowledged messages were on the devices of two members.
 fn a_disk_fails_at_quorum_sync(random: &mut Random) {
     let mut failing = Failing::begin(Plan { tier: "quorum-sync", ..THREE });
     for _ in 0..3 {
@@ -108,7 +108,7 @@ fn a_disk_fails_at_quorum_sync(random: &mut Random) {
     failing.end();
 }
 
-/// A real one: with room for its first segments, and for more later.
+/// A real full disk: with room for its first segments, and for more later.
 fn a_disk_is_full() {
     for is_leader in [true, false] {
         let mut cluster = Cluster::prepare(THREE);
@@ -117,7 +117,7 @@ fn a_disk_is_full() {
         cluster.make_leader(if is_leader { 1 } else { 2 });
         let load = Load::start(&cluster, 2);
         let mut failing = Failing { cluster, load };
-        // As long as it is so it says the same again.
+        // While the disk is full, each start fails with the same words.
         for attempt in 0..2 {
             if attempt == 1 {
                 failing.cluster.start_member(1, &[]);

@@ -18,19 +18,19 @@ use std::time::{Duration, Instant};
 const KILLS_FROM_OUTSIDE: u32 = 6;
 const KILLS_PER_POINT: u32 = 2;
 const PUBLISHERS: u64 = 2;
-/// An armed member that has not died after so long is not counted.
+/// The wait for an armed member to die; one that lives longer is not counted.
 const ARMED: Duration = Duration::from_secs(20);
-/// How often it is tried to have a member die at a point: on a busy machine it may not come to it.
+/// How often the test tries to let a member die at a point: on a busy machine the member may not reach it.
 const ATTEMPTS_MAX: u32 = 3;
 /// More entries than the 4,096 that a member's log keeps for others, also if each has a message of both publishers.
 const MESSAGES_MISSED: u64 = 9_000;
 
-/// Points of the journal that a member passes, too.
+/// Crash points of the journal that a member passes, too.
 const OF_THE_JOURNAL: [&str; 5] =
     ["before_journal_copy", "after_journal_copy", "before_journaled_mark", "before_segment_roll", "after_segment_roll"];
 
 pub fn module() -> Module {
-    // They wait more than they work.
+    // The scenarios wait more than they compute.
     let module = Module::new(module_path!())
         .side_by_side(2)
         .with_choices("three_members_killed_from_outside", |random| kills_from_outside(THREE, random))
@@ -91,7 +91,7 @@ impl Dying {
         Self { cluster, load, hits: BTreeMap::new() }
     }
 
-    /// Does this until somebody has died at the point `name`.
+    /// Repeats `attempt` until a member has died at the point `name`.
     fn until_hit(&mut self, name: &str, mut attempt: impl FnMut(&mut Self)) {
         let hits = |dying: &Self| dying.hits.get(name).copied();
         let before = hits(self);
@@ -111,12 +111,12 @@ impl Dying {
         self.cluster.start_member(member, &[("GAPLESS_CRASH_POINT", &format!("{point}:{pass}"))]);
     }
 
-    /// Waits until it has died, doing `meanwhile` now and then, and starts it again as it should be.
+    /// Waits until the member has died, calling `meanwhile` in between, and starts it again unarmed.
     fn dies(&mut self, member: usize, name: &str, mut meanwhile: impl FnMut(&mut Cluster)) {
         if self.has_died(member, name, &mut meanwhile) {
             self.revive(member);
         } else {
-            // It goes on with the next point.
+            // The next point is tried with a fresh process.
             self.cluster.kill(member);
             self.revive(member);
         }
@@ -142,7 +142,7 @@ impl Dying {
         self.cluster.caught_up(member);
     }
 
-    /// A member that follows now, of those that are no witness.
+    /// A full member that follows now.
     fn follower(&mut self) -> usize {
         let leader = self.cluster.leader();
         if leader == 1 { 2 } else { 1 }
@@ -153,7 +153,7 @@ impl Dying {
         self.arm(victim, point, pass);
         self.cluster.make_leader(victim);
         self.dies(victim, point, |cluster| {
-            // It may have lost the lead since.
+            // It may have lost leadership since.
             if cluster.leader_of(&[victim]).is_none() && !cluster.has_died(victim) {
                 cluster.make_leader(victim);
             }
@@ -170,12 +170,12 @@ impl Dying {
         });
     }
 
-    /// The leader is cut off while publishers still send to it: what it has appended alone is taken back.
+    /// The leader is cut off while publishers still send to it: frames that only it has appended are cut.
     fn deposed_dies(&mut self, point: &str, and_then: Option<&str>) {
         let victim = self.follower();
         self.arm(victim, point, 1);
         if self.cluster.make_leader(victim) {
-            // Both are sent something meanwhile.
+            // Both sides get messages meanwhile.
             self.load.wait_more(20);
             self.cluster.isolate(victim, true);
             let others: Vec<usize> = self.cluster.all().filter(|other| *other != victim).collect();
@@ -205,18 +205,18 @@ impl Dying {
         self.cluster.hold(primary, backup, true);
         self.load.wait_more(50);
         self.cluster.kill(primary);
-        // The backup alone cannot lead: it lacks what the witness has.
+        // The backup alone cannot be elected: it lacks what the witness has.
         if self.has_died(WITNESS_MEMBER, name, |_| {}) {
             self.cluster.start_member(WITNESS_MEMBER, &[]);
         }
         self.cluster.leader_among(&[backup]);
-        // What was held has nobody any more who waits for it.
+        // Nobody waits any more for the held bytes.
         self.cluster.between(primary, backup).0.reset();
         self.cluster.hold(primary, backup, false);
         self.revive(primary);
     }
 
-    /// A member that has missed more than others' logs keep dies while it fetches that.
+    /// A member that has missed more than the others' logs keep dies while it fetches the frames.
     fn fetching_dies(&mut self, victim: usize, who: &str) {
         self.cluster.kill(victim);
         self.load.wait_more_singly(MESSAGES_MISSED);

@@ -1,5 +1,5 @@
-//! A follower that was away while thousands of messages were published one at a time is level within seconds, also where
-//! it is half of the quorum and its leader has just started, so that no window has what it lacks.
+//! A follower that was away while thousands of messages were published one at a time catches up within seconds, also
+//! where it is half of the quorum and its leader has just started, so that no window has the missed frames.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::print_stdout, reason = "it says what it has done")]
@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 /// Fewer entries than a log keeps, and more.
 const IN_THE_LOG: u64 = 3_800;
 const BEFORE_THE_LOG: u64 = 10_000;
-/// An entry a message took minutes; an election and the start of two processes are in it.
+/// The time to catch up, with an election and the start of two processes. One round trip for each entry would take
+/// minutes.
 const LEVEL_WITHIN: Duration = Duration::from_secs(15);
 
 pub fn module() -> Module {
@@ -45,7 +46,7 @@ fn comes_back(plan: Plan, missed: u64) {
     let took = begun.elapsed();
     println!("{missed} messages behind, level after {} ms", took.as_millis());
     assert!(took < LEVEL_WITHIN, "it was level only after {took:?}");
-    // Publishers are served again, by these two.
+    // These two serve publishers again.
     load.pause(false);
     load.wait_more(200);
     cluster.start_member(leader, &[]);

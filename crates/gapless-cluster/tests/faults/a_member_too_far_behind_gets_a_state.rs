@@ -1,5 +1,5 @@
-//! A member that needs frames which no journal but one holds any more gets the state of its leader and the frames behind
-//! that, under load, and goes on as if it had never been away. It is killed at each crash point on the way.
+//! A member that needs frames which only one journal still holds receives its leader's state and the frames after it,
+//! under load, and continues as if it had never been away. It is killed at each crash point on the way.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -13,9 +13,9 @@ use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
-/// Who comes back.
+/// The member that returns.
 const VICTIM: usize = 3;
-/// Who leads, and keeps little.
+/// The leader, which keeps a short journal.
 const LEADER: usize = 2;
 
 pub fn module() -> Module {
@@ -30,7 +30,7 @@ pub fn module() -> Module {
         .scenario("a_witness_keeps_what_the_backup_lacks", a_witness_keeps_what_the_backup_lacks)
 }
 
-/// Member 1 keeps all of its journal, to compare with; the others keep little.
+/// Member 1 keeps its whole journal, for the comparison; the others keep little.
 fn begin(plan: Plan) -> (Cluster, Load) {
     let mut cluster = Cluster::prepare(plan);
     for member in [LEADER, VICTIM] {
@@ -44,7 +44,7 @@ fn begin(plan: Plan) -> (Cluster, Load) {
     (cluster, load)
 }
 
-/// The victim ends, and the leader goes on until its journal does not reach back to there.
+/// The victim ends, and the leader goes on until its journal does not reach back to the victim's end.
 fn fall_behind(cluster: &mut Cluster, load: &Load) {
     cluster.caught_up(VICTIM);
     let end = cluster.status(VICTIM).unwrap().journaled_sequence;
@@ -55,14 +55,14 @@ fn fall_behind(cluster: &mut Cluster, load: &Load) {
     assert!(cluster.make_leader(LEADER), "it runs");
 }
 
-/// It has fetched a state so often by now, and goes on.
+/// The victim has fetched a state so often by now, and continues.
 fn has_come(cluster: &mut Cluster, load: &Load, times: usize) {
     let words = "was too far behind for its leader's journal and has fetched a state";
     cluster.wait("a state", |cluster| (cluster.log(VICTIM).matches(words).count() >= times).then_some(()));
     cluster.caught_up(VICTIM);
     let first = JournalReader::open(cluster.journal(VICTIM)).unwrap().first_sequence();
     assert!(first > 1, "its journal begins behind what nobody had for it");
-    // Under load it may fall behind again before it is looked at, and fetch another one.
+    // Under load it may lag again before it is checked, and fetch another one.
     cluster
         .wait("nothing is left of it", |cluster| (!cluster.directory(VICTIM).join("incoming").exists()).then_some(()));
     load.wait_more(500);
@@ -77,7 +77,7 @@ fn comes_back(plan: Plan) {
         has_come(&mut cluster, &load, round);
     }
     if plan.kinds[VICTIM - 1] == "full" {
-        // It leads with what it got, and what it publishes from there on is as good.
+        // It leads with what it has received, and what it publishes from then on is as good.
         assert!(cluster.make_leader(VICTIM), "it runs");
         load.wait_more(500);
     }
@@ -101,7 +101,7 @@ fn dies_on_the_way(plan: Plan) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// The leader's newest state is damaged: it is not taken, and nothing else suffers; the next one is.
+/// The leader's newest state is damaged: it is not accepted, and nothing else suffers; the next one is accepted.
 fn wrong_bytes(random: &mut Random) {
     let (mut cluster, load) = begin(THREE);
     fall_behind(&mut cluster, &load);
@@ -111,7 +111,7 @@ fn wrong_bytes(random: &mut Random) {
         let paths = entries.map(|entry| entry.unwrap().path());
         paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("state-")).max().unwrap()
     };
-    // What was on its way when the load was paused may bring a newer one.
+    // Messages under way when the load was paused may bring a newer one.
     let mut path = newest(&cluster);
     let mut since = Instant::now();
     while since.elapsed() < Duration::from_secs(1) {
@@ -138,8 +138,8 @@ fn wrong_bytes(random: &mut Random) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// The primary is lost while its backup is away, and only the witness has what the backup needs: whatever its retention says,
-/// it has kept that, and nothing that was acknowledged is lost.
+/// The primary is lost while its backup is away, and only the witness has the frames that the backup lacks: the witness
+/// has kept them, whatever its retention says, and nothing that was acknowledged is lost.
 fn a_witness_keeps_what_the_backup_lacks() {
     const BACKUP: usize = 1;
     let first_held = |cluster: &Cluster, member| JournalReader::open(cluster.journal(member)).unwrap().first_sequence();

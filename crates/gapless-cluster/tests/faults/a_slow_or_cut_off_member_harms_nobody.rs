@@ -1,8 +1,8 @@
-//! Members that stand still, that hear nothing, that are not heard, or that are slow: the others go on, nothing is lost
-//! or doubled, what was acknowledged stays, and whoever comes back has the same stream in the end. What a minority has
-//! appended alone is cut back.
+//! Members that are paused, that receive nothing, whose messages do not arrive, or that are slow: the others go on,
+//! nothing is lost or doubled, acknowledged messages stay, and a member that returns has the same stream in the end.
+//! Frames that only a minority has appended are cut.
 //!
-//! Members are processes; between each two stands a proxy that holds, delays or throttles.
+//! Members are processes; between each two there is a proxy that holds, delays or throttles.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -56,7 +56,7 @@ fn pause_leader(plan: processes::Plan) {
     let before = term(&cluster, first);
     cluster.pause(first);
     let next = cluster.leader_among(&others);
-    // Also for who had been connected to the one that stands still.
+    // Also for publishers that had been connected to the paused one.
     load.wait_more(200);
     std::thread::sleep(LONG);
     load.wait_more(200);
@@ -78,13 +78,13 @@ fn a_paused_primary_comes_back_deposed() {
     pause_leader(WITNESS);
 }
 
-/// Nothing that a follower does or leaves holds up what the two others have.
+/// A slow or absent follower does not delay what the two others have.
 fn slow_follower(slow: impl Fn(&Cluster, usize, usize), well: impl Fn(&Cluster, usize, usize)) {
     let (mut cluster, load, leader, others) = begin(PATIENT);
     let before = term(&cluster, leader);
     let victim = others[0];
     slow(&cluster, leader, victim);
-    // More than a window holds, and than a link keeps for one that does not read.
+    // More than a window holds, and than a link queues for a peer that does not read.
     load.wait_more_fast(25_000);
     let released = cluster.status(leader).unwrap().released_sequence;
     well(&cluster, leader, victim);
@@ -118,7 +118,7 @@ fn a_slow_network_is_only_slow() {
             proxy.way(is_forward).throttle(2_000);
         }
     }
-    // 80 ms there and back are less than an election time-out.
+    // A round trip of 80 ms is shorter than an election time-out.
     load.wait_more(1_000);
     for member in cluster.all() {
         cluster.caught_up(member);
@@ -126,13 +126,13 @@ fn a_slow_network_is_only_slow() {
     end(cluster, load);
 }
 
-/// Cuts the leader off, lets both sides take messages, and joins them again.
+/// Cuts the leader off, lets both sides take messages, and reconnects them.
 fn a_leader_cut_off_is_cut_back() {
     let (mut cluster, load, first, others) = begin(THREE);
     let before = term(&cluster, first);
     cluster.isolate(first, true);
     cluster.leader_among(&others);
-    // What publishers sent to it until it stepped down is in its journal alone.
+    // Messages that publishers sent to it until it stepped down are only in its journal.
     let (ahead, released) = cluster.wait("a leader that steps down", |cluster| {
         let status = cluster.status(first).filter(|status| status.role != "leader")?;
         Some((status.journaled_sequence, status.released_sequence))
@@ -143,7 +143,7 @@ fn a_leader_cut_off_is_cut_back() {
         replay.next_frame().unwrap().unwrap().term()
     };
     assert_eq!(term_of_last(&cluster), before);
-    // The others come further than that.
+    // The others' streams become longer than that.
     load.wait_more(ahead - released + 200);
     cluster.isolate(first, false);
     cluster.caught_up(first);
@@ -152,8 +152,8 @@ fn a_leader_cut_off_is_cut_back() {
     end(cluster, load);
 }
 
-/// As above, until more was committed than its log and its window hold: what would take the place of its own frames it
-/// cannot keep, and it gets the state of the others.
+/// As above, until more was committed than its log and its window hold: it cannot hold the frames that would replace
+/// its own, and receives the state of the others.
 fn a_leader_cut_off_for_long_is_cut_back() {
     let (mut cluster, load, first, others) = begin(THREE);
     cluster.isolate(first, true);
@@ -180,7 +180,7 @@ fn whoever_is_cut_off_comes_back(random: &mut Random) {
         cluster.leader_among(&others);
         load.wait_more(100);
         if random.below(2) == 0 {
-            // The links notice, too.
+            // The links notice it, too.
             std::thread::sleep(LONG);
         }
         cluster.isolate(victim, false);
@@ -202,7 +202,7 @@ fn a_leader_that_hears_nothing_steps_down() {
     end(cluster, load);
 }
 
-/// It hears the others, they do not hear it.
+/// It receives the others' messages, they do not receive its own.
 fn a_leader_that_is_not_heard_is_replaced() {
     let (mut cluster, load, first, others) = begin(THREE);
     others.iter().for_each(|other| cluster.hold(first, *other, true));
@@ -213,8 +213,8 @@ fn a_leader_that_is_not_heard_is_replaced() {
     end(cluster, load);
 }
 
-/// A follower that hears its leader no more and still speaks to everybody: the other one has a leader, and votes for
-/// nobody else.
+/// A follower that no longer receives its leader's messages and can still send to everybody: the other follower has a
+/// leader, and grants no vote.
 fn a_follower_that_hears_half_deposes_nobody() {
     let (mut cluster, load, leader, others) = begin(PATIENT);
     let before = term(&cluster, leader);

@@ -1,6 +1,6 @@
-//! Members whose wall clocks are wrong, and jump by hours while they run, lead and are started: the stream's time goes on
-//! evenly whoever leads, so that no session expires and no timer fires because of a clock; it rises strictly, and stands
-//! still at no change. Nothing is lost or doubled.
+//! Members whose wall clocks are wrong, and jump by hours while they run, lead and are started: the stream's time goes
+//! on evenly under every leader, so that no session expires and no timer fires because of a clock; it rises strictly,
+//! and does not stop at a change of leader. Nothing is lost or doubled.
 //!
 //! Members are processes in which the kernel's clock is replaced.
 
@@ -15,13 +15,13 @@ use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
 const HOUR_S: u64 = 3_600;
-/// Clocks are wrong by so much at most: more than a session lives without a sign.
+/// The largest error of a clock: longer than a session lives without a message.
 const WRONG_S_MAX: u64 = 48 * HOUR_S;
-/// Time is slewed, by the leader and by its clock.
+/// The largest slew of time, by the leader and by its clock.
 const SLEW_PPM_MAX: u128 = FAR_SLEW_PPM as u128 + 500;
-/// Who has heard the time is behind by what the message took.
+/// The time that a follower received is behind by the time that the message took.
 const UNDER_WAY_NS_MAX: u128 = 2_000_000_000;
-/// Beside the publishers of the load.
+/// The owner of the messages besides the publishers of the load.
 const OWNER: u64 = 100;
 
 pub fn module() -> Module {
@@ -34,13 +34,13 @@ pub fn module() -> Module {
 /// A moment, by this process's clock and by the stream's.
 #[derive(Clone, Copy)]
 struct Moment {
-    /// Asked for and told: the stream's time is of between.
+    /// Before the request and after its answer: the stream's time is from in between.
     asked: Instant,
     told: Instant,
     stream_ns: u64,
 }
 
-/// A publisher that looks at the time at which its messages are stamped.
+/// A publisher that records the time with which its messages are stamped.
 struct Watch {
     node: StreamNode<SharedMemoryLink>,
     number: u64,
@@ -98,7 +98,7 @@ impl Watch {
     }
 }
 
-/// By how much a clock is wrong, s.
+/// A random error of a clock, s.
 fn some_time(random: &mut Random) -> i64 {
     let wrong_s = (60 + random.below(WRONG_S_MAX)) as i64;
     if random.below(2) == 0 { wrong_s } else { -wrong_s }
@@ -132,7 +132,7 @@ fn jumps(plan: Plan, random: &mut Random) {
         let leader = cluster.leader_among(&full);
         let next = full.iter().copied().find(|other| *other != leader).unwrap();
         let event = match random.below(3) {
-            // Long enough for a clock to look at the machine's.
+            // Long enough for a member to compare its clock with the machine's.
             0 => {
                 std::thread::sleep(Duration::from_millis(600));
                 "a jump"
@@ -154,7 +154,7 @@ fn jumps(plan: Plan, random: &mut Random) {
         load.wait_more(100);
         watch.check(event);
     }
-    // Whoever was started last leads, with a clock that no other has.
+    // The member that was started last leads, with a clock that no other has.
     for member in full.clone() {
         cluster.make_leader(member);
         watch.check("a turn of each");
@@ -172,7 +172,7 @@ fn clocks_jump_beside_a_witness(random: &mut Random) {
     jumps(WITNESS, random);
 }
 
-/// Nobody is left who knows the time; it goes on from the last frame, and does not stand still for an hour.
+/// No member that knew the time is left; it goes on from the last frame, and does not stop for an hour.
 fn all_come_back_with_clocks_an_hour_behind() {
     if !clock::is_possible() {
         return;

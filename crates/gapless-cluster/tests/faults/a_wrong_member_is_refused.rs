@@ -1,5 +1,6 @@
-//! Processes that are not who they should be: of another cluster, a second one with a member's number, one on a member's
-//! directory or port, or strangers that send garbage. They are told why, or dropped, and the cluster goes on as it was.
+//! Processes with a wrong identity: of another cluster, a second one with a member's number, one on a member's
+//! directory or port, or strangers that send garbage. They are refused with the reason, or dropped, and the cluster
+//! goes on unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -82,12 +83,12 @@ fn garbage_changes_nothing(random: &mut Random) {
         let member = 1 + round % cluster.count();
         let mut stranger = TcpStream::connect(cluster.address(member)).unwrap();
         if round % 4 == 0 {
-            // Says nothing, and stays.
+            // Sends nothing, and stays connected.
             idle.push(stranger);
             continue;
         }
         let bytes: Vec<u8> = (0..random.below(20_000)).map(|_| random.below(256) as u8).collect();
-        // It may hang up in the middle of it.
+        // The member may hang up in the middle of the write.
         let _ = stranger.write_all(&bytes);
         let _ = stranger.shutdown(std::net::Shutdown::Write);
         stranger.set_read_timeout(Some(processes::PATIENCE)).unwrap();
@@ -95,7 +96,7 @@ fn garbage_changes_nothing(random: &mut Random) {
         let was_cut = ended.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
         assert!(ended.is_ok() || was_cut, "member {member} keeps a stranger: {ended:?}");
     }
-    // Who says nothing is dropped, too.
+    // A silent stranger is dropped, too.
     for mut stranger in idle {
         stranger.set_read_timeout(Some(processes::PATIENCE)).unwrap();
         assert!(!matches!(stranger.read(&mut [0; 64]), Ok(1..)), "a stranger that said nothing was answered");

@@ -1,4 +1,4 @@
-//! What a cluster promises when its members are killed, stand still, are cut off, lie or find their disks and clocks broken:
+//! What a cluster promises when its members are killed, paused, cut off, lie or have failing disks and wrong clocks:
 //! one program, without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]

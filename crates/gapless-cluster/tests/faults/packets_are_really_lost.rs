@@ -1,6 +1,6 @@
 //! Members on hosts of their own, which are network namespaces behind a switch: packets are lost by chance, cables are
-//! pulled, a host hears or is heard no more, a link is slow. The kernel's own TCP sends again, backs off and gives up;
-//! nothing is lost or doubled, what was acknowledged stays, and all have the same stream in the end.
+//! pulled, a host does not receive or does not send any more, a link is slow. The kernel's own TCP sends again, backs
+//! off and gives up; nothing is lost or doubled, acknowledged messages stay, and all have the same stream in the end.
 //!
 //! Needs `unshare`, `ip` and `tc`, and says that it is skipped where they cannot make such hosts.
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_millis(3_000);
 const ROUNDS: u32 = 16;
 
-/// By their names, so that a process inside the namespaces finds the one that it is to run.
+/// By name, so that a process inside the namespaces finds its scenario.
 const SCENARIOS: [(&str, Inside); 8] = [
     ("packets_lost_by_chance_are_only_slow", |_| packets_lost_by_chance_are_only_slow()),
     ("a_leader_whose_cable_is_pulled_is_replaced", |_| pull_the_leaders_cable(THREE)),
@@ -35,7 +35,7 @@ pub fn module() -> Module {
     })
 }
 
-/// If this process was started to run one of the scenarios inside the namespaces, it does, and does not come back from here.
+/// Runs a scenario, if this process was started inside the namespaces for one, and never returns then.
 pub fn run_if_inside() {
     hosts::run_if_inside(&SCENARIOS);
 }
@@ -70,7 +70,7 @@ fn packets_lost_by_chance_are_only_slow() {
     end(cluster, load);
 }
 
-/// Nobody is told that the connections are gone: both sides only hear nothing.
+/// No side is notified that the connections are gone: both only receive nothing.
 fn pull_the_leaders_cable(plan: Plan) {
     let (mut cluster, load, first, others) = begin(plan);
     let before = cluster.status(first).unwrap().term;
@@ -101,7 +101,7 @@ fn lose_one_way(way: Way) {
 fn a_slow_link_of_a_follower_slows_nobody() {
     let (mut cluster, load, leader, others) = begin(PATIENT);
     let before = cluster.status(leader).unwrap().term;
-    // A hundredth of what the load below makes.
+    // A hundredth of the rate of the load below.
     cluster.hosts().limit(others[0], Some(1_000));
     load.wait_more_fast(15_000);
     let status = cluster.status(leader).unwrap();
@@ -113,7 +113,7 @@ fn a_slow_link_of_a_follower_slows_nobody() {
     end(cluster, load);
 }
 
-/// Nobody can do anything, and all goes on when they are put in again.
+/// The cluster stops, and goes on when the cables are plugged in again.
 fn all_cables_are_pulled() {
     let (mut cluster, load, ..) = begin(THREE);
     cluster.all().for_each(|host| cluster.hosts().cut(host, true));
@@ -145,7 +145,7 @@ fn whatever_happens_to_the_network(random: &mut Random) {
             2 => hosts.lose(host, Way::Out, 1_000),
             3 => cluster.all().for_each(|host| hosts.lose(host, Way::In, 100)),
             4 => hosts.limit(host, Some(500)),
-            // The others' kernels learn of it by their own tries alone.
+            // The other hosts' kernels only learn of it by their own attempts.
             _ => {
                 hosts.cut(host, true);
                 cluster.kill(host);
@@ -163,7 +163,7 @@ fn whatever_happens_to_the_network(random: &mut Random) {
                 cluster.start_member(host, &[]);
             }
         }
-        // Every other time the next comes before all is well again.
+        // Every other time the next fault begins before the cluster has recovered.
         if random.below(2) == 0 {
             cluster.caught_up(host);
             load.wait_more(50);

@@ -16,10 +16,10 @@ use std::time::Duration;
 
 #[test]
 fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
-    // So patient that only the end of the connection can be what is noticed.
+    // Time-outs so long that only the end of the connection can be noticed.
     let options = MemberLinkOptions { silence_ns_max: u64::MAX, ..MemberLinkOptions::default() };
     let (mut first, mut second) = connected_pair(options);
-    // More than the operating system's buffers take: what waits dies with its sender.
+    // More than the operating system's buffers take: queued bytes are lost with their sender.
     first.links.send(2, Content::Consensus, b"half", &[&vec![1; 60_000_000]]).unwrap();
     assert!(first.links.statistics(2).unwrap().queued_bytes > 0);
     (0..100).for_each(|_| second.idle());
@@ -137,7 +137,7 @@ fn garbage_behind_good_messages_closes_the_connection() {
 #[test]
 fn a_dead_address_is_passed_over() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
-    // One where nobody listens, and one that listens and says nothing.
+    // One address where nobody listens, and one where a listener sends nothing.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let addresses = [free_address(), mute.local_addr().unwrap(), second.address()];
     let options = MemberLinkOptions { handshake_ns_max: 50_000_000, ..MemberLinkOptions::default() };
@@ -170,7 +170,7 @@ fn members_that_dial_each_other_have_one_connection() {
     for _ in 0..20 {
         let mut second = Member::listens(2, &[peer(1, &[nowhere])]);
         let mut first = Member::listens(1, &[]);
-        // Each knows where the other is.
+        // Each has the other's address.
         assert!(second.links.remove_peer(1));
         second.links.add_peer(&peer(1, &[first.address()])).unwrap();
         first.links.add_peer(&peer(2, &[second.address()])).unwrap();
@@ -220,7 +220,7 @@ fn silence_is_an_end_and_pings_are_none() {
         now().monotonic_ns - begun > 1_000_000_000
     });
     assert_eq!((first.told(), second.told()), (vec![], vec![]), "pings are enough to live");
-    // The second is not polled any more: as a process that hangs.
+    // The second is not polled any more, like a process that hangs.
     turn_until("the silence is noticed", || {
         first.idle();
         !first.events.is_empty()
@@ -242,7 +242,7 @@ fn who_was_kept_from_running_does_not_blame_the_others() {
 
 #[test]
 fn who_sleeps_is_woken_and_notices_silence_too() {
-    // Long times between pings: a wake-up before that is a descriptor's.
+    // Long ping intervals: an earlier wake-up is a descriptor's.
     let second = 1_000_000_000;
     let options = MemberLinkOptions {
         ping_interval_ns: 300 * second,
@@ -272,7 +272,7 @@ fn who_sleeps_is_woken_and_notices_silence_too() {
     other.poll();
     assert_eq!(other.told(), ["gone 1"]);
 
-    // Who looks only as often as it has to still notices that nothing comes.
+    // A member that polls only at its deadlines still notices the silence.
     let options =
         MemberLinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..MemberLinkOptions::default() };
     let (mut first, _hangs) = connected_pair(options);
@@ -283,7 +283,7 @@ fn who_sleeps_is_woken_and_notices_silence_too() {
     });
 }
 
-/// Passes connections on to `target`, each until a number of bytes that `random` says has gone one of the two ways.
+/// Forwards connections to `target`, each until a random number of bytes has passed in one direction.
 fn cutting_proxy(target: SocketAddr, mut random: Random, stop: Arc<AtomicBool>, cuts: Arc<AtomicU64>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -304,7 +304,7 @@ fn cutting_proxy(target: SocketAddr, mut random: Random, stop: Arc<AtomicBool>, 
     address
 }
 
-/// Moves bytes until `limit` of them are through, and cuts both connections then.
+/// Moves bytes until `limit` of them have passed, and then cuts both connections.
 fn pump(mut from: TcpStream, mut to: TcpStream, mut limit: u64) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let mut bytes = [0; 1500];
@@ -337,7 +337,7 @@ fn a_connection_that_is_cut_anywhere_loses_messages_and_spoils_none() {
         let words = (0..length / 8).flat_map(|_| random.number().to_le_bytes());
         words.collect::<Vec<u8>>()
     };
-    // Each connection begins with what the other side lacks, as consensus has it.
+    // Each connection begins with what the other side lacks, as in consensus.
     let (mut next_sent, mut next_taken) = (0, 0);
     let mut is_connected = false;
     turn_until("everything is there", || {

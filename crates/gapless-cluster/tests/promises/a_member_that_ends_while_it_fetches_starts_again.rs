@@ -1,5 +1,5 @@
-//! A member that ends while it fetches what it missed, and whose service has a snapshot of frames that its log does not
-//! cover yet, starts again and goes on.
+//! A member that ends while it fetches missed frames, and whose service has a snapshot of frames that its log does not
+//! cover yet, starts again and continues.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, PATIENCE};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// A service whose newest snapshot stands there, and that reads what is released.
+/// A service with a newest snapshot at a given sequence, which reads released frames.
 struct Reads {
     snapshot_sequence: u64,
 }
@@ -63,7 +63,7 @@ impl Agent for Reader {
     }
 }
 
-/// Publishes these numbers, each with so many bytes, with so many on their way at most.
+/// Publishes these numbers, each with so many bytes, with at most so many on their way.
 fn publish(cluster: &Cluster, numbers: Range<u64>, length: usize, window_messages: u32) {
     let link = cluster.leading().stream().local_link(SharedMemoryOptions::default()).unwrap();
     let publisher = PublisherOptions { window_messages, ..PublisherOptions::default() };

@@ -16,8 +16,8 @@ const ENTRIES: u64 = 40_000;
 const PATIENCE: Duration = Duration::from_secs(120);
 const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };
 
-/// A member that this thread turns, on a clock that goes on by a millisecond until it leads, and then slowly: the entries
-/// are what takes time.
+/// A member that this thread polls, on a clock that advances by a millisecond until it leads, and then slowly: the
+/// entries are what takes time.
 struct Turned {
     member: ClusterMember,
     now_ns: u64,
@@ -73,7 +73,7 @@ fn a_segment_of_many_entries_is_read_again() {
     let Turned { member, now_ns } = turned;
     let (released, first) = (member.stream().released_sequence(), member.status().unwrap());
     assert!(first.consensus.committed_index > ENTRIES, "each was an entry: {first:#?}");
-    // Twice: the second start reads what the first one wrote of it.
+    // Twice: the second start reads what the first one wrote.
     member.abandon();
     let mut now_ns = now_ns;
     for _ in 0..2 {

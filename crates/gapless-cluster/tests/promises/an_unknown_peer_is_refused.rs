@@ -1,4 +1,4 @@
-//! Who does not belong here is told why, or dropped, and keeps nobody else out.
+//! A peer that does not belong to the cluster is refused with the reason, or dropped, and keeps no other peer out.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{Member, Puppet, connected_pair, identity, listening, peer};
@@ -8,7 +8,8 @@ use gapless_testkit::wait::turn_until;
 use std::io::Write;
 use std::net::TcpStream;
 
-/// The first member's hello is changed, and the second refuses it: what the first is told, and the second counts.
+/// The first member's hello is changed, and the second refuses it. Returns the first one's events, and what the second
+/// counts.
 fn refused(change: impl FnOnce(&mut Identity)) -> Vec<String> {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let mut own = identity(1);
@@ -67,7 +68,7 @@ fn an_unknown_member_is_refused_until_it_is_added() {
 
 #[test]
 fn who_may_have_been_added_since_is_let_in_on_either_side() {
-    // The lower one connects; the higher one asks why it is not connected to.
+    // The lower one connects; the higher one asks why nobody connects to it.
     for (own, newcomer) in [(3, 2), (2, 3)] {
         let mut member = Member::listens(own, &[]);
         member.links.set_numbers_used(1);
@@ -81,12 +82,12 @@ fn who_may_have_been_added_since_is_let_in_on_either_side() {
         assert_eq!(member.told(), [format!("connected {newcomer}")]);
         assert_eq!(other.told(), [format!("connected {own}")]);
         assert!(!member.links.knows(newcomer) && member.links.is_connected(newcomer));
-        // Somebody says that it is a member: the same connection goes on, and it is no newcomer any more.
+        // It is added as a member: the same connection stays, and it is no longer a newcomer.
         member.links.add_peer(&peer(newcomer, &[other.address()])).unwrap();
         assert!(member.links.knows(newcomer) && member.links.is_connected(newcomer));
         assert!(member.links.add_peer(&peer(newcomer, &[other.address()])).is_err());
         assert_eq!(member.links.statistics(newcomer).unwrap().connections, 1);
-        // Broken, it is made anew from the side whose turn it is.
+        // After a break, the member with the lower number connects again.
         let at = other.address();
         drop(other);
         let options = MemberLinkOptions { listen: Some(at), ..listening() };
@@ -159,7 +160,7 @@ fn two_members_with_one_number_do_not_both_get_in() {
     });
     assert_eq!(twin.told(), ["refused 2: DuplicateIdentity"]);
     assert_eq!((first.told(), second.told()), (vec![], vec![]), "who was there first stays");
-    // When it is gone there is one of them only.
+    // When it is gone only one of them is left.
     drop(first);
     turn_until("the twin is let in", || {
         second.idle();
@@ -172,7 +173,7 @@ fn two_members_with_one_number_do_not_both_get_in() {
 #[test]
 fn the_same_member_over_a_new_connection_replaces_the_old_one() {
     let (first, mut second) = connected_pair(MemberLinkOptions::default());
-    // Its old connection is not known to be dead yet.
+    // The end of its old connection was not noticed yet.
     let mut puppet = Puppet::hello(second.address(), identity(1), 2);
     turn_until("it is replaced", || {
         second.idle();
@@ -198,7 +199,7 @@ fn another_version_is_told_so_on_either_side() {
     let refusal = puppet.read_refusal();
     assert_eq!((refusal.code, refusal.text.as_str()), (RefusalCode::OtherVersion, "here version 2, there 3"));
 
-    // A listener of another version: its answer is understood so far.
+    // A listener of another version: its refusal can still be decoded.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut first =
         Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[listener.local_addr().unwrap()])]);

@@ -1,8 +1,8 @@
-//! A member that comes back after thousands of single messages, to a leader whose window has none of them, is level after
-//! as few messages as their bytes need, and the leader opens its journal once for it and not once for each message. So the
-//! cost grows with what is moved, and not with how many entries that is or how long the log is.
+//! A member that returns after thousands of single messages, to a leader whose window has none of them, catches up
+//! after as few messages as the bytes need, and the leader opens its journal once for it and not once for each message.
+//! So the cost grows with the bytes moved, not with the number of entries or the length of the log.
 //!
-//! The members are turned by this thread, on a clock of its own: what is counted does not depend on the machine.
+//! This thread polls the members, on a clock of its own: the counts do not depend on the machine.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -25,22 +25,22 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Messages that are missed, each an entry of its own: fewer than a log keeps, and more.
+/// Missed messages, each an entry of its own: fewer than a log keeps, and more.
 const IN_THE_LOG: u64 = 4_000;
 const BEFORE_THE_LOG: u64 = 10_000;
-/// Of virtual time, for each turn of all members, ns.
+/// The virtual time of one turn of all members, ns.
 const STEP_NS: u64 = 50_000;
 /// Longer than a leader waits for a log position to be reached, and shorter than a silence that ends a connection, ns.
 const STANDS_STILL_NS: u64 = 1_500_000_000;
-/// A heartbeat each 10 ms and its answer, and what else is said, for the virtual time that it may take.
+/// A heartbeat every 10 ms and its answer, and other messages, for the virtual time of a catch-up.
 const IDLE_MESSAGES: u64 = 200;
 
-/// Members that this thread turns, one after the other.
+/// Members that this thread polls, one after the other.
 struct Turned {
     root: tempfile::TempDir,
     ports: Vec<u16>,
     members: BTreeMap<u64, ClusterMember>,
-    /// It stands still.
+    /// The member that is not polled.
     paused: Option<u64>,
     now_ns: u64,
     begun: Instant,
@@ -115,7 +115,7 @@ impl Turned {
         status.links.into_iter().find(|(peer, ..)| *peer == to).unwrap().2
     }
 
-    /// Messages of `length` bytes, one after the other is there: each is an entry.
+    /// Publishes messages of `length` bytes, each after the one before is there, so that each is an entry.
     fn publish_singly(&mut self, count: u64, length: usize) {
         let leader = self.until("a leader", |turned| turned.leader());
         let link = self.members[&leader].stream().local_link(SharedMemoryOptions::default()).unwrap();
@@ -158,7 +158,7 @@ impl Turned {
     }
 }
 
-/// How often files of a directory are opened.
+/// Counts how often files of a directory are opened.
 struct Opened {
     inotify: OwnedFd,
     count: u64,
@@ -183,14 +183,14 @@ impl Opened {
     }
 }
 
-/// What it cost to bring a member up to date.
+/// What it costs to bring a member up to date.
 struct Cost {
     messages: u64,
     bytes: u64,
     opened: u64,
 }
 
-/// A member misses so many messages of this length, both others are killed, and it comes back together with one of them.
+/// A member misses so many messages of this length, both others are killed, and it returns together with one of them.
 fn catch_up(missed: u64, length: usize) -> Cost {
     let mut turned = Turned::new();
     (1..=3).for_each(|member| turned.start(member));
@@ -199,7 +199,7 @@ fn catch_up(missed: u64, length: usize) -> Cost {
         let ends: Vec<u64> = (1..=3).map(|member| turned.released(member)).collect();
         ends.iter().all(|end| *end == ends[0]).then_some(())
     });
-    // Whoever leads: of the others one is away, and one will lead.
+    // Either may lead: one of the others is away, and one will lead.
     let leader = turned.until("a leader", |turned| turned.leader());
     let (away, stays) = (leader % 3 + 1, (leader + 1) % 3 + 1);
     turned.crash(away);
@@ -227,13 +227,13 @@ fn catch_up(missed: u64, length: usize) -> Cost {
     Cost { messages: statistics.messages_sent, bytes: statistics.bytes_sent, opened: opened.look() }
 }
 
-/// `opened_max`: each look at the journal opens its four or five segments.
+/// `opened_max`: each new reader of the journal opens its four or five segments.
 fn costs_what_it_moves(missed: u64, length: usize, opened_max: u64) {
     let Cost { messages, bytes, opened } = catch_up(missed, length);
     println!("{missed} messages of {length} bytes: {messages} messages, {bytes} bytes, {opened} files opened");
     // With its padding and its header.
     let moved = (64 + length.next_multiple_of(8)) as u64 * (missed + 1);
-    // Each entry has some bytes beside its frame.
+    // Each entry has some bytes besides its frame.
     let bytes_max = moved + moved / 4 + 64 * missed;
     assert!(bytes <= bytes_max, "{bytes} bytes left for {moved} of frames");
     let messages_max = IDLE_MESSAGES + moved / (64 << 10);
@@ -276,7 +276,8 @@ fn who_comes_to_its_place_late_goes_on_from_there_at_once() {
         let released = turned.released(away);
         (released > 1_000 && released < BEFORE_THE_LOG).then_some(())
     });
-    // The log goes on, beyond what it keeps; meanwhile the fetching one stands still, for less than it is given up for.
+    // The log grows beyond what it keeps; meanwhile the fetching member is not polled, for less than the time after
+    // which it is given up.
     let until_ns = turned.now_ns + STANDS_STILL_NS;
     let mut published = 0;
     while turned.now_ns < until_ns {

@@ -1,4 +1,5 @@
-//! What members send and what they keep in the journal comes back as it was, and other bytes are an error, never a panic.
+//! Messages between members and records in the journal decode to what was encoded, and other bytes are an error, never
+//! a panic.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_cluster::consensus::record::{Checkpoint, EntryRecord, HardState, RecordContent};
@@ -31,7 +32,7 @@ fn members() -> impl Strategy<Value = Members> {
             }
         });
     (members, 0usize..4, prop::option::of(100u64..1 << 40)).prop_map(|(mut members, count, used)| {
-        // Learners may join, all may have addresses.
+        // Learners may be joining, all may have addresses.
         let details = |member: MemberId| {
             let is_learner = members.learners.contains(&member);
             let replaces = members.voters.first().copied().filter(|_| member.get().is_multiple_of(2));
@@ -64,7 +65,7 @@ fn change() -> impl Strategy<Value = Change> {
         .prop_map(|(transition, steps, witnesses, details)| Change { transition, steps, witnesses, details })
 }
 
-/// Entries that follow `start`: frames, or a change, or neither.
+/// Entries that follow `start`: with frames, or a change, or neither.
 fn entries(start: LogPosition) -> impl Strategy<Value = Vec<EntryRecord>> {
     let content = (0u64..3, 0u64..5, any::<u64>(), prop::option::of(change()));
     prop::collection::vec(content, 0..8).prop_map(move |contents| {
@@ -115,7 +116,7 @@ fn record() -> impl Strategy<Value = RecordContent> {
     ]
 }
 
-/// A message as bytes, made by hand from the layout: the encoder is compared with it.
+/// A message as bytes, built from the layout by hand: the encoder is compared with it.
 fn message_bytes() -> impl Strategy<Value = Vec<u8>> {
     let kinds = prop::sample::select(vec![3u8, 4, 5, 6, 7, 8, 9, 14, 15, 16, 17, 18]);
     let numbers = (prop::array::uniform4(number()), 0u8..2);
@@ -216,7 +217,7 @@ fn put_change(change: &Change, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Whatever is a message writes itself the same way again.
+/// Bytes that decode to a message are encoded to the same bytes again.
 fn check_message(bytes: &[u8]) {
     match wire::decode(bytes) {
         Ok(message) => {
@@ -298,7 +299,7 @@ fn what_members_do_not_send_to_each_other_is_refused() {
     bytes[24] = 3;
     bytes[1] = 8;
     assert!(wire::decode(&bytes).is_ok(), "a heartbeat");
-    // Campaign, beat, proposal, unreachable, snapshot's status, quorum check, transfer of the lead: local ones.
+    // Campaign, beat, proposal, unreachable, snapshot's status, quorum check, transfer of leadership: local types.
     for local in [0u8, 1, 2, 10, 11, 12, 13, 19, 255] {
         bytes[1] = local;
         assert_eq!(wire::decode(&bytes), Err(wire::DecodeError::Type { found: local }));

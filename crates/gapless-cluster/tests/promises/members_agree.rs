@@ -1,4 +1,5 @@
-//! Members with threads, journals and connections of their own: what one publishes every one reads, whoever leads.
+//! Members with threads, journals and connections of their own: every member reads what one publishes, whichever member
+//! leads.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -83,7 +84,7 @@ impl Cluster {
         }
     }
 
-    /// Who leads, as it says itself.
+    /// The leader, according to its own status.
     #[track_caller]
     fn leader(&self) -> usize {
         self.wait("a leader", |cluster| {
@@ -93,7 +94,7 @@ impl Cluster {
         })
     }
 
-    /// Publishes at `member` and waits until all have come back.
+    /// Publishes at `member` and waits until all messages are read back.
     #[track_caller]
     fn publish(&self, member: usize, texts: impl Iterator<Item = String>) {
         self.publish_in(256, member, texts);
@@ -128,7 +129,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until each member that runs has released what the others have, and returns it: sequence, term, payload.
+    /// Waits until each running member has released what the others have, and returns it: sequence, term, payload.
     #[track_caller]
     fn contents(&self) -> Vec<(u64, u64, String)> {
         let end = self.wait("the same end", |cluster| {
@@ -172,14 +173,14 @@ fn three_members_have_one_stream_whoever_leads() {
     cluster.publish(first, texts("first", 5000));
     has_exactly(&cluster.contents(), texts("first", 5000));
 
-    // An orderly stop hands over; the others go on.
+    // An orderly stop transfers leadership; the others go on.
     cluster.members[first - 1].take().unwrap().stop().unwrap();
     let second = cluster.leader();
     assert_ne!(first, second);
     cluster.publish(second, texts("second", 5000));
     has_exactly(&cluster.contents(), texts("first", 5000).chain(texts("second", 5000)));
 
-    // Who comes back catches up.
+    // A member that returns catches up.
     cluster.start_one(first);
     let expected = || texts("first", 5000).chain(texts("second", 5000));
     has_exactly(&cluster.contents(), expected());
@@ -196,11 +197,11 @@ fn three_members_have_one_stream_whoever_leads() {
 
 #[test]
 fn a_leader_with_nothing_to_do_stays() {
-    // So patient that a machine that is busy for a while changes nothing.
+    // Time-outs so long that a machine that is busy for a while causes no election.
     let patient = "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[election]\ntimeout = \"600 ms\"";
     let cluster = Cluster::start_with(3, patient);
     let leader = cluster.leader();
-    // A leader that hears no answers steps down after that.
+    // A leader that receives no answers steps down after that.
     let until = Instant::now() + Duration::from_secs(4);
     let term = cluster.get(leader).status().unwrap().consensus.term;
     while Instant::now() < until {
@@ -234,7 +235,7 @@ fn who_was_away_for_long_fetches_what_it_missed() {
     has_exactly(&cluster.contents(), texts("before", 10).chain(singly()).chain(many()));
     let fetched = || cluster.get(away).status().unwrap().fetched;
     cluster.wait("a fetched log position", |_| (fetched() > 0).then_some(()));
-    // It is a member as any other: with the third away it is needed.
+    // It is a member like any other: with the third away it is needed.
     let third = (1..=3).find(|member| ![leader, away].contains(member)).unwrap();
     cluster.members[third - 1].take().unwrap().stop().unwrap();
     let leader = cluster.leader();
@@ -249,7 +250,7 @@ fn a_message_of_many_frames_is_one_entry() {
     let leader = cluster.leader();
     let texts = || (0..4).map(|number| format!("{number}").repeat(if number % 2 == 0 { 11 << 20 } else { 100 }));
     cluster.publish(leader, texts());
-    // Read by frames, the long ones are in parts.
+    // Read by frames, the long messages are in parts.
     let whole: String = cluster.contents().into_iter().map(|(_, _, text)| text).collect();
     assert!(whole == texts().collect::<String>(), "{} bytes", whole.len());
 }

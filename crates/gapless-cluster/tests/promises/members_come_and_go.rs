@@ -1,4 +1,4 @@
-//! Members are added, removed and replaced while messages are published: nothing is lost, and who is no member stops.
+//! Members are added, removed and replaced while messages are published: nothing is lost, and a removed member stops.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -41,7 +41,7 @@ fn a_member_is_added_under_traffic_and_one_goes() {
     votes(&cluster, 4);
     traffic.goes_on();
 
-    // A follower goes; its links are closed on every member, and it stops with a reason.
+    // A follower is removed; its links are closed on every member, and it stops with a reason.
     let leader = cluster.leader();
     let goes = leader % 3 + 1;
     begin(&cluster, AdminCommand::Remove(id(goes)));
@@ -62,7 +62,7 @@ fn a_member_is_added_under_traffic_and_one_goes() {
     let sent = traffic.end();
     cluster.has_exactly(sent);
 
-    // After a restart of all the records count: the files still name the first three.
+    // After a restart of all members the records count: the files still name the first three.
     cluster.restart();
     let traffic = Traffic::begin(&cluster);
     traffic.goes_on();
@@ -84,7 +84,7 @@ fn a_member_is_replaced_in_one_change() {
     let traffic = Traffic::begin(&cluster);
     let leader = cluster.leader();
     let old = leader % 3 + 1;
-    // The one that is replaced is dead already.
+    // The replaced member is dead already.
     drop(cluster.forget(old));
     let new = new(&mut cluster, MemberKind::Full, Some(old));
     begin(&cluster, AdminCommand::Add(new.clone()));
@@ -92,7 +92,7 @@ fn a_member_is_replaced_in_one_change() {
     cluster.wait("a no, because one is joining", |cluster| {
         match cluster.leading().ask(AdminCommand::Add(another.clone()), Duration::from_secs(30)) {
             Some(Outcome::NotChanged(ChangeRefused::IsJoining(joining))) if joining == id(4) => Some(()),
-            // The change is not committed yet, or somebody else leads now.
+            // The change is not committed yet, or another member leads now.
             Some(Outcome::NotChanged(ChangeRefused::UnderWay | ChangeRefused::NotLeader { .. })) => None,
             other => panic!("{other:?}"),
         }
@@ -106,7 +106,7 @@ fn a_member_is_replaced_in_one_change() {
     traffic.goes_on();
     let sent = traffic.end();
     cluster.has_exactly(sent);
-    // It was away when it was removed, and is told when it comes back.
+    // It was away when it was removed, and is notified when it returns.
     cluster.start_one(old);
     let reason = cluster.failure(old);
     assert!(reason.contains("was removed from its cluster"), "{reason}");
@@ -116,7 +116,8 @@ fn a_member_is_replaced_in_one_change() {
 #[test]
 fn who_was_away_while_all_others_were_replaced_comes_back() {
     let mut cluster = Cluster::start(3);
-    // The lowest number that does not lead: those that come later cannot be connected to by it, as it does not know them.
+    // The lowest number that does not lead: it cannot connect to members that are added later, as it does not know
+    // them.
     let away = if cluster.leader() == 1 { 2 } else { 1 };
     drop(cluster.forget(away));
     let mut others: Vec<u64> = cluster.members.keys().copied().collect();
@@ -126,7 +127,7 @@ fn who_was_away_while_all_others_were_replaced_comes_back() {
         let old = match others.iter().position(|each| *each != leader) {
             Some(at) => others.remove(at),
             None => {
-                // Only the leader is left of the first ones.
+                // Of the first members only the leader is left.
                 let asked = cluster.leading().ask(AdminCommand::Transfer(id(4)), Duration::from_secs(30));
                 assert_eq!(asked, Some(Outcome::Begun));
                 cluster.wait("another leader", |cluster| (cluster.leader() == 4).then_some(()));
@@ -145,10 +146,10 @@ fn who_was_away_while_all_others_were_replaced_comes_back() {
         traffic.goes_on();
         sent += traffic.end();
     }
-    // None of those whom it knows is there any more.
+    // None of the members that it knows is there any more.
     cluster.start_one(away);
     cluster.has_exactly(sent);
-    // Also the change behind which they were what they are.
+    // Also the change after which these are the members.
     votes(&cluster, 5);
 }
 
@@ -166,7 +167,7 @@ fn what_is_not_safe_is_refused() {
         panic!("{elsewhere:?}")
     };
     assert!(said.contains(&cluster.address(leader)), "{said}");
-    // With one away, the other must not go.
+    // With one away, the other must not be removed.
     drop(cluster.forget(follower));
     let third = 6 - leader - follower;
     cluster.wait("a leader that misses it", |cluster| {

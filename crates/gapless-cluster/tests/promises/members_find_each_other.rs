@@ -1,4 +1,4 @@
-//! Members that are given no addresses find each other in a multicast group, whatever else is said there.
+//! Members without configured addresses find each other in a multicast group, whatever else is sent there.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{Member, identity, now, peer};
@@ -30,7 +30,7 @@ fn all_connected(members: &mut [Member]) -> bool {
     })
 }
 
-/// Somebody else in the group.
+/// Another sender in the group.
 fn stranger(group: SocketAddr) -> UdpSocket {
     let interface = Interface::Name("lo".to_owned());
     let mut options = UdpOptions::at("127.0.0.1:0".parse().unwrap());
@@ -44,7 +44,7 @@ fn three_members_without_addresses_find_each_other_and_again_at_another_address(
     let group = multicast_group();
     let mut members: Vec<_> = (1..=3).map(|number| member(number, group)).collect();
     turn_until("all are connected", || all_connected(&mut members));
-    // One that comes back elsewhere is found there.
+    // A member that returns at another address is found there.
     members.remove(2);
     members.push(member(3, group));
     turn_until("all are connected again", || all_connected(&mut members));
@@ -60,7 +60,7 @@ fn beacons_of_unknown_peers_and_liars_keep_nobody_apart() {
     };
     let nowhere = free_address();
     let mut first = member(1, group);
-    // Options that give up soon on who accepts and says nothing.
+    // Options with a short time-out for a listener that accepts and sends nothing.
     let mut second = Member::new(options(group, free_address()), identity(2), &[peer(1, &[]), peer(3, &[])]);
     let mut told = 0;
     let mut tell = |first: &mut Member, second: &mut Member| {
@@ -83,7 +83,7 @@ fn beacons_of_unknown_peers_and_liars_keep_nobody_apart() {
         tell(&mut first, &mut second);
     }
     turn_until("the two are connected", || tell(&mut first, &mut second));
-    // A connection that stands is not moved by what is said.
+    // Beacons do not move an established connection.
     let since = Instant::now();
     while since.elapsed() < Duration::from_millis(200) {
         assert!(tell(&mut first, &mut second));

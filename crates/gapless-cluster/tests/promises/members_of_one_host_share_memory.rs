@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tempfile::TempDir;
 
-/// In the child of a test: where it listens.
+/// In the child of a test: the path where it listens.
 const CHILD_PATH: &str = "GAPLESS_TEST_SHARED_PATH";
 
 fn position() -> (TempDir, PathBuf) {
@@ -36,7 +36,7 @@ fn address(path: &Path) -> Peer {
     Peer { member: 2, addresses: vec![format!("shm:{}", path.display())] }
 }
 
-/// So patient that only the end of the connection can be what is noticed.
+/// Time-outs so long that only the end of the connection can be noticed.
 fn patient() -> MemberLinkOptions {
     MemberLinkOptions { silence_ns_max: u64::MAX, ..MemberLinkOptions::default() }
 }
@@ -195,7 +195,7 @@ fn a_member_that_sleeps_is_woken_by_a_message_and_by_an_end() {
                 let mut found = false;
                 second.turn(|_| found = true);
                 heard += u32::from(found);
-                // What the last look brought may still have to be told.
+                // An event of the last poll may not be taken yet.
                 let may_sleep = second.links.next_deadline_ns() > now().monotonic_ns;
                 if !found && may_sleep && second.events.is_empty() {
                     let mut descriptors = Vec::new();
@@ -237,7 +237,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
         !first.events.is_empty() && !second.events.is_empty()
     });
     assert_eq!(second.links.pending_statistics().accepted, 1);
-    // One who listens at both is found in memory, also where it was found over TCP before.
+    // A peer that listens at both is connected through memory, also where it was found over TCP before.
     let port = second.address();
     drop(second);
     assert_eq!(first.told(), ["connected 2"]);
@@ -263,14 +263,14 @@ fn one_path_has_one_listener_and_only_its_user_may_connect() {
     assert!(matches!(refused, LinkError::ListenShared { .. }), "{refused}");
     assert!(refused.to_string().contains("another process listens there"), "{refused}");
     drop(second);
-    // What is no socket is nobody's to remove.
+    // A file that is not a socket must not be removed.
     std::fs::write(&path, "precious").unwrap();
     let options = MemberLinkOptions { listen_shared: Some(path.clone()), ..listening() };
     assert!(gapless_cluster::link::Links::open(options, identity(2), &[peer(1, &[])]).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
 
-/// Somebody of this host who does not keep to the protocol.
+/// A process of this host that breaks the protocol.
 struct Hostile {
     socket: OwnedFd,
 }
@@ -292,7 +292,7 @@ impl Hostile {
         rustix::net::sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap();
     }
 
-    /// With good rings.
+    /// Connects with valid rings.
     fn in_memory(path: &Path) -> (Self, RingWriter, RingReader) {
         let hostile = Self::dial(path);
         let ((writer, its_reader), (its_writer, reader)) = (new_ring(), new_ring());
@@ -307,7 +307,7 @@ fn new_ring() -> (RingWriter, RingReader) {
     ring::create(&MemoryKind::Shared, 4096, StreamIdentity { stream_id: 0, incarnation: 0 }).unwrap()
 }
 
-/// A ring in a file whose length anybody can change.
+/// A ring in a file whose length can still be changed.
 fn unsealed() -> OwnedFd {
     let (writer, _reader) = new_ring();
     let mut bytes = vec![0; descriptor::HEADER_LENGTH + 4096];
@@ -317,7 +317,7 @@ fn unsealed() -> OwnedFd {
     file
 }
 
-/// A sealed ring as long as it says, which is too long, or shorter than it says.
+/// A sealed ring whose claimed length is too long, or longer than its file.
 fn resized(length: u64, capacity: u64) -> OwnedFd {
     let file = unsealed();
     rustix::io::pwrite(&file, &capacity.to_le_bytes(), (descriptor::CAPACITY_WORD * 8) as u64).unwrap();
@@ -326,7 +326,7 @@ fn resized(length: u64, capacity: u64) -> OwnedFd {
     file
 }
 
-/// A record of `length` bytes that says that `bytes` are of the connection.
+/// A record of `length` bytes that claims to hold `bytes` of the connection.
 fn record(length: u32, bytes: u32) -> Vec<u8> {
     let mut record = vec![7; (length as usize).next_multiple_of(8)];
     record[..4].copy_from_slice(&length.to_le_bytes());
@@ -334,7 +334,7 @@ fn record(length: u32, bytes: u32) -> Vec<u8> {
     record
 }
 
-/// A good member still gets in.
+/// A valid member is still accepted.
 fn still_works(second: &mut Member, path: &Path) {
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[address(path)]);
     turn_until("a good member is let in", || {
@@ -390,7 +390,7 @@ fn who_brings_no_rings_or_bad_ones_is_dropped() {
     still_works(&mut second, &path);
 }
 
-/// Writes what is not right.
+/// Writes invalid records.
 type Spoil = fn(&mut RingWriter);
 
 #[test]

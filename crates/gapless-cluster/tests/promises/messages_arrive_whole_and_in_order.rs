@@ -1,4 +1,5 @@
-//! While a connection lives, messages arrive whole, in order and all of them, and who does not read slows nobody else.
+//! While a connection lives, messages arrive whole, in order and all of them, and a peer that does not read slows no
+//! other.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{self, Member, connected_pair, peer};
@@ -6,7 +7,7 @@ use gapless_cluster::link::{Content, MemberLinkOptions, SendError};
 use gapless_testkit::random::Random;
 use gapless_testkit::wait::turn_until;
 
-/// Content of a message that tells its number, another for each direction.
+/// Content of a message that depends on its number and direction.
 fn fill(bytes: &mut [u8], number: u64, direction: u64) {
     let mut random = Random::new(number << 1 | direction);
     for word in bytes.as_chunks_mut::<8>().0 {
@@ -111,7 +112,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
         first.events.len() == 2 && slow.events.len() == 1 && quick.events.len() == 1
     });
 
-    // The slow one is polled, so it lives, but nothing of it is read.
+    // The slow one is polled, so it lives, but none of its messages is taken.
     let frames = vec![7; 64 << 10];
     let (mut taken_by_slow, mut taken, mut full) = (0, 0, 0);
     let mut number = 0u64;
@@ -141,7 +142,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
     assert_eq!(first.links.statistics(2).unwrap().messages_dropped, 100);
     assert!(first.links.is_connected(2));
 
-    // When it reads again it gets everything that was taken, whole.
+    // When it reads again it receives every message that was taken, whole.
     let mut read = 0;
     let mut last = 0;
     turn_until("the slow one has read", || {

@@ -1,6 +1,6 @@
-//! Every order of events of a small cluster, up to a number of steps, by model checking: one leads, what is released stays,
-//! whoever dies, loses its power or ceases to be a member. What the model leaves out stands in `replication_model`; that
-//! each rule is needed is shown by breaking it.
+//! Every order of events of a small cluster, up to a number of steps, by model checking: one leader a term, released
+//! entries stay, whichever member dies, loses its power or is removed. `replication_model` lists what the model leaves
+//! out; breaking each rule shows that it is needed.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -26,19 +26,19 @@ fn cluster() -> Cluster {
     }
 }
 
-/// Members that come one by one, from one to three.
+/// Members that are added one by one, from one to three.
 fn growing() -> Cluster {
     let changes = [&[0, 1][..], &[0, 1, 2]].map(|voters| Change { voters: Set::of(voters) });
     Cluster { voters: Set::of(&[0]), changes: changes.into(), ..cluster() }
 }
 
-/// Two members in the place of one, at once.
+/// Two members that replace one, at once.
 fn replacing() -> Cluster {
     let changes = vec![Change { voters: Set::of(&[1, 2]) }];
     Cluster { voters: Set::of(&[0]), changes, ..cluster() }
 }
 
-/// Every order of up to so many steps, where all of them would take minutes.
+/// The most steps of every order, where all of them would take minutes.
 const STEPS_MAX: usize = 16;
 
 /// Every order of events, or every one of up to `steps_max` of them, keeps every promise; `wanted` happens in some.
@@ -55,11 +55,11 @@ fn holds(cluster: Cluster, steps_max: Option<usize>, wanted: &[&'static str]) {
         }
     }
     wanted.iter().for_each(|name| drop(checker.assert_any_discovery(name)));
-    // Bounds that leave next to nothing to try would show nothing.
+    // Limits that leave next to nothing to try would show nothing.
     assert!(checker.unique_state_count() > 10_000, "{} states", checker.unique_state_count());
 }
 
-/// What is many steps away is found depth first.
+/// States that are many steps away are found depth first.
 #[track_caller]
 fn happens(cluster: Cluster, wanted: &[&'static str]) {
     let started = Instant::now();
@@ -69,7 +69,7 @@ fn happens(cluster: Cluster, wanted: &[&'static str]) {
     wanted.iter().for_each(|name| drop(checker.assert_any_discovery(name)));
 }
 
-/// Bounds that let the protocol hold let the broken one show what it does.
+/// The limits under which the protocol holds let the broken one fail.
 #[track_caller]
 fn fails(cluster: Cluster, mutant: Mutant, promises: &[&'static str]) {
     let started = Instant::now();

@@ -7,12 +7,12 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_testkit::ports::free_port;
 use std::fmt::Write as _;
 
-/// Their checkpoints are several times as long as a segment.
+/// Their checkpoints together are several times as long as a segment.
 const STARTS: u64 = 250;
 
 #[test]
 fn starts_without_a_frame_fill_no_journal() {
-    // The second is the shortest that a member takes.
+    // The second is the shortest that a member accepts.
     for segment_length in ["2 MiB", "1152 KiB"] {
         starts_with(segment_length);
     }
@@ -23,7 +23,7 @@ fn starts_with(segment_length: &str) {
     let port = free_port();
     let mut text = "[cluster]\nname = \"test\"\nmember = 16\n".to_owned();
     for member in 1..16 {
-        // Of 100::/64, where nobody is (RFC 6666); they are there to make checkpoints long.
+        // Of 100::/64, the discard prefix (RFC 6666); they make checkpoints long.
         let addresses: Vec<_> = (0..16).map(|at| format!("[100::ffff:ffff:ffff:{member:x}{at:02x}]:65535")).collect();
         writeln!(text, "[[member]]\nid = {member}\naddresses = {addresses:?}").unwrap();
     }

@@ -1,4 +1,4 @@
-//! Members that lost their partners, or their directories: what a quorum had is not denied by anybody afterwards.
+//! Members that lost their partners, or their directories: no member loses afterwards what a quorum had.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -22,7 +22,7 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
     let old = cluster.config(1);
     let refused = ForcedRecovery::open(&old, |_| Ok(Vec::new())).err().unwrap().to_string();
     assert!(refused.contains("in use by process"), "a member that runs: {refused}");
-    // Who is started twice says so, and the small files of the one that runs stay as they are.
+    // A member that is started twice is refused, and the small files of the running one stay unchanged.
     let small = || ["instance", "voting", "ballot"].map(|name| std::fs::read(cluster.directory(1).join(name)).unwrap());
     let before = small();
     let refused = ClusterMember::start(&old).err().unwrap().to_string();
@@ -36,7 +36,7 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
         Ok(sequencer_state_writer::adopt(&StreamLayout::new(kept.root).state(), kept.identity)?)
     };
     recovery.apply(7, states).unwrap();
-    // The old file and the new directory do not go together, nor the new file and the old directory.
+    // The old file does not fit the new directory, nor the new file the old directory.
     let refused = cluster.try_start(1).err().unwrap().to_string();
     assert!(refused.contains("incarnation 7") && refused.contains("says 1"), "{refused}");
     cluster.incarnation = 7;
@@ -49,7 +49,7 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
     traffic.goes_on();
     let all = sent + traffic.end();
     cluster.has_exactly(all);
-    // The partner comes back with what it had, and is kept out.
+    // The partner returns with its old directory, and is refused.
     cluster.first = 2;
     cluster.incarnation = 1;
     cluster.start_one(2);
@@ -93,7 +93,7 @@ fn a_member_that_lost_its_directory_is_refused_until_it_is_replaced() {
     let words = format!("cluster add --replace {lost}");
     assert!(reason.contains("another directory") && reason.contains(&words), "{reason}");
     drop(cluster.forget(lost));
-    // And who refuses it says so, as long as it stays away.
+    // The member that refuses it reports that, as long as it stays away.
     let refused = cluster.wait("what is said of it", |cluster| {
         let status = cluster.leading().status()?;
         status.refused.into_iter().find(|(member, _)| *member == id(lost))

@@ -1,4 +1,4 @@
-//! What clusters promise and only a build with features can show: a defect that is planted in the core is found, and members
+//! What clusters promise and only a build with features can show: a planted defect of the core is found, and members
 //! prove by TLS who they are.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]

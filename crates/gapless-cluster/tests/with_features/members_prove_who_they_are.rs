@@ -1,5 +1,5 @@
-//! With TLS members talk to members alone: to nobody in plain text, to no certificate of another authority, of another
-//! time or of another name, whichever side dials.
+//! With TLS members only accept members: no plain text, no certificate of another authority, of another time or of
+//! another name, whichever side dials.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{Member, PATIENCE, Puppet, identity, listening, peer};
@@ -21,13 +21,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// Who signs.
+/// The authority that signs certificates.
 struct Authority {
     certificate: Certificate,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// What a member shows.
+/// The certificate and key that a member presents.
 struct Shown {
     certificate: String,
     key: String,
@@ -50,7 +50,7 @@ impl Authority {
         Shown { certificate: certificate.pem(), key: key.serialize_pem() }
     }
 
-    /// As [`Authority::signs`], for a member of the cluster of these tests.
+    /// Like [`Authority::signs`], for a member of the cluster of these tests.
     fn member(&self, member: u64) -> Shown {
         self.signs(&certificate_name("market", member), |_| ())
     }
@@ -103,7 +103,7 @@ fn second(authority: &Authority) -> Member {
 }
 
 fn first(tls: Option<LinkTls>, at: SocketAddr) -> Member {
-    // Refused again and again, without waiting long.
+    // Refused again and again, without a long wait.
     let options = MemberLinkOptions { tls, back_off_ns_max: 20_000_000, ..MemberLinkOptions::default() };
     Member::new(options, identity(1), &[peer(2, &[at])])
 }
@@ -139,7 +139,8 @@ fn members_that_prove_it_exchange_messages_of_every_length() {
     assert_eq!(first.told(), ["gone 2"]);
 }
 
-/// Somebody who speaks TLS and dials the member `second` as member 1: what it reads until the end, while that one turns.
+/// A TLS client dials the member `second` as member 1. Returns what it reads until the end, while that member is
+/// polled.
 fn dials(second: &mut Member, authority: &Authority, shown: Option<&Shown>) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -163,7 +164,7 @@ fn dials(second: &mut Member, authority: &Authority, shown: Option<&Shown>) -> V
         let hello = Introduction { from: identity(1), to: 2, log: LogState::default() }.to_bytes();
         let header = Header::new(Kind::Hello, 1, &hello, 0).to_bytes();
         let mut read = Vec::new();
-        // Who is thrown out may notice it at any of these.
+        // A client that is refused may notice it at any of these calls.
         let _ = stream.write_all(&[&header[..], &hello].concat()).and_then(|()| stream.read_to_end(&mut read));
         read
     });
@@ -193,7 +194,7 @@ fn who_cannot_prove_it_is_not_let_in() {
         assert!(read.is_empty(), "{what}: {read:?}");
         assert_eq!(second.links.pending_statistics().garbage, at as u64 + 1, "{what}");
     }
-    // These are the authority's own, so that they are told.
+    // The authority has signed these, so the refusal is sent.
     for name in ["member-3.market", "member-1.bazaar", "market"] {
         let read = dials(&mut second, &authority, Some(&authority.signs(name, |_| ())));
         let header = Header::parse(read.first_chunk().unwrap()).unwrap();
@@ -218,7 +219,7 @@ fn who_cannot_prove_it_is_not_let_in() {
     });
 }
 
-/// The member 1 dials somebody who shows this: what that one's handshake ended with.
+/// Member 1 dials a server with this certificate. Returns the result of that server's handshake.
 fn is_dialled(authority: &Authority, shown: &Shown) -> String {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = vec![CertificateDer::from_pem_slice(shown.certificate.as_bytes()).unwrap()];

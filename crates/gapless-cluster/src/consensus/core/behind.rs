@@ -1,24 +1,26 @@
-//! A member that may lack what it has acknowledged: it lost its power, and its tier does not sync.
+//! A member that may lack entries that it has acknowledged: it lost its power, and its tier does not sync.
 //!
-//! It remembers its term and for whom it voted, for these are always synced. So it acknowledged nothing in a later term
-//! than the one that it remembers, T. Until it has everything again that it ever acknowledged, it is *behind*:
+//! It remembers its term and its vote, because these are always synced. So it acknowledged nothing in a later term than
+//! the one that it remembers, T. Until it has every entry again that it ever acknowledged, it is *behind*:
 //!
-//! - **Its vote counts only together with everybody's.** It says so with its vote, and a candidate counts such votes once
-//!   all voters, of both sets of a joint one, have given theirs; a candidate that is behind itself counts all votes so.
-//!   Whoever has the votes of all has the newest log that is left, with everything that any voter still has.
-//! - **Its acknowledgements count.** They are of what it has now. What is still under way of the acknowledgements of its
-//!   former life is of what it will have before it votes by itself.
+//! - **Its vote counts only together with the votes of all voters.** The vote carries a mark, and a candidate counts
+//!   marked votes once all voters, of both halves of a joint configuration, have voted for it; a candidate that is
+//!   behind itself counts all votes like that. A candidate with the votes of all has the newest log that is left, with
+//!   every entry that any voter still has.
+//! - **Its acknowledgements count.** They are of entries that it has now. Acknowledgements of its former life that are
+//!   still under way are of entries that it will have before it votes by itself.
 //!
-//! It is behind no more when its journal holds
+//! It is no longer behind when its journal holds
 //!
 //! - an entry of a later term than T: that term's leader was elected without it, or by all, so it has what counts; or
-//! - what the leader of T had at a moment since the start. That leader has all that this member acknowledged in T, and
-//!   what it acknowledged before T the leader had when it was elected. So a member that is behind asks its leader where
-//!   its log ends: the answer names the start of the member that it is for, so an answer to a former life is none. Being
-//!   level with what is committed would not be enough: an acknowledgement of the former life may still commit more.
+//! - what the leader of T had at a moment after the start. That leader has every entry that this member acknowledged in
+//!   T, and the entries that it acknowledged before T the leader had when it was elected. So a member that is behind
+//!   asks its leader where its log ends: the answer names the start of the member that it is for, so an answer to a
+//!   former life does not count. To reach the commit index would not be enough: an acknowledgement of the former life
+//!   may still commit more.
 //!
-//! A leader that is asked also takes back what it believes of the asking member beyond what that one says that it has:
-//! raft-rs would never send it again.
+//! A leader that is asked also forgets what it believes the asking member to have beyond what that member says: raft-rs
+//! would never send those entries again.
 
 use super::Consensus;
 use crate::consensus::recovered::Behind;
@@ -28,31 +30,31 @@ use gapless_agent::fault::mutant;
 use raft::StateRole;
 use raft::eraftpb::{Entry, Message, MessageType};
 
-/// A member's way back.
+/// How a member that is behind catches up.
 pub(super) struct RejoiningVoter {
     behind: Behind,
-    /// The earliest log position that is enough: term and index.
+    /// The earliest log position that suffices: term and index.
     enough: Option<(u64, u64)>,
     ticks_to_question: usize,
 }
 
 impl RejoiningVoter {
-    /// None for a member that has everything.
+    /// `None` for a member that has every entry.
     pub fn of(behind: Option<Behind>) -> Option<Self> {
         let behind = behind.filter(|_| !mutant("vote_after_power_loss"));
         behind.map(|behind| Self { behind, enough: None, ticks_to_question: 0 })
     }
 }
 
-/// Votes that wait for those of all others, of one campaign.
+/// The votes of one campaign that wait for the votes of all others.
 #[derive(Default)]
 pub(super) struct Votes {
     campaign: Option<(u64, StateRole)>,
-    /// Who has voted for this member, and the vote if raft-rs has not seen it.
+    /// The voters that have voted for this member, each with its vote if raft-rs has not seen it.
     given: Vec<(u64, Option<Message>)>,
 }
 
-/// Whether a message asks where its receiver's log ends, or says where the sender's does.
+/// Whether a message asks where its receiver's log ends, or says where its sender's log ends.
 pub(super) fn is_about_end(message: &Message) -> bool {
     message.get_context() == END_CONTEXT
 }
@@ -62,7 +64,8 @@ const fn is_vote(kind: MessageType) -> bool {
 }
 
 impl Consensus {
-    /// Whether this member may still lack what it has acknowledged, so that its vote counts only with everybody's.
+    /// Whether this member may still lack entries that it has acknowledged, so that its vote counts only with
+    /// everybody's.
     #[must_use]
     pub const fn is_behind(&self) -> bool {
         self.rejoining.is_some()
@@ -78,7 +81,7 @@ impl Consensus {
         }
     }
 
-    /// Gives raft-rs the votes that waited for this one: returns the message if raft-rs is to see it now.
+    /// Passes the votes to raft-rs that waited for this one. Returns the message if raft-rs is to see it now.
     pub(super) fn count_vote(&mut self, message: Message) -> Option<Message> {
         let kind = message.get_msg_type();
         if !is_vote(kind) || message.reject {
@@ -128,7 +131,7 @@ impl Consensus {
         }
     }
 
-    /// Asks the leader where its log ends, now and then, until this member is level with it.
+    /// Asks the leader at intervals where its log ends, until this member has reached that end.
     pub(super) fn ask_for_end(&mut self) {
         let leader = self.raw.raft.leader_id;
         let interval_ticks = self.options.election_ticks().0;
@@ -148,7 +151,7 @@ impl Consensus {
         self.send_by_itself(message);
     }
 
-    /// Takes a question for the end of this member's log, or the answer to one.
+    /// Handles a question about the end of this member's log, or the answer to one.
     pub(super) fn take_about_end(&mut self, message: &Message) {
         let asked = message.get_entries().first().map(|entry| entry.get_data().to_vec()).unwrap_or_default();
         if message.get_msg_type() == MessageType::MsgReadIndex {

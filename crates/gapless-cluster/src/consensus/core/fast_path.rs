@@ -1,8 +1,8 @@
-//! The fast path around a poll: what a leader's proposals have for the others, what an answer lets a leader release, and
-//! what a follower answers to frames that continue its log. Each is what the next poll would have said, which then says no
-//! more of it.
+//! The fast path around a poll: the appends of a leader's proposals, the release that an answer allows to a leader, and
+//! the answer of a follower to frames that continue its log. Each is what the next poll would have given out, and the
+//! poll then leaves it out.
 //!
-//! A poll costs as much as all else that a message goes through; like this it is behind what somebody waits for.
+//! A poll costs as much as everything else that is done for a message; on the fast path nobody waits for it.
 
 use super::Consensus;
 use super::outbound::drop_superseded;
@@ -14,8 +14,8 @@ use raft::StateRole;
 use raft::eraftpb::{EntryType, MessageType};
 
 impl Consensus {
-    /// Takes what a leader's proposals have for the others, which may leave before the poll: a leader replicates beside its
-    /// own journaling (Ongaro's thesis, 10.2.1). Nothing where this member does not lead, or does no more.
+    /// Takes the appends of a leader's proposals, which may leave before the poll: a leader replicates in parallel with
+    /// its own journaling (Ongaro's thesis, 10.2.1). Takes nothing where this member does not lead, or leads no more.
     pub fn take_appends(&mut self, messages: &mut Vec<Outgoing>) {
         if self.raw.raft.msgs.is_empty() || !self.is_leader() || self.has_lost_lead() {
             return;
@@ -26,7 +26,7 @@ impl Consensus {
         drop_superseded(messages);
     }
 
-    /// Up to where a leader may release, which it knows as soon as an answer was stepped.
+    /// The sequence up to which a leader may release, which is known as soon as an answer was stepped.
     pub fn look_released(&mut self) -> u64 {
         let log = &self.raw.raft.raft_log;
         if self.is_leader() && self.restoring.is_none() && log.committed > log.applied {
@@ -37,10 +37,10 @@ impl Consensus {
         self.released_sequence
     }
 
-    /// Stores the entries that an append has just put behind a follower's log, and gives out their records, if the step did
-    /// nothing else that a poll would have to say first: no cut, no other term, vote or leader, nothing that is fetched.
-    /// Once frames and records are as durable as the tier says, [`Consensus::take_answers`] gives the answer. The next step
-    /// comes behind a poll.
+    /// Stores the entries that an append has just added to the end of a follower's log, and gives out their records, if
+    /// the step did nothing else that a poll would have to report first: no cut, no new term, vote or leader, no fetch.
+    /// Once frames and records are as durable as the tier requires, [`Consensus::take_answers`] gives the answer. The
+    /// next step must come after a poll.
     pub fn append_on_fast_path(&mut self, records: &mut Vec<Record>) -> bool {
         if !self.continues_log() {
             return false;
@@ -79,12 +79,13 @@ impl Consensus {
             && self.fetching.is_none()
             && !self.is_first_poll
             && !self.is_behind()
-            // They break rules of the poll.
+            // These mutants break rules of the poll.
             && !mutant("acknowledge_before_journal")
             && !mutant("forget_vote")
     }
 
-    /// Takes the answer to what [`Consensus::append_on_fast_path`] has stored and the caller has journaled since.
+    /// Takes the answers to the appends that [`Consensus::append_on_fast_path`] has stored and the caller has journaled
+    /// since.
     pub fn take_answers(&mut self, messages: &mut Vec<Outgoing>) {
         assert!(self.is_appended_on_fast_path, "there is something to answer");
         let answers = std::mem::take(&mut self.raw.raft.msgs);

@@ -1,13 +1,15 @@
-//! [`History`]: what members tell each other of their logs, so that none whose directory was put back to an older copy, or
-//! exchanged, goes on in silence. Raft takes an acknowledgement for good and what is committed for equal everywhere; where
-//! a directory was tampered with, neither is so.
+//! [`History`]: what members tell each other of their logs, so that a member whose directory was replaced by an older
+//! copy, or exchanged, does not go on unnoticed. Raft assumes that an acknowledgement stays true and that committed
+//! entries are equal everywhere; in a directory that was tampered with, neither holds.
 //!
-//! - **Released frames that differ.** Each member tells the others its newest applied log positions, with the chain's value
-//!   there. Who differs from its leader has released what the cluster does not have, or lacks what it has: it stops. So
-//!   does who has applied more than its leader's log holds, because a leader has all that was ever committed.
-//! - **Less than was acknowledged.** A leader tells what each member has acknowledged, and all remember that in their
-//!   records ([`Acknowledged`]), unwaited. A member says at each handshake what its log holds ([`LogState`]); one that has
-//!   less is refused, unless it lost its power at a tier that does not sync: see `behind`.
+//! - **Released frames that differ.** Each member tells the others its newest applied log positions, with the chain's
+//!   value there. A member that differs from its leader has released frames that the cluster does not have, or lacks
+//!   frames that it has: it stops. So does a member that has applied more than its leader's log holds, because a leader
+//!   has every entry that was ever committed.
+//! - **Less than was acknowledged.** A leader tells what each member has acknowledged, and every member remembers that
+//!   in its records ([`Acknowledged`]), without anybody waiting for it. A member says at each handshake what its log
+//!   holds ([`LogState`]); a member that has less than it acknowledged is refused, unless it lost its power at a tier
+//!   that does not sync: see `behind`.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -26,7 +28,7 @@ use crate::link::log_state::{Acknowledged, LogState};
 use gapless_agent::fault::mutant;
 use raft::StateRole;
 
-/// Log positions in one message at most.
+/// The most log positions in one message.
 const POSITIONS_MAX: usize = 64;
 const VERSION: u8 = 1;
 const LEADS_FLAG: u8 = 1;
@@ -35,31 +37,30 @@ const ANSWER_FLAG: u8 = 2;
 /// What a member says of its log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Whether it leads.
+    /// Whether the sender leads.
     pub is_leader: bool,
-    /// Whether it was sent because another one's differed.
+    /// Whether the message answers a history that differed.
     pub is_answer: bool,
-    /// Its term.
+    /// The sender's term.
     pub term: u64,
-    /// The last entry of its log.
+    /// The index of the last entry of its log.
     pub last_index: u64,
     /// Applied log positions, falling in their indexes.
     pub positions: Vec<LogPosition>,
-    /// Of a leader: up to which entry members have acknowledged in its term.
+    /// From a leader: the index up to which each member has acknowledged in its term.
     pub acknowledged: Vec<(MemberId, u64)>,
 }
 
-/// Where two logs part.
+/// Where two logs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parting {
-    /// The newest log position known at which they are the same.
+    /// The newest known log position at which they are equal.
     pub same: Option<LogPosition>,
-    /// The oldest log position known at which this member's is another one.
+    /// The oldest known log position at which this member's log differs.
     pub other: LogPosition,
 }
 
 impl History {
-    /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let flags = if self.is_leader { LEADS_FLAG } else { 0 } | if self.is_answer { ANSWER_FLAG } else { 0 };
@@ -72,7 +73,7 @@ impl History {
         bytes
     }
 
-    /// What these bytes say; `None` if it is nothing.
+    /// Decodes a history; `None` if the bytes are not one.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields::new(bytes);
@@ -101,14 +102,14 @@ impl History {
 }
 
 impl Consensus {
-    /// What this member's log holds now, as far as that is persisted.
+    /// What this member's log holds now, as far as it is persisted.
     #[must_use]
     pub fn log_state(&self) -> LogState {
         let (term, last_index) = (self.storage().hard_state().term, self.raw.raft.raft_log.persisted);
         LogState { term, last_index, is_behind: self.is_behind() }
     }
 
-    /// What this member says of its log by itself: log positions that double their distance from the newest one.
+    /// The history that this member sends unasked: log positions at doubling distances from the newest one.
     #[must_use]
     pub fn history(&self) -> History {
         let applied = self.raw.raft.raft_log.applied;
@@ -119,7 +120,7 @@ impl Consensus {
         History { acknowledged: self.acknowledged_here(), ..self.history_at(indexes, false) }
     }
 
-    /// The answer to a history that differs: what this member has at the same indexes.
+    /// The answer to a history that differs: this member's log positions at the same indexes.
     #[must_use]
     pub fn history_beside(&self, other: &History) -> History {
         let applied = self.raw.raft.raft_log.applied;
@@ -138,7 +139,7 @@ impl Consensus {
         }
     }
 
-    /// Of a leader: what the members have acknowledged in its term, its own log included.
+    /// On a leader: what the members have acknowledged in its term, itself included.
     fn acknowledged_here(&self) -> Vec<(MemberId, u64)> {
         let raft = &self.raw.raft;
         if !self.is_leader() {
@@ -154,13 +155,13 @@ impl Consensus {
         all
     }
 
-    /// What this member's log has at this index.
+    /// This member's log position at this index.
     #[must_use]
     pub fn position_at(&self, index: u64) -> Option<LogPosition> {
         self.storage().position_at(index)
     }
 
-    /// Whether a history is of who leads this member, or is about to.
+    /// Whether a history is from this member's leader, or from the leader that it is about to follow.
     #[must_use]
     pub fn is_led_by(&self, history: &History) -> bool {
         let raft = &self.raw.raft;
@@ -168,28 +169,28 @@ impl Consensus {
             && (history.term > raft.term || (history.term == raft.term && raft.state != StateRole::Leader))
     }
 
-    /// Whether a history says something of this member's applied log positions: if not, it is to be looked at again later.
+    /// Whether a history covers any of this member's applied log positions; if not, it is to be compared again later.
     #[must_use]
     pub fn can_compare(&self, history: &History) -> bool {
         let known = self.storage().start().index..=self.raw.raft.raft_log.applied;
         history.positions.iter().any(|position| known.contains(&position.index))
     }
 
-    /// Where this member's applied log positions part from another one's log, if they do.
+    /// Where this member's applied log positions diverge from another member's log, if they do.
     #[must_use]
     pub fn parting(&self, history: &History) -> Option<Parting> {
         let (same, other) = self.compared(history);
         other.filter(|_| !mutant("released_frames_may_differ")).map(|other| Parting { same, other })
     }
 
-    /// The newest of the log positions that is the same here, and the oldest one that is not.
+    /// The newest log position that is equal here, and the oldest one that is not.
     fn compared(&self, history: &History) -> (Option<LogPosition>, Option<LogPosition>) {
         let applied = self.raw.raft.raft_log.applied;
         let (mut same, mut other) = (None, None);
-        for told in history.positions.iter().filter(|position| position.index <= applied) {
-            match self.storage().position_at(told.index) {
-                // The log positions fall: the first one that is the same is the newest.
-                Some(own) if own == *told => same = same.or(Some(own)),
+        for theirs in history.positions.iter().filter(|position| position.index <= applied) {
+            match self.storage().position_at(theirs.index) {
+                // The log positions fall, so the first equal one is the newest.
+                Some(own) if own == *theirs => same = same.or(Some(own)),
                 Some(own) => other = Some(own),
                 None => {}
             }
@@ -197,8 +198,8 @@ impl Consensus {
         (same, other)
     }
 
-    /// Where this member's applied log positions go beyond the log of its leader, if they do. To be asked when the history
-    /// has just come: later the leader's log is longer.
+    /// Where this member's applied log positions go beyond its leader's log, if they do. To be asked as soon as the
+    /// history is received: later the leader's log is longer.
     #[must_use]
     pub fn goes_beyond(&self, history: &History) -> Option<Parting> {
         let (start, applied) = (self.storage().start(), self.raw.raft.raft_log.applied);
@@ -210,8 +211,8 @@ impl Consensus {
         Some(Parting { same, other })
     }
 
-    /// Where this member's log ends, if it leads and somebody of its term or an older one has applied more: a leader has
-    /// all that was ever committed. To be asked when the history has just come.
+    /// Where this member's log ends, if it leads and a member of its term or an older one has applied more: a leader
+    /// has every entry that was ever committed. To be asked as soon as the history is received.
     #[must_use]
     pub fn lacks_applied_of(&self, history: &History) -> Option<Parting> {
         let newest = history.positions.first()?;
@@ -221,24 +222,26 @@ impl Consensus {
             return None;
         }
         let (same, _) = self.compared(history);
-        // What it lacks begins there.
+        // The first entry that it lacks.
         Some(Parting { same, other: LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end } })
     }
 
-    /// Takes what a leader says that others have acknowledged. It goes into the records with the next entry, or a heartbeat
-    /// later; nobody waits for it.
+    /// Remembers what a leader says that other members have acknowledged. It is recorded with the next entry, or a
+    /// heartbeat later; nobody waits for it.
     pub fn remember(&mut self, history: &History) {
         let members = self.members();
         let term = history.term;
         if !history.is_leader || term < self.raw.raft.term {
             return;
         }
-        let told = history.acknowledged.iter().filter(|(member, _)| *member != self.id && members.contains(*member));
-        let told: Vec<_> = told.map(|(member, index)| (*member, Acknowledged { term, index: *index })).collect();
-        self.raw.raft.mut_store().remember(&told);
+        let acknowledged =
+            history.acknowledged.iter().filter(|(member, _)| *member != self.id && members.contains(*member));
+        let acknowledged: Vec<_> =
+            acknowledged.map(|(member, index)| (*member, Acknowledged { term, index: *index })).collect();
+        self.raw.raft.mut_store().remember(&acknowledged);
     }
 
-    /// As [`Consensus::remember`], of a leader itself.
+    /// Like [`Consensus::remember`], on the leader itself.
     pub fn remember_own(&mut self) {
         let history = History {
             is_leader: self.is_leader(),

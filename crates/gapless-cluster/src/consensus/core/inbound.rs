@@ -1,5 +1,5 @@
-//! What comes in from other members: checked against this member's log before raft-rs sees it, because raft-rs panics
-//! where a message cannot be true.
+//! Messages from other members, checked against this member's log before raft-rs sees them, because raft-rs panics at a
+//! message that cannot be true.
 
 use super::Consensus;
 use super::behind::is_about_end;
@@ -12,21 +12,20 @@ use gapless_wire::{Frame, FrameError, aligned_length};
 use raft::eraftpb::{Message, MessageType};
 use raft::{ProgressState, StateRole};
 
-/// Why a message was not taken. It is counted, and as if the network had lost it.
+/// Why a message was refused. It is counted, and treated as if the network had lost it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is for another member.
     #[error("a message for member {0} came here")]
     Receiver(u64),
-    /// It claims to be from another member than its connection.
+    /// It claims to be from another member than the one on its connection.
     #[error("a message claims to be from member {claimed} and came from {found}")]
     Sender {
-        /// Whom it names.
+        /// The sender that the message names.
         claimed: u64,
-        /// Whose connection it came by.
+        /// The member on the connection.
         found: MemberId,
     },
-    /// An answer or a question of somebody who is no member.
+    /// An answer or a question from a sender that is not a member.
     #[error("a message came from {0}, who is not a member")]
     NotMember(MemberId),
     /// A type that members do not send, or that only a leader may send now.
@@ -35,15 +34,15 @@ pub enum Refused {
     /// It cannot be true of this member's log.
     #[error("a message contradicts the log: {0}")]
     Contradiction(&'static str),
-    /// Its sender leads, and has another entry at a log position where two members cannot have different ones.
+    /// Its sender leads, and has a different entry at a log position where two members cannot differ.
     #[error("an entry is another one than the leader's: it has other frames in the same term, or is committed here")]
     OtherEntry(Parting),
-    /// A log position is being persisted, or the last poll's effects are missing; it will be sent again.
+    /// A log position is being persisted, or the last poll's effects are missing; the sender sends it again.
     #[error("a message came while another change of the log is being made")]
     Busy,
 }
 
-/// Why the frames of an append are not those that its entries cover. The message is to be dropped.
+/// Why the frames of an append are not the ones that its entries cover. The message is to be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendRefused {
     /// The entries do not follow this member's log.
@@ -51,31 +50,14 @@ pub enum AppendRefused {
     Entries(#[from] Refused),
     /// Bytes that are not a frame, or a wrong checksum.
     #[error("frame {expected_sequence}: {source}")]
-    Frame {
-        /// Which one.
-        expected_sequence: u64,
-        /// What is wrong.
-        source: FrameError,
-    },
-    /// Another sequence than the next.
+    Frame { expected_sequence: u64, source: FrameError },
+    /// A gap or a repetition in the sequences.
     #[error("frame {expected_sequence} is expected, {found_sequence} came")]
-    Sequence {
-        /// Which one.
-        expected_sequence: u64,
-        /// Which came.
-        found_sequence: u64,
-    },
-    /// A frame of another term than its entry.
+    Sequence { expected_sequence: u64, found_sequence: u64 },
+    /// A frame's term differs from its entry's.
     #[error("frame {sequence} is of term {found_term}, its entry of term {expected_term}")]
-    Term {
-        /// Which one.
-        sequence: u64,
-        /// The entry's term.
-        expected_term: u64,
-        /// The frame's.
-        found_term: u64,
-    },
-    /// The chain comes to another value than the leader's.
+    Term { sequence: u64, expected_term: u64, found_term: u64 },
+    /// The chain's value after the frames differs from the leader's.
     #[error(
         "the frames up to {end_sequence} are not the leader's: the chain is {found:#018x}, {expected:#018x} is expected"
     )]
@@ -84,29 +66,28 @@ pub enum AppendRefused {
         end_sequence: u64,
         /// The leader's value.
         expected: u64,
-        /// This member's.
+        /// This member's value.
         found: u64,
     },
     /// More bytes than the entries cover.
     #[error("{left_bytes} bytes follow the last frame {end_sequence} that the entries cover")]
     Rest {
-        /// How many.
         left_bytes: usize,
-        /// The last frame.
+        /// The last frame that the entries cover.
         end_sequence: u64,
     },
 }
 
 impl Consensus {
-    /// Checks the frames that came with an append: all of its entries' frames, one behind the other with their padding;
-    /// contiguous, with right checksums, of their entries' terms, and with the chain that the leader has. To be called
-    /// before [`Consensus::step`].
+    /// Checks the frames of an append: all frames of its entries, one after the other with their padding; contiguous,
+    /// with right checksums, of their entries' terms, and with the leader's chain. To be called before
+    /// [`Consensus::step`].
     ///
-    /// Returns the sequences of which frames are to be appended if the poll behind the step asks for their records; none
-    /// if the message changes nothing here (raft-rs answers it all the same).
+    /// Returns the sequences of the frames that are to be appended if the poll after the step asks for their records;
+    /// `None` if the message changes nothing here (raft-rs answers it nevertheless).
     ///
     /// # Errors
-    /// What is wrong: the message is to be dropped whole. It counts as refused.
+    /// Why the frames are wrong: the message is to be dropped whole. It counts as refused.
     pub fn verify_append(&mut self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendRefused> {
         let checked = self.check_frames(message, frames);
         self.refused_messages += u64::from(checked.is_err());
@@ -141,8 +122,8 @@ impl Consensus {
         Ok(frames_of(message))
     }
 
-    /// Whether an append's entries can be true of this member's log. Returns where they begin, if raft-rs will look at
-    /// them.
+    /// Whether an append's entries can be true of this member's log. Returns the log position that they follow, if
+    /// raft-rs will look at them.
     fn check_append(&self, message: &Message) -> Result<Option<LogPosition>, Refused> {
         let log = &self.raw.raft.raft_log;
         let is_looked_at = message.get_msg_type() == MessageType::MsgAppend
@@ -178,14 +159,15 @@ impl Consensus {
         Ok(Some(base))
     }
 
-    /// Takes a message of another member, which came by the connection of `from`. For an append,
-    /// [`Consensus::verify_append`] comes before and [`Consensus::poll`] behind.
+    /// Takes a message of another member, received on the connection of `from`. For an append,
+    /// [`Consensus::verify_append`] is called before and [`Consensus::poll`] after it.
     ///
-    /// A leader's messages and questions for votes are taken from members that this one does not know of, too: it may be
-    /// behind the change that made them members, and must hear a leader to learn of it (Ongaro's thesis, 4.2.3).
+    /// A leader's messages and vote requests are also taken from members that this one does not know: its log may end
+    /// before the change that added them, and only a leader's messages can bring it that change (Ongaro's thesis,
+    /// 4.2.3).
     ///
     /// # Errors
-    /// Why it was refused. That is counted, and nothing more needs to be done.
+    /// Why it was refused. The refusal is counted, and needs no further handling.
     pub fn step(&mut self, from: MemberId, message: Message) -> Result<(), Refused> {
         self.has_news = true;
         let taken = self.check_message(from, &message).and_then(|()| self.take_message(message));
@@ -208,7 +190,7 @@ impl Consensus {
         let is_member = raft.prs().get(message.from).is_some();
         match message.get_msg_type() {
             MessageType::MsgAppend => self.check_append(message).map(drop),
-            // Of one that is behind the leader may believe that it has what it has lost.
+            // The leader may believe that a member which is behind still has the entries that it has lost.
             MessageType::MsgHeartbeat if message.term >= raft.term && message.commit > last && !self.is_behind() => {
                 Err(Refused::Contradiction("more is committed than this member has"))
             }
@@ -219,7 +201,7 @@ impl Consensus {
                 let is_possible = message.reject || message.index <= last;
                 is_possible.then_some(()).ok_or(Refused::Contradiction("a member has more than its leader"))
             }
-            // Reads at the leader are not offered: such a message is about the end of a log, or none.
+            // Reads at the leader are not offered: such a message can only be a question about the end of a log.
             MessageType::MsgReadIndex => {
                 let is_right = raft.state == StateRole::Leader && is_about_end(message);
                 is_right.then_some(()).ok_or(Refused::Type)
@@ -266,8 +248,8 @@ impl Consensus {
         self.raw.raft.prs().get(member).map_or(0, |progress| progress.matched)
     }
 
-    /// A member has come to the log position that it was offered first, and was offered another since, because it took
-    /// long: that offer it has not taken. Raft-rs would wait for it to come there.
+    /// A member has reached the log position that it was offered first. Because that took long, it was offered another
+    /// one since, which it has not accepted. Raft-rs would wait for the member to reach that one.
     fn go_on_from_position(&mut self, member: u64) {
         let raft = &mut self.raw.raft;
         if raft.state != StateRole::Leader {
@@ -281,7 +263,7 @@ impl Consensus {
         }
     }
 
-    /// Whether a snapshot's log position is beyond what this member has; if not, raft-rs needs nothing for it.
+    /// Whether a snapshot's log position is beyond this member's log; if not, raft-rs needs no fetch for it.
     fn is_far_position(&self, message: &Message) -> bool {
         let log = &self.raw.raft.raft_log;
         let metadata = message.get_snapshot().get_metadata();
@@ -290,8 +272,8 @@ impl Consensus {
             && !log.match_term(metadata.index, metadata.term)
     }
 
-    /// Raft-rs does not see a log position before its frames are here: until then this member follows and votes with the
-    /// log that it has, and forgets nothing that it acknowledged. To raft-rs it is a message that takes long.
+    /// Raft-rs does not see a log position before its frames are here: until then this member follows and votes with
+    /// the log that it has, and forgets nothing that it acknowledged. To raft-rs it is a message that takes long.
     fn take_position(&mut self, message: &Message) -> Result<(), Refused> {
         let (position, members) = position_of(message.get_snapshot()).ok_or(Refused::Type)?;
         if members.check().is_err() || !members.contains(self.id) {
@@ -307,12 +289,12 @@ impl Consensus {
         Ok(())
     }
 
-    /// Says that all frames up to the log position of [`crate::consensus::Fetch`] are here, and that the hash behind the last one
-    /// is the log position's. `common_sequence`: up to where this member's own frames are the same as the fetched ones. The
-    /// next poll says what to cut and that the rest is to be appended.
+    /// Reports that all frames up to the log position of [`crate::consensus::Fetch`] are here, and that the hash after
+    /// the last one is the log position's. `common_sequence`: up to where this member's own frames equal the fetched
+    /// ones. The next poll says what to cut, and that the rest is to be appended.
     ///
     /// Returns false if there is no leader at the moment: then to be called again later. Returns true also when the log
-    /// position has become useless because the log came to it by itself; then no poll speaks of it.
+    /// position has become useless because the log reached it by itself; then no poll mentions it.
     pub fn fetched(&mut self, position: LogPosition, common_sequence: u64) -> bool {
         self.has_news = true;
         let Some((expected, members)) = self.fetching.clone() else { return true };
@@ -326,7 +308,7 @@ impl Consensus {
         let mut message = Message::default();
         message.set_msg_type(MessageType::MsgSnapshot);
         message.to = self.id.get();
-        // What was committed stays committed in every later term, so it is the present leader who says so.
+        // Committed entries stay committed in every later term, so the present leader vouches for them.
         message.from = raft.leader_id;
         message.term = raft.term;
         message.set_snapshot(crate::consensus::raft_form::snapshot_of(&position, &members));
@@ -337,7 +319,7 @@ impl Consensus {
         true
     }
 
-    /// Says that the fetch was given up; the leader will offer another log position.
+    /// Reports that the fetch was given up; the leader will offer another log position.
     pub fn fetch_failed(&mut self) {
         self.has_news = true;
         self.fetching = None;

@@ -1,5 +1,6 @@
-//! [`MembershipView`]: who is a member, as a member knows it, for those who may know less. What members believe of each
-//! other comes from the log alone; a view only tells whom to connect to, and a removed member that it is one.
+//! [`MembershipView`]: the members as one member knows them, for members that may know less. What members believe of
+//! each other comes from the log alone; a view only tells which members to connect to, and tells a removed member that
+//! it was removed.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -12,26 +13,24 @@ use crate::consensus::fields::{FieldError, Fields, put_u64};
 use crate::consensus::members::{Members, put_members};
 use crate::consensus::types::MemberId;
 
-/// The version of this layout.
 const VERSION: u8 = 1;
 
 /// The members as of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembershipView {
-    /// The entry.
+    /// The entry's index.
     pub index: u64,
-    /// The members; never none.
+    /// Never empty.
     pub members: Members,
 }
 
 impl MembershipView {
-    /// Whether `member` was one and is no more. A number is given once, so that is for ever.
+    /// Whether `member` was removed. A number is never given again, so the answer stays true.
     #[must_use]
     pub fn has_removed(&self, member: MemberId) -> bool {
         !self.members.contains(member) && member.get() <= self.members.highest_number()
     }
 
-    /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
@@ -40,7 +39,7 @@ impl MembershipView {
         bytes
     }
 
-    /// The view of these bytes; `None` if they are none.
+    /// Decodes a view; `None` if the bytes are not one.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields::new(bytes);
@@ -55,7 +54,7 @@ impl MembershipView {
 }
 
 impl Consensus {
-    /// The members in force here, and since when at the latest; `None` where nobody has told yet.
+    /// The members in force here, and the index at which they took effect at the latest; `None` while none are known.
     #[must_use]
     pub fn membership_view(&self) -> Option<MembershipView> {
         let members = self.members();

@@ -1,15 +1,15 @@
-//! [`Consensus`]: a member's state, its time, and what its own agent asks of it.
+//! [`Consensus`]: a member's state, its time, and the calls of its own agent.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `fast_path` | what need not wait for a poll |
-//! | [`inbound`] | what other members have sent |
+//! | `fast_path` | work that need not wait for a poll |
+//! | [`inbound`] | messages from other members |
 //! | `outbound` | what a poll asks the agent to do |
 //! | [`lagging`] | members that need more than the window has |
-//! | `behind` | a member that may lack what it has acknowledged |
-//! | [`history`] | whether logs are the same, and what members have acknowledged |
-//! | [`membership_view`] | who is a member, for those who may know less |
-//! | [`status`] | how a member stands |
+//! | `behind` | a member that may lack entries that it has acknowledged |
+//! | [`history`] | whether logs are equal, and what members have acknowledged |
+//! | [`membership_view`] | the members, for members that may know less |
+//! | [`status`] | the state of a member |
 
 mod behind;
 mod fast_path;
@@ -34,64 +34,58 @@ use std::collections::VecDeque;
 
 /// The index and the term at which every cluster begins, with no frame before it.
 const BEGIN: u64 = 1;
-/// How often a member tries to lead ahead of its time-out when the leader is known to be dead.
+/// How often a member campaigns before its election time-out when the leader is known to be dead.
 const HURRIED_ATTEMPTS: u32 = 8;
 /// After so many election time-outs without an answer a log position is offered again.
 const OFFER_AGAIN_TIMEOUTS: usize = 4;
 
-/// Changes among the entries that are kept, bytes: a checkpoint holds them, and is one record. One may go beyond.
+/// Limit of the changes of members among the kept entries, bytes: a checkpoint holds them, and is one record. One
+/// change may exceed it.
 const CHANGE_BYTES_MAX: usize = 64 << 10;
 
 /// Why a member cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsensusError {
-    /// Options.
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// The journal belongs to a member of another cluster.
     #[error("the journal's members cannot be used: {0}")]
     Members(MembersError),
-    /// raft-rs refuses.
     #[error("consensus cannot start: {0}")]
     Raft(#[from] raft::Error),
 }
 
-/// Why a proposal, a change or a hand-over is refused. Nothing has happened then.
+/// Why a proposal, a change or a transfer of leadership is refused. It has had no effect then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
     /// Another member leads, or none.
     #[error("this member does not lead")]
     NotLeader {
-        /// Who leads, as far as this member knows.
+        /// The leader, as far as this member knows.
         leader: Option<MemberId>,
     },
-    /// As much is uncommitted as may be; what was committed makes room.
+    /// The limit of uncommitted entries or bytes is reached; a commit makes room.
     #[error("as many entries or bytes are in flight as may be")]
     Full,
-    /// The leader is handing over.
     #[error("the leader is handing over")]
     HandingOver,
     /// The batch does not follow what was proposed before, or has no frames.
     #[error("the batch does not begin at sequence {expected_sequence}, or has no frames")]
-    Gap {
-        /// Where it has to begin.
-        expected_sequence: u64,
-    },
-    /// A change is under way, or this one makes no sense for the members there are.
+    Gap { expected_sequence: u64 },
+    /// A change is in progress, or this one does not fit the present members.
     #[error("the members cannot be changed like this now")]
     Change,
-    /// No such voter.
     #[error("member {0} is not another voter")]
     NotVoter(MemberId),
 }
 
-/// A leader that is known to be dead: when to try, and how often still.
+/// When a member campaigns after its leader has died, and how many attempts are left.
 struct Hurry {
     ticks_left: u64,
     attempts_left: u32,
 }
 
-/// A member's consensus. See the module for who calls what when.
+/// A member's consensus. The module's documentation gives the order of the calls.
 pub struct Consensus {
     id: MemberId,
     options: ConsensusOptions,
@@ -113,28 +107,28 @@ pub struct Consensus {
     vote_number: u64,
     last_role: Option<RoleChange>,
     released_sequence: u64,
-    /// The log position that is being fetched.
+    /// The log position up to which frames are being fetched.
     fetching: Option<(LogPosition, Members)>,
     fetch_is_new: bool,
-    /// The fetched log position that is being persisted, and the poll that says so.
+    /// The fetched log position that is being persisted, and the poll that gave it out.
     restoring: Option<(u64, LogPosition)>,
-    /// What the member's own frames share with the fetched ones.
+    /// Up to where the member's own frames equal the fetched ones.
     common_sequence: u64,
     refused_messages: u64,
     is_first_poll: bool,
-    /// What others have acknowledged goes into the records without an entry: once a heartbeat at most.
+    /// The acknowledgements of others are to be recorded without an entry: once a heartbeat at most.
     acknowledged_is_due: bool,
-    /// What was stepped last is in the log already, and its records are given out.
+    /// The last stepped append is in the log already, and its records are given out.
     is_appended_on_fast_path: bool,
     /// Something has happened since the last poll that may have effects.
     has_news: bool,
-    /// Of a member that may lack what it has acknowledged.
+    /// Set on a member that may lack entries that it has acknowledged.
     rejoining: Option<RejoiningVoter>,
     votes: Votes,
 }
 
 impl Consensus {
-    /// A member with what its journal says. Frames behind [`Recovered::cut_behind`] have to be cut before.
+    /// Starts a member with the state from its journal. Frames after [`Recovered::cut_behind`] must be cut before.
     ///
     /// # Errors
     /// Options that are out of range or do not fit the journal.
@@ -200,20 +194,20 @@ impl Consensus {
         self.raw.raft.store()
     }
 
-    /// Whether this member leads. A sole voter elects itself in one step; it leads only once its vote is persisted, or it
-    /// could forget that and elect somebody else.
+    /// Whether this member leads. A sole voter elects itself in one step; it leads only once its vote is persisted, or
+    /// it could forget that vote and elect another member.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.raw.raft.state == StateRole::Leader && self.vote_number <= self.persisted_number
     }
 
-    /// Who leads, as far as this member knows.
+    /// The leader, as far as this member knows.
     #[must_use]
     pub fn leader(&self) -> Option<MemberId> {
         MemberId::new(self.raw.raft.leader_id)
     }
 
-    /// The newest term that this member knows: what a leader stamps its frames with.
+    /// The newest term that this member knows: the term that a leader stamps its frames with.
     #[must_use]
     pub fn term(&self) -> u64 {
         self.raw.raft.term
@@ -225,42 +219,42 @@ impl Consensus {
         self.storage().members()
     }
 
-    /// Where the log ends: a new leader's frames follow this sequence, and its chain this hash.
+    /// Where the log ends: a new leader's frames follow this sequence, and its chain continues from this hash.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         self.storage().end()
     }
 
-    /// Everything that consensus keeps, as a record: the first thing in a new segment. All records of earlier polls have
-    /// to stand before it.
+    /// The whole state that consensus keeps, as a record: the first one in a new segment. All records of earlier polls
+    /// must precede it.
     #[must_use]
     pub fn checkpoint(&self) -> Vec<u8> {
         RecordContent::Checkpoint(Box::new(self.storage().checkpoint())).to_bytes()
     }
 
-    /// The journal begins with the frame `first_sequence` from now on: entries of frames before it are of no use to
-    /// anybody, and who is further behind is offered a log position. Of those that are not applied nothing is forgotten.
+    /// From now on the journal begins with the frame `first_sequence`: entries of earlier frames are of no more use,
+    /// and a member that needs them is offered a log position. Entries that are not applied are not forgotten.
     pub fn forget_before(&mut self, first_sequence: u64) {
         if self.restoring.is_none() {
             self.raw.raft.mut_store().forget_before(first_sequence);
         }
     }
 
-    /// Up to where this member's log is applied, and who is a member there: where another one may begin.
+    /// Up to where this member's log is applied, and the members there: a place where another member's log may begin.
     #[must_use]
     pub fn applied_position(&self) -> Option<(LogPosition, Members)> {
         self.storage().applied_position()
     }
 
-    /// The newest log position that is applied here and not behind `sequence`, if it is known.
+    /// The newest applied log position that is not after `sequence`, if it is known.
     #[must_use]
     pub fn applied_position_until(&self, sequence: u64) -> Option<LogPosition> {
         self.storage().applied_position_until(sequence)
     }
 
-    /// All that this member would have to keep if its log began at `position`, as a record: its own term and vote, and that
-    /// everything up to there is committed. `None` where its log reaches further than that, or its term is an older one:
-    /// then it is not to begin there.
+    /// The record that this member would have to keep if its log began at `position`: its own term and vote, with
+    /// everything up to there committed. `None` where its log reaches further than that, or its term is older: then its
+    /// log must not begin there.
     #[must_use]
     pub fn checkpoint_at(&self, position: LogPosition, members: &Members) -> Option<Vec<u8>> {
         let HardState { term, vote, .. } = self.storage().hard_state();
@@ -277,9 +271,9 @@ impl Consensus {
     /// Gives the core the time, monotonic, in nanoseconds. To be called at least once in a quarter of a heartbeat
     /// interval; [`Consensus::next_tick_ns`] says when.
     ///
-    /// After a pause (the process was stopped, its thread got no turn) at most one heartbeat interval is made up for: what
-    /// other members sent meanwhile still waits to be read, and a member that wakes up must not depose its leader for its
-    /// own sleep.
+    /// After a pause (the process was stopped, its thread was not scheduled) the clock advances by one heartbeat
+    /// interval at most: messages that other members sent meanwhile are still unread, and a member that wakes up must
+    /// not depose its leader because of its own pause.
     pub fn tick(&mut self, now_ns: u64) {
         let last_ns = *self.last_tick_ns.get_or_insert(now_ns);
         let ticks = now_ns.saturating_sub(last_ns) / self.options.tick_ns();
@@ -299,7 +293,7 @@ impl Consensus {
         }
     }
 
-    /// When [`Consensus::tick`] has something to do.
+    /// When [`Consensus::tick`] is due next.
     #[must_use]
     pub fn next_tick_ns(&self) -> u64 {
         self.last_tick_ns.map_or(0, |last_ns| last_ns + self.options.tick_ns())
@@ -317,8 +311,9 @@ impl Consensus {
         self.ask_for_end();
     }
 
-    /// Whether raft-rs may find an election due. Not while a log position is being persisted: its log has a hole until
-    /// then. A sole voter becomes leader in one step and counts on all of its log, so that has to be persisted before.
+    /// Whether raft-rs may start an election. It may not while a log position is being persisted, because the log has a
+    /// hole until then. A sole voter becomes leader in one step and counts on all of its log, so the whole log must be
+    /// persisted before.
     pub(super) fn may_campaign(&self) -> bool {
         let raft = &self.raw.raft;
         let is_alone = raft.prs().is_singleton() && raft.promotable() && raft.state != StateRole::Leader;
@@ -326,18 +321,19 @@ impl Consensus {
         self.restoring.is_none() && (!is_alone || is_persisted)
     }
 
-    /// Decision 9: time-outs come from (seed, member, term), whatever raft-rs threw. After every step and tick.
+    /// Decision 9: time-outs come from (seed, member, term), whatever raft-rs drew. To be called after every step and
+    /// tick.
     pub(super) fn set_timeout(&mut self) {
         let (_, min, max) = self.options.election_ticks();
-        let thrown = mixed(&[self.options.seed, self.id.get(), self.raw.raft.term]);
-        self.raw.raft.set_randomized_election_timeout(min + (thrown % (max - min) as u64) as usize);
+        let drawn = mixed(&[self.options.seed, self.id.get(), self.raw.raft.term]);
+        self.raw.raft.set_randomized_election_timeout(min + (drawn % (max - min) as u64) as usize);
     }
 
-    /// There is a new connection to a member: its process may be another than before.
+    /// A new connection to a member was made: its process may have restarted.
     ///
-    /// A leader asks it anew what it has. It may have less than it has acknowledged, after a power cut at a tier that does
-    /// not sync; raft-rs takes an acknowledgement for good, and would send nothing that was acknowledged ever again. What
-    /// is committed stays committed: this is only what is known of one member.
+    /// A leader asks it again for the end of its log. After a power cut at a tier that does not sync, the member may
+    /// have less than it has acknowledged; raft-rs takes an acknowledgement as final, and would never send those
+    /// entries again. Committed entries stay committed: this only changes what the leader knows of one member.
     pub fn peer_came(&mut self, member: MemberId) {
         self.has_news = true;
         let raft = &mut self.raw.raft;
@@ -348,17 +344,18 @@ impl Consensus {
         if let Some(progress) = raft.mut_prs().get_mut(member.get()) {
             progress.matched = 0;
             progress.become_probe();
-            // What it has is found by its answers, backwards from the end.
+            // Its answers find the end of its log, backwards from the leader's end.
             progress.next_idx = next;
         }
     }
 
-    /// The leader is known to be dead: its connection was reset, its process is gone.
+    /// The leader is known to be dead: its connection was reset, its process has ended.
     ///
-    /// A follower gives up its lease at once, so it grants votes now, and tries to lead soon: after 0 to 1 heartbeat
-    /// intervals by (seed, member, term), so that two seldom meet; a witness two intervals later. It asks with a pre-vote,
-    /// which costs a leader that lives nothing: whoever still hears it refuses. Because others may notice later, it asks
-    /// again each interval, a few times, and then leaves it to its time-out.
+    /// A follower gives up its lease at once, so it grants votes now, and campaigns soon: after 0 to 1 heartbeat
+    /// intervals by (seed, member, term), so that two candidates seldom collide; a witness two intervals later. It
+    /// starts with a pre-vote, which does not disturb a leader that is alive: a member that still receives its
+    /// heartbeats refuses. Because others may notice later, it asks again each interval, a few times, and then leaves
+    /// it to its time-out.
     pub fn peer_gone(&mut self, member: MemberId) {
         self.has_news = true;
         self.unreachable(member);
@@ -418,7 +415,7 @@ impl Consensus {
         }
     }
 
-    /// A witness that leads hands over once its successor has everything.
+    /// A witness that leads transfers leadership once its successor has every entry.
     fn hand_over(&mut self) {
         let Some(target) = self.wants_transfer() else { return };
         let raft = &self.raw.raft;
@@ -431,7 +428,7 @@ impl Consensus {
     /// Whether [`Consensus::propose`] would take a batch now.
     ///
     /// # Errors
-    /// Why not.
+    /// Why a batch would be refused.
     pub fn can_propose(&self) -> Result<(), ProposeError> {
         if !self.is_leader() {
             return Err(ProposeError::NotLeader { leader: self.leader() });
@@ -446,11 +443,11 @@ impl Consensus {
         Ok(())
     }
 
-    /// Proposes frames that the leader has appended, as one entry. `length_bytes` is what they take.
+    /// Proposes frames that the leader has appended, as one entry. `length_bytes` is their length.
     ///
     /// # Errors
-    /// If this member does not lead, hands over, has too much in flight, or the batch leaves a gap. The frames are then
-    /// to be taken back.
+    /// If this member does not lead, transfers leadership, has too much in flight, or the batch leaves a gap. The
+    /// caller must then remove the frames again.
     pub fn propose(&mut self, batch: Batch, length_bytes: u64) -> Result<(), ProposeError> {
         self.has_news = true;
         self.can_propose()?;
@@ -465,7 +462,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// The last sequence that entries cover, those that no poll has given out included.
+    /// The last sequence that entries cover, including entries that no poll has given out.
     fn proposed_end(&self) -> u64 {
         let unstable = self.raw.raft.raft_log.unstable_entries();
         let last = unstable.iter().rev().find_map(crate::consensus::raft_form::batch_in);
@@ -483,10 +480,10 @@ impl Consensus {
         self.in_flight_bytes = 0;
     }
 
-    /// Proposes a change of members. One is under way at a time; it takes effect when it is applied.
+    /// Proposes a change of members. Only one is in progress at a time; it takes effect when it is applied.
     ///
     /// # Errors
-    /// If this member does not lead, another change is under way, or the result would be no cluster.
+    /// If this member does not lead, another change is in progress, or the resulting members would be no valid cluster.
     pub fn propose_members(&mut self, change: &Change) -> Result<(), ProposeError> {
         self.has_news = true;
         if !self.is_leader() {
@@ -509,8 +506,8 @@ impl Consensus {
         proposed.map_err(|_| ProposeError::HandingOver)
     }
 
-    /// Whether raft-rs can make the change of the members there are.
-    fn outcome_is_right(&self, told: &Change, change: &raft::eraftpb::ConfChangeV2) -> bool {
+    /// Whether raft-rs can apply the change to the present members.
+    fn outcome_is_right(&self, proposed: &Change, change: &raft::eraftpb::ConfChangeV2) -> bool {
         let changer = &mut raft::Changer::new(self.raw.raft.prs());
         let outcome = if change.leave_joint() {
             changer.leave_joint()
@@ -521,13 +518,13 @@ impl Consensus {
         };
         outcome.is_ok_and(|(outcome, _)| {
             let mut members = self.members().clone();
-            told.tell(&mut members);
+            proposed.tell(&mut members);
             members.with_conf_state(&outcome.to_conf_state()).check().is_ok()
         })
     }
 
-    /// Hands the lead over to another voter, as soon as that one has everything. Proposals are refused meanwhile; given
-    /// up after an election time-out.
+    /// Transfers leadership to another voter, as soon as that voter has every entry. Proposals are refused meanwhile;
+    /// the transfer is given up after an election time-out.
     ///
     /// # Errors
     /// If this member does not lead, or `member` is not another voter.
@@ -543,7 +540,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// Messages to `member` are not arriving: what is on its way to it is sent again.
+    /// Messages to `member` do not arrive: entries on the way to it are sent again.
     pub fn unreachable(&mut self, member: MemberId) {
         self.has_news = true;
         self.raw.report_unreachable(member.get());
@@ -551,8 +548,8 @@ impl Consensus {
     }
 }
 
-/// The state of a member that starts for the first time: at the beginning with the members it was told, or before the
-/// beginning without any, so that a leader gives it a log position.
+/// The state of a member that starts for the first time: at the beginning with the configured members, or before the
+/// beginning without any, so that a leader offers it a log position.
 fn first_state(options: &ConsensusOptions) -> Checkpoint {
     let begin = if options.members.is_empty() { 0 } else { BEGIN };
     let hash = super::Chain::new(options.chain_seed).value();

@@ -1,4 +1,4 @@
-//! What goes out: raft-rs's `Ready` becomes [`Effects`].
+//! Outgoing work: raft-rs's `Ready` becomes [`Effects`].
 
 use super::Consensus;
 use crate::consensus::change::Change;
@@ -12,22 +12,23 @@ use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use raft::{Ready, StateRole};
 
 impl Consensus {
-    /// Whether a poll may have effects: something was stepped, proposed, persisted or asked for, or time has passed. Two
-    /// polls in a row without news have none.
+    /// Whether a poll may have effects: something was stepped, proposed, persisted or asked for, or time has passed.
+    /// Two polls in a row without news have none.
     #[must_use]
     pub const fn has_news(&self) -> bool {
         self.has_news
     }
 
-    /// Collects what is to be done now. To be called after each append that was stepped, and otherwise once a turn.
+    /// Collects the effects. To be called after each append that was stepped, and otherwise once a turn.
     ///
     /// # Panics
-    /// If committed entries would have to be cut: what was promised cannot be kept.
+    /// If committed entries would have to be cut: the promise of durability cannot be kept.
     pub fn poll(&mut self, effects: &mut Effects) {
         effects.clear();
         self.has_news = false;
         if self.is_first_poll {
-            // The journal has a checkpoint from its first record on; after a restart it says that all before it was read.
+            // The journal has a checkpoint from its first record on; after a restart that checkpoint covers all that
+            // was read.
             self.is_first_poll = false;
             self.put_checkpoint(effects);
             effects.must_sync = true;
@@ -38,7 +39,7 @@ impl Consensus {
             self.take_ready(ready, lost_lead, effects);
         }
         if lost_lead && effects.cut_behind.is_none() && effects.restored.is_none() {
-            // What this member appended as a leader and never proposed, nobody knows of.
+            // No other member knows of frames that this member appended as a leader and never proposed.
             let end = self.end().sequence;
             self.cut(end, effects);
         }
@@ -55,7 +56,8 @@ impl Consensus {
         self.report_role(effects);
         self.report_fetch(effects);
         effects.messages.append(&mut self.leaving);
-        // Of a lead that is over: everybody who matters would ignore it, and its frames may be cut.
+        // Messages of a former term of leadership: every member that matters would ignore them, and their frames may be
+        // cut.
         let term = if self.raw.raft.state == StateRole::Leader { self.raw.raft.term } else { 0 };
         effects.messages.retain(|outgoing| outgoing.frames.is_none() || outgoing.message.term == term);
         drop_superseded(&mut effects.messages);
@@ -65,7 +67,7 @@ impl Consensus {
         }
     }
 
-    /// Whether this member led when it was polled last, and does no more, or in another term.
+    /// Whether this member led at its last poll, and does so no more, or in another term.
     pub(super) fn has_lost_lead(&self) -> bool {
         let is_leader_of = |last: &RoleChange| self.is_leader() && last.term == self.raw.raft.term;
         self.last_role.as_ref().is_some_and(|last| last.role == Role::Leader && !is_leader_of(last))
@@ -84,8 +86,8 @@ impl Consensus {
         let now = ready.take_messages();
         self.send(now, self.vote_number);
         let mut later = ready.take_persisted_messages();
-        // That this member is there says nothing of its log, and must not wait for a slow device: the leader would take it
-        // for gone. It is said in a term, which is durable before.
+        // A heartbeat response says nothing of this member's log, and must not wait for a slow device: the leader would
+        // take the member for dead. It carries a term, which is made durable before.
         let is_answer = |message: &mut Message| message.get_msg_type() == MessageType::MsgHeartbeatResponse;
         let answers: Vec<_> = later.extract_if(.., is_answer).collect();
         self.send(answers, self.vote_number);
@@ -111,7 +113,7 @@ impl Consensus {
         }
     }
 
-    /// Entries that follow, or take the place of others.
+    /// Stores entries that follow the log, or replace its end.
     fn take_entries(&mut self, entries: Vec<Entry>, lost_lead: bool, effects: &mut Effects) {
         let Some(first) = entries.first() else { return };
         if std::mem::take(&mut self.is_appended_on_fast_path) {
@@ -146,12 +148,12 @@ impl Consensus {
         effects.records.extend(self.raw.raft.mut_store().take_acknowledged());
     }
 
-    /// Whether entries were proposed here before the lead was lost: their frames are appended already.
+    /// Whether entries were proposed here before leadership was lost: their frames are appended already.
     fn are_own(&self, first: &Entry) -> bool {
         self.last_role.is_some_and(|last| last.role == Role::Leader && last.term == first.term)
     }
 
-    /// A cut takes along records that have to stay; a checkpoint holds them all, also those of this poll.
+    /// A cut removes records that must be kept; a checkpoint holds them all, including those of this poll.
     fn cut(&mut self, behind_sequence: u64, effects: &mut Effects) {
         assert!(effects.cut_behind.is_none(), "one poll cuts once");
         effects.cut_behind = Some(behind_sequence);
@@ -171,14 +173,15 @@ impl Consensus {
         let end = self.end();
         if end.sequence > common {
             assert!(common >= self.released_sequence, "frames behind {common} are to be cut, more are committed");
-            // What is cut contradicts what is committed, so nobody counts on it. What is the same stays until the log
-            // position is in the journal.
-            let mut kept = end.index;
-            while self.storage().position_at(kept).is_some_and(|found| found.sequence > common) {
-                kept -= 1;
+            // Frames that are cut contradict committed ones, so no quorum counts on them. Equal frames stay until the
+            // log position is in the journal.
+            let mut kept_index = end.index;
+            while self.storage().position_at(kept_index).is_some_and(|found| found.sequence > common) {
+                kept_index -= 1;
             }
-            let sequence = self.storage().position_at(kept).map_or(self.released_sequence, |found| found.sequence);
-            self.raw.raft.mut_store().truncate_behind(kept);
+            let sequence =
+                self.storage().position_at(kept_index).map_or(self.released_sequence, |found| found.sequence);
+            self.raw.raft.mut_store().truncate_behind(kept_index);
             self.cut(sequence, effects);
         }
         self.raw.raft.mut_store().restore(position, members.clone());
@@ -218,8 +221,8 @@ impl Consensus {
         self.raw.raft.mut_store().applied_to(last.index);
         let is_leader = self.raw.raft.state == StateRole::Leader;
         if is_leader && !self.members().votes(self.id) {
-            // Raft-rs leaves that to its user, and counts on a leader to be a member. Others have heard that this is
-            // committed, or will by voting: this one still answers.
+            // Raft-rs leaves the removal to its caller, and requires a leader to be a member. Other members know that
+            // the change is committed, or learn it through an election: this member still answers.
             let term = self.raw.raft.term;
             self.raw.raft.become_follower(term, raft::INVALID_ID);
         }
@@ -227,7 +230,7 @@ impl Consensus {
 
     fn apply_change(&mut self, entry: &Entry, effects: &mut Effects) {
         let change = Change::from_entry_data(entry.get_data());
-        // A change that makes no sense is none, on every member alike.
+        // A change that does not fit the members is ignored, on every member alike.
         let Ok(state) = self.raw.apply_conf_change(&change.to_raft()) else { return };
         let mut members = self.members().clone();
         change.tell(&mut members);
@@ -237,8 +240,8 @@ impl Consensus {
         effects.members = Some(members);
     }
 
-    /// Others may count on the new members from now on, and on nobody who is one no longer: a member that forgot that
-    /// this is committed could wait for such a one for ever.
+    /// From now on other members may count on the new members, and not on a removed one: a member that forgot that this
+    /// entry is committed could wait for a removed one for ever.
     fn put_commit(&self, index: u64, effects: &mut Effects) {
         let hard_state = self.storage().hard_state();
         let state = HardState { commit: hard_state.commit.max(index), ..hard_state };
@@ -261,7 +264,7 @@ impl Consensus {
             return;
         }
         if role.role != Role::Leader {
-            // They may be committed or not; that is the next leader's business.
+            // They may be committed or not; the next leader decides that.
             self.forget_in_flight();
         }
         self.last_role = Some(role);
@@ -276,15 +279,15 @@ impl Consensus {
         let behind = self.storage().position_at(applied).expect("what was applied last is kept, or the start");
         let leader = self.leader();
         let (Some((position, members)), Some(leader)) = (&self.fetching, leader) else {
-            // Who offered it leads no more; another will.
+            // The leader that offered it leads no more; another one will offer.
             self.fetching = None;
             return;
         };
         effects.fetch = Some(Fetch { position: *position, members: members.clone(), behind, leader });
     }
 
-    /// Says that the frames and records of the poll of this number, and of all before, are as durable as the tier
-    /// promises, and terms and votes on the device. Acknowledgements leave with the next poll.
+    /// Reports that the frames and records of the poll of this number, and of all earlier ones, are as durable as the
+    /// tier promises, and that terms and votes are on the device. Acknowledgements leave with the next poll.
     ///
     /// # Panics
     /// If no poll had this number.
@@ -308,7 +311,7 @@ impl Consensus {
     }
 }
 
-/// An append without entries only says what is committed; a later one to the same member says that, too.
+/// An append without entries only carries the commit index; a later one to the same member carries it, too.
 pub(super) fn drop_superseded(messages: &mut Vec<Outgoing>) {
     if messages.len() < 2 || !messages.iter().any(Outgoing::says_only_commit) {
         return;

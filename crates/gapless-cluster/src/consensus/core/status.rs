@@ -1,58 +1,49 @@
-//! [`Status`]: how a member stands, for operators and for the agent's decisions.
+//! [`Status`]: the state of a member, for operators and for the agent's decisions.
 
 use super::Consensus;
 use crate::consensus::effects::Role;
 use crate::consensus::types::{LogPosition, MemberId};
 use raft::{ProgressState, StateRole};
 
-/// How a member stands.
+/// The state of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// What it is.
     pub role: Role,
-    /// The newest term that it knows.
+    /// The newest term that the member knows.
     pub term: u64,
-    /// Who leads.
     pub leader: Option<MemberId>,
-    /// The index known to be committed.
     pub committed_index: u64,
-    /// The index up to which entries are applied.
     pub applied_index: u64,
-    /// What is released.
     pub released_sequence: u64,
-    /// Where the log starts.
     pub start: LogPosition,
-    /// Where it ends.
     pub end: LogPosition,
-    /// To whom it is handing over.
+    /// The member to which leadership is being transferred.
     pub transfer_to: Option<MemberId>,
-    /// Whether it may lack what it has acknowledged, so that its vote counts only with everybody's.
+    /// Whether it may lack entries that it has acknowledged, so that its vote counts only with everybody's.
     pub is_behind: bool,
-    /// Messages that were refused.
+    /// Messages refused since the start.
     pub refused_messages: u64,
-    /// The other members, as their leader sees them; empty on everybody else.
+    /// The other members, as their leader sees them; empty on a member that does not lead.
     pub peers: Vec<PeerStatus>,
 }
 
-/// How the leader sees a member.
+/// A member, as its leader sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerStatus {
-    /// Who.
     pub member: MemberId,
-    /// The index up to which its log is the leader's.
+    /// The index up to which its log equals the leader's.
     pub matched_index: u64,
-    /// The sequence there; 0 where that is further back than the leader's log goes, or nothing is known.
+    /// The sequence there; 0 if that lies before the start of the leader's log, or nothing is known.
     pub matched_sequence: u64,
-    /// How many frames it lags.
     pub lag_frames: u64,
-    /// Whether it was heard of lately.
+    /// Whether it has answered lately.
     pub is_active: bool,
     /// Whether it is fetching frames up to a log position.
     pub is_fetching: bool,
 }
 
 impl Consensus {
-    /// How this member stands. Allocates; not for each message.
+    /// This member's state. Allocates; not for each message.
     #[must_use]
     pub fn status(&self) -> Status {
         let raft = &self.raw.raft;
@@ -91,14 +82,14 @@ impl Consensus {
 
     pub(super) fn role(&self) -> Role {
         match Role::from(self.raw.raft.state) {
-            // Elected by itself, and not yet persisted.
+            // A sole voter has elected itself, and the vote is not yet persisted.
             Role::Leader if !self.is_leader() => Role::Candidate,
             role => role,
         }
     }
 
-    /// To whom a witness that leads will hand over: the voter with a service that has most; `None` if this is no leader,
-    /// no witness, or nobody is there.
+    /// The member to which a witness that leads will transfer leadership: the voter with a service that has the longest
+    /// log; `None` if this member does not lead, is no witness, or no such voter is active.
     #[must_use]
     pub fn wants_transfer(&self) -> Option<MemberId> {
         let is_leading_witness = self.options.is_witness && self.is_leader();
@@ -112,7 +103,7 @@ impl Consensus {
         candidates
             .filter(|member| **member != self.id)
             .filter(is_there)
-            // The lower number among equals, so that it does not depend on the order of the list.
+            // The lower number among equals, so that the choice does not depend on the order of the list.
             .max_by_key(|member| (progress(member).map_or(0, |found| found.matched), u64::MAX - member.get()))
             .copied()
     }

@@ -1,4 +1,4 @@
-//! The layout as it is documented, and what is not a message.
+//! The layout as it is documented, and bytes that are not a message.
 use super::*;
 
 fn identity() -> Identity {
@@ -52,7 +52,7 @@ fn lengths_kinds_and_reserved_fields_are_checked_behind_a_good_checksum() {
     assert_eq!(parse(KIND_OFFSET, &[99]), Err(WireError::Kind { found: 99 }));
     assert_eq!(parse(KIND_OFFSET + 1, &[1]), Err(WireError::Malformed { what: "header" }));
     assert_eq!(parse(VERSION_OFFSET, &[1]), Err(WireError::Version { found: 1 }));
-    // A ping has no parts at all.
+    // A ping has no parts.
     let mut ping = good;
     ping[KIND_OFFSET] = Kind::Ping as u8;
     ping[CONSENSUS_LENGTH_OFFSET] = 1;

@@ -1,6 +1,6 @@
-//! `DivergenceCheck`: whether a service has the same state on all members. Each full member hashes its state behind the
-//! same sequences and tells its leader; the leader compares, and tells who differs. Pure but for the agent's part at the
-//! end. Nothing here is waited for, and what is lost is said again.
+//! `DivergenceCheck`: whether a service has the same state on all members. Each full member hashes its state after the
+//! same sequences and sends the hashes to its leader; the leader compares them, and sends a verdict to each member that
+//! differs. Pure except for the agent's part at the end. Nobody waits for these messages, and a lost one is sent again.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -26,17 +26,17 @@ use gapless_wire::fields::{FieldReader, FieldWriter};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Hashes of a member that are kept, the newest ones.
+/// The number of hashes of a member that are kept, the newest ones.
 pub const HASHES_MAX: usize = 64;
-/// What a leader may have missed is said again after so long, ns.
+/// A report that a leader may have missed is sent again after so long, ns.
 const REPORT_INTERVAL_NS: u64 = 1_000_000_000;
-/// A leader that differs hands over for so long at most, ns.
+/// The longest time for which a leader that differs tries to transfer leadership, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 const VERSION: u8 = 1;
 const REPORT: u8 = 1;
 const VERDICT: u8 = 2;
 
-/// Who differs, and where that began.
+/// How a member differs, and where that began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The last sequence at which it agreed with the others; 0 if none is known.
@@ -45,7 +45,7 @@ pub struct Verdict {
     pub differs: StateHash,
 }
 
-/// What members tell each other of their states.
+/// A message about a member's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::member) enum DivergenceMessage {
     Report(RangeInclusive<u32>, Vec<StateHash>),
@@ -71,7 +71,7 @@ impl DivergenceMessage {
         bytes
     }
 
-    /// What these bytes say; `None` if it is nothing.
+    /// Decodes a message; `None` if the bytes are not one.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = FieldReader::new(bytes);
         let [VERSION, what] = fields.array("version and kind").ok()? else { return None };
@@ -100,9 +100,9 @@ impl DivergenceMessage {
     }
 }
 
-/// What a member knows of its copy, and of the others'.
+/// What a member knows of its own state, and of the other members' states.
 pub(in crate::member) struct DivergenceCheck {
-    /// From the service.
+    /// The hashes from the service.
     own: Mailbox<StateHash>,
     reports: BTreeMap<MemberId, Vec<StateHash>>,
     versions: BTreeMap<MemberId, RangeInclusive<u32>>,
@@ -113,12 +113,12 @@ pub(in crate::member) struct DivergenceCheck {
     told_leader: Option<MemberId>,
     next_report_ns: u64,
     verdict: Option<Verdict>,
-    /// When it ends, because it differs.
+    /// The time at which this member stops, because it differs.
     ends_by_ns: Option<u64>,
 }
 
 impl DivergenceCheck {
-    /// Of `member`, whose service, if it runs one, has these versions and puts its hashes there.
+    /// The check of `member`, whose service, if it runs one, supports these versions and puts its hashes into `own`.
     pub fn new(member: MemberId, versions: Option<RangeInclusive<u32>>, own: Mailbox<StateHash>) -> Self {
         Self {
             own,
@@ -138,7 +138,7 @@ impl DivergenceCheck {
         self.compared_sequence
     }
 
-    /// A new connection: who is there may have another state than who was.
+    /// A new connection: the peer may have another state than before.
     pub fn came(&mut self, member: u64) {
         let Some(member) = MemberId::new(member) else { return };
         self.reports.remove(&member);
@@ -146,7 +146,8 @@ impl DivergenceCheck {
         self.told_leader = self.told_leader.filter(|leader| *leader != member);
     }
 
-    /// What `from` says; `leader` is who leads, as far as is known. False if it is nothing that can be said.
+    /// Takes a message of `from`; `leader` is the leader, as far as it is known. Returns false if the message is
+    /// invalid.
     pub fn receive(&mut self, own: MemberId, from: MemberId, leader: Option<MemberId>, bytes: &[u8]) -> bool {
         match DivergenceMessage::from_bytes(bytes) {
             Some(DivergenceMessage::Report(versions, hashes)) => {
@@ -154,7 +155,7 @@ impl DivergenceCheck {
                 self.has_news |= self.reports.get(&from) != Some(&hashes) || leader == Some(own);
                 self.reports.insert(from, hashes);
             }
-            // One about another life of this member is none about this one.
+            // A verdict about an earlier life of this member is ignored.
             Some(DivergenceMessage::Verdict(verdict)) if leader == Some(from) => {
                 if self.reports.get(&own).is_some_and(|hashes| hashes.contains(&verdict.differs)) {
                     self.verdict = Some(verdict);
@@ -171,7 +172,7 @@ impl DivergenceCheck {
         self.own_versions.as_ref().map(|versions| *versions.start()).filter(|version| *version > 1)
     }
 
-    /// Why the service cannot act as `version` on all of `members`, if so.
+    /// The reason why the service cannot act as `version` on all of `members`, if there is one.
     fn lacking(&self, version: u32, members: &Members) -> Option<String> {
         if self.own_versions.is_none() {
             return Some("this member runs no service; ask one that does".to_owned());
@@ -201,7 +202,7 @@ impl DivergenceCheck {
         }
     }
 
-    /// Compares what is known at each sequence, and says who differs.
+    /// Compares the hashes at each sequence, and returns the members that differ.
     fn compare(&mut self, leader: MemberId, members: &Members) -> Vec<(MemberId, Verdict)> {
         self.reports.retain(|member, _| members.contains(*member));
         self.versions.retain(|member, _| members.contains(*member));
@@ -234,8 +235,8 @@ impl DivergenceCheck {
     }
 }
 
-/// Which hash counts, if that can be told: that of a majority of all `full` members; if all have said theirs, the most
-/// frequent one, at a tie the leader's if it is among these, else that of the lowest number.
+/// The hash that counts, if it can be decided: that of a majority of all `full` members; if all have reported, the most
+/// frequent one; at a tie the leader's if it is among these, otherwise that of the lowest number.
 fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u64> {
     let count = |hash: u64| votes.iter().filter(|(_, other)| *other == hash).count();
     let most = votes.iter().map(|(_, hash)| count(*hash)).max()?;
@@ -248,7 +249,7 @@ fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u6
 }
 
 impl Core {
-    /// Has the stream say from where on the service acts as `version`.
+    /// Makes the stream announce the sequence from which the service acts as `version`.
     pub(in crate::member) fn upgrade(&mut self, version: u32) -> Result<(), String> {
         if !self.consensus.is_leader() {
             let leader =
@@ -264,7 +265,7 @@ impl Core {
 }
 
 impl Member {
-    /// Tells and compares; an error if this member's copy is the one that differs.
+    /// Sends reports and compares; an error if this member's state is the one that differs.
     pub(in crate::member) fn check_divergence(&mut self) -> Result<(), ClusterError> {
         let (own, now_ns) = (self.core.member, self.core.now.monotonic_ns);
         let check = &mut self.core.divergence;
@@ -281,7 +282,7 @@ impl Member {
                         sequence = verdict.differs.sequence,
                         "the state of a member differs from the others'"
                     );
-                    // Not sent, or lost: it is said again when the member reports again.
+                    // If it is not sent, or lost, it is sent again when the member reports again.
                     let _ = self.links.send(
                         member.get(),
                         Content::DivergenceCheck,
@@ -329,7 +330,7 @@ mod tests {
         each.iter().map(|(sequence, hash)| StateHash { sequence: *sequence, hash: *hash }).collect()
     }
 
-    /// Member 1 leads, and hears these reports; its own is the first.
+    /// Member 1 leads, and receives these reports; its own is the first.
     fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (DivergenceCheck, Vec<(u64, u64, u64)>) {
         let own = Mailbox::new(HASHES_MAX);
         let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
@@ -356,9 +357,10 @@ mod tests {
         assert_eq!((found, check.compared_sequence()), (vec![], Some(40)));
         assert_eq!(compared(3, none(), &[same, same, odd]).1, [(3, 20, 30)]);
         assert_eq!(compared(3, none(), &[odd, same, same]).1, [(1, 20, 30)], "also the leader");
-        // The first one at which it is known to have agreed is gone.
+        // Member 3 no longer has the hash at which it is known to have agreed.
         assert_eq!(compared(3, none(), &[same, same, &odd[2..]]).1, [(3, 0, 30)]);
-        // One of three is away: with it two could be right. Where all have spoken, the leader is at a tie.
+        // One of three has not reported: with it either hash could win. Where all have reported, the leader decides a
+        // tie.
         let (check, found) = compared(3, none(), &[same, odd]);
         assert_eq!((found, check.compared_sequence()), (vec![], Some(20)));
         assert_eq!(compared(2, none(), &[same, odd]).1, [(2, 20, 30)]);
@@ -375,7 +377,7 @@ mod tests {
         assert_eq!(compared(1, learners(), &[same, odd, odd]).1, [(2, 0, 10), (3, 0, 10)]);
         let witness = || Members { witnesses: vec![id(3)], ..Members::default() };
         assert_eq!(compared(2, witness(), &[same, odd]).1, [(2, 0, 10)]);
-        // Who is no member says nothing.
+        // Reports of a number that is not a member are ignored.
         assert_eq!(compared(2, Members::default(), &[same, same, odd]).1, []);
     }
 

@@ -1,5 +1,5 @@
-//! [`Histories`]: whether the members' logs are the same. Each tells the others where its own stands, at each connection
-//! and whenever that has changed for a while; who differs from its leader stops, and the others say so. See
+//! [`Histories`]: whether the members' logs are equal. Each member sends the others its log's state, at each connection
+//! and at intervals when it has changed; a member that diverges from its leader stops, and the others report it. See
 //! [`crate::consensus::core::history`].
 
 use super::Core;
@@ -9,66 +9,67 @@ use crate::link::Content;
 use crate::member::Member;
 use std::collections::BTreeMap;
 
-/// What has changed is told so often at most, ns: so much of what a member acknowledged at the end the others may not know.
+/// The least interval at which changes are sent, ns: acknowledgements of the last interval may be unknown to the
+/// others.
 const TELL_INTERVAL_NS: u64 = 100_000_000;
-/// Who has to stop goes on telling why for so long, ns. It takes no part any more.
+/// A member that must stop goes on sending its reason for so long, ns. It takes no part any more.
 const LINGERS_NS: u64 = 300_000_000;
-/// After so many messages one behind the other whose frames do not come to the leader's chain, its base is another one.
+/// After so many messages in a row whose frames do not give the leader's chain, this member's log is taken to diverge.
 const FAILURES_MAX: u32 = 3;
 
 /// What a member knows of the others' logs.
 #[derive(Default)]
 pub(in crate::member) struct Histories {
-    /// What could not be compared yet.
+    /// Histories that could not be compared yet.
     waiting: BTreeMap<MemberId, History>,
-    /// Whose log is another one.
+    /// The members whose logs diverge from this one's.
     parted: BTreeMap<MemberId, Parting>,
     partings: u64,
     failed_fetches: u32,
     failed_appends: u32,
-    /// From whom this member differs that it has to follow, where, and when it ends.
+    /// The member that this one must follow and diverges from, the place, and the time at which this member stops.
     stops: Option<(MemberId, Parting, u64)>,
-    /// What each member was told last, as far as its connection took it.
+    /// The history that each member was sent last, as far as its connection took it.
     told: BTreeMap<u64, History>,
     next_ns: u64,
 }
 
 impl Histories {
-    /// The members whose logs are known to part from this one's.
+    /// The members whose logs are known to diverge from this one's.
     pub const fn parted(&self) -> &BTreeMap<MemberId, Parting> {
         &self.parted
     }
 
-    /// How often a log was found that parts from this one, since the start.
+    /// How often a log was found that diverges from this one, since the start.
     pub const fn partings(&self) -> u64 {
         self.partings
     }
 
-    /// Whether this member stops, and takes no part any more.
+    /// Whether this member is stopping, and takes no part any more.
     pub const fn is_stopping(&self) -> bool {
         self.stops.is_some()
     }
 
-    /// Somebody who is a member no more.
+    /// Forgets a member that was removed.
     pub fn forget(&mut self, member: MemberId) {
         self.waiting.remove(&member);
         self.parted.remove(&member);
         self.told.remove(&member.get());
     }
 
-    /// A leader's frames have come to its chain.
+    /// A leader's frames gave its chain.
     pub const fn is_appended(&mut self) {
         self.failed_appends = 0;
     }
 
-    /// What was fetched has come to the leader's chain.
+    /// Fetched frames gave the leader's chain.
     pub const fn is_fetched(&mut self) {
         self.failed_fetches = 0;
     }
 }
 
 impl Core {
-    /// A member has told of its log. Returns an answer where it has another one.
+    /// Takes a member's history. Returns an answer if the logs diverge.
     pub fn receive_history(&mut self, from: MemberId, bytes: &[u8]) -> Option<History> {
         let Some(history) = History::from_bytes(bytes) else {
             self.warn(from, &"it says nothing about its log that can be said");
@@ -85,7 +86,7 @@ impl Core {
         (differs && !history.is_answer).then(|| self.consensus.history_beside(&history))
     }
 
-    /// Whether a member's log is another one; looked at again later if that cannot be told yet.
+    /// Whether a member's log diverges; compared again later if that cannot be decided yet.
     fn compare_history(&mut self, from: MemberId, history: &History) -> bool {
         if let Some(parting) = self.consensus.parting(history) {
             self.parts(from, parting, self.consensus.is_led_by(history));
@@ -121,7 +122,7 @@ impl Core {
         }
     }
 
-    /// What was fetched from the leader, behind what is applied here, does not come to the chain that it has.
+    /// Frames fetched from the leader, after those that are applied here, do not give its chain.
     pub fn fetched_another(&mut self, leader: MemberId) {
         self.histories.failed_fetches += 1;
         let Some((own, _)) = self.consensus.applied_position() else { return };
@@ -130,7 +131,7 @@ impl Core {
         }
     }
 
-    /// What a leader sends does not go with this member's log.
+    /// A leader's append contradicts this member's log.
     pub fn append_differs(&mut self, leader: MemberId, message: &Message, error: AppendRefused) {
         match error {
             AppendRefused::Entries(Refused::OtherEntry(parting)) => self.parts(leader, parting, true),
@@ -145,7 +146,7 @@ impl Core {
         }
     }
 
-    /// Looks again at what could not be compared.
+    /// Compares again the histories that could not be compared.
     fn compare_waiting(&mut self) {
         for (from, history) in std::mem::take(&mut self.histories.waiting) {
             self.compare_history(from, &history);
@@ -154,21 +155,21 @@ impl Core {
 }
 
 impl Member {
-    /// Tells a member that has just connected.
+    /// Sends the history to a member that has just connected.
     pub(in crate::member) fn tell_history_to(&mut self, member: u64) {
         let history = self.core.consensus.history();
         self.core.histories.told.remove(&member);
         self.send_history(member, &history, &history.to_bytes());
     }
 
-    /// What is not taken, because the member is not connected or too much waits for it, is told again later.
+    /// A history that is not sent, because the member is not connected or too much waits for it, is sent again later.
     fn send_history(&mut self, member: u64, history: &History, bytes: &[u8]) {
         if self.links.send(member, Content::History, bytes, &[]).is_ok() {
             self.core.histories.told.insert(member, history.clone());
         }
     }
 
-    /// Before the first handshake: what this member's log holds, and what others are known to have acknowledged.
+    /// Before the first handshake: sets what this member's log holds, and what others are known to have acknowledged.
     pub(in crate::member) fn begin_history(&mut self) {
         self.links.set_log(self.core.log_state());
         self.expect_acknowledged();
@@ -180,7 +181,7 @@ impl Member {
         }
     }
 
-    /// Tells what has changed; an error if this member has another log than its leader.
+    /// Sends what has changed; an error if this member's log diverges from its leader's.
     pub(in crate::member) fn tell_history(&mut self) -> Result<(), ClusterError> {
         self.links.set_log(self.core.log_state());
         let now_ns = self.core.now.monotonic_ns;

@@ -1,8 +1,8 @@
-//! Changes of members: what is asked for is checked and becomes a [`Change`], and a member that joins is promoted when it
-//! has nearly everything. Pure but for the agent's part at the end.
+//! Changes of members: a request is checked and becomes a [`Change`], and a member that joins is promoted when it has
+//! nearly every entry. Pure except for the agent's part at the end.
 //!
-//! A new member begins as a learner: nobody waits for it. Its leader looks at it now and then, whoever leads by then, and
-//! makes it a voter when it lags by little; who is replaced goes in the same joint change.
+//! A new member begins as a learner, so nobody waits for it. The leader of the moment checks it at intervals, and makes
+//! it a voter when it lags by little; a member that it replaces is removed in the same joint change.
 
 use super::Core;
 use crate::config::{MEMBERS_MAX, MemberKind};
@@ -11,29 +11,30 @@ use crate::consensus::{Change, ChangeStep, MemberId, Members, MembershipView, Pe
 use crate::member::requests::{ChangeRefused, NewMember};
 use std::collections::BTreeMap;
 
-/// A learner that joins is promoted when it lags by so many frames at most, and by so many entries.
+/// A learner that joins is promoted when it lags by so many frames at most, and by [`PROMOTION_LAG_ENTRIES_MAX`]
+/// entries.
 pub const PROMOTION_LAG_FRAMES_MAX: u64 = 65_536;
 /// As [`PROMOTION_LAG_FRAMES_MAX`].
 pub const PROMOTION_LAG_ENTRIES_MAX: u64 = 1024;
-/// Between two looks at who joins, ns.
+/// The interval at which joining members are checked, ns.
 const LOOK_INTERVAL_NS: u64 = 20_000_000;
 
-/// What is looked at now and then.
+/// What is handled at intervals.
 #[derive(Debug, Default)]
 pub(in crate::member) struct Membership {
-    /// The members have changed, and links have not yet.
+    /// The members have changed, and the links do not follow them yet.
     pub is_changed: bool,
-    /// What another member said of the members, and knows more of the log.
+    /// Another member's view of the members, which is from a later entry of the log.
     pub told: Option<MembershipView>,
     pub next_look_ns: u64,
-    /// To whom there is a connection.
+    /// The connected members.
     pub connected: Vec<MemberId>,
-    /// Who was not let in when it last came, and why.
+    /// The members that were refused at their last connection, and why.
     pub refused: BTreeMap<u64, String>,
 }
 
 impl Membership {
-    /// Whether links are to follow.
+    /// Whether links must follow.
     pub const fn has_news(&self) -> bool {
         self.is_changed || self.told.is_some()
     }
@@ -81,7 +82,7 @@ fn plan_add(new: &NewMember, own: MemberId, members: &Members) -> Result<Change,
     })
 }
 
-/// The change that removes a member. `peers` is how their leader sees the others.
+/// The change that removes a member. `peers` is the leader's view of the others.
 fn plan_remove(
     member: MemberId,
     own: MemberId,
@@ -110,14 +111,13 @@ fn plan_remove(
     Ok(Change::of(ChangeStep::Remove(member)))
 }
 
-/// What is to be done about a member that joins.
+/// What to do about a member that joins.
 #[derive(Debug, PartialEq, Eq)]
 enum Promotion {
-    /// Nothing now.
     Waits,
     /// It becomes a voter.
     Now(Change),
-    /// The leader itself goes then, and hands over first.
+    /// The member to be replaced is the leader itself, which transfers leadership first.
     HandOver,
 }
 
@@ -151,7 +151,7 @@ fn one_at_a_time(members: &Members) -> Result<(), ChangeRefused> {
     if members.voters_outgoing.is_empty() { Ok(()) } else { Err(ChangeRefused::UnderWay) }
 }
 
-/// Whether somebody stays who votes and runs the service.
+/// Whether a voter that runs the service would stay.
 fn keeps_full(goes: MemberId, members: &Members, full_comes: bool) -> Result<(), ChangeRefused> {
     let is_full = |voter: &&MemberId| **voter != goes && !members.witnesses.contains(voter);
     let stays = full_comes || !members.votes(goes) || members.voters.iter().any(|voter| is_full(&voter));
@@ -166,7 +166,7 @@ fn enough_live(voters: &[MemberId], own: MemberId, peers: &[PeerStatus]) -> Resu
 }
 
 impl Core {
-    /// Adds a member, as a learner at first.
+    /// Adds a member, first as a learner.
     pub fn add_member(&mut self, new: &NewMember) -> Result<(), ChangeRefused> {
         self.leads()?;
         let change = plan_add(new, self.member, self.consensus.members())?;
@@ -175,7 +175,6 @@ impl Core {
         Ok(())
     }
 
-    /// Removes a member.
     pub fn remove_member(&mut self, member: MemberId) -> Result<(), ChangeRefused> {
         self.leads()?;
         let peers = self.status_now().peers;
@@ -185,7 +184,7 @@ impl Core {
         Ok(())
     }
 
-    /// How the members stand; whose connection is gone is not there, although it was heard of a moment ago.
+    /// The state of the members; one whose connection is gone counts as inactive, although it answered a moment ago.
     fn status_now(&self) -> Status {
         let mut status = self.consensus.status();
         for peer in &mut status.peers {
@@ -207,13 +206,13 @@ impl Core {
 
     fn propose_change(&mut self, change: &Change) -> Result<(), ChangeRefused> {
         match self.consensus.propose_members(change) {
-            // What makes no sense was refused before.
+            // Invalid changes were refused before.
             Err(ProposeError::Change) => Err(ChangeRefused::UnderWay),
             outcome => Ok(outcome?),
         }
     }
 
-    /// Another member says who is a member; believed where it knows more of the log than this one.
+    /// Takes another member's view; it replaces an older one.
     pub fn receive_members(&mut self, bytes: &[u8]) {
         let Some(view) = MembershipView::from_bytes(bytes) else { return };
         let is_news = self.consensus.membership_view().is_none_or(|own| own.index < view.index);
@@ -223,7 +222,7 @@ impl Core {
         }
     }
 
-    /// Promotes who joins, when it is time.
+    /// Promotes the joining member, when it is time.
     pub fn promote(&mut self) {
         let is_due = self.role.role == Role::Leader && self.now.monotonic_ns >= self.membership.next_look_ns;
         if !is_due {
@@ -235,7 +234,7 @@ impl Core {
         }
         match plan_promotion(self.member, self.consensus.members(), &self.status_now()) {
             Promotion::Waits => {}
-            // Refused while the entry before it is not applied; tried again.
+            // Refused while an earlier change is not applied; tried again.
             Promotion::Now(change) => match self.consensus.propose_members(&change) {
                 Ok(()) => tracing::info!(?change.steps, "a member that joined becomes a voter"),
                 Err(error) => tracing::debug!(%error, "a member that joined cannot become a voter now"),

@@ -40,7 +40,7 @@ fn new(member: u64) -> NewMember {
     NewMember { member: id(member), addresses: vec!["h4:1".to_owned()], kind: MemberKind::Full, replaces: None }
 }
 
-/// Three voters and member 4, which joins.
+/// Three voters and member 4, which is joining.
 fn joining(replaces: Option<u64>) -> Members {
     let joining = Some(Joining { replaces: replaces.map(id) });
     let details = vec![MemberDetails { member: id(4), addresses: vec!["h4:1".to_owned()], joining }];
@@ -91,7 +91,7 @@ fn what_cannot_be_removed_is_refused() {
     assert_eq!(refused(1, &members(&[1])), ChangeRefused::LastVoter(id(1)));
     assert_eq!(refused(1, &members(&[1, 2, 3])), ChangeRefused::Leads(id(1)));
     assert_eq!(refused(9, &members(&[1, 2, 3])), ChangeRefused::NotMember(id(9)));
-    // The one that is there must not go while the other is away.
+    // The active voter must not be removed while the other one is away.
     let few = ChangeRefused::TooFewLive { voters: 2, needed: 2, live: 1 };
     assert_eq!(refused(2, &members(&[1, 2, 3])), few);
     assert_eq!(refused(2, &Members { witnesses: vec![id(1)], ..members(&[1, 2]) }), ChangeRefused::LastFull(id(2)));

@@ -1,12 +1,12 @@
-//! `Core`: all of a member but its links, so that what they have received can be worked on where it lies.
+//! `Core`: a member without its links, so that received messages can be processed in place.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`membership`] | changes of members |
 //! | [`divergence`] | whether a service has the same state on all members |
-//! | `retention_watermark` | up to where a witness may let its journal go |
-//! | `history` | whether the members' logs are the same |
-//! | `time` | what time it is in the stream |
+//! | `retention_watermark` | up to where a witness may delete frames of its journal |
+//! | `history` | whether the members' logs are equal |
+//! | `time` | the time of the stream |
 
 pub mod divergence;
 pub(super) mod history;
@@ -47,14 +47,13 @@ use history::Histories;
 use membership::Membership;
 use time::AnnouncedTime;
 
-/// What else was refused is told so often at most, ns.
+/// The least interval of warnings about refused messages, ns.
 const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
-/// The frames of one entry, bytes; a message that is longer is an entry by itself.
+/// The most bytes of frames in one entry; a longer message is an entry by itself.
 pub(super) const ENTRY_BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4;
 
-/// Everything a member knows and keeps.
+/// A member's state.
 pub(super) struct Core {
-    /// Who this is.
     pub member: MemberId,
     pub membership: Membership,
     pub voting: Voting,
@@ -63,61 +62,62 @@ pub(super) struct Core {
     pub journal: MemberJournal,
     pub releaser: Releaser,
     pub consensus: Consensus,
-    /// Taken out while they are worked on.
+    /// `None` while they are worked on.
     pub effects: Option<Box<Effects>>,
     pub outbox: Vec<Outgoing>,
-    /// What a leader sent last is in window and log, and can be answered as soon as it is journaled.
+    /// The frames of the leader's last append are in window and log, and can be answered as soon as they are journaled.
     pub has_answer: bool,
     pub catch_up: CatchUp,
-    /// Of others that are behind.
+    /// Readers of this member's journal for members that lag or fetch.
     pub readers: JournalReaders,
     pub catch_up_budget: CatchUpBudget,
     pub snapshot_transfers: SnapshotTransfers,
     pub divergence: DivergenceCheck,
     pub histories: Histories,
     pub stream: ReplicatedStream,
-    /// Behind the last frame that was proposed.
+    /// The chain after the last frame that was proposed.
     pub chain: Chain,
     pub proposed_sequence: u64,
-    /// Of what is in the window and not in the journal: how much may go there.
+    /// The bytes of frames in the window that are not journaled and may be.
     pub proposed_bytes: usize,
-    /// What may be released, and what is.
+    /// The sequence up to which frames may be released, and the one up to which they are.
     pub released: u64,
     pub told_released: u64,
-    /// Where the journal begins, as consensus was told.
+    /// The first frame of the journal, as it was reported to consensus.
     pub first_sequence: u64,
     pub role: RoleChange,
-    /// The role that others were last told of.
+    /// The role that the status reported last.
     pub told_role: RoleChange,
     pub dropped_full: u64,
     pub next_warning_ns: u64,
     pub next_status_ns: u64,
     pub announced_time: AnnouncedTime,
-    /// Of a witness: what it may let go, as far as full members are asked.
+    /// On a witness: the watermark of what it may delete, from what the full members have.
     pub retention_watermark: Option<RetentionWatermark>,
     pub next_watermark_ns: u64,
     pub now: Now,
 }
 
-/// Before consensus has said anything.
+/// The role before consensus has reported one.
 const NO_ROLE: RoleChange = RoleChange { role: Role::Follower, term: 0, leader: None };
 
-/// The stream that a member replicates, as it is for the member's life.
+/// The stream that a member replicates, constant for the member's life.
 pub(in crate::member) struct ReplicatedStream {
     pub layout: StreamLayout,
     pub identity: StreamIdentity,
     pub rules: SequencerRules,
-    /// The name of the first feed session of the stream.
+    /// The name of the stream's first feed session.
     pub feed_session: FeedSession,
-    /// Whether it begins that when it leads. A service's stream has none, and a witness does not know which it is.
+    /// Whether it begins that session when it leads. A service's stream has none, and a witness does not know which it
+    /// is.
     pub begins_feeds: bool,
     pub requests: Mailbox<SequencerRequest>,
     pub downstream: Vec<Waker>,
-    /// Frames of one entry, bytes, but for a long message: far less than a window holds.
+    /// The most bytes of frames in one entry, except for a long message: far less than a window holds.
     pub entry_bytes_max: usize,
 }
 
-/// What a member's core is made of at a start.
+/// The parts of a member's core at a start.
 pub(in crate::member) struct CoreParts {
     pub member: MemberId,
     pub voting: Voting,
@@ -129,17 +129,17 @@ pub(in crate::member) struct CoreParts {
     pub transfer_context: TransferContext,
     pub divergence: DivergenceCheck,
     pub stream: ReplicatedStream,
-    /// What is known to be committed.
+    /// The sequence known to be committed.
     pub committed: u64,
     pub retention_watermark: Option<RetentionWatermark>,
 }
 
 impl Core {
-    /// One that has heard of nobody yet.
+    /// A core that has received nothing yet.
     pub(in crate::member) fn new(parts: CoreParts) -> Self {
         Self {
             member: parts.member,
-            // Links are looked at once, whether or not something has changed.
+            // The links are updated once, whether or not the members have changed.
             membership: Membership { is_changed: true, ..Membership::default() },
             voting: parts.voting,
             endpoints: parts.endpoints,
@@ -175,13 +175,13 @@ impl Core {
         }
     }
 
-    /// A message of another member. Returns what it is to be answered with at once.
+    /// Takes a message of another member. Returns the history to answer at once with, if there is one.
     pub fn receive(&mut self, received: &Received<'_>) -> Result<Option<History>, ClusterError> {
         match received.content {
             Content::History => {
                 Ok(MemberId::new(received.from).and_then(|from| self.receive_history(from, received.consensus)))
             }
-            // It takes no part any more.
+            // The member is stopping and takes no part any more.
             _ if self.histories.is_stopping() => Ok(None),
             _ => self.receive_other(received).map(|()| None),
         }
@@ -193,7 +193,7 @@ impl Core {
             self.voting.heard(received.from);
         }
         match received.content {
-            // It takes part in nothing yet; what matters is sent again.
+            // The member takes no part yet; others send again what matters.
             Content::Consensus if self.voting.is_new() => {}
             Content::Consensus => self.receive_consensus(from, received.consensus, received.frames)?,
             Content::CatchUpRequest => self.catch_up.asked(from, received.consensus),
@@ -230,11 +230,11 @@ impl Core {
             }
         };
         if self.has_answer {
-            // More has come with it, and one answer is enough.
+            // Another message was received in the same turn, and one answer is enough.
             self.has_answer = false;
             self.advance(&[])?;
         }
-        // As if it were lost on the way: the leader sends it again.
+        // The message counts as lost on the way: the leader sends it again.
         if !self.has_room(from, frames.len()) {
             self.dropped_full += 1;
             return Ok(());
@@ -260,7 +260,7 @@ impl Core {
             return Ok(());
         }
         if self.role.role == Role::Leader && self.consensus.is_leader() {
-            // An answer, or somebody who asks for something: what it lets go is let go first.
+            // A follower's answer, or a question: what the answer releases is released first.
             self.released = self.released.max(self.consensus.look_released());
             return Ok(());
         }
@@ -275,14 +275,14 @@ impl Core {
         }
     }
 
-    /// Publishers are sent to the leader, as far as there is one and it has said where it is; they wait for one that this
-    /// member is about to become.
+    /// Redirects publishers to the leader, if there is one and its endpoints are known; they wait while this member is
+    /// about to lead.
     fn follow(&mut self) {
         let leader = self.role.leader.filter(|leader| *leader != self.member);
         self.ingress.follow(leader.map(|leader| self.endpoints.of(leader.get())));
     }
 
-    /// Whether the window takes so much now. One that never does, because it is smaller than the sender's, is told of.
+    /// Whether the window has room for so much now. Warns if it never has, because it is smaller than the sender's.
     fn has_room(&mut self, from: MemberId, length_bytes: usize) -> bool {
         match self.ingress.has_room(length_bytes) {
             Ok(has_room) => has_room,
@@ -300,7 +300,7 @@ impl Core {
         }
     }
 
-    /// Appends what publishers have sent, where this member leads and may propose; turns them away where it follows.
+    /// Appends what publishers have sent, where this member leads and may propose; redirects them where it follows.
     pub fn take_from_publishers(&mut self, now: Now) -> Result<usize, ClusterError> {
         let may_append = self.ingress.is_following() || self.consensus.can_propose().is_ok();
         if !may_append {
@@ -318,7 +318,7 @@ impl Core {
         })
     }
 
-    /// Proposes what was appended: one entry, or several where it is long. Whether anything was.
+    /// Proposes what was appended: one entry, or several where it is long. Returns whether anything was proposed.
     pub fn propose(&mut self) -> Result<bool, ClusterError> {
         let before = self.proposed_sequence;
         while !self.ingress.is_following() && self.ingress.last_sequence() > self.proposed_sequence {
@@ -340,7 +340,7 @@ impl Core {
                     end = Some((frame.sequence(), length, chain));
                 }
             }
-            // The cursor looks again once everything that it has seen is journaled.
+            // The cursor reads further once everything that it has returned is journaled.
             let Some((end_sequence, length, chain)) = end else { break };
             let batch = Batch { first_sequence: self.proposed_sequence + 1, end_sequence, hash: chain.value() };
             crash_point("leader_before_proposing");
@@ -349,7 +349,7 @@ impl Core {
                 Err(ProposeError::Gap { expected_sequence }) => {
                     unreachable!("{batch:?} is proposed, {expected_sequence} is expected")
                 }
-                // Not any more: what was appended is cut when the next leader is heard.
+                // Leadership is lost: what was appended is cut when the next leader's messages are received.
                 Err(_) => break,
             }
             self.chain = chain;
@@ -360,7 +360,7 @@ impl Core {
         Ok(self.proposed_sequence != before)
     }
 
-    /// Answers what was appended to the log of a follower; consensus notes it behind that.
+    /// Answers what was appended to the log of a follower, once it is journaled.
     pub fn answer(&mut self) -> Result<(), ClusterError> {
         if std::mem::take(&mut self.has_answer) {
             self.keep()?;
@@ -369,16 +369,17 @@ impl Core {
         Ok(())
     }
 
-    /// Does what consensus asks for, all but sending and journaling. `frames` came with the message that it may ask for.
+    /// Carries out the effects of consensus, except sending and journaling. `frames` came with the message that caused
+    /// them.
     pub fn advance(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
-        // What is done for a poll may be news.
+        // Carrying out a poll's effects may be news.
         while self.consensus.has_news() {
             let mut effects = self.effects.take().unwrap_or_default();
             self.consensus.poll(&mut effects);
             let number = effects.number;
             let done = if effects.is_empty() { Ok(()) } else { self.take_effects(&mut effects, frames) };
-            // Behind its effects: a cut among them journals what was before, and answers for no more. Also where there is
-            // nothing to persist: answers wait for the poll's number.
+            // After the effects: a cut among them journals what preceded it, and must not report this poll as
+            // persisted. Also where there is nothing to persist: answers wait for the poll's number.
             self.journal.is_polled(number);
             self.effects = Some(effects);
             done?;
@@ -388,28 +389,28 @@ impl Core {
 
     fn take_effects(&mut self, effects: &mut Effects, frames: &[u8]) -> Result<(), ClusterError> {
         if let Some(sequence) = effects.cut_behind {
-            // What was fetched is committed, and may go beyond what the log covers.
+            // Fetched frames are committed, and may reach further than the log.
             let sequence = sequence.max(self.released);
             if self.ingress.last_sequence() > sequence || self.journal.last_sequence() > sequence {
                 let checkpoint = effects.records.remove(0);
                 self.cut(sequence, &checkpoint.payload)?;
             } else if !self.ingress.is_following() {
-                // Nothing is there to be cut, as at every orderly hand-over. The checkpoint is a record like others, and
-                // publishers are not kept waiting for the device.
+                // Nothing is cut, as at every orderly transfer of leadership. The checkpoint is then a record like
+                // others, and publishers need not wait for the device.
                 self.ingress.follow(None);
             }
             if effects.restored.is_none() && self.catch_up.target().is_some() {
-                // What was fetched stood behind the cut.
+                // The fetched frames follow the frames that were cut.
                 self.catch_up.end();
                 self.consensus.fetch_failed();
             }
         }
         if let Some(position) = effects.restored {
             let catch_up = std::mem::take(&mut self.catch_up);
-            let appended = self.append_all(catch_up.stash(self.ingress.last_sequence()));
+            let appended = self.append_all(catch_up.replacement_after(self.ingress.last_sequence()));
             self.catch_up = catch_up;
             appended?;
-            // An earlier fetch may have gone beyond: its frames are committed, too.
+            // An earlier fetch may have reached further: its frames are committed, too.
             assert!(self.ingress.last_sequence() >= position.sequence, "what was fetched is appended");
         }
         let needed = effects.records.iter().map(|record| record.behind_sequence).max().unwrap_or(0);
@@ -428,7 +429,7 @@ impl Core {
             self.membership.is_changed = true;
         }
         if let Some(fetch) = effects.fetch.take() {
-            // A snapshot transfer brings frames beyond that.
+            // A snapshot transfer brings frames beyond the log position.
             if !self.snapshot_transfers.is_receiving() {
                 self.catch_up.begin(&fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
             }
@@ -456,7 +457,7 @@ impl Core {
         Ok(())
     }
 
-    /// Appends frames, for which there is room.
+    /// Appends frames for which there is room.
     pub fn append_all(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
         let taken = self.ingress.append_followed(frames)?;
         assert_eq!(taken, frames.len(), "there was room");
@@ -466,7 +467,7 @@ impl Core {
         Ok(())
     }
 
-    /// Journals what is proposed, or what a leader has sent, and the records behind it.
+    /// Journals what is proposed, or what a leader has sent, and the records after it.
     pub fn keep(&mut self) -> Result<(), ClusterError> {
         let has_frames = self.proposed_bytes > 0;
         if has_frames {
@@ -479,12 +480,13 @@ impl Core {
         Ok(())
     }
 
-    /// Dies here if a test asks for it, by what this member is.
+    /// Crashes here if a test asks for it, by this member's role.
     fn crash_point(&self, leader: &'static str, follower: &'static str) {
         crash_point(if self.ingress.is_following() { follower } else { leader });
     }
 
-    /// As [`Core::keep`]; in the place of what consensus keeps by now, `checkpoint` goes into a new segment.
+    /// Like [`Core::keep`]; with a `checkpoint`, that one goes into a new segment instead of the present state of
+    /// consensus.
     fn keep_or(&mut self, checkpoint: Option<&[u8]>) -> Result<(), ClusterError> {
         let (consensus, length_bytes) = (&self.consensus, std::mem::take(&mut self.proposed_bytes));
         let all = || checkpoint.map_or_else(|| consensus.checkpoint(), <[u8]>::to_vec);
@@ -493,9 +495,9 @@ impl Core {
         Ok(())
     }
 
-    /// Cuts what no leader has, in window and journal, and takes the sequencer back to there.
+    /// Cuts frames that no leader has from window and journal, and sets the sequencer back to the cut.
     fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
-        // Consensus is past the cut already: a new segment gets what is kept behind it.
+        // Consensus is past the cut already, so a new segment must begin with the checkpoint of the cut.
         self.keep_or(Some(checkpoint))?;
         if !self.ingress.is_following() {
             self.ingress.follow(None);
@@ -544,18 +546,18 @@ impl Core {
             self.ingress.lead(role.term)?;
             self.announced_time.begins_to_lead(role.term, last_term);
             if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
-                // A full mailbox would be one that nobody reads.
+                // The mailbox is full only if nobody reads it.
                 let _ = self.stream.requests.push(SequencerRequest::ServiceVersion { version });
             }
             if self.stream.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
-                // A full mailbox would be one that nobody reads.
+                // The mailbox is full only if nobody reads it.
                 let _ = self.stream.requests.push(SequencerRequest::BeginFeed { name: self.stream.feed_session });
             }
         }
         Ok(())
     }
 
-    /// Lets readers see what a quorum has; whether that is more than before.
+    /// Releases what a quorum has to readers. Returns whether that is more than before.
     pub fn release(&mut self) -> bool {
         if self.released <= self.told_released {
             return false;
@@ -590,9 +592,9 @@ impl Core {
         self.catch_up.serve(links, (&mut self.readers, &mut self.catch_up_budget), self.now.monotonic_ns)?;
         self.catch_up.ask(links, self.now.monotonic_ns);
         let Some((position, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
-        let stash_bytes = self.catch_up.stash(0).len();
+        let replacement_bytes = self.catch_up.replacement_after(0).len();
         let leader = self.catch_up.leader().expect("something is fetched");
-        if self.has_room(leader, stash_bytes) && self.consensus.fetched(position, common_sequence) {
+        if self.has_room(leader, replacement_bytes) && self.consensus.fetched(position, common_sequence) {
             crash_point("fetch_before_position");
             self.advance(&[])?;
             crash_point("fetch_after_position");
@@ -602,8 +604,8 @@ impl Core {
         Ok(())
     }
 
-    /// The outcome of a part of a snapshot transfer; where that cannot be right, the leader is to offer a log position
-    /// anew.
+    /// Handles the outcome of a part of a snapshot transfer; where the part cannot be right, the leader must offer a
+    /// log position again.
     fn transfer_taken(&mut self, from: MemberId, taken: Result<(), String>) {
         if let Err(reason) = taken {
             tracing::error!(%from, reason, "the state of the leader is not taken; it is asked for anew");
@@ -626,15 +628,15 @@ impl Core {
             return Ok(());
         }
         if !self.ingress.is_following() || !self.has_room(from, frames.len()) {
-            // Asked for again when it has become late.
+            // It is asked for again later.
             return Ok(());
         }
         let last_sequence = self.ingress.last_sequence();
         let first = Frame::parse(frames).map_or(0, |frame| frame.sequence());
         let held = self.ingress.frames(first, last_sequence).unwrap_or_default();
         match self.catch_up.take(from, header, frames, (held, last_sequence, self.released)) {
-            // What takes the place of others' frames is appended at once, and the window may never have room for it.
-            Ok(PieceOutcome::Kept) if self.ingress.has_room(self.catch_up.stash(0).len()).is_ok() => Ok(()),
+            // Frames that replace others are appended all at once, so the window must be able to hold them.
+            Ok(PieceOutcome::Kept) if self.ingress.has_room(self.catch_up.replacement_after(0).len()).is_ok() => Ok(()),
             Ok(PieceOutcome::NotHeld | PieceOutcome::TooMuch | PieceOutcome::Kept) => {
                 self.catch_up.end();
                 self.snapshot_transfers.begin(from, self.now.monotonic_ns)
@@ -643,7 +645,8 @@ impl Core {
                 crash_point("fetch_before_appending");
                 self.append_all(&frames[range])?;
                 crash_point("fetch_after_appending");
-                // Up to the log position everything is committed; without that a window would be all that could be fetched.
+                // Everything up to the log position is committed; if it were not released, a fetch could be no longer
+                // than the window.
                 self.released = self.released.max(self.ingress.last_sequence());
                 Ok(())
             }
@@ -659,12 +662,12 @@ impl Core {
         }
     }
 
-    /// What this member's log holds, for handshakes; nothing before it takes part.
+    /// What this member's log holds, for handshakes; empty before it takes part.
     pub fn log_state(&self) -> LogState {
         if self.voting.is_new() { LogState::default() } else { self.consensus.log_state() }
     }
 
-    /// Whom to hand over to at a stop: somebody who has everything, or nearly so.
+    /// Transfers leadership at a stop, to the voter that has the most entries.
     pub fn hand_over(&mut self) {
         if !self.consensus.is_leader() {
             return;
@@ -673,7 +676,7 @@ impl Core {
         let voters = &self.consensus.members().voters;
         let best = status.peers.iter().filter(|peer| peer.is_active && voters.contains(&peer.member));
         if let Some(best) = best.max_by_key(|peer| peer.matched_index) {
-            // Refused only where there is nothing to hand over any more.
+            // Refused only where no leadership is left to transfer.
             let _ = self.consensus.transfer_to(best.member);
             crash_point("hand_over");
         }
@@ -683,7 +686,7 @@ impl Core {
         self.consensus.is_leader() && self.consensus.can_propose() == Err(ProposeError::HandingOver)
     }
 
-    /// Does what was asked for from outside, and says what became of it.
+    /// Carries out a request from outside, and answers it.
     pub fn execute(&mut self, request: MemberRequest) {
         let MemberRequest { command, answer } = request;
         let proposed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::Refused, |()| Outcome::Begun);
@@ -701,11 +704,11 @@ impl Core {
                 Outcome::Begun
             }
         };
-        // Who asked may have gone.
+        // The client may have disconnected.
         let _ = answer.send(outcome);
     }
 
-    /// Says how the member stands, now and then and when its role has changed.
+    /// Publishes the member's status, at intervals and when its role has changed.
     pub fn tell(&mut self, shared: &MemberShared, links: &Links) {
         if self.role == self.told_role && self.now.monotonic_ns < self.next_status_ns {
             return;
@@ -715,7 +718,7 @@ impl Core {
         shared.tell(self.member_status(links));
     }
 
-    /// How this member stands, for those outside of its agent.
+    /// The state of this member, for users outside its agent.
     pub(super) fn member_status(&self, links: &Links) -> MemberStatus {
         let peer = |number: u64| {
             let member = MemberId::new(number)?;

@@ -1,6 +1,6 @@
-//! The retention watermark of a witness: what all full members have may go from its journal. It may be the only one that
-//! has a frame which the backup lacks, when the primary is lost; so whoever leads tells the witnesses how far the full
-//! members are (decision 9).
+//! The retention watermark of a witness: up to here all full members have the frames, so they may be deleted from its
+//! journal. When the primary is lost, the witness may be the only member with a frame that the backup lacks; so the
+//! leader tells the witnesses how far the full members are (decision 9).
 //!
 //! ```text
 //!  0  u8   version, 1; seven bytes, 0
@@ -13,7 +13,7 @@ use crate::consensus::{MemberId, Role};
 use crate::link::Content;
 use crate::member::Member;
 
-/// Who leads tells it so often, ns.
+/// The interval at which a leader sends the watermark, ns.
 const TELL_INTERVAL_NS: u64 = 1_000_000_000;
 
 const VERSION: u8 = 1;
@@ -33,7 +33,7 @@ fn from_bytes(bytes: &[u8]) -> Option<u64> {
 }
 
 impl Core {
-    /// Who leads has told how far the full members are. Only a witness has an ear for it.
+    /// Takes a leader's watermark. Only a witness uses it.
     pub fn receive_retention_watermark(&mut self, from: MemberId, bytes: &[u8]) {
         match from_bytes(bytes) {
             Some(sequence) if self.role.leader == Some(from) => self.raise_retention_watermark(sequence),
@@ -56,7 +56,7 @@ impl Core {
                 return self.journal.last_sequence();
             }
             let peer = status.peers.iter().find(|peer| peer.member == member);
-            // One that is behind the beginning of the log is somewhere.
+            // The sequence of a member before the start of the log is not known.
             let peer = peer.filter(|peer| peer.matched_index >= status.start.index.max(1));
             peer.map_or(0, |peer| peer.matched_sequence)
         };
@@ -67,7 +67,7 @@ impl Core {
 }
 
 impl Member {
-    /// Where this member leads, it tells the witnesses now and then.
+    /// On a leader: sends the watermark to the witnesses at intervals.
     pub(in crate::member) fn tell_retention_watermark(&mut self) {
         let core = &mut self.core;
         if core.now.monotonic_ns < core.next_watermark_ns || core.role.role != Role::Leader {
@@ -81,7 +81,7 @@ impl Member {
         let sequence = core.replicated_to_full_members();
         core.raise_retention_watermark(sequence);
         for witness in witnesses {
-            // Not sent: it is told the next time.
+            // If it is not sent, it is sent the next time.
             let _ = self.links.send(witness.get(), Content::RetentionWatermark, &to_bytes(sequence), &[]);
         }
     }

@@ -1,5 +1,5 @@
-//! What time it is in the stream: who leads tells it to who follows, so that time goes on evenly when another one leads
-//! whose clock says something else (decision 8). Whoever knows it tells it at a new connection, too: a member that has just
+//! The time of the stream: the leader sends it to the followers, so that time goes on evenly under another leader whose
+//! clock differs (decision 8). Every member that knows it also sends it at a new connection: a member that has just
 //! started knows it before it can be elected.
 //!
 //! ```text
@@ -14,29 +14,29 @@ use crate::consensus::{MemberId, Role};
 use crate::link::Content;
 use crate::member::Member;
 
-/// Who leads tells the time so often, ns.
+/// The interval at which a leader sends the time, ns.
 const TELL_INTERVAL_NS: u64 = 1_000_000_000;
-/// An operator hears of a clock that is so far off, ns.
+/// A warning is logged where the clock is further off than this, ns.
 const FAR_OFF_NS: u64 = 1_000_000_000;
 
 const VERSION: u8 = 1;
 const MESSAGE_LENGTH: usize = 24;
 
-/// What was told last.
+/// The time that was sent or received last.
 #[derive(Debug, Default)]
 pub(in crate::member) struct AnnouncedTime {
     next_ns: u64,
     is_far_off: bool,
     /// The term of the leader whose time is known here, or 0.
     term: u64,
-    /// The one whose time this member went on with when it began to lead, or 0 where it had none but its clock's and the
-    /// last frame's.
+    /// The term of the leader whose time this member continued when it began to lead, or 0 where it only had its own
+    /// clock and the last frame's time.
     pub from_term: u64,
 }
 
 impl AnnouncedTime {
-    /// A member that begins to lead tells it at once. `last_term` is that of the last frame: if nobody has told the time of
-    /// that leader, this one goes on behind its frame.
+    /// A member that begins to lead sends the time at once. `last_term` is that of the last frame: without that
+    /// leader's time, this member continues from the time of the last frame.
     pub const fn begins_to_lead(&mut self, term: u64, last_term: u64) {
         self.from_term = if self.term < last_term { 0 } else { self.term };
         (self.next_ns, self.term) = (0, term);
@@ -60,7 +60,7 @@ fn from_bytes(bytes: &[u8]) -> Option<(u64, u64)> {
 }
 
 impl Core {
-    /// Another member has told the time. That of the newest leader counts; who leads has its own.
+    /// Takes another member's time. The newest leader's time counts; a leader uses its own.
     pub fn receive_time(&mut self, from: MemberId, bytes: &[u8]) {
         let Some((time_ns, term)) = from_bytes(bytes) else {
             self.warn(from, &"it says no time");
@@ -91,15 +91,15 @@ impl Core {
 }
 
 impl Member {
-    /// Tells one member, if it is known here.
+    /// Sends the time to one member, if it is known here.
     pub(in crate::member) fn tell_time_to(&mut self, member: u64) {
         if let Some(time_ns) = self.core.ingress.time().at(self.core.now) {
-            // Not sent: then it is not connected any more, and is told when it is.
+            // If it is not sent, the member is not connected any more, and is sent the time when it connects.
             let _ = self.links.send(member, Content::Time, &to_bytes(time_ns, self.core.announced_time.term), &[]);
         }
     }
 
-    /// Where this member leads, it tells everybody: when it begins to, and now and then.
+    /// On a leader: sends the time to every member, when it begins to lead and at intervals.
     #[inline]
     pub(in crate::member) fn tell_time(&mut self) {
         if self.core.now.monotonic_ns >= self.core.announced_time.next_ns && self.core.role.role == Role::Leader {

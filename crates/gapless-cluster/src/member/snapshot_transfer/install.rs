@@ -1,5 +1,5 @@
-//! Puts what a snapshot transfer brought into place, before anything else of a start looks at the directory. Each step is
-//! done again after a crash, until the file that names the transfer complete has become `base`.
+//! Installs a completed snapshot transfer, before anything else of a start reads the directory. Each step is repeated
+//! after a crash, until the file that marks the transfer complete has become `base`.
 
 use super::{complete_file, incoming, remove};
 use crate::ClusterError;
@@ -22,7 +22,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), ClusterError> {
     std::fs::rename(from, to).map_err(failed("renaming", from))
 }
 
-/// Puts a complete snapshot transfer into place, and removes one that is not.
+/// Installs a complete snapshot transfer, and removes an incomplete one.
 pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterError> {
     let (root, incoming, journal) = (layout.root(), incoming(layout.root()), layout.journal());
     if !incoming.is_dir() {
@@ -33,7 +33,7 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
     let complete = complete_file(root);
     if complete.exists() {
         tracing::info!("the state that was fetched from another member takes the place of what is here");
-        // It would speak of the old journal.
+        // It describes the old journal.
         PendingCheckpoint::new(root, 0).remove()?;
         for (from, to) in [("sequencer", layout.state()), ("snapshots", layout.snapshots())] {
             let from = incoming.join(from);
@@ -46,7 +46,7 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
         }
         let from = incoming.join("journal");
         if from.is_dir() {
-            // So that nobody opens it between the two names.
+            // The lock keeps others from opening the directory between the two names.
             let _new = DirectoryLock::take(&from)?;
             let old = incoming.join("old");
             remove(&old)?;

@@ -1,10 +1,10 @@
-//! Snapshot transfers: what a member gets that needs frames which its leader's journal no longer holds (decision 29): the
-//! sequencer's state, the service's snapshot if it runs one, and frames from a *base* behind which its new journal begins,
-//! up to a *log position* to which everything is committed.
+//! Snapshot transfers, for a member that needs frames which its leader's journal no longer holds (decision 29): it
+//! receives the sequencer's state, the service's snapshot if it runs one, and frames from a *base* after which its new
+//! journal begins, up to a *log position* to which everything is committed.
 //!
-//! It is put together beside what the member has, in the directory `incoming`, while the member follows and votes with
-//! that; then the member ends, and its next start puts what came into place. A crash on the way begins anew what was not
-//! complete, and goes on with what was.
+//! The transfer is put together in the directory `incoming`, beside the member's own files, while the member follows
+//! and votes with those; then the member stops, and its next start installs the transfer. After a crash an incomplete
+//! transfer is begun again, and the installation of a complete one goes on.
 //!
 //! ```text
 //! incoming/sequencer   the state          what is complete is named by
@@ -15,11 +15,11 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | `SnapshotTransfers`: both sides of it, as the agent calls them |
+//! | this | `SnapshotTransfers`: both sides of a transfer, as the agent calls them |
 //! | [`wire`] | requests and answers as bytes |
-//! | `sender` | handing out |
-//! | `receiver` | putting together |
-//! | `install` | putting into place, at a start |
+//! | `sender` | serves transfers |
+//! | `receiver` | puts a transfer together |
+//! | `install` | installs it, at a start |
 
 pub(super) mod install;
 mod receiver;
@@ -44,7 +44,7 @@ use wire::{Answer, Base, Request, SnapshotTransferError};
 /// Opens a new journal in a directory, which begins with the frame of this sequence.
 pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterError> + Send>;
 
-/// What both sides need of their member.
+/// What both sides need from their member.
 pub(super) struct TransferContext {
     pub member: MemberId,
     pub layout: StreamLayout,
@@ -54,7 +54,7 @@ pub(super) struct TransferContext {
     /// Whether it runs a service, whose snapshot it needs.
     pub with_snapshot: bool,
     pub open_journal: OpenJournal,
-    /// Wakes the agent when what blocks is done; `None` where everything is done in its turn.
+    /// Wakes the agent when blocking work is done; `None` where the agent does it in its turn.
     pub waker: Option<Waker>,
 }
 
@@ -76,7 +76,7 @@ impl SnapshotTransfers {
         Self { context, sender: TransferSender::default(), receiver: None }
     }
 
-    /// The leader lacks frames that this member needs: it is asked for a snapshot transfer, unless one is under way.
+    /// The leader lacks frames that this member needs: asks it for a snapshot transfer, unless one is in progress.
     pub fn begin(&mut self, leader: MemberId, now_ns: u64) -> Result<(), ClusterError> {
         if self.receiver.is_none() {
             self.receiver = Some(TransferReceiver::begin(&self.context, leader, now_ns)?);
@@ -84,27 +84,27 @@ impl SnapshotTransfers {
         Ok(())
     }
 
-    /// Whether one comes.
+    /// Whether a transfer is being received.
     pub const fn is_receiving(&self) -> bool {
         self.receiver.is_some()
     }
 
-    /// Up to which sequence frames come.
+    /// The sequence up to which frames are received.
     pub fn target(&self) -> Option<u64> {
         self.receiver.as_ref().and_then(TransferReceiver::target)
     }
 
-    /// What comes is of no use any more.
+    /// Gives up the transfer that is being received.
     pub fn give_up(&mut self) {
         if self.receiver.take().is_some()
             && let Err(error) = remove(&self.context.incoming())
         {
-            // Something may still be syncing there. It is removed when the next one begins, and at a start.
+            // A thread may still be syncing there. The files are removed when the next transfer begins, and at a start.
             tracing::debug!(%error, "the files of a snapshot transfer are still there");
         }
     }
 
-    /// This one leads now. Returns whether to go on with what comes.
+    /// Another member leads. Returns whether the transfer continues.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         self.receiver.as_mut().is_none_or(|receiver| receiver.follow(leader))
     }
@@ -116,13 +116,13 @@ impl SnapshotTransfers {
         }
     }
 
-    /// It is no member any more.
+    /// Forgets a member that was removed.
     pub fn forget(&mut self, member: MemberId) {
         self.sender.forget(member);
     }
 
-    /// Whether a member cannot be helped with the state and the snapshot that there are; then a newer snapshot is on its
-    /// way. Nothing else may come that would bring one.
+    /// Whether a member needs a newer state and snapshot than there are, so that a new snapshot should be taken.
+    /// Nothing else might ever cause one.
     pub fn needs_newer(&mut self) -> bool {
         let needs = self.sender.needs_newer();
         if needs && let Some(snapshots) = self.context.shared.snapshots() {
@@ -131,13 +131,13 @@ impl SnapshotTransfers {
         needs
     }
 
-    /// A member asks for a snapshot transfer.
+    /// Takes a request for a snapshot transfer.
     pub fn asked(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), SnapshotTransferError> {
         self.sender.asked(from, Request::from_bytes(bytes)?);
         Ok(())
     }
 
-    /// A member answers.
+    /// Takes an answer.
     pub fn answered(&mut self, from: MemberId, bytes: &[u8], piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
         let Some(receiver) = &mut self.receiver else { return Ok(Ok(())) };
         match Answer::from_bytes(bytes) {
@@ -146,7 +146,7 @@ impl SnapshotTransfers {
         }
     }
 
-    /// Frames of the journal came that were asked for from `first` on.
+    /// Takes frames of the journal that were asked for from `first` on.
     pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<TransferOutcome, ClusterError> {
         match &mut self.receiver {
             Some(receiver) => receiver.take_frames(from, first, frames),
@@ -154,7 +154,7 @@ impl SnapshotTransfers {
         }
     }
 
-    /// Hands out a piece, and asks for the next one. The member has to end when its transfer is complete.
+    /// Serves one piece, and asks for the next one. The member must stop when its transfer is complete.
     pub fn turn(
         &mut self,
         links: &mut Links,
@@ -169,17 +169,17 @@ impl SnapshotTransfers {
     }
 }
 
-/// Where a snapshot transfer is put together, in a member's directory.
+/// The directory in which a snapshot transfer is put together.
 fn incoming(root: &Path) -> PathBuf {
     root.join("incoming")
 }
 
-/// Its being there says that the transfer is complete.
+/// The file whose existence says that the transfer is complete.
 fn complete_file(root: &Path) -> PathBuf {
     incoming(root).join("complete")
 }
 
-/// Whether a start in this directory begins with putting a snapshot transfer into place.
+/// Whether a start in this directory first installs a snapshot transfer.
 pub(super) fn is_complete(root: &Path) -> bool {
     complete_file(root).exists()
 }
@@ -198,7 +198,7 @@ fn base_text(base: Base) -> String {
     format!("{} {:016x}\n", base.sequence, base.hash)
 }
 
-/// Behind which frame the journal of this directory began, if a snapshot transfer was put there.
+/// The frame after which the journal of this directory began, if a snapshot transfer was installed there.
 pub(super) fn base_file(files: &MemberFiles) -> Result<Option<Base>, ClusterError> {
     let Some(found) = files.read("base")? else { return Ok(None) };
     let parse = || {

@@ -1,9 +1,10 @@
-//! [`TransferReceiver`]: puts a snapshot transfer together, a piece at a time: the files, then frames from the base to the
-//! log position, whose chain must come to the log position's value. What blocks (reading a whole file to check it, syncing)
-//! is done beside the agent.
+//! [`TransferReceiver`]: puts a snapshot transfer together, a piece at a time: the files, then frames from the base to
+//! the log position, whose chain must give the log position's value. Blocking work (reading a whole file to check it,
+//! syncing) is done outside the agent's thread.
 //!
-//! Whatever is wrong, a file that is damaged or frames that are gone meanwhile, the transfer is given up. The leader offers
-//! a log position again, and if it still lacks the frames up to there, the next transfer begins with what it has then.
+//! After any error, such as a damaged file or frames that were deleted meanwhile, the transfer is given up. The leader
+//! offers a log position again, and if it still lacks the frames up to there, the next transfer begins with its files
+//! of that time.
 
 use super::wire::{Answer, FileOf, Offer, Part, PieceOf, Request};
 use super::{TransferContext, base_text, complete_file, remove};
@@ -23,7 +24,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Something was done, or the transfer is to be given up for this reason.
+/// `Err` with the reason for which the transfer is to be given up.
 pub(super) type TransferOutcome = Result<(), String>;
 
 /// A snapshot transfer to this member.
@@ -32,25 +33,25 @@ pub(super) struct TransferReceiver {
     requests: PieceRequests,
 }
 
-/// How far it is.
+/// The stage of a transfer.
 enum TransferStage {
-    /// It is asked what there is.
+    /// The leader is asked for an offer.
     Asking,
-    /// A file comes.
+    /// A file is being received.
     File { offer: Box<Offer>, part: Part, file: File, offset: u64 },
-    /// The files are here; they are read and put on the device.
+    /// The files are complete; they are being checked and synced.
     Checking { offer: Box<Offer>, work: BlockingWork },
-    /// Frames come.
+    /// Frames are being received.
     Frames { offer: Box<Offer>, journal: Box<Journal>, frames: FetchedFrames },
-    /// Everything is here; the journal is put on the device.
+    /// All frames are here; the journal is being synced.
     Syncing { offer: Box<Offer>, work: BlockingWork },
 }
 
-/// Something that blocks.
+/// Blocking work, and its result.
 struct BlockingWork(Arc<OnceLock<Result<(), String>>>);
 
 impl BlockingWork {
-    /// On a thread of its own, where the member may have one.
+    /// Runs on a thread of its own, where the member may have one.
     fn begin(
         context: &TransferContext,
         body: impl FnOnce() -> Result<(), String> + Send + 'static,
@@ -58,10 +59,10 @@ impl BlockingWork {
         let outcome = Arc::<OnceLock<_>>::default();
         match &context.waker {
             Some(waker) => {
-                let (told, waker) = (Arc::clone(&outcome), waker.clone());
+                let (result, waker) = (Arc::clone(&outcome), waker.clone());
                 let run = move || {
-                    // Nobody else sets it.
-                    let _ = told.set(body());
+                    // Only this thread sets it.
+                    let _ = result.set(body());
                     waker.wake();
                 };
                 spawn_helper("gapless-receive", run).map_err(ClusterError::Agent)?;
@@ -80,7 +81,7 @@ fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -
     move |source| ClusterError::System { action: format!("{action} {}", path.display()), source }
 }
 
-/// The file of a part, in `incoming`.
+/// The path of a part's file, in `incoming`.
 fn path_of(context: &TransferContext, offer: &Offer, part: Part) -> PathBuf {
     let incoming = context.incoming();
     match (part, offer.snapshot, context.shared.snapshots()) {
@@ -116,7 +117,7 @@ impl TransferReceiver {
         }
     }
 
-    /// Files of another leader are others; frames are the same. Returns whether to go on.
+    /// Another leader's files differ; its frames are the same. Returns whether the transfer continues.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         !self.requests.follow(leader) || !matches!(self.stage, TransferStage::File { .. })
     }
@@ -127,7 +128,7 @@ impl TransferReceiver {
         }
     }
 
-    /// The leader has answered.
+    /// Takes the leader's answer.
     pub fn take(
         &mut self,
         context: &TransferContext,
@@ -149,7 +150,7 @@ impl TransferReceiver {
             (Answer::Piece(found, crc), TransferStage::File { offer, part, file, offset }) => {
                 let expected = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
                 if found != expected {
-                    // It was asked for twice.
+                    // The piece was asked for twice.
                     return Ok(Ok(()));
                 }
                 let length = file_of(offer, *part).map_or(0, |file| file.length);
@@ -167,7 +168,7 @@ impl TransferReceiver {
             (Answer::No(reason), TransferStage::Asking | TransferStage::File { .. }) => {
                 return Ok(Err(format!("it has no state for this member: {reason}")));
             }
-            // Late.
+            // A late answer.
             (Answer::Offer(_) | Answer::Piece(..) | Answer::No(_), _) => {}
         }
         Ok(Ok(()))
@@ -177,7 +178,7 @@ impl TransferReceiver {
         let path = path_of(context, &offer, part);
         let directory = path.parent().expect("it stands in a directory");
         std::fs::create_dir_all(directory).map_err(failed("making", directory))?;
-        // Sessions' tokens are in it.
+        // The state contains the sessions' tokens.
         let opened = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path);
         let file = opened.map_err(failed("making", &path))?;
         self.stage = TransferStage::File { offer, part, file, offset: 0 };
@@ -215,7 +216,7 @@ impl TransferReceiver {
         Ok(())
     }
 
-    /// Frames have come that were asked for from `first` on.
+    /// Takes frames that were asked for from `first` on.
     pub fn take_frames(&mut self, from: MemberId, first: u64, piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
         let TransferStage::Frames { journal, frames, .. } = &mut self.stage else { return Ok(Ok(())) };
         if from != self.requests.leader() || first != frames.last_sequence + 1 {
@@ -236,7 +237,7 @@ impl TransferReceiver {
         Ok(Ok(()))
     }
 
-    /// Does what can be done without an answer, and asks for the next piece.
+    /// Does what needs no answer, and asks for the next piece.
     pub fn turn(
         &mut self,
         context: &TransferContext,
@@ -277,7 +278,7 @@ impl TransferReceiver {
         if !self.requests.begin_waiting(now_ns) {
             return;
         }
-        // Not connected: asked again later.
+        // If it is not connected, it is asked again later.
         let _ = links.send(self.requests.leader().get(), content, &bytes, &[]);
     }
 
@@ -294,7 +295,7 @@ impl TransferReceiver {
         Ok(())
     }
 
-    /// Everything is here.
+    /// All frames are here.
     fn sync_journal(
         &mut self,
         context: &TransferContext,
@@ -322,8 +323,8 @@ impl TransferReceiver {
         Ok(Ok(()))
     }
 
-    /// Everything is on the device. The member ends with this turn, so nothing that it acknowledges comes behind the look
-    /// at how far its log reaches; what it voted for meanwhile is in its ballot.
+    /// Everything is on the device. The member stops with this turn, so it acknowledges nothing after this check of its
+    /// log's end; its votes since then are in its ballot.
     fn complete(&self, context: &TransferContext, consensus: &Consensus) -> Result<TransferOutcome, ClusterError> {
         let TransferStage::Syncing { offer, .. } = &self.stage else { unreachable!("the journal is synced") };
         if consensus.checkpoint_at(offer.position, &offer.members).is_none() {
@@ -336,12 +337,13 @@ impl TransferReceiver {
     }
 }
 
-/// What this member has beside a transfer must not reach further, or it would forget what it has acknowledged.
+/// This member's own log must not reach further than the transfer, or the member would forget entries that it has
+/// acknowledged.
 fn further(offer: &Offer) -> TransferOutcome {
     Err(format!("the log here has come further than entry {}, where its state stands", offer.position.index))
 }
 
-/// Whether an offer is for this member.
+/// Whether an offer fits this member.
 fn is_right(context: &TransferContext, offer: &Offer) -> Result<(), String> {
     if offer.snapshot.is_some() != context.with_snapshot {
         return Err("it offers a snapshot to who runs no service, or none to who does".to_owned());

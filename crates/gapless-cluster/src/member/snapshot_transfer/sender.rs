@@ -1,5 +1,5 @@
-//! [`TransferSender`]: serves snapshot transfers to members that are too far behind for this one's journal. One request is
-//! answered in a turn, with one piece, so that nothing else waits for it.
+//! [`TransferSender`]: serves snapshot transfers to members that need frames which this one's journal no longer holds.
+//! It answers one request in a turn, with one piece, so that nothing else waits for it.
 
 use super::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request};
 use super::{TransferContext, base_file};
@@ -17,18 +17,18 @@ use std::os::unix::fs::FileExt;
 
 /// A piece of a file, bytes.
 const PIECE_BYTES: usize = 512 << 10;
-/// Transfers to a member: one that asked twice goes on with the first answer.
+/// The most open transfers to a member: one that asked twice continues with the first answer.
 const TRANSFERS_MAX: usize = 2;
 
-/// What is handed out.
+/// The transfers that are being served.
 #[derive(Default)]
 pub(super) struct TransferSender {
     asked: VecDeque<(MemberId, Request)>,
-    /// The last transfers to each member. Their files are open, so that newer ones may take their place.
+    /// The last transfers to each member. Their files stay open, so that newer ones may replace them on disk.
     open_transfers: BTreeMap<MemberId, VecDeque<OpenTransfer>>,
     last_transfer: u64,
     bytes: Vec<u8>,
-    /// State and snapshot are older than all that the journal says of consensus.
+    /// State and snapshot are older than everything that the journal holds of consensus.
     needs_newer: bool,
 }
 
@@ -39,7 +39,7 @@ struct OpenTransfer {
 }
 
 impl TransferSender {
-    /// Somebody asks. Its older request is given up by that.
+    /// Queues a request. It replaces an older request of the same member.
     pub fn asked(&mut self, from: MemberId, request: Request) {
         self.asked.retain(|(other, _)| *other != from);
         if self.asked.len() < MEMBERS_MAX {
@@ -47,18 +47,18 @@ impl TransferSender {
         }
     }
 
-    /// Whether somebody needs a newer state, and a newer snapshot, than there is; asked once.
+    /// Whether a member needs a newer state and snapshot than there are; true only once for each need.
     pub fn needs_newer(&mut self) -> bool {
         std::mem::take(&mut self.needs_newer)
     }
 
-    /// It is no member any more.
+    /// Forgets a member that was removed.
     pub fn forget(&mut self, member: MemberId) {
         self.asked.retain(|(other, _)| *other != member);
         self.open_transfers.remove(&member);
     }
 
-    /// Answers one of those who have asked.
+    /// Answers one of the requests.
     pub fn serve(
         &mut self,
         context: &TransferContext,
@@ -75,7 +75,7 @@ impl TransferSender {
         if let Answer::No(reason) = &answer {
             tracing::warn!(member = %to, reason, "a member that is too far behind gets nothing");
         }
-        // Asked again if it does not arrive.
+        // The receiver asks again if the answer does not arrive.
         let _ = links.send(to.get(), Content::SnapshotTransfer, &answer.to_bytes(), &[&self.bytes]);
         Ok(())
     }
@@ -125,7 +125,7 @@ impl TransferSender {
         let Ok(((state_file, state), snapshot)) = opened else {
             return Ok(Answer::no("state or snapshot has just been replaced"));
         };
-        // Not one of this process's former life.
+        // The number must differ from those of this process's former life.
         self.last_transfer = now_ns.max(self.last_transfer + 1);
         let transfer = self.last_transfer;
         let offer = Offer {
@@ -174,13 +174,13 @@ impl TransferSender {
     }
 }
 
-/// Behind which frame a journal may begin that has to hold what comes after `least`: the newest log position not behind it
-/// of which the chain's value is known, and all frames behind which are held.
+/// The frame after which a journal may begin that must hold everything after `least`: the newest log position not after
+/// it with a known value of the chain, and all frames after it held.
 fn newest_base(context: &TransferContext, consensus: &Consensus, least: u64) -> Result<Option<Base>, ClusterError> {
     let reader = JournalReader::open(context.layout.journal())?;
     let before = reader.first_sequence() - 1;
     let mut found = None;
-    // Whether the entry was committed is not known, but what stands before `least` is: a cut would have taken the record.
+    // The entry may be uncommitted, but frames before `least` are committed: a cut would have removed the record.
     reader.newest_checkpoint(|record| {
         if let Ok(RecordContent::Checkpoint(checkpoint)) = RecordContent::from_bytes(&record.payload) {
             let end = checkpoint.end();
@@ -190,11 +190,11 @@ fn newest_base(context: &TransferContext, consensus: &Consensus, least: u64) -> 
         found.is_some()
     })?;
     if found.is_none() {
-        // Of a journal that began behind a transfer's base itself.
+        // This journal itself began after a transfer's base.
         found = base_file(&context.files)?.filter(|base| (before..=least).contains(&base.sequence));
     }
-    // All that the journal says of consensus may stand behind state and snapshot, and nothing newer be committed without
-    // who asks; what is applied is known here.
+    // The journal's records of consensus may all be later than state and snapshot, and nothing newer may be committed
+    // without the asking member; but this member knows what is applied.
     let known = || consensus.applied_position_until(least).filter(|position| position.sequence >= before);
     Ok(found.or_else(|| known().map(|LogPosition { sequence, hash, .. }| Base { sequence, hash })))
 }

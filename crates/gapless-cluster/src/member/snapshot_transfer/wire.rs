@@ -1,5 +1,5 @@
-//! The messages of a snapshot transfer, byte by byte (little-endian). No I/O; safe on any bytes: what is read can be true,
-//! or is an error.
+//! The messages of a snapshot transfer, byte by byte (little-endian). No I/O; safe on any bytes: a decoded message is
+//! valid, or an error is returned.
 //!
 //! ```text
 //! request   u8 1: what is there?   u8 1: with a service's snapshot, 0: without
@@ -18,107 +18,99 @@ use crate::consensus::fields::{FieldError, Fields, put_position, put_u64};
 use crate::consensus::members::put_members;
 use crate::consensus::{LogPosition, Members};
 
-/// The longest state of a sequencer that is taken, bytes; it is read as a whole.
+/// The longest state of a sequencer that is accepted, bytes; it is read as a whole.
 pub const STATE_LENGTH_MAX: u64 = 1 << 30;
-/// The longest snapshot that is taken, bytes.
+/// The longest snapshot that is accepted, bytes.
 pub const SNAPSHOT_LENGTH_MAX: u64 = 1 << 42;
-/// The longest text of a no, bytes.
+/// The longest text of a refusal, bytes.
 pub const TEXT_LENGTH_MAX: usize = 200;
 
 const OFFER: u8 = 1;
 const PIECE: u8 = 2;
 const NO: u8 = 3;
 
-/// Why bytes are no message of a snapshot transfer.
+/// Why bytes are not a message of a snapshot transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotTransferError {
-    /// They end too early.
     #[error("a message of a snapshot transfer is cut short after {found_bytes} bytes")]
-    Short {
-        /// How many there are.
-        found_bytes: usize,
-    },
-    /// A field has a value that it cannot have.
+    Short { found_bytes: usize },
+    /// A field has an invalid value.
     #[error("a message of a snapshot transfer has a wrong {0}")]
     Field(&'static str),
 }
 
-/// Which file of a transfer.
+/// A file of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
-    /// What the sequencer knew.
+    /// The sequencer's state.
     State = 1,
-    /// The service's snapshot.
     Snapshot = 2,
 }
 
-/// What a member asks.
+/// A member's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// What there is.
+    /// An offer of a transfer.
     Offer {
-        /// Whether it runs a service.
+        /// Whether the member runs a service.
         with_snapshot: bool,
     },
-    /// A piece of a file.
     Piece(PieceOf),
 }
 
-/// Which piece.
+/// The place of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceOf {
-    /// Of which transfer.
+    /// The transfer's number.
     pub transfer: u64,
-    /// Of which file.
+    /// The file.
     pub part: Part,
-    /// Where it begins, bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
 }
 
-/// A file that is handed over.
+/// A file of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOf {
-    /// The last frame that it knows of.
+    /// The last frame that it covers.
     pub sequence: u64,
-    /// Its length, bytes.
+    /// Bytes.
     pub length: u64,
 }
 
-/// Where a journal may begin: behind this frame.
+/// Where a journal may begin: after this frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The frame.
     pub sequence: u64,
-    /// The chain's value behind it.
+    /// The chain's value after it.
     pub hash: u64,
 }
 
-/// What a transfer brings.
+/// The content of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Its number, of its sender's.
+    /// The transfer's number, given by its sender.
     pub transfer: u64,
-    /// Frames are needed from behind here.
+    /// Frames are needed from after the base.
     pub base: Base,
-    /// Up to here everything is committed; frames are needed up to here.
+    /// Everything up to here is committed; frames are needed up to here.
     pub position: LogPosition,
-    /// Who is a member there.
+    /// The members there.
     pub members: Members,
     /// The sequencer's state, between base and log position.
     pub state: FileOf,
-    /// The service's snapshot, there too.
+    /// The service's snapshot, also between them.
     pub snapshot: Option<FileOf>,
 }
 
-/// What a member is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// What there is.
     Offer(Box<Offer>),
-    /// A piece; its bytes are beside this.
+    /// A piece and its CRC-32C; its bytes are in the frames part.
     Piece(PieceOf, u32),
-    /// Nothing, for this reason.
+    /// A refusal, for this reason.
     No(String),
 }
 
@@ -205,7 +197,6 @@ fn read<T>(
 }
 
 impl Request {
-    /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
@@ -218,10 +209,10 @@ impl Request {
         }
     }
 
-    /// The request of these bytes.
+    /// Decodes a request.
     ///
     /// # Errors
-    /// They are none.
+    /// The bytes are not a request.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
         read(bytes, |fields| match fields.u8("kind")? {
             OFFER => Ok(Self::Offer { with_snapshot: fields.flag("wish for a snapshot")? }),
@@ -232,14 +223,13 @@ impl Request {
 }
 
 impl Answer {
-    /// A no, in words that are cut where they are too long.
+    /// A refusal, with a text that is cut where it is too long.
     #[must_use]
     pub fn no(reason: &str) -> Self {
         let end = (0..=TEXT_LENGTH_MAX.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end));
         Self::No(reason[..end.unwrap_or(0)].to_owned())
     }
 
-    /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -261,10 +251,10 @@ impl Answer {
         bytes
     }
 
-    /// The answer of these bytes.
+    /// Decodes an answer.
     ///
     /// # Errors
-    /// They are none.
+    /// The bytes are not an answer.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
         read(bytes, |fields| match fields.u8("kind")? {
             OFFER => Ok(Self::Offer(Box::new(Offer::take(fields)?))),

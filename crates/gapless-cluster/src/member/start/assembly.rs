@@ -1,4 +1,4 @@
-//! [`Assembly`]: a member's agents, put together on what its directory holds, and started.
+//! [`Assembly`]: assembles a member's agents from what its directory holds, and starts them.
 
 use super::{MemberDirectory, RecoveredLog, member_id, peer_options};
 use crate::ClusterError;
@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 /// Frames taken in one turn, where a member is tuned for throughput.
 const THROUGHPUT_FRAMES_PER_POLL: usize = 256;
-/// What a member is started with.
+/// The parts that a member is started with.
 pub(super) struct Assembly<'a> {
     pub config: &'a ClusterConfig,
     pub options: &'a EventStreamOptions,
@@ -48,15 +48,15 @@ pub(super) struct Assembly<'a> {
     pub has_threads: bool,
 }
 
-/// How far what goes from the journal is covered.
+/// The watermarks of retention: the sequences up to which frames may be deleted.
 struct Watermarks {
     of_state: RetentionWatermark,
-    /// Of the service's snapshots; on a witness, of what the full members have.
+    /// The watermark of the service's snapshots; on a witness, of what the full members have.
     of_service: RetentionWatermark,
 }
 
 impl Assembly<'_> {
-    /// Puts the agents together and starts them.
+    /// Assembles the agents and starts them.
     pub fn start(
         self,
         member_directory: MemberDirectory,
@@ -67,7 +67,7 @@ impl Assembly<'_> {
     ) -> Result<(EventStream, Arc<MemberShared>), ClusterError> {
         let (config, options, member_environment) = (self.config, self.options, self.member_environment);
         let MemberDirectory { directory, layout, files, instances, identity } = member_directory;
-        let RecoveredLog { opened, consensus, voting, ballot, aside, .. } = log;
+        let RecoveredLog { opened, consensus, voting, ballot, pending_checkpoint, .. } = log;
         let RecoveredLog { state_sequence, snapshot_sequence, committed, last_sequence, .. } = log;
         let head = if service.is_some() { Head::Replica } else { Head::Member };
         let rules = self.rules(service.is_some());
@@ -103,7 +103,7 @@ impl Assembly<'_> {
         let waker = builder.threads.waker(AgentRole::Member);
         let mut writer = builder.take_writer();
         let service_cursor = service.as_ref().map(|_| writer.gating_cursor(Scope::Released));
-        let journal = self.journal(opened.journal, cursor, &waker, (aside, ballot))?;
+        let journal = self.journal(opened.journal, cursor, &waker, (pending_checkpoint, ballot))?;
         let state_writer =
             self.state_writer(&layout, &builder, identity, state_sequence, (syncer.clone(), watermarks.of_state))?;
         let mut ingress = self.ingress(&builder, head, sequencer, writer)?.writing_state(state_writer);
@@ -200,12 +200,12 @@ impl Assembly<'_> {
     fn frames_per_poll_max(&self) -> usize {
         match self.options.optimize_for {
             OptimizeFor::Latency => self.options.frames_per_poll_max,
-            // What is taken in one turn goes to the others in one message.
+            // What is taken in one turn is sent to the others in one message.
             OptimizeFor::Throughput => self.options.frames_per_poll_max.max(THROUGHPUT_FRAMES_PER_POLL),
         }
     }
 
-    /// What may go from the journal: what the state covers, and the service's snapshot, if there is a service.
+    /// What retention may delete: frames that the state covers, and the service's snapshot too, if there is a service.
     fn watermarks(
         &self,
         preparer: &SegmentPreparer,
@@ -214,22 +214,22 @@ impl Assembly<'_> {
     ) -> Watermarks {
         let of_service = match snapshot_sequence {
             Some(sequence) => sequence,
-            // Nothing goes before it has heard what the full members have.
+            // Nothing is deleted before the leader has sent what the full members have.
             None if self.is_witness() => 0,
-            // Who runs no service covers with its state alone.
+            // Without a service, the state alone decides.
             None => u64::MAX,
         };
         let [of_state, of_service] = RetentionWatermark::shared(preparer, [state_sequence, of_service]);
         Watermarks { of_state, of_service }
     }
 
-    /// The journal, and what puts it on the device.
+    /// The journal, and what syncs it.
     fn journal(
         &self,
         journal: Journal,
         cursor: GatingCursor,
         waker: &Waker,
-        aside: (PendingCheckpoint, Ballot),
+        files: (PendingCheckpoint, Ballot),
     ) -> Result<MemberJournal, ClusterError> {
         let durable = || {
             let syncer = journal.syncer();
@@ -239,10 +239,10 @@ impl Assembly<'_> {
             Durable::start(syncer, waker.clone())
         };
         let worker = self.options.tier.is_synced().then(durable).transpose()?;
-        Ok(MemberJournal::new(journal, cursor, worker, aside))
+        Ok(MemberJournal::new(journal, cursor, worker, files))
     }
 
-    /// What writes the sequencer's state aside.
+    /// What writes the sequencer's state to its file.
     fn state_writer(
         &self,
         layout: &StreamLayout,
@@ -285,9 +285,9 @@ impl Assembly<'_> {
         Ok(Ingress::new(sequencer, writer, None, links, options))
     }
 
-    /// Where publishers are told to come.
+    /// The endpoints that publishers are sent to.
     fn endpoints(&self, layout: &StreamLayout, has_service: bool) -> AdvertisedEndpoints {
-        // A witness lets nobody publish, and one that is polled by hand has no socket.
+        // A witness accepts no publishers, and a member that is polled by hand has no socket.
         if !self.has_threads || self.is_witness() {
             return AdvertisedEndpoints::default();
         }
@@ -296,7 +296,8 @@ impl Assembly<'_> {
     }
 }
 
-/// How a journal is made that takes the place of this member's. Nothing of it goes, and nobody waits for zeros.
+/// How a journal is created that replaces this member's. Retention deletes nothing of it, and it is not filled with
+/// zeros in advance.
 fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnvironment, stream_id: u128) -> OpenJournal {
     let (mut persistence, tier, environment) =
         (options.persistence.clone(), options.tier, member_environment.journal.clone());
@@ -309,7 +310,7 @@ fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnviron
     })
 }
 
-/// Puts back into the window what is journaled and not known to be committed.
+/// Puts frames back into the window that are journaled and not known to be committed.
 fn take_uncommitted(core: &mut Core, journal: &Path, committed: u64, last: u64) -> Result<(), ClusterError> {
     if committed >= last {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Options that a member cannot run with, refused before anything is touched.
+//! Options that a member cannot run with are refused here, before anything is changed.
 
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
@@ -12,7 +12,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 /// The longest frame, and room for records before it.
 const SEGMENT_LENGTH_MIN: u64 = (FRAME_LENGTH_MAX + (128 << 10)) as u64;
 
-/// Refuses what makes no sense for this member.
+/// Refuses options that are invalid for this member.
 pub(super) fn check(
     config: &ClusterConfig,
     options: &EventStreamOptions,

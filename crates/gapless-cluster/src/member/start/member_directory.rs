@@ -1,4 +1,4 @@
-//! [`MemberDirectory`]: the directory of a member, taken, and made sure that it is of this member of this cluster.
+//! [`MemberDirectory`]: locks the directory of a member, and checks that it belongs to this member of this cluster.
 
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
@@ -15,18 +15,18 @@ use gapless_stream::options::EventStreamOptions;
 use gapless_wire::fnv::fnv_128;
 use std::path::Path;
 
-/// What a member's directory is, before its journal is opened.
+/// A member's directory, before its journal is opened.
 pub(super) struct MemberDirectory {
     pub directory: LockedDirectory,
     pub layout: StreamLayout,
     pub files: MemberFiles,
-    /// Which directories the other members have.
+    /// The instances of the other members' directories.
     pub instances: Instances,
     pub identity: StreamIdentity,
 }
 
 impl MemberDirectory {
-    /// Takes the directory of the configuration; what a snapshot transfer has left is put into place.
+    /// Locks the configured directory; a completed snapshot transfer is installed.
     pub fn take(
         config: &ClusterConfig,
         options: &EventStreamOptions,
@@ -48,7 +48,7 @@ impl MemberDirectory {
         let files = MemberFiles::open(layout.root(), member_environment.instance)?;
         check_incarnation(&files, config.incarnation)?;
         install(&layout)?;
-        // It is read when somebody needs it; a damaged one is told of now.
+        // It is read when it is needed; a damaged one is reported now.
         base_file(&files)?;
         let instances = Instances::read(&files)?;
         instances.check_is(config.member)?;
@@ -57,7 +57,8 @@ impl MemberDirectory {
     }
 }
 
-/// Refuses the journal of something else, before this is a member's directory. What else is wrong with it, opening it says.
+/// Refuses another stream's journal, before this becomes a member's directory. Opening the journal reports everything
+/// else.
 fn check_journal_of(journal: &Path, stream_id: u128, environment: &Environment) -> Result<(), ClusterError> {
     match JournalReader::open_in(journal, environment.clone()) {
         Ok(found) if found.stream_id() != stream_id => Err(foreign_journal(journal)),

@@ -1,13 +1,13 @@
-//! [`ClusterMember`]: a member of a replicated event stream, put together from what its directory holds, and run. A start
-//! has four steps, each a file:
+//! [`ClusterMember`]: a member of a replicated event stream, assembled from what its directory holds, and running. A
+//! start has four steps, each a file:
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `checks` | options that a member cannot run with |
-//! | `member_directory` | the directory: taken, of this member, with what a snapshot transfer has left put into place |
-//! | `recovered_log` | the journal: opened, cut to what others were told of, and what consensus knew |
-//! | `assembly` | the agents, on what was found |
-//! | `peer_options` | what consensus and links are configured with |
+//! | `member_directory` | the directory: locked, checked, with a completed snapshot transfer installed |
+//! | `recovered_log` | the journal: opened, cut to what other members know, and the state of consensus |
+//! | `assembly` | the agents, with what was found |
+//! | `peer_options` | the options of consensus and links |
 
 mod assembly;
 mod checks;
@@ -37,7 +37,7 @@ use std::time::Duration;
 
 /// A running member.
 pub struct ClusterMember {
-    /// First, so that nobody asks what stops.
+    /// Dropped first, so that no request reaches a member that stops.
     _control: Option<ControlThread>,
     stream: EventStream,
     shared: Arc<MemberShared>,
@@ -57,8 +57,8 @@ impl ClusterMember {
         start(config, None, Some(clock), &MemberEnvironment::default())
     }
 
-    /// As [`ClusterMember::start`], with a service on the stream: publishers send commands, and get replies. A witness
-    /// runs none (decision 9).
+    /// Like [`ClusterMember::start`], with a service on the stream: publishers send commands, and get replies. A
+    /// witness runs none (decision 9).
     ///
     /// # Errors
     /// As for [`ClusterMember::start`], and those of the service.
@@ -66,7 +66,7 @@ impl ClusterMember {
         start(config, Some(service), Some(Clock::fastest().0), &MemberEnvironment::default())
     }
 
-    /// As [`ClusterMember::start_with`], and by hand as [`ClusterMember::start_by_hand`].
+    /// Like [`ClusterMember::start_with`], polled by hand like [`ClusterMember::start_by_hand`].
     ///
     /// # Errors
     /// As for [`ClusterMember::start_with`].
@@ -74,7 +74,7 @@ impl ClusterMember {
         start(config, Some(service), None, &MemberEnvironment::default())
     }
 
-    /// As [`ClusterMember::start_by_hand_with`], on another machine than this one.
+    /// Like [`ClusterMember::start_by_hand_with`], on another machine than this one.
     ///
     /// # Errors
     /// As for [`ClusterMember::start_with`].
@@ -86,8 +86,8 @@ impl ClusterMember {
         start(config, Some(service), None, member_environment)
     }
 
-    /// As [`ClusterMember::start`], without threads for its agents: nothing happens but in [`ClusterMember::turn`], and
-    /// the caller says what time it is. For tests and simulations.
+    /// Like [`ClusterMember::start`], without threads for its agents: work is only done in [`ClusterMember::turn`], and
+    /// the caller passes the time. For tests and simulations.
     ///
     /// # Errors
     /// As for [`ClusterMember::start`].
@@ -95,8 +95,8 @@ impl ClusterMember {
         Self::start_by_hand_in(config, &MemberEnvironment::default())
     }
 
-    /// As [`ClusterMember::start_by_hand`], on another machine than this one. The same turns at the same times, over the
-    /// same network, then do the same.
+    /// Like [`ClusterMember::start_by_hand`], on another machine than this one. The same turns at the same times, over
+    /// the same network, then have the same result.
     ///
     /// # Errors
     /// As for [`ClusterMember::start`].
@@ -110,37 +110,37 @@ impl ClusterMember {
     /// Polls every agent once, in a member that was started by hand. Returns the work done.
     ///
     /// # Errors
-    /// What an agent cannot go on after.
+    /// An error after which an agent cannot continue.
     pub fn turn(&mut self, now: Now) -> Result<usize, ClusterError> {
         Ok(self.stream.turn(now)?)
     }
 
-    /// Its stream: readers and publishers inside this process, what it counts, why it has failed.
+    /// Its stream: readers and publishers inside this process, its counters, and the reason of its failure.
     #[must_use]
     pub const fn stream(&self) -> &EventStream {
         &self.stream
     }
 
-    /// How it stood a few milliseconds ago; `None` before its first poll.
+    /// The state of a few milliseconds ago; `None` before the first poll.
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         self.shared.status()
     }
 
-    /// Asks for something, and waits until the agent has said yes or no; `None` if it has not within `timeout`.
+    /// Makes a request, and waits until the agent has answered; `None` if it has not within `timeout`.
     #[must_use]
     pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<Outcome> {
         self.shared.ask(command, timeout)
     }
 
-    /// Whether it has stopped, or is about to, because it has fetched the state of another member: to be started again
-    /// then, it goes on from there. See [`ClusterError::StartAgain`].
+    /// Whether it has stopped, or is about to, because it has fetched the state of another member: started again, it
+    /// continues from there. See [`ClusterError::StartAgain`].
     #[must_use]
     pub fn must_start_again(&self) -> bool {
         is_complete(&self.root)
     }
 
-    /// What others may ask, and look at.
+    /// The status and the requests, for other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<MemberShared> {
         Arc::clone(&self.shared)
@@ -154,7 +154,7 @@ impl ClusterMember {
     /// Stops it: a leader hands over first. Returns the last sequence that was released here.
     ///
     /// # Errors
-    /// What made it stop by itself, before or now.
+    /// The error that made it stop by itself, before or now.
     pub fn stop(self) -> Result<u64, ClusterError> {
         Ok(self.stream.stop()?)
     }

@@ -1,4 +1,4 @@
-//! What consensus and the links to the other members are configured with.
+//! The options of consensus and of the links to the other members.
 
 use super::member_id;
 use crate::ClusterError;
@@ -35,21 +35,22 @@ pub(super) fn consensus_options(
     let timeout_ns = config.election.timeout.as_nanos() as u64;
     let low = identity.stream_id as u64;
     ConsensusOptions {
-        // Not of the incarnation: a cluster that was recovered by force goes on with the chain that it has, and who joins
-        // it computes that from the stream's first frame.
+        // The seed does not depend on the incarnation: a cluster that was recovered by force keeps its chain, and a
+        // member that joins it computes the chain from the stream's first frame.
         chain_seed: low ^ 1,
         seed: low,
         heartbeat_interval_ns: config.election.heartbeat_interval.as_nanos() as u64,
         election_timeout_min_ns: timeout_ns,
         election_timeout_max_ns: 2 * timeout_ns,
-        // What is uncommitted stays in the window of each member, also behind what its readers have not read yet.
+        // Uncommitted frames stay in the window of each member, in addition to those that its readers have not read
+        // yet.
         in_flight_bytes_max: (window_bytes / 8) as u64,
         is_witness: config.own().kind == MemberKind::Witness,
         ..ConsensusOptions::new(member_id(config.member), members)
     }
 }
 
-/// What the configuration says of TLS; who cannot do as it says does not start.
+/// The TLS files of the configuration; a member that cannot use them does not start.
 pub(super) fn tls(config: &ClusterConfig) -> Result<Option<LinkTls>, LinkError> {
     let load = |files: &TlsConfig| {
         LinkTls::load(&files.certificate, &files.key, &files.authority, &config.name, config.member)
@@ -88,7 +89,7 @@ pub(super) fn links(
     Ok(links)
 }
 
-/// The others are told the addresses of this member, as they are resolved here.
+/// The member announces its own addresses, as they are resolved here.
 fn discovery_options(config: &DiscoveryConfig, own: &MemberConfig) -> Result<DiscoveryOptions, ClusterError> {
     let addresses = own.network_addresses().take(ADDRESSES_MAX).map(resolve).collect::<Result<_, _>>()?;
     Ok(DiscoveryOptions { group: config.group, interface: config.interface.clone(), addresses })

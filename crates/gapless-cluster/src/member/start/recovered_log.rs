@@ -1,4 +1,4 @@
-//! [`RecoveredLog`]: the journal of a member as its start leaves it, and what consensus knew.
+//! [`RecoveredLog`]: the journal of a member as its start leaves it, and the state of consensus.
 
 use super::MemberDirectory;
 use super::member_directory::foreign_journal;
@@ -19,26 +19,26 @@ use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::sequencer_state_writer;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
-/// A member's log: nothing in it that nobody was told of.
+/// A member's log, without the frames that no other member knows.
 pub(super) struct RecoveredLog {
     pub opened: OpenedJournal,
     pub consensus: Recovered,
     pub voting: Voting,
     pub ballot: Ballot,
-    pub aside: PendingCheckpoint,
-    /// Where the newest state of the sequencer stands; 0 without one.
+    pub pending_checkpoint: PendingCheckpoint,
+    /// The sequence of the sequencer's newest state; 0 without one.
     pub state_sequence: u64,
-    /// The same of the service's newest snapshot.
+    /// The sequence of the service's newest snapshot; 0 without one.
     pub snapshot_sequence: u64,
-    /// What is known to be committed.
+    /// The sequence known to be committed.
     pub committed: u64,
     /// The last frame of the journal.
     pub last_sequence: u64,
 }
 
 impl RecoveredLog {
-    /// Opens the journal in `member_directory`, cuts what nobody was told of, and says in the directory that the member is
-    /// started.
+    /// Opens the journal in `member_directory`, cuts the frames that no other member knows, and records in the
+    /// directory that the member is started.
     pub fn open(
         config: &ClusterConfig,
         options: &EventStreamOptions,
@@ -50,7 +50,7 @@ impl RecoveredLog {
         let (root, directory) = (layout.root(), layout.journal());
         let environment = || member_environment.journal.clone();
         let voters = config.others().filter(|each| each.kind != MemberKind::Learner).map(|each| each.id);
-        // Who joins is told who it is by a leader.
+        // A member that joins receives the list of members from a leader.
         let awaited = if config.joins { Vec::new() } else { voters.collect() };
         let is_synced = options.tier.is_synced();
         let found = ballot::FoundBallot::read(root, files.instance())?;
@@ -69,11 +69,11 @@ impl RecoveredLog {
             ..Opening::new(options.tier, FRAME_LENGTH_MAX)
         };
         let mut opened = options.persistence.open(&directory, opening)?;
-        let aside = PendingCheckpoint::new(root, files.instance()).on(environment());
+        let pending_checkpoint = PendingCheckpoint::new(root, files.instance()).on(environment());
         let reader = JournalReader::open_in(&directory, environment())?;
         let records = reader.records()?.collect();
         let last_sequence = opened.journal.last_sequence();
-        let mut consensus = recover(&reader, records, last_sequence, identity.stream_id, Some(&aside))?;
+        let mut consensus = recover(&reader, records, last_sequence, identity.stream_id, Some(&pending_checkpoint))?;
         if let Some(voted) = &found.record {
             let path = || root.join("ballot");
             consensus.has_voted(voted).map_err(|source| ClusterError::Recovery { path: path(), source })?;
@@ -85,10 +85,10 @@ impl RecoveredLog {
             opened.journal.sync()?;
             voting.is_synced_now()?;
         }
-        // A state is written of what was released alone, so it may know of more than the records: what was fetched is
-        // released before the log comes to its place.
+        // A state only covers released frames, so it may reach further than the records: fetched frames are released
+        // before the log reaches their place.
         let known_sequence = state_sequence.max(snapshot_sequence);
-        cut(&mut opened.journal, &consensus, &aside, known_sequence)?;
+        cut(&mut opened.journal, &consensus, &pending_checkpoint, known_sequence)?;
         consensus.is_committed(known_sequence);
         if let Some(behind) = behind {
             consensus = consensus.behind(behind);
@@ -100,7 +100,7 @@ impl RecoveredLog {
             consensus,
             voting,
             ballot,
-            aside,
+            pending_checkpoint,
             state_sequence,
             snapshot_sequence,
             committed,
@@ -109,11 +109,11 @@ impl RecoveredLog {
     }
 }
 
-/// Cuts the frames that nobody was told of, and completes a cut that a crash interrupted.
+/// Cuts the frames that no other member knows, and completes a cut that a crash interrupted.
 fn cut(
     journal: &mut Journal,
     consensus: &Recovered,
-    aside: &PendingCheckpoint,
+    pending_checkpoint: &PendingCheckpoint,
     known_sequence: u64,
 ) -> Result<(), ClusterError> {
     let last_sequence = journal.last_sequence();
@@ -122,20 +122,20 @@ fn cut(
     if is_longer {
         tracing::info!(cut_behind, last_sequence, "frames are cut that nobody was told of");
     }
-    if let Some(checkpoint) = consensus.checkpoint().filter(|_| is_longer || aside.exists()) {
-        // A cut takes records along that have to stay.
+    if let Some(checkpoint) = consensus.checkpoint().filter(|_| is_longer || pending_checkpoint.exists()) {
+        // A cut removes records that must be kept.
         journal.sync()?;
-        aside.write(&checkpoint)?;
+        pending_checkpoint.write(&checkpoint)?;
         crash_point("start_before_truncation");
         journal.truncate_after(cut_behind)?;
         crash_point("start_after_truncation");
         journal.append_checkpoint(&checkpoint)?;
         journal.sync()?;
     }
-    aside.remove()
+    pending_checkpoint.remove()
 }
 
-/// The points of files that are all of this cluster's incarnation.
+/// The points of the files, if all have this cluster's incarnation.
 fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<FilePoint>, ClusterError> {
     let expected = (identity.stream_id, identity.incarnation);
     match points.iter().find(|point| point.identity.is_some_and(|found| found != expected)) {
@@ -147,23 +147,24 @@ fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<Fil
     }
 }
 
-/// Where the newest file stands that can be read; 0 without one.
+/// The sequence of the newest readable file; 0 without one.
 pub(in crate::member) fn newest_readable(points: &[FilePoint]) -> u64 {
     points.iter().filter(|point| point.timestamp_ns.is_some()).map(|point| point.sequence).max().unwrap_or(0)
 }
 
-/// The journal of a member has an incarnation of its own, states and snapshots have the cluster's.
+/// The journal of a member has an incarnation of its own; states and snapshots have the cluster's.
 fn without_identity(point: FilePoint) -> FilePoint {
     FilePoint { identity: None, ..point }
 }
 
-/// What the records of a journal say that ends with the frame `last_sequence`, and what was written aside when it was cut.
+/// The state from the records of a journal that ends with the frame `last_sequence`, and from the pending checkpoint of
+/// a cut.
 pub(in crate::member) fn recover(
     journal: &JournalReader,
     mut records: Vec<Record>,
     last_sequence: u64,
     stream_id: u128,
-    aside: Option<&PendingCheckpoint>,
+    pending_checkpoint: Option<&PendingCheckpoint>,
 ) -> Result<Recovered, ClusterError> {
     let path = journal.directory().to_owned();
     let foreign = |reason: &str| Err(ClusterError::Foreign { path: path.clone(), reason: reason.to_owned() });
@@ -173,15 +174,15 @@ pub(in crate::member) fn recover(
     if records.is_empty() && last_sequence > 0 {
         return foreign("it holds a stream, and no record of a cluster");
     }
-    let written = match aside {
-        Some(aside) => aside.read()?,
+    let written = match pending_checkpoint {
+        Some(pending_checkpoint) => pending_checkpoint.read()?,
         None => None,
     };
-    if let (Some(aside), Some(payload)) = (aside, written) {
-        // It was written when the journal was about to be cut, and says all that the records said.
-        let of_aside = |source| ClusterError::Recovery { path: aside.path().to_owned(), source };
+    if let (Some(pending_checkpoint), Some(payload)) = (pending_checkpoint, written) {
+        // The checkpoint was written when the journal was about to be cut, and holds all that the records held.
+        let of_pending = |source| ClusterError::Recovery { path: pending_checkpoint.path().to_owned(), source };
         let known = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
-        Recovered::check_aside(known, &payload).map_err(of_aside)?;
+        Recovered::check_aside(known, &payload).map_err(of_pending)?;
         records.push(Record { behind_sequence: last_sequence, is_checkpoint: true, payload });
     }
     let records = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));

@@ -33,7 +33,7 @@ pub enum Action {
         key: u64,
         value: u64,
     },
-    /// The list where it is known.
+    /// The list is `None` where the result is not known.
     Read {
         key: u64,
         list: Option<Vec<u64>>,
@@ -51,7 +51,7 @@ pub struct Event {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History(Vec<Event>);
 
-/// What was in a history that is right.
+/// Counts of a valid history.
 #[derive(Debug)]
 pub struct Counts {
     pub appends: usize,
@@ -75,7 +75,7 @@ impl fmt::Display for Counts {
 /// An operation from its beginning to its end.
 struct Operation<'a> {
     begun_ns: u64,
-    /// `u64::MAX` where nobody was told.
+    /// `u64::MAX` where the outcome was never known.
     ended_ns: u64,
     end: Kind,
     action: &'a Action,
@@ -108,7 +108,7 @@ impl History {
         text
     }
 
-    /// Reads what [`History::to_edn`] writes, and no more of EDN than that.
+    /// Reads what [`History::to_edn`] writes, and no other EDN.
     pub fn from_edn(text: &str) -> Result<Self, String> {
         let mut history = Self::default();
         for line in text.lines() {
@@ -138,8 +138,8 @@ impl History {
         Ok(operations)
     }
 
-    /// Whether some order of the operations explains what everybody saw, in which nothing stands before what was over
-    /// when it began.
+    /// Whether some order of the operations explains all results, in which every operation that was over comes before
+    /// those that began later.
     pub fn check(&self) -> Result<Counts, String> {
         let operations = self.operations()?;
         let mut counts = Counts { appends: 0, reads: 0, failed: 0, unknown: 0, unknown_happened: 0 };
@@ -258,7 +258,7 @@ fn event(line: &str) -> Option<Event> {
     Some(Event { kind, process, time_ns, action })
 }
 
-/// The check finds what it should.
+/// The check finds each planted error.
 pub fn a_wrong_history_is_refused() {
     let append = |value| Action::Append { key: 1, value };
     let read = |list: &[u64]| Action::Read { key: 1, list: Some(list.to_vec()) };

@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 5;
 const KEYS: u64 = 6;
-/// An operation that has taken so long is given up.
+/// An operation is given up after this time.
 const GIVEN_UP: Duration = Duration::from_millis(500);
-/// Between two operations of a client.
+/// The pause between two operations of a client.
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub fn module() -> Module {
@@ -50,7 +50,7 @@ struct Shared {
 
 impl Shared {
     fn record(&self, kind: Kind, process: u64, action: &Action) {
-        // In the lock, so that times rise along the file.
+        // The time is taken under the lock, so that times rise along the file.
         let mut history = self.history.lock().unwrap();
         let time_ns = self.begun.elapsed().as_nanos() as u64;
         history.push(kind, process, time_ns, action.clone());
@@ -109,7 +109,7 @@ fn a_history(plan: processes::Plan, name: &str, random: &mut Random) {
         None => cluster.root.path().join("history.edn"),
     };
     std::fs::write(&path, history.to_edn()).unwrap();
-    // What is checked is what others are given.
+    // The check reads the same file as outside checkers.
     let read = History::from_edn(&std::fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(read, history);
     let counts = read.check().unwrap_or_else(|reason| {
@@ -121,7 +121,7 @@ fn a_history(plan: processes::Plan, name: &str, random: &mut Random) {
     assert!(counts.appends > 100 && counts.reads > 100, "{counts}");
 }
 
-/// A message: 0 for an append and 1 for a read, key, value; and a number of its client's, by which it is found again.
+/// A message: 0 for an append and 1 for a read, key, value; and a number that identifies it for its client.
 fn encode(action: &Action) -> Vec<u8> {
     let (kind, key, value) = match action {
         Action::Append { key, value } => (0, *key, *value),
@@ -135,7 +135,7 @@ fn run_client(number: u64, directories: &[PathBuf], shared: &Shared) {
     let mut random = number;
     while !shared.is_over.load(Ordering::SeqCst) {
         let process = shared.next_process.fetch_add(1, Ordering::SeqCst);
-        // A session of its own: its node sends again what has not come back, as long as it lives.
+        // A session of its own: its node sends unanswered messages again, as long as it lives.
         let link = SharedMemoryLink::any(directories, SharedMemoryOptions::default());
         let mut node = StreamNode::new(link, StreamNodeOptions::default());
         let mut lists = HashMap::<u64, Vec<u64>>::new();
@@ -165,11 +165,11 @@ fn run_client(number: u64, directories: &[PathBuf], shared: &Shared) {
 }
 
 enum Outcome {
-    /// With what was read.
+    /// With the list that was read.
     Done(Action),
-    /// It was never given to anybody.
+    /// The message was never accepted.
     NotSent,
-    /// It may have happened, or happen still.
+    /// The outcome is unknown: it may have happened, or may still happen.
     Unknown,
 }
 

@@ -1,5 +1,5 @@
-//! Wall clocks that are wrong, and that are set while a member runs: in its process the kernel's function that reads clocks
-//! is replaced (in the vDSO, so for everything that this process calls), and what it says of the wall clock is shifted.
+//! Wall clocks that are wrong, and that are set while a member runs: in the member's process the kernel's function that
+//! reads clocks is replaced (in the vDSO, so for every call of this process), and its wall clock is shifted.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 static AHEAD_S: AtomicI64 = AtomicI64::new(0);
 static IS_REPLACED: AtomicBool = AtomicBool::new(false);
 
-/// Where a member with this configuration is told what its clock says.
+/// The file that holds the clock error of the member with this configuration.
 fn clock_file(config: &Path) -> PathBuf {
     config.with_extension("clock")
 }
 
-/// The wall clock of the member with this configuration is so many seconds ahead from now on, also when it is started again;
-/// of one that runs only if it was told before it was started.
+/// From now on the wall clock of the member with this configuration is so many seconds ahead, also after a restart; a
+/// running member only follows if the file existed at its start.
 pub fn tell(config: &Path, ahead_s: i64) {
     let (file, next) = (clock_file(config), config.with_extension("clock-next"));
     std::fs::write(&next, ahead_s.to_string()).unwrap();
     std::fs::rename(next, file).unwrap();
 }
 
-/// Whether clocks can be replaced here; says visibly if they cannot.
+/// Whether clocks can be replaced here; prints why not.
 pub fn is_possible() -> bool {
     let is_possible = cfg!(target_arch = "x86_64") && kernels_function().is_some();
     if !is_possible {
@@ -32,7 +32,7 @@ pub fn is_possible() -> bool {
     is_possible
 }
 
-/// A member's process: its wall clock says what it was told.
+/// Shifts the wall clock of this member's process, if its file asks for it.
 pub fn be_wrong_if_told(config: &Path) {
     let Ok(ahead_s) = std::fs::read_to_string(clock_file(config)) else { return };
     AHEAD_S.store(ahead_s.parse().unwrap(), Ordering::SeqCst);
@@ -53,7 +53,7 @@ fn kernels_function() -> Option<u64> {
     (!found.is_null()).then_some(found as u64)
 }
 
-/// From now on who asks the kernel's function jumps to ours. To be called before there are other threads.
+/// Redirects the kernel's function to ours. To be called before there are other threads.
 fn replace() {
     let at = kernels_function().expect("looked for before");
     let ours = read_clock as extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
@@ -61,7 +61,7 @@ fn replace() {
     let mut code = vec![0x48, 0xb8];
     code.extend((ours as usize as u64).to_le_bytes());
     code.extend([0xff, 0xe0]);
-    // Written like this the page need not be writable, and becomes this process's own.
+    // Written through this file the page need not be writable, and becomes this process's own.
     File::options().write(true).open("/proc/self/mem").unwrap().write_all_at(&code, at).unwrap();
 }
 

@@ -1,5 +1,5 @@
-//! Disks that fail a member's process: from some moment on the kernel answers its calls with an error (seccomp), or its
-//! directory is on a file system of its own, which is too small.
+//! Disks that fail for a member's process: from some moment on the kernel answers its calls with an error (seccomp), or
+//! its directory is on a file system of its own, which is too small.
 
 use rustix::io::Errno;
 use seccompiler::{
@@ -8,7 +8,7 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What the kernel answers from now on.
+/// The calls that the kernel fails from now on.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     /// Nothing gets to the device: fdatasync, fsync and msync give EIO.
@@ -28,7 +28,7 @@ impl Fault {
         format!("{self:?}")
     }
 
-    /// What the process says of it.
+    /// The words of the member's error.
     pub fn words(self) -> &'static str {
         match self {
             Self::Space => "no space",
@@ -43,7 +43,7 @@ impl Fault {
         }
     }
 
-    /// The calls that it fails, each always or by some of its arguments.
+    /// The calls that fail, each always or by some of its arguments.
     fn calls(self) -> BTreeMap<i64, Vec<SeccompRule>> {
         let always = |call| (call, Vec::new());
         // The flags are the third argument.
@@ -65,7 +65,7 @@ impl Fault {
         calls.into_iter().collect()
     }
 
-    /// All threads of this process meet it from now on.
+    /// From now on all threads of this process meet the fault.
     fn begin(self) {
         let action = SeccompAction::Errno(self.errno().raw_os_error() as u32);
         let machine = std::env::consts::ARCH.try_into().unwrap();
@@ -74,26 +74,26 @@ impl Fault {
     }
 }
 
-/// Where a member with this configuration is told its fault.
+/// The file that names the fault of the member with this configuration.
 fn fault_file(config: &Path) -> PathBuf {
     config.with_extension("fault")
 }
 
-/// Lets the member with this configuration meet a fault from now on, until it is started again.
+/// From now on the member with this configuration meets the fault, until it is started again.
 pub fn tell(config: &Path, fault: Fault) {
     std::fs::write(fault_file(config), fault.name()).unwrap();
 }
 
-/// Takes back what a member was told that did not live to see it.
+/// Removes the fault of a member that ended before it read its file.
 pub fn tell_nothing(config: &Path) {
     let _ = std::fs::remove_file(fault_file(config));
 }
 
-/// A member's process: begins with a fault that it was told.
+/// Begins this member's process with the fault that its file names.
 pub fn fail_if_told(config: &Path) {
     let file = fault_file(config);
     let Ok(name) = std::fs::read_to_string(&file) else { return };
-    // It may be in the making.
+    // The file may be incomplete still.
     let Some(fault) = Fault::ALL.into_iter().find(|fault| fault.name() == name) else { return };
     std::fs::remove_file(file).unwrap();
     fault.begin();

@@ -1,6 +1,6 @@
-//! [`Hosts`]: a network namespace for each member, all joined by a switch, whose packets are really lost, cut off or
-//! slowed down by the kernel. Everything is in a user namespace of the test's own, which the kernel takes away with the
-//! last process in it: no privilege is needed where users may make such namespaces, and nothing is left behind.
+//! [`Hosts`]: a network namespace for each member, all joined by a switch; the kernel really loses, cuts off or slows
+//! down their packets. Everything is in a user namespace of the test's own, which the kernel removes with the last
+//! process in it: no privilege is needed where users may create such namespaces, and nothing remains.
 
 use super::PATIENCE;
 use gapless_testkit::process::started_as;
@@ -9,31 +9,31 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The first argument of a process inside the namespaces; a scenario's name and the seed of its choices come behind it.
+/// The first argument of a process inside the namespaces; a scenario's name and its seed follow.
 const INSIDE: &str = "processes::hosts::inside";
-/// How much of [`PATIENCE`] a scenario may take inside.
+/// The time that a scenario may take inside, in units of [`PATIENCE`].
 const LIMIT: u32 = 6;
-/// Makes the namespaces that everything else is in: root inside, nobody outside, and its processes end with it.
+/// Creates the outer namespaces: root inside, nobody outside, and its processes end with it.
 const UNSHARE: [&str; 9] =
     ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child"];
 /// `ip netns` keeps its names in /run, which is not ours outside.
 const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
-/// What the tests need of the machine, tried out: the last line is a filter that drops one packet in ten.
+/// The commands that the tests need of the machine, tried out: the last line is a filter that drops one packet in ten.
 const TRIAL: &str = "ip netns add a && ip netns exec a true && ip link add name bridge type bridge \
      && ip link add name eth0 netns a type veth peer name port && tc -n a qdisc add dev eth0 clsact \
      && tc -n a qdisc add dev eth0 root tbf rate 1mbit burst 32kbit latency 400ms \
      && tc -n a filter add dev eth0 ingress bpf da bytecode '4,32 0 0 4294963256,53 0 1 429496730,6 0 0 0,6 0 0 2'";
-/// Where members listen, each at an address of its own.
+/// The port on which members listen, each at an address of its own.
 const PORT: u16 = 7_000;
 
-/// What runs inside the namespaces.
+/// A scenario that runs inside the namespaces.
 pub type Inside = fn(&mut Random);
 
-/// If this process was started to run one of the scenarios inside the namespaces, it does, and does not come back from here.
+/// Runs a scenario, if this process was started inside the namespaces for one, and never returns then.
 pub fn run_if_inside(scenarios: &[(&str, Inside)]) {
     let Some(arguments) = started_as(INSIDE) else { return };
     let [scenario, seed] = &arguments[..] else { panic!("a scenario and a seed are expected, not {arguments:?}") };
-    // What hangs ends with this process.
+    // A scenario that hangs ends with this process.
     std::thread::spawn(move || {
         std::thread::sleep(LIMIT * PATIENCE);
         eprintln!("it hangs");
@@ -44,7 +44,7 @@ pub fn run_if_inside(scenarios: &[(&str, Inside)]) {
     std::process::exit(0);
 }
 
-/// Runs a scenario in a process inside the namespaces; says that it skips it where these cannot be made.
+/// Runs a scenario in a process inside the namespaces; prints that it is skipped where they cannot be created.
 pub fn run_inside(scenario: &str, random: &mut Random) {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     if let Some(reason) = MISSING.get_or_init(missing) {
@@ -73,12 +73,12 @@ fn missing() -> Option<String> {
     Some(format!("hosts cannot be made with unshare, ip and tc: {reason}"))
 }
 
-/// A direction, as the host sees it.
+/// A direction, seen from the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// What comes to it.
+    /// Packets to the host.
     In,
-    /// What it sends.
+    /// Packets from the host.
     Out,
 }
 
@@ -115,7 +115,7 @@ impl Hosts {
         Self { count }
     }
 
-    /// Where the member there listens.
+    /// The address on which the member on this host listens.
     pub fn address(host: usize) -> String {
         format!("10.98.0.{host}:{PORT}")
     }
@@ -127,7 +127,7 @@ impl Hosts {
         command
     }
 
-    /// Pulls the cable of a host, or puts it in again.
+    /// Pulls the cable of a host, or plugs it in again.
     pub fn cut(&self, host: usize, is_cut: bool) {
         run(&format!("ip -n switch link set port{host} {}", if is_cut { "down" } else { "up" }));
     }
@@ -147,7 +147,7 @@ impl Hosts {
         run_words(&words);
     }
 
-    /// Lets so much pass either way, with up to 400 ms of waiting; all that there is room for without a rate.
+    /// Limits the rate either way, with up to 400 ms of queueing; without a rate there is no limit.
     pub fn limit(&self, host: usize, kilobits_per_second: Option<u32>) {
         for (place, device) in
             [(format!("host{host}"), "eth0".to_owned()), ("switch".to_owned(), format!("port{host}"))]
@@ -175,13 +175,13 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        // The next scenario needs the names.
+        // The next scenario uses the same names.
         (1..=self.count).for_each(|host| drop(run(&format!("ip netns delete host{host}"))));
         run("ip netns delete switch");
     }
 }
 
-/// A command that fails is a failure of the test; what it says.
+/// Runs a command and returns its output. A command that fails is a failure of the test.
 fn run(words: &str) -> String {
     run_words(&words.split(' ').collect::<Vec<_>>())
 }

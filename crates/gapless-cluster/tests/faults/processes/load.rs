@@ -1,4 +1,4 @@
-//! [`Load`]: threads that publish numbered messages to whoever leads, and read the stream meanwhile.
+//! [`Load`]: threads that publish numbered messages to the leader, and read the stream meanwhile.
 
 use super::{Cluster, PATIENCE};
 use gapless_client::client::MessageType;
@@ -12,10 +12,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Messages of one publisher that may be on their way.
+/// The most messages of one publisher that may be on their way.
 const IN_FLIGHT_MAX: u64 = 200;
 
-/// Who sent it, which of its messages it is, and as many bytes more as the number says.
+/// A message's owner and number, and as many more bytes as the number gives.
 pub fn payload(owner: u64, number: u64) -> Vec<u8> {
     let length = [16, 100, 1_000, 3_000][number as usize % 4];
     let mut bytes = vec![(owner ^ number) as u8; length];
@@ -24,7 +24,7 @@ pub fn payload(owner: u64, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Whose message this is, and which; it must be as [`payload`] has made it.
+/// The owner and number of a message; it must be as [`payload`] has made it.
 #[track_caller]
 pub fn read_payload(bytes: &[u8]) -> (u64, u64) {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -37,15 +37,15 @@ pub fn read_payload(bytes: &[u8]) -> (u64, u64) {
 struct Shared {
     is_over: AtomicBool,
     is_paused: AtomicBool,
-    /// Between two messages of a publisher, µs.
+    /// The pause between two messages of a publisher, µs.
     interval_us: AtomicU64,
-    /// Messages of a publisher that may be on their way.
+    /// The most messages of a publisher that may be on their way.
     in_flight_max: AtomicU64,
-    /// Own messages that were met.
+    /// Own messages that were read.
     came: AtomicU64,
 }
 
-/// What one publisher has sent, and met.
+/// The messages that one publisher has sent, and read.
 pub struct Published {
     pub owner: u64,
     pub sent: u64,
@@ -59,12 +59,12 @@ pub struct Load {
 }
 
 impl Load {
-    /// So many publishers, each at about a thousand messages a second.
+    /// Starts so many publishers, each at about a thousand messages a second.
     pub fn start(cluster: &Cluster, publishers: u64) -> Self {
         Self::start_as(cluster, 1..=publishers)
     }
 
-    /// One publisher for each of these names, which nobody may have published under before.
+    /// Starts one publisher for each of these owners, which must not have published before.
     pub fn start_as(cluster: &Cluster, owners: RangeInclusive<u64>) -> Self {
         let shared = Arc::<Shared>::default();
         shared.interval_us.store(1000, Ordering::SeqCst);
@@ -77,14 +77,14 @@ impl Load {
         Self { shared, threads }
     }
 
-    /// How many messages have come back to who sent them.
+    /// The number of messages that their publishers have read back.
     #[track_caller]
     pub fn came(&self) -> u64 {
         assert!(self.threads.iter().all(|thread| !thread.is_finished()), "a publisher has ended");
         self.shared.came.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many more have.
+    /// Waits until so many more are read back.
     #[track_caller]
     pub fn wait_more(&self, count: u64) {
         let (deadline, end) = (Instant::now() + PATIENCE, self.came() + count);
@@ -94,7 +94,7 @@ impl Load {
         }
     }
 
-    /// As many messages as possible, until `count` more have come back.
+    /// Publishes as many messages as possible, until `count` more are read back.
     #[track_caller]
     pub fn wait_more_fast(&self, count: u64) {
         let interval_us = self.shared.interval_us.swap(0, Ordering::SeqCst);
@@ -102,7 +102,8 @@ impl Load {
         self.shared.interval_us.store(interval_us, Ordering::SeqCst);
     }
 
-    /// As many messages as possible, one at a time, so that there are as many entries; until `count` more have come back.
+    /// Publishes as fast as possible, one message at a time, so that there are as many entries; until `count` more are
+    /// read back.
     #[track_caller]
     pub fn wait_more_singly(&self, count: u64) {
         let interval_us = self.shared.interval_us.swap(0, Ordering::SeqCst);
@@ -112,12 +113,12 @@ impl Load {
         self.shared.interval_us.store(interval_us, Ordering::SeqCst);
     }
 
-    /// Publishes nothing more for now, or goes on.
+    /// Pauses the publishers, or lets them go on.
     pub fn pause(&self, is_paused: bool) {
         self.shared.is_paused.store(is_paused, Ordering::SeqCst);
     }
 
-    /// No more is published; waits until everything that was has come back.
+    /// Stops the publishers; waits until every message is read back.
     pub fn finish(self) -> Vec<Published> {
         self.shared.is_over.store(true, Ordering::SeqCst);
         self.threads.into_iter().map(|thread| thread.join().unwrap()).collect()

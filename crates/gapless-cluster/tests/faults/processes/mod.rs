@@ -24,17 +24,17 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long anything may take; the machine may have a lot else to do.
+/// The longest time for anything; the machine may be busy otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The first argument of a member's process; its file comes behind it.
+/// The first argument of a member's process; its file follows.
 const MEMBER: &str = "processes::member";
 
-/// If this process was started as a member, it is one until it is killed, and does not come back from here.
+/// Runs a member until it is killed, if this process was started as one, and never returns then.
 pub fn be_a_member_if_asked() {
     let Some(arguments) = started_as(MEMBER) else { return };
     let file = &arguments[0];
-    // Nobody would end it if the test died.
+    // Otherwise nobody would end it if the test died.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     clock::be_wrong_if_told(Path::new(file));
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
@@ -65,12 +65,12 @@ pub fn be_a_member_if_asked() {
     std::process::exit(3);
 }
 
-/// Its being there asks the member to stop.
+/// The file whose existence asks the member to stop.
 fn stop_file(file: &Path) -> PathBuf {
     file.with_extension("stop")
 }
 
-/// What kind of cluster.
+/// The kind of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The kinds of its members.
@@ -81,32 +81,32 @@ pub struct Plan {
 
 pub const THREE: Plan = Plan { kinds: &["full", "full", "full"], tier: "quorum", election_timeout: "300 ms" };
 pub const WITNESS: Plan = Plan { kinds: &["full", "full", "witness"], ..THREE };
-/// For what must not make anybody a new leader: neither does a machine that is busy for a while.
+/// For scenarios in which nothing may cause an election: a machine that is busy for a while does not either.
 pub const PATIENT: Plan = Plan { election_timeout: "1 s", ..THREE };
 
 /// The members' processes, by their numbers from 1 on.
 pub struct Cluster {
     pub root: tempfile::TempDir,
     plan: Plan,
-    /// Where members listen, in the order of their numbers; not where each has a host of its own.
+    /// Where members listen, in the order of their numbers; empty where each has a host of its own.
     addresses: Vec<SocketAddr>,
-    /// Between a member and one with a higher number, which it connects to; not where each has a host of its own.
+    /// Between a member and one with a higher number, which it connects to; empty where each has a host of its own.
     proxies: HashMap<(usize, usize), Proxy>,
     hosts: Option<Hosts>,
     members: Vec<Option<Process>>,
-    /// Those that were started to kill themselves, at whatever moment.
+    /// Members that were started to kill themselves, at some moment.
     armed: Vec<bool>,
 }
 
 impl Cluster {
-    /// Starts all of them.
+    /// Starts all members.
     pub fn start(plan: Plan) -> Self {
         let mut cluster = Self::prepare(plan);
         (1..=plan.kinds.len()).for_each(|member| cluster.start_member(member, &[]));
         cluster
     }
 
-    /// With the members' files, and no process.
+    /// Writes the members' files, and starts no process.
     pub fn prepare(plan: Plan) -> Self {
         let count = plan.kinds.len();
         let host = own_loopback();
@@ -117,7 +117,7 @@ impl Cluster {
         Self::with_files(plan, addresses, proxies, None)
     }
 
-    /// Starts all of them, each on a host of its own; see [`hosts::run_inside`].
+    /// Starts all members, each on a host of its own; see [`hosts::run_inside`].
     pub fn start_on_hosts(plan: Plan) -> Self {
         let hosts = Hosts::new(plan.kinds.len());
         let mut cluster = Self::with_files(plan, Vec::new(), HashMap::new(), Some(hosts));
@@ -138,7 +138,7 @@ impl Cluster {
         cluster
     }
 
-    /// What a member's file says.
+    /// The text of a member's file.
     pub fn text(&self, member: usize) -> String {
         let mut text = format!("[cluster]\nname = \"faults\"\nmember = {member}\ntier = \"{}\"\n", self.plan.tier);
         for (at, kind) in self.plan.kinds.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Cluster {
         }
         text += &format!("[election]\ntimeout = \"{}\"\n", self.plan.election_timeout);
         text += &format!("[stream]\ndirectory = \"{}\"\n", self.directory(member).display());
-        // Messages in several frames, segments and states that are often new.
+        // Messages in several frames, and frequent segments and states.
         text += "window = \"8 MiB\"\nframe_length_max = 1_376\nmessage_length_max = \"64 KiB\"\n";
         text += "state_interval_frames = 2_000\nstate_interval_min = \"100 ms\"\n";
         text += "[journal]\nsegment_length = \"2 MiB\"\n";
@@ -175,7 +175,7 @@ impl Cluster {
         self.directory(member).join("journal")
     }
 
-    /// Where a member listens.
+    /// The address on which a member listens.
     pub fn address(&self, member: usize) -> SocketAddr {
         self.addresses[member - 1]
     }
@@ -193,7 +193,7 @@ impl Cluster {
         1..=self.members.len()
     }
 
-    /// Those that are no witnesses.
+    /// The members that are not witnesses.
     pub fn full(&self) -> Vec<usize> {
         self.all().filter(|member| self.plan.kinds[member - 1] == "full").collect()
     }
@@ -202,7 +202,7 @@ impl Cluster {
         self.all().map(|member| self.directory(member)).collect()
     }
 
-    /// What a member's processes have said.
+    /// The log of a member's processes.
     pub fn log(&self, member: usize) -> String {
         std::fs::read_to_string(self.log_file(member)).unwrap_or_default()
     }
@@ -214,7 +214,7 @@ impl Cluster {
     /// Starts a member's process, with these variables in its environment.
     pub fn start_member(&mut self, member: usize, environment: &[(&str, &str)]) {
         assert!(self.members[member - 1].is_none(), "member {member} runs already");
-        // What was asked of the last one.
+        // It asked the last process to stop.
         let _ = std::fs::remove_file(stop_file(&self.file(member)));
         disk::tell_nothing(&self.file(member));
         let log = std::fs::File::options().create(true).append(true).open(self.log_file(member)).unwrap();
@@ -228,7 +228,7 @@ impl Cluster {
         self.armed[member - 1] = !environment.is_empty();
     }
 
-    /// Starts another process as a member with a file like this.
+    /// Starts another process as a member with a file of this text.
     pub fn start_extra(&self, name: &str, text: &str) -> Extra {
         let file = self.root.path().join(format!("{name}.toml"));
         std::fs::write(&file, text).unwrap();
@@ -243,12 +243,12 @@ impl Cluster {
         self.members[member - 1].as_ref().expect("it runs").signal(signal);
     }
 
-    /// The process stands still from now on.
+    /// Pauses a member's process.
     pub fn pause(&self, member: usize) {
         self.signal(member, Signal::STOP);
     }
 
-    /// And goes on.
+    /// Lets a paused process go on.
     pub fn go_on(&self, member: usize) {
         self.signal(member, Signal::CONT);
     }
@@ -258,12 +258,13 @@ impl Cluster {
         std::fs::write(stop_file(&self.file(member)), "").unwrap();
     }
 
-    /// Its disk fails from now on, until it is started again.
+    /// The member's disk fails from now on, until the member is started again.
     pub fn fail_disk(&self, member: usize, fault: disk::Fault) {
         disk::tell(&self.file(member), fault);
     }
 
-    /// Its machine's wall clock is so many seconds ahead from now on; of a process that runs if it was so before its start.
+    /// The wall clock of the member's machine is so many seconds ahead from now on; a running process follows only if
+    /// its clock was set before its start.
     pub fn set_clock(&self, member: usize, ahead_s: i64) {
         clock::tell(&self.file(member), ahead_s);
     }
@@ -272,7 +273,7 @@ impl Cluster {
         self.members[member - 1].take().expect("it runs").kill();
     }
 
-    /// Whether a member has killed itself; that it ended in another way is an error.
+    /// Whether a member has killed itself; another end is an error.
     pub fn has_died(&mut self, member: usize) -> bool {
         let Some(child) = &mut self.members[member - 1] else { return true };
         let Some(status) = child.ended() else { return false };
@@ -286,7 +287,7 @@ impl Cluster {
         self.wait_end_under(member, || std::thread::sleep(Duration::from_millis(5)))
     }
 
-    /// Does something again and again until a member has ended by itself.
+    /// Repeats `meanwhile` until a member has ended by itself.
     pub fn wait_end_under(&mut self, member: usize, mut meanwhile: impl FnMut()) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         let mut child = self.members[member - 1].take().expect("it runs");
@@ -302,7 +303,7 @@ impl Cluster {
         }
     }
 
-    /// How a member has ended, if it does within this time.
+    /// The exit status of a member, if it ends within this time.
     pub fn ends_within(&mut self, member: usize, time: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + time;
         loop {
@@ -322,7 +323,7 @@ impl Cluster {
         self.members[member - 1].is_some()
     }
 
-    /// How a member says that it stands; `None` while it does not answer. Not for one that is paused.
+    /// A member's status; `None` while it does not answer. Not for a paused member.
     pub fn status(&self, member: usize) -> Option<StatusReport> {
         match control::ask(&self.directory(member), &Request::Status) {
             Ok(Answer::Status(report)) => Some(*report),
@@ -330,13 +331,13 @@ impl Cluster {
         }
     }
 
-    /// Asks `member` to hand over to `to`; it may refuse.
+    /// Asks `member` to transfer leadership to `to`; it may refuse.
     pub fn transfer(&self, member: usize, to: usize) {
-        // Whether it was done is seen by who leads.
+        // The caller sees by the leader whether it was done.
         let _ = control::ask(&self.directory(member), &Request::Transfer { to: to as u64 });
     }
 
-    /// Waits until a member has said all of these words in one line.
+    /// Waits until a member has logged all of these words in one line.
     #[track_caller]
     pub fn wait_log(&mut self, member: usize, words: &[&str]) -> String {
         self.wait(&format!("{words:?} from member {member}"), |cluster| {
@@ -345,7 +346,7 @@ impl Cluster {
         })
     }
 
-    /// Waits for something; members that end meanwhile are an error, but for those that were armed.
+    /// Waits for a condition; members that end meanwhile are an error, except armed ones.
     #[track_caller]
     pub fn wait<T>(&mut self, what: &str, mut is_there: impl FnMut(&mut Self) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
@@ -375,7 +376,7 @@ impl Cluster {
         }
     }
 
-    /// Which of `among` leads, by its own word.
+    /// Which of `among` leads, according to its own status.
     pub fn leader_of(&self, among: &[usize]) -> Option<usize> {
         let leads = |member: &usize| self.status(*member).is_some_and(|status| status.role == "leader");
         among.iter().copied().filter(|member| self.is_running(*member)).find(leads)
@@ -427,18 +428,18 @@ impl Cluster {
         });
     }
 
-    /// The proxy between two members, and whether the first has the lower number: its direction forward is from there.
+    /// The proxy between two members, and whether `from` has the lower number, which makes its direction forward.
     pub fn between(&self, from: usize, to: usize) -> (&Proxy, bool) {
         (&self.proxies[&(from.min(to), from.max(to))], from < to)
     }
 
-    /// Nothing gets from `from` to `to` any more; or again.
+    /// Holds or releases everything from `from` to `to`.
     pub fn hold(&self, from: usize, to: usize, is_held: bool) {
         let (proxy, is_forward) = self.between(from, to);
         proxy.way(is_forward).hold(is_held);
     }
 
-    /// A member is cut off from all others, both ways; or no more.
+    /// Cuts a member off from all others, both ways, or reconnects it.
     pub fn isolate(&self, member: usize, is_held: bool) {
         for other in self.all().filter(|other| *other != member) {
             self.hold(member, other, is_held);
@@ -454,7 +455,7 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// Waits until it has said all of these words in one line.
+    /// Waits until it has logged all of these words in one line.
     #[track_caller]
     pub fn wait_log(&self, words: &[&str]) -> String {
         until_some(&format!("{words:?}"), || {

@@ -1,5 +1,6 @@
-//! [`Proxy`]: passes TCP connections on, and holds, delays or throttles what goes either way. What is held is not lost:
-//! as on a network that is cut, it arrives when the network is whole again, if anybody still waits for it.
+//! [`Proxy`]: forwards TCP connections, and holds, delays or throttles the bytes of either direction. Held bytes are
+//! not lost: as on a network that is cut, they arrive when the network is whole again, if the receiver still waits for
+//! them.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -9,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What waits in a proxy for one direction of a connection, bytes; then it reads no more.
+/// The most bytes that wait in a proxy for one direction of a connection; then it reads no more.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
-/// Between two looks.
+/// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// One direction.
@@ -19,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct Way {
     is_held: AtomicBool,
     delay_ms: AtomicU64,
-    /// Bytes that may pass within a millisecond; 0: any.
+    /// Bytes that may pass within a millisecond; 0: any number.
     bytes_per_ms: AtomicU64,
 }
 
@@ -41,12 +42,12 @@ impl Way {
 struct Shared {
     forward: Way,
     back: Way,
-    /// Connections of an earlier one are closed.
+    /// Connections of an earlier generation are closed.
     generation: AtomicU64,
     is_over: AtomicBool,
 }
 
-/// Listens at a port of its own, on the host of who it passes connections to; ends with the value.
+/// Listens on a port of its own, on the receiver's host; ends with the value.
 pub struct Proxy {
     pub address: SocketAddr,
     shared: Arc<Shared>,
@@ -64,7 +65,7 @@ impl Proxy {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// From who connects, or to it.
+    /// The direction from the connecting side, or to it.
     pub fn way(&self, is_forward: bool) -> &Way {
         if is_forward { &self.shared.forward } else { &self.shared.back }
     }
@@ -93,7 +94,7 @@ fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<Shared>) {
             std::thread::sleep(PAUSE);
             continue;
         };
-        // Nobody is there: whoever connected sees its connection end.
+        // The target does not listen: the connecting side sees its connection end.
         let Ok(to) = TcpStream::connect(address) else { continue };
         for stream in [&from, &to] {
             stream.set_nonblocking(true).unwrap();
@@ -105,7 +106,7 @@ fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<Shared>) {
     pumps.into_iter().for_each(|pump| pump.join().unwrap());
 }
 
-/// What goes one way.
+/// The bytes of one direction.
 struct Queue {
     pieces: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
@@ -119,7 +120,7 @@ impl Queue {
         Self { pieces: VecDeque::new(), bytes: 0, is_at_end: false, allowed: 0.0, looked: Instant::now() }
     }
 
-    /// Moves what can be moved; whether anything was, or an error when the connection is over.
+    /// Moves bytes. Returns whether any were moved, or an error when the connection is over.
     fn turn(&mut self, from: &mut TcpStream, to: &mut TcpStream, way: &Way) -> std::io::Result<bool> {
         let now = Instant::now();
         let mut is_busy = false;

@@ -1,4 +1,4 @@
-//! What the members' journals hold in the end: the same everywhere, and everything that was published, once and in order.
+//! The members' journals at the end: the same everywhere, and every published message in them once and in order.
 
 use super::Cluster;
 use super::load::{Load, Published, read_payload};
@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A member's stream.
 pub struct Stream {
-    /// Of each frame, all its bytes.
+    /// A hash of all bytes of each frame.
     hashes: Vec<u64>,
     /// Sequence of the last frame, owner and number of each message.
     pub messages: Vec<(u64, u64, u64)>,
@@ -50,7 +50,7 @@ fn hash(frame: &Frame<'_>) -> u64 {
     hasher.finish()
 }
 
-/// What the journal of `member` holds up to `end`: its first sequence, and a hash of each frame.
+/// The journal of `member` up to `end`: its first sequence, and a hash of each frame.
 fn frames_held(cluster: &Cluster, member: usize, end: u64) -> (u64, Vec<u64>) {
     let reader = JournalReader::open(cluster.journal(member)).unwrap();
     let first = reader.first_sequence();
@@ -64,8 +64,9 @@ fn frames_held(cluster: &Cluster, member: usize, end: u64) -> (u64, Vec<u64>) {
     (first, (first..=end).map(next).collect())
 }
 
-/// Ends the load, and checks that all members, which all run, have come to the same stream, that each message is there
-/// once and in order, and that nobody has met anything else. Member 1 has to hold all of it. Returns how many messages there are.
+/// Ends the load, and checks that all members, which all run, have the same stream, that each message is in it once and
+/// in order, and that no reader has read anything else. Member 1 must hold the whole stream. Returns the number of
+/// messages.
 #[track_caller]
 pub fn check(cluster: &mut Cluster, load: Load) -> usize {
     let published = load.finish();
@@ -81,7 +82,7 @@ pub fn check_published(cluster: &mut Cluster, published: &[Published]) -> usize 
         let ends = ends?;
         (ends[0] >= met && ends.iter().all(|end| *end == ends[0])).then_some(ends[0])
     });
-    // Who was too far behind has begun with a state of the others.
+    // A member that lagged too far has begun with a state of the others.
     let holds_all = |member: &usize| JournalReader::open(cluster.journal(*member)).unwrap().first_sequence() == 1;
     let whole = cluster.all().find(holds_all).expect("a member holds all of it");
     let first = Stream::read(cluster, whole, end);
@@ -100,7 +101,8 @@ pub fn check_published(cluster: &mut Cluster, published: &[Published]) -> usize 
     for each in published {
         let found = numbers.get(&each.owner).copied().unwrap_or(0);
         assert_eq!(found, each.sent, "messages of {}", each.owner);
-        // What a reader has met stays where it was; it may have begun in the middle, and ended before the others.
+        // Messages that a reader has read keep their place; it may have begun in the middle, and ended before the
+        // others.
         let mut place = first.messages.iter();
         for met in &each.met {
             assert!(place.any(|message| message == met), "{met:?} was met by {} and is not there", each.owner);

@@ -1,4 +1,4 @@
-//! Members in one process, and messages that are published all the time, whoever leads.
+//! Members in one process, and messages that are published all the time, whichever member leads.
 
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
@@ -23,16 +23,16 @@ pub fn id(number: u64) -> MemberId {
     MemberId::new(number).unwrap()
 }
 
-/// Clusters take turns: each has as many threads as the machine can bear.
+/// Clusters run one at a time: each has as many threads as the machine can bear.
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    // What failed before says nothing of this one.
+    // An earlier test's failure says nothing of this one.
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub struct Cluster {
     root: tempfile::TempDir,
-    /// By number, from 1; the first so many are in each file.
+    /// By number, from 1; the first `count` ports are in each file.
     ports: Vec<u16>,
     pub first: usize,
     pub members: BTreeMap<u64, ClusterMember>,
@@ -47,7 +47,7 @@ impl Cluster {
         Self::start_with(count, "")
     }
 
-    /// With more lines behind the file's.
+    /// Starts with more lines at the end of the file.
     pub fn start_with(count: usize, extra: &str) -> Self {
         let turn = turn();
         let mut cluster = Self {
@@ -68,7 +68,7 @@ impl Cluster {
         self.root.path().join(format!("member-{member}"))
     }
 
-    /// A number and a port for one more.
+    /// A number and a port for one more member.
     pub fn make_room(&mut self) -> u64 {
         self.ports.push(free_port());
         self.ports.len() as u64
@@ -128,7 +128,7 @@ impl Cluster {
         &self.members[&member]
     }
 
-    /// It is no longer looked after.
+    /// The member no longer counts in the checks.
     pub fn forget(&mut self, member: u64) -> ClusterMember {
         self.members.remove(&member).unwrap()
     }
@@ -152,7 +152,7 @@ impl Cluster {
         }
     }
 
-    /// Why a member has stopped by itself.
+    /// The error with which a member has stopped by itself.
     #[track_caller]
     pub fn failure(&self, member: u64) -> String {
         self.wait("its end", |cluster| cluster.get(member).stream().failure().map(|error| error.to_string()))
@@ -177,7 +177,7 @@ impl Cluster {
         self.get(self.leader())
     }
 
-    /// Each member that runs comes to have the numbers below `count`, each once and in order.
+    /// Waits until each running member has the numbers below `count`, each once and in order.
     #[track_caller]
     pub fn has_exactly(&self, count: u64) {
         let end = self.wait("the same end", |cluster| {
@@ -202,20 +202,20 @@ impl Cluster {
     }
 }
 
-/// Numbers, from where the last traffic stopped, published until told to stop.
+/// Publishes numbers from the end of the last traffic on, until it is stopped.
 pub struct Traffic {
     stopping: Arc<AtomicBool>,
     came: Arc<AtomicU64>,
     thread: JoinHandle<u64>,
 }
 
-/// Of one message: enough to fill segments in a while.
+/// The length of one message: enough to fill segments in a while.
 const LENGTH: usize = 512;
 
 impl Traffic {
     #[track_caller]
     pub fn begin(cluster: &Cluster) -> Self {
-        // Numbers go on from what is there.
+        // Numbers continue from the published ones.
         let events = {
             let member = cluster.leading();
             let end = member.stream().released_sequence();
@@ -264,7 +264,7 @@ impl Traffic {
         Self { stopping, came, thread: std::thread::spawn(run) }
     }
 
-    /// Waits until 500 more have come back.
+    /// Waits until 500 more are read back.
     #[track_caller]
     pub fn goes_on(&self) {
         self.comes(500);
@@ -281,7 +281,7 @@ impl Traffic {
         }
     }
 
-    /// How many were sent; all of them have come back.
+    /// Stops, and returns how many were sent; all of them are read back.
     #[track_caller]
     pub fn end(self) -> u64 {
         self.stopping.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Members that meet in one test: their links, polled in turns, and what they told.
+//! Members that connect within one test: their links, polled in turns, and their events.
 
 use gapless_agent::Now;
 use gapless_cluster::link::log_state::LogState;
@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// For whatever must happen.
+/// The longest wait for an expected condition.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -39,7 +39,7 @@ pub fn peer(member: MemberId, addresses: &[SocketAddr]) -> Peer {
     Peer { member, addresses: addresses.iter().map(ToString::to_string).collect() }
 }
 
-/// A member: its links, and the events that it had.
+/// A member: its links, and its events.
 pub struct Member {
     pub links: Links,
     pub events: Vec<LinkEvent>,
@@ -50,7 +50,7 @@ impl Member {
         Self { links: Links::open(options, identity, peers).unwrap(), events: Vec::new() }
     }
 
-    /// One that listens.
+    /// A member that listens.
     pub fn listens(member: MemberId, peers: &[Peer]) -> Self {
         Self::new(listening(), identity(member), peers)
     }
@@ -97,7 +97,7 @@ pub fn told(event: &LinkEvent) -> String {
     }
 }
 
-/// Two members that are connected.
+/// Two connected members.
 pub fn connected_pair(options: MemberLinkOptions) -> (Member, Member) {
     let listening = MemberLinkOptions { listen: listening().listen, ..options.clone() };
     let mut second = Member::new(listening, identity(2), &[peer(1, &[])]);
@@ -111,7 +111,7 @@ pub fn connected_pair(options: MemberLinkOptions) -> (Member, Member) {
     (first, second)
 }
 
-/// A member played by hand.
+/// A member whose bytes the test writes.
 pub struct Puppet {
     pub stream: TcpStream,
     pub number: u64,
@@ -124,7 +124,7 @@ impl Puppet {
         Self { stream, number: 0 }
     }
 
-    /// Dials and says hello, while nobody polls the other side.
+    /// Dials and sends a hello, while nobody polls the other side.
     pub fn hello(address: SocketAddr, from: Identity, to: MemberId) -> Self {
         let mut puppet = Self::dial(address);
         let message = puppet.message(Kind::Hello, &Introduction { from, to, log: LogState::default() }.to_bytes(), b"");
@@ -160,7 +160,7 @@ impl Puppet {
         Refusal::parse(&consensus).unwrap()
     }
 
-    /// Whether the other side has closed the connection; asked until it has.
+    /// Whether the other side closes the connection; waits until it has.
     pub fn is_closed(&mut self) -> bool {
         self.stream.set_nonblocking(true).unwrap();
         let outcome = self.stream.read(&mut [0; 4096]);

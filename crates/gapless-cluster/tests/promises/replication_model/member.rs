@@ -1,11 +1,11 @@
-//! What a member keeps, and what it does with it.
+//! A member's state, and the protocol's steps on it.
 
 use super::{Cluster, MEMBERS, Mutant};
 
 /// A member, from 0.
 pub type Id = u8;
 
-/// Some of the members.
+/// A set of members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Set(u8);
 
@@ -32,13 +32,13 @@ impl Set {
         Self(self.0 & other.0)
     }
 
-    /// How many are in one of them only.
+    /// The number of members that are in only one of the sets.
     pub fn difference(self, other: Self) -> u32 {
         (self.0 ^ other.0).count_ones()
     }
 }
 
-/// Who votes: a quorum of the voters and, while a change is under way, one of the outgoing ones as well.
+/// Who votes: a quorum of the voters and, while a change is in progress, one of the outgoing voters as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Members {
     pub voters: Set,
@@ -60,7 +60,7 @@ impl Members {
     }
 }
 
-/// Who is to vote: one more, one less, or others altogether.
+/// A change of the voters: one more, one less, or others altogether.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     pub voters: Set,
@@ -69,11 +69,11 @@ pub struct Change {
 /// An entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Entry {
-    /// A new leader's first.
+    /// A new leader's first entry.
     Empty { term: u8, by: Id },
-    /// Frames; at one place of the log, who appended them in which term stands for their hash.
+    /// Frames; at one place of the log, term and leader stand for their hash.
     Batch { term: u8, by: Id },
-    /// Who votes from its release on.
+    /// The voters from its release on.
     Members { term: u8, members: Members },
 }
 
@@ -85,7 +85,7 @@ impl Entry {
     }
 }
 
-/// What goes from member to member.
+/// A message between members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
     Ask { term: u8, last_term: u8, length: u8 },
@@ -111,7 +111,7 @@ pub enum Role {
     Leader,
 }
 
-/// A member. Term and vote are durable; of the log so much as is journaled; of the commit index what the last record says.
+/// A member. Durable are term and vote, the journaled part of the log, and the commit index of the last record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Member {
     pub term: u8,
@@ -120,23 +120,23 @@ pub struct Member {
     pub journaled: u8,
     /// The commit index that the records carry.
     pub kept_commit: u8,
-    /// Lost power, and has not been brought up to date since: it does not vote.
+    /// Has lost power, and has not caught up since: it does not vote.
     pub must_catch_up: bool,
     pub role: Role,
-    /// Who leads in this term, as a follower knows.
+    /// The leader of this term, as a follower knows it.
     pub leader: Option<Id>,
-    /// Who has voted for this candidate.
+    /// The members that have voted for this candidate.
     pub votes: Set,
-    /// So much of the log is the leader's of this term.
+    /// Up to here the log equals that of this term's leader.
     pub agreed: u8,
     /// What each member has acknowledged to this leader.
     pub matched: [u8; MEMBERS],
-    /// A leader changes no members before this much is released.
+    /// A leader changes no members before this index is released.
     pub change_from: u8,
     pub commit: u8,
     /// Committed and journaled: readers see it.
     pub released: u8,
-    /// The most that was ever released here; cutting behind it breaks a promise. Not known to the member.
+    /// The highest index that was ever released here; a cut before it breaks a promise. The member does not know it.
     pub told: u8,
 }
 
@@ -145,7 +145,7 @@ impl Member {
         self.log.last().map_or(0, |entry| entry.term())
     }
 
-    /// Who votes, as this member knows: a change holds from its release on.
+    /// The voters, as this member knows them: a change holds from its release on.
     pub fn members(&self, cluster: &Cluster) -> Members {
         let released = self.log[..self.released as usize].iter().rev();
         let mut changes = released.filter_map(|entry| match entry {
@@ -165,7 +165,7 @@ impl Member {
         self.forget();
     }
 
-    /// What holds for one term, or one life.
+    /// Resets the state of one term, or one life.
     fn forget(&mut self) {
         self.role = Role::Follower;
         self.leader = None;
@@ -187,7 +187,7 @@ impl Member {
         self.lead_if_elected(cluster, id);
     }
 
-    /// Whom this candidate asks: the voters that it knows.
+    /// The voters that this candidate knows are those that it may ask.
     pub fn may_ask(&self, cluster: &Cluster, to: Id) -> bool {
         self.role == Role::Candidate && !self.votes.has(to) && self.members(cluster).votes(to)
     }
@@ -264,7 +264,7 @@ impl Member {
         self.told = self.told.max(self.released);
     }
 
-    /// No change is under way, and whatever earlier leaders began is released.
+    /// No change is in progress, and every change of earlier leaders is released.
     pub fn may_change(&self, cluster: &Cluster, change: Change) -> bool {
         let is_pending = self.log[self.released as usize..].iter().any(|entry| matches!(entry, Entry::Members { .. }));
         let members = self.members(cluster);

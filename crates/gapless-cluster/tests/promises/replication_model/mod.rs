@@ -2,19 +2,20 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`member`] | a member's state, and what it does: the protocol |
+//! | [`member`] | a member's state, and its steps: the protocol |
 //! | [`properties`] | what must hold in every state, and what must happen in some |
 //! | this | the cluster around the members: links, budgets, which steps are possible |
 //!
-//! What is as in the shipped code: term and vote are durable before a message leaves; entries stand in a journal of which
-//! a process's death takes nothing, and what is appended and not journaled goes; a member acknowledges what it has
-//! journaled and compared; members change when the change is released, several at once by way of joint quorums that are left by
-//! an entry of their own, and a record carries the commit index that was known; links keep the order, and lose what the
-//! receiver's death or a newer message finds in them.
+//! As in the shipped code: term and vote are durable before a message leaves; a process's death takes nothing from the
+//! journal, and entries that are appended and not journaled are lost; a member acknowledges entries that it has
+//! journaled and compared; members change when the change is released, several at once through joint quorums that are
+//! left by an entry of their own, and a record carries the commit index that was known; links keep the order, and lose
+//! the messages that the receiver's death or a newer message finds in them.
 //!
-//! What is simpler: an append carries the leader's whole log, so nothing searches for the first difference; refusals are
-//! not sent; a batch is its (term, number), which stands for its hash. What is left out because it only forbids steps:
-//! time-outs, pre-vote, check-quorum and leases (any voter may try to lead at any time, which is a hand-over, too).
+//! Simpler than the code: an append carries the leader's whole log, so nothing searches for the first difference;
+//! refusals are not sent; a batch is its (term, number), which stands for its hash. Left out, because it only forbids
+//! steps: time-outs, pre-vote, check-quorum and leases (any voter may campaign at any time, which also covers a
+//! transfer of leadership).
 
 pub mod member;
 pub mod properties;
@@ -22,7 +23,7 @@ pub mod properties;
 use member::{Change, Entry, Id, Member, Members, Message, Role, Set};
 use stateright::{Model, Property};
 
-/// Members that there are, in the cluster or not yet.
+/// The members that may exist, in the cluster or not yet.
 pub const MEMBERS: usize = 3;
 
 /// A deliberate fault of the protocol.
@@ -30,7 +31,7 @@ pub const MEMBERS: usize = 3;
 pub enum Mutant {
     /// A follower acknowledges what it has not journaled.
     AcknowledgeBeforeJournal,
-    /// A restart forgets for whom the member voted.
+    /// A restart forgets the member's vote.
     ForgetVote,
     /// A leader releases what it has journaled alone.
     CommitWithoutQuorum,
@@ -46,16 +47,16 @@ pub enum Mutant {
     VoteAfterPowerCut,
 }
 
-/// What may happen, how often, in the runs that are tried. Every budget is spent by the whole cluster.
+/// The events that may happen, and how often, in the explored runs. Every budget is spent by the whole cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     /// The voters at the first start.
     pub voters: Set,
-    /// Who may be the first to try to lead: of members that are alike, one.
+    /// The members that may campaign first: of members that are alike, one.
     pub first: Set,
-    /// Who is a witness, voter or not.
+    /// The witnesses, voters or not.
     pub witnesses: Set,
-    /// Changes that may be asked for, in this order.
+    /// Changes that may be proposed, in this order.
     pub changes: Vec<Change>,
     /// The highest term.
     pub term_max: u8,
@@ -67,7 +68,7 @@ pub struct Cluster {
     pub power_cuts: u8,
     /// Messages that may be under way at once.
     pub in_flight_max: usize,
-    /// What is broken.
+    /// The rule that is broken.
     pub mutant: Option<Mutant>,
 }
 
@@ -81,24 +82,24 @@ impl Cluster {
     }
 }
 
-/// What the model's eye saw, which no member knows.
+/// What the model observes, which no member knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Witnessed {
-    /// Whoever led in each term.
+    /// The leaders of each term.
     pub leaders: Vec<Set>,
     /// What was released anywhere: each entry, and the lowest term in which that happened.
     pub released: Vec<(Entry, u8)>,
-    /// Two members have released different entries at one place.
+    /// Two members have released different entries at one index.
     pub released_differently: bool,
-    /// A member has cut what it had released.
+    /// A member has cut an entry that it had released.
     pub released_was_cut: bool,
 }
 
-/// Everything at one moment.
+/// The whole state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub members: Vec<Member>,
-    /// At sender times [`MEMBERS`] plus receiver: what is under way. A newer message takes the place of an older one.
+    /// At sender times [`MEMBERS`] plus receiver: the message under way. A newer message replaces an older one.
     pub links: Vec<Option<Message>>,
     pub batches: u8,
     pub changes: u8,
@@ -110,27 +111,27 @@ pub struct State {
 /// A step of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A voter tries to lead: its time-out is over, it was told to, or the leader is dead.
+    /// A voter campaigns: its time-out is over, it was asked to, or the leader is dead.
     Campaign(Id),
-    /// A candidate asks a voter.
+    /// A candidate requests a vote.
     Ask(Id, Id),
-    /// A leader sends its log and what is committed.
+    /// A leader sends its log and its commit index.
     Replicate(Id, Id),
-    /// A follower tells its leader what it has.
+    /// A follower acknowledges its entries to its leader.
     Acknowledge(Id, Id),
     /// The oldest message of a link arrives.
     Deliver(Id, Id),
     /// A member's appended entries reach its journal.
     Journal(Id),
-    /// A batch is appended by who leads.
+    /// The leader appends a batch.
     Publish(Id),
-    /// The next change is asked of a leader.
+    /// The next change is proposed to a leader.
     ChangeMembers(Id),
-    /// A leader ends the time of joint quorums.
+    /// A leader leaves the joint quorums.
     LeaveJoint(Id),
     /// A process dies, and starts from its journal.
     Restart(Id),
-    /// A machine loses its power, and so much of the journal is on its device.
+    /// A machine loses its power, with so much of the journal on its device.
     PowerCut(Id, u8),
 }
 
@@ -147,7 +148,7 @@ impl State {
         self.links.iter().flatten().count()
     }
 
-    /// States that differ in nothing that matters are one.
+    /// Merges states that differ only in details without effect.
     fn forget_what_changes_nothing(&mut self, cluster: &Cluster) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let to = &self.members[at % MEMBERS];
@@ -160,7 +161,7 @@ impl State {
         }
     }
 
-    /// What was on its way to a process that died goes with it; what it sent arrives.
+    /// Messages to a process that died are lost with it; those that it sent arrive.
     fn lose_links_to(&mut self, member: Id) {
         (0..MEMBERS as Id).for_each(|from| *self.link(from, member) = None);
     }

@@ -19,7 +19,7 @@ pub const CHANGED: &str = "every change of members is complete, and a batch of t
 pub const JOINT: &str = "quorums of old and new members are asked";
 
 impl State {
-    /// Notes what the model's eye sees after a step of `id`.
+    /// Observes the result of a step of `id`.
     pub(super) fn see(&mut self, id: Id) {
         let member = &self.members[id as usize];
         if member.role == Role::Leader {
@@ -85,7 +85,7 @@ fn changed(cluster: &Cluster, state: &State) -> bool {
     is_complete && released[last..].iter().any(|(entry, _)| matches!(entry, Entry::Batch { .. }))
 }
 
-/// The properties that make sense for what may happen in `cluster`.
+/// The properties that make sense for the events of `cluster`.
 pub(super) fn all(cluster: &Cluster) -> Vec<Property<Cluster>> {
     let mut all = vec![
         Property::<Cluster>::always(ONE_LEADER, |_, state| state.seen.leaders.iter().all(|who| who.count() <= 1)),

@@ -1,4 +1,4 @@
-//! Cases that have a name, on a network that loses nothing: a message takes a millisecond, a write none.
+//! Named cases, on a network that loses nothing: a message takes a millisecond, a write no time.
 
 use super::checker::Checker;
 use super::node::{MS, Node, Packet};
@@ -27,8 +27,8 @@ impl Calm {
         members.witnesses = witness.map(member).into_iter().collect();
         let mut checker = Checker::default();
         let node = |number| {
-            let told = if number <= count { members.clone() } else { Members::default() };
-            let mut node = Node::new(number, told, 5, 64);
+            let known = if number <= count { members.clone() } else { Members::default() };
+            let mut node = Node::new(number, known, 5, 64);
             node.crash_in_cut = 0;
             node.start(&mut checker);
             node
@@ -48,7 +48,7 @@ impl Calm {
         }
     }
 
-    /// Steps until it is so; returns how many milliseconds that took.
+    /// Steps until the condition holds; returns the milliseconds that it took.
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> u64 {
         let begun_ns = self.now_ns;
         while !is_so(self) {
@@ -90,7 +90,7 @@ fn a_leader_known_to_be_dead_is_succeeded_before_any_time_out() {
             core.peer_gone(gone);
         }
     }
-    // A pre-vote and a vote there and back, and at most an interval of heartbeats before.
+    // A round trip for a pre-vote and one for a vote, and at most one heartbeat interval before.
     let took_ms = calm.until("a successor", |calm| calm.leader().is_some());
     assert!(took_ms < 15, "a successor after {took_ms} ms; the shortest time-out is 20 ms");
 }
@@ -99,7 +99,7 @@ fn a_leader_known_to_be_dead_is_succeeded_before_any_time_out() {
 fn a_witness_hands_over() {
     let mut calm = Calm::new(3, Some(3));
     let first = calm.elected();
-    // Everybody else is down, but for one that has everything: then the witness may be needed.
+    // All others are down, except one that has every entry: then the witness may be needed.
     calm.nodes[first].core.as_mut().unwrap().transfer_to(member(3)).unwrap();
     calm.until("another leader", |calm| calm.leader().is_some_and(|at| at != first));
     calm.until("a leader with a service", |calm| calm.leader().is_some_and(|at| at != 2));
@@ -256,25 +256,26 @@ fn a_leader_hears_that_somebody_has_applied_more_than_it_has() {
     (0..20).for_each(|_| calm.step());
     let core = |at: usize| calm.nodes[at].core.as_ref().unwrap();
     let (leads, follows) = (core(leader), core((leader + 1) % 3));
-    let told = follows.history();
+    let history = follows.history();
     let end = leads.end();
-    assert_eq!(told.positions[0], end);
-    assert_eq!(leads.lacks_applied_of(&told), None);
-    let mut ahead = told.clone();
+    assert_eq!(history.positions[0], end);
+    assert_eq!(leads.lacks_applied_of(&history), None);
+    let mut ahead = history.clone();
     ahead.positions.insert(0, LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end });
     let parting = leads.lacks_applied_of(&ahead).unwrap();
     assert_eq!(
         (parting.same, parting.other.index, parting.other.sequence),
         (Some(end), end.index + 1, end.sequence + 1)
     );
-    // A follower lacks what others have, and so does a leader that has been succeeded and does not know it yet.
+    // A follower lacks entries that others have, and so does a leader that has been succeeded and does not know it yet.
     assert_eq!(follows.lacks_applied_of(&ahead), None);
     assert_eq!(leads.lacks_applied_of(&History { term: leads.term() + 1, ..ahead.clone() }), None);
     assert!(leads.lacks_applied_of(&History { term: leads.term() - 1, ..ahead }).is_some());
-    assert_eq!(leads.lacks_applied_of(&History { positions: Vec::new(), ..told }), None);
+    assert_eq!(leads.lacks_applied_of(&History { positions: Vec::new(), ..history }), None);
 }
 
-/// Three members with a few released frames, of which `lost` lose their power together with all that was not synced.
+/// Three members with a few released frames, of which `lost` lose their power together with everything that was not
+/// synced.
 fn after_a_loss_of_power(lost: impl Fn(usize, usize) -> bool) -> (Calm, usize) {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
@@ -295,7 +296,7 @@ fn after_a_loss_of_power(lost: impl Fn(usize, usize) -> bool) -> (Calm, usize) {
 
 #[test]
 fn a_member_that_lost_its_power_decides_nothing_without_the_others() {
-    // All died; the leader stays away, and of the others one may lack what it acknowledged.
+    // All died; the leader stays away, and of the others one may lack entries that it acknowledged.
     let (mut calm, leader) = after_a_loss_of_power(|at, leader| at == (leader + 1) % 3);
     let lost = (leader + 1) % 3;
     for at in [lost, (leader + 2) % 3] {
@@ -337,7 +338,7 @@ fn a_member_that_lost_its_power_votes_again_when_it_has_what_its_leader_has() {
 fn all_members_that_lost_their_power_go_on_with_the_most_that_is_left() {
     let (mut calm, _) = after_a_loss_of_power(|_, _| true);
     let left = (0..3).map(|at| calm.nodes[at].disk.recover().cut_behind()).max().unwrap();
-    // What nobody has any more may come anew, with other frames.
+    // Entries that no member has any more may come again, with other frames.
     calm.checker = Checker::default();
     for at in [0, 1] {
         calm.nodes[at].start(&mut calm.checker);

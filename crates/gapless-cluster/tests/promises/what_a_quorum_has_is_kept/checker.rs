@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 #[derive(Default)]
 pub struct Checker {
-    /// Who led in each term.
+    /// The leader of each term.
     leaders: HashMap<u64, u64>,
     /// The checksums of everything that was ever released anywhere.
     released: Vec<(u32, u32)>,
@@ -32,7 +32,7 @@ impl Checker {
         self.by_member.insert(member, 0);
     }
 
-    /// A member has released up to `sequence`: the same frames as everybody else, and its own to keep.
+    /// A member has released up to `sequence`: the same frames as everybody else, and the frames of its own journal.
     pub fn releases(&mut self, member: u64, sequence: u64, disk: &Disk) {
         let before = self.released_by(member);
         assert!(sequence > before, "member {member} releases {sequence} behind {before}");
@@ -49,7 +49,7 @@ impl Checker {
         self.by_member.insert(member, sequence);
     }
 
-    /// What a member has released stays in its journal.
+    /// Frames that a member has released stay in its journal.
     pub fn keeps(&self, member: u64, disk: &Disk) {
         let released = self.released_by(member);
         assert!(disk.last_sequence() >= released, "member {member} has lost what it released");

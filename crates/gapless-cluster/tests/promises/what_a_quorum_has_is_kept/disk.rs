@@ -1,5 +1,5 @@
-//! A member's journal as a model: frames and records in one order; what is durable survives a crash, of the rest a
-//! beginning may.
+//! A model of a member's journal: frames and records in one order; durable items survive a crash, and of the others
+//! some first part may.
 
 use gapless_cluster::consensus::{Chain, Record, Recovered, record::RecordContent};
 use gapless_testkit::random::Random;
@@ -15,9 +15,9 @@ enum Item {
 
 struct Kept {
     bytes: Rc<[u8]>,
-    /// Of its item.
+    /// The position of its item.
     position: usize,
-    /// The chain's value behind it.
+    /// The chain's value after it.
     chain: u64,
 }
 
@@ -25,12 +25,12 @@ struct Kept {
 pub struct Disk {
     items: Vec<Item>,
     frames: Vec<Kept>,
-    /// How many items survive a crash.
+    /// The number of items that survive a crash.
     durable: usize,
-    /// How many survive a loss of power.
+    /// The number of items that survive a loss of power.
     synced: usize,
-    /// A checkpoint beside the journal, while a cut is under way; always durable.
-    aside: Option<Vec<u8>>,
+    /// The pending checkpoint beside the journal, while a cut is in progress; always durable.
+    pending_checkpoint: Option<Vec<u8>>,
 }
 
 impl Disk {
@@ -42,7 +42,7 @@ impl Disk {
         self.items.len()
     }
 
-    /// The chain's value behind a frame.
+    /// The chain's value after a frame.
     pub fn chain(&self, sequence: u64) -> Option<u64> {
         match sequence {
             0 => Some(Chain::new(CHAIN_SEED).value()),
@@ -67,7 +67,7 @@ impl Disk {
         self.items.push(Item::Frame);
     }
 
-    /// Appends a record; its frames have to be there, and to be those that it speaks of.
+    /// Appends a record; its frames must be there, and must be those that it describes.
     pub fn append_record(&mut self, record: &Record) {
         assert!(record.behind_sequence <= self.last_sequence(), "a record stands behind its frames");
         match RecordContent::from_bytes(&record.payload).unwrap() {
@@ -95,21 +95,21 @@ impl Disk {
         self.synced = self.items.len();
     }
 
-    /// What was there when the journal was so long is on the device.
+    /// The first `length` items of the journal are on the device.
     pub fn sync_up_to(&mut self, length: usize) {
         self.synced = self.synced.max(length.min(self.items.len()));
     }
 
     pub fn write_aside(&mut self, checkpoint: &[u8]) {
         self.sync();
-        self.aside = Some(checkpoint.to_vec());
+        self.pending_checkpoint = Some(checkpoint.to_vec());
     }
 
-    pub fn remove_aside(&mut self) {
-        self.aside = None;
+    pub fn remove_pending_checkpoint(&mut self) {
+        self.pending_checkpoint = None;
     }
 
-    /// Frames behind the sequence go, and every record behind its frame.
+    /// Cuts frames after the sequence, and every record after its frame.
     pub fn cut_behind(&mut self, sequence: u64) {
         let length = match sequence {
             0 => 0,
@@ -121,12 +121,12 @@ impl Disk {
         self.synced = self.synced.min(length);
     }
 
-    /// Takes back frames that were appended and never proposed; there is nothing behind them.
+    /// Removes frames that were appended and never proposed; nothing follows them.
     pub fn crash(&mut self, random: &mut Random) {
         self.lose_behind(self.durable, random);
     }
 
-    /// As a crash, and what was not synced may go, too.
+    /// Like a crash, but items that were not synced may be lost, too.
     pub fn lose_power(&mut self, random: &mut Random) {
         self.lose_behind(self.synced, random);
         self.synced = self.items.len();
@@ -141,7 +141,7 @@ impl Disk {
         self.durable = length;
     }
 
-    /// What a start does before consensus: read, cut what nobody was told of.
+    /// What a start does before consensus: read, and cut the frames that no other member knows.
     pub fn recover(&mut self) -> Recovered {
         let mut behind = 0;
         let mut records = Vec::new();
@@ -151,8 +151,8 @@ impl Disk {
                 Item::Record { is_checkpoint, payload } => records.push((behind, *is_checkpoint, &payload[..])),
             }
         }
-        if let Some(aside) = &self.aside {
-            records.push((behind, true, aside));
+        if let Some(pending_checkpoint) = &self.pending_checkpoint {
+            records.push((behind, true, pending_checkpoint));
         }
         let recovered = Recovered::from_records(records, self.last_sequence()).unwrap();
         if let Some(end) = recovered.end() {

@@ -3,7 +3,7 @@
 //! After every step: one leader a term, one order of frames over all members and times, nothing released that a crash
 //! could take back. After healing: a leader, and new batches everywhere.
 //!
-//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is how many the test makes.
+//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod calm;
@@ -39,7 +39,7 @@ fn under_faults_and_after_healing() {
         sum.early += tally.early;
     }
     println!("{sum:?}");
-    // Each kind of event came, or the run would show little.
+    // Each kind of event must have happened, or the run would show little.
     if is_whole {
         let Tally { released, crashes, power_losses, cuts, restored, changes, transfers, early, .. } = sum;
         let early = if has_mutant() { u64::MAX } else { early };

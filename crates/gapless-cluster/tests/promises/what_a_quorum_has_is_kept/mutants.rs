@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-/// Every mutant, and within how many seeds it has to be caught.
+/// Every mutant, and the number of seeds within which it must be caught.
 const MUTANTS: [(&str, u64); 5] = [
     ("acknowledge_before_journal", 100),
     ("commit_without_quorum", 50),

@@ -25,25 +25,25 @@ pub struct Node {
     pub id: MemberId,
     options: ConsensusOptions,
     pub disk: Disk,
-    /// None while it is down.
+    /// `None` while it is down.
     pub core: Option<Consensus>,
     effects: Effects,
-    /// Polls that are being persisted: when it is done, the number, the journal's length, whether that is synced.
+    /// Polls that are being persisted: when the write is done, the number, the journal's length, whether it is synced.
     persisting: VecDeque<(u64, u64, usize, bool)>,
-    /// It has lost power since it was started last.
+    /// It has lost power since its last start.
     is_other_boot: bool,
-    /// Its file: up to which term it may lack what it acknowledged.
+    /// Its file: the term up to which it may lack entries that it acknowledged.
     behind_term: Option<u64>,
     starts: u64,
     pub fetch: Option<(u64, Fetch)>,
     pub paused_until_ns: u64,
-    /// How long a write takes at most.
+    /// The longest time that a write takes.
     pub write_ns_max: u64,
-    /// Whether it says before a poll what need not wait for one; where it follows, only while a write takes no time.
+    /// Whether it uses the fast path; on a follower, only while a write takes no time.
     pub is_early: bool,
-    /// Appends that it has answered like that.
+    /// Appends that it has answered on the fast path.
     pub early: u64,
-    /// What leaves with the next poll.
+    /// Packets that leave with the next poll.
     outbox: Vec<Packet>,
     /// How often it crashes between the steps of a cut, of a thousand.
     pub crash_in_cut: u64,
@@ -118,7 +118,7 @@ impl Node {
         self.disk.crash(random);
     }
 
-    /// As a crash, and of what was not synced nothing is sure.
+    /// Like a crash, but items that were not synced may be lost, too.
     pub fn lose_power(&mut self, random: &mut Random) {
         self.core = None;
         self.outbox.clear();
@@ -128,12 +128,12 @@ impl Node {
         self.is_other_boot = true;
     }
 
-    /// Whether it may lack what it has acknowledged.
+    /// Whether it may lack entries that it has acknowledged.
     pub const fn may_lack_something(&self) -> bool {
         self.is_other_boot || self.behind_term.is_some()
     }
 
-    /// One turn: time, what was persisted, what there is to do.
+    /// One turn: time, persisted polls, pending work.
     pub fn turn(&mut self, now_ns: u64, random: &mut Random, checker: &mut Checker, out: &mut Vec<Packet>) {
         let Some(core) = &mut self.core else { return };
         core.tick(now_ns);
@@ -141,15 +141,15 @@ impl Node {
         self.poll(now_ns, &[], random, checker, out);
     }
 
-    /// What was to be written by now is.
+    /// Completes the writes that are due.
     fn persist_due(&mut self, now_ns: u64) {
         let Some(core) = &mut self.core else { return };
         while let Some((_, number, length, is_synced)) = self.persisting.pop_front_if(|(at_ns, ..)| *at_ns <= now_ns) {
             self.disk.persist(length);
             if is_synced {
                 self.disk.sync_up_to(length);
-                // The first poll after a start that has cut something brings the checkpoint again.
-                self.disk.remove_aside();
+                // The first poll after a start that has cut something gives the checkpoint again.
+                self.disk.remove_pending_checkpoint();
             }
             core.persisted(number);
         }
@@ -167,7 +167,7 @@ impl Node {
         out: &mut Vec<Packet>,
     ) {
         if self.is_early {
-            // As who journals in its turn.
+            // Like a member that journals within its turn.
             self.persist_due(now_ns);
         }
         let Some(core) = &mut self.core else { return };
@@ -184,7 +184,7 @@ impl Node {
         self.poll(now_ns, &packet.frames, random, checker, out);
     }
 
-    /// What a member does behind a step and before the poll.
+    /// What a member does after a step and before the poll.
     fn go_ahead(&mut self, frames: &[u8], checker: &mut Checker, out: &mut Vec<Packet>) {
         let Some(core) = &mut self.core else { return };
         let released = core.look_released();
@@ -216,7 +216,7 @@ impl Node {
         Packet { from: self.id.get(), to: outgoing.to.get(), bytes: bytes.into(), frames: frames.into() }
     }
 
-    /// A client's messages, if this member takes them: `count` frames as one batch.
+    /// Proposes a client's messages, if this member accepts them: `count` frames as one batch.
     pub fn propose(&mut self, count: u64, random: &mut Random) -> bool {
         let Some(core) = self.core.as_mut().filter(|core| core.can_propose().is_ok()) else { return false };
         let end = core.end().sequence.max(self.disk.last_sequence());
@@ -237,7 +237,7 @@ impl Node {
         true
     }
 
-    /// Tries to finish a fetch with these frames, which come to the log position's hash.
+    /// Tries to finish a fetch with these frames, which give the log position's hash.
     pub fn fetched(
         &mut self,
         frames: &[Rc<[u8]>],
@@ -258,7 +258,7 @@ impl Node {
         }
     }
 
-    /// Polls and does everything that the core asks for, in its order.
+    /// Polls and carries out all effects, in their order.
     pub fn poll(
         &mut self,
         now_ns: u64,
@@ -290,11 +290,11 @@ impl Node {
             self.disk.append_record(record);
             if at == 0 && effects.cut_behind.is_some() {
                 self.disk.sync();
-                self.disk.remove_aside();
+                self.disk.remove_pending_checkpoint();
             }
         }
         self.restored += u64::from(effects.restored.is_some());
-        // Whatever goes out does so behind the records or before: a leader's messages do not wait for its journal.
+        // Each message leaves after the records or before: a leader's messages do not wait for its journal.
         let messages = std::mem::take(&mut effects.messages);
         messages.iter().for_each(|outgoing| out.push(self.packet(outgoing)));
         let (Some(core), effects) = (&mut self.core, &mut self.effects) else { return };
@@ -317,7 +317,7 @@ impl Node {
     }
 }
 
-/// Appends what the journal lacks up to a sequence, from frames that came.
+/// Appends the frames that the journal lacks up to a sequence, from received frames.
 fn append_up_to(disk: &mut Disk, sequence: u64, frames: &[u8]) {
     let mut rest = frames;
     while disk.last_sequence() < sequence && !rest.is_empty() {
