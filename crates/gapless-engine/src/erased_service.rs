@@ -3,8 +3,9 @@
 
 use crate::EngineError;
 use crate::context::Context;
+use crate::handler_guard::Refused;
 use crate::reject::Reject;
-use crate::service::{Handlers, Refused, Service, describe};
+use crate::service::{Handlers, Service, describe};
 use crate::sessions::SessionTable;
 use crate::store::snapshot::MAGIC;
 use crate::timers::TimerTable;

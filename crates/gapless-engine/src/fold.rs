@@ -18,10 +18,11 @@ pub use sink::{NoSink, Sink};
 use crate::EngineError;
 use crate::context::Context;
 use crate::erased_service::{ErasedService, TypedService};
+use crate::handler_guard::{Refused, full_notices, misplaced, panic_text};
 use crate::outputs::{Outputs, TimerChange};
 use crate::reject::Reject;
-use crate::service::{Refused, Service, describe};
-use crate::sessions::{NOTICES_UNRECEIVED_MAX, Notice, SessionTable};
+use crate::service::{Service, describe};
+use crate::sessions::{Notice, SessionTable};
 use crate::timers::TimerTable;
 use crate::transaction_layout::Reply;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
@@ -472,32 +473,4 @@ impl Fold {
             }
         }
     }
-}
-
-/// Whether a call has outputs that its service has no place for.
-#[inline]
-pub(crate) fn misplaced(is_on_event_stream: bool, outputs: &Outputs) -> Option<String> {
-    if !is_on_event_stream && !outputs.published.is_empty() {
-        return Some("only a service on an event stream publishes; this one replies".to_owned());
-    }
-    let has_reply = outputs.reply.is_some() || outputs.reply_too_long.is_some();
-    if is_on_event_stream && (has_reply || !outputs.notices.is_empty()) {
-        return Some("on an event stream nobody waits for a reply; publish instead".to_owned());
-    }
-    None
-}
-
-/// Whether a session would be left with too many unreceived notices.
-fn full_notices(sessions: &SessionTable, outputs: &Outputs) -> Option<String> {
-    outputs.notices.iter().find_map(|(session, _)| {
-        let new = outputs.notices.iter().filter(|(other, _)| other == session).count();
-        let kept = sessions.get(*session)?.notices.len();
-        (kept + new > NOTICES_UNRECEIVED_MAX)
-            .then(|| format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_UNRECEIVED_MAX}"))
-    })
-}
-
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -2,7 +2,8 @@
 
 use crate::Reject;
 use crate::context::Context;
-use gapless_schema::{DecodeError, Encoding, Message, schema_key};
+use crate::handler_guard::Refused;
+use gapless_schema::{Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
@@ -50,16 +51,6 @@ pub trait Service: Send + 'static {
     /// # Errors
     /// What is wrong with the bytes.
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
-}
-
-/// Why a handler's call had no effect.
-pub(crate) enum Refused {
-    /// The payload is not the message that its header says.
-    Undecodable(DecodeError),
-    /// The handler said no.
-    Rejected(Reject),
-    /// There is no handler.
-    Unhandled(String),
 }
 
 type Handler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;

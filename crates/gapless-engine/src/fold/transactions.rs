@@ -1,8 +1,9 @@
 //! A [`Fold`] of a service whose handlers ran before: it applies transactions, and runs nothing.
 
-use super::{Fold, Policy, Sink, full_notices};
+use super::{Fold, Policy, Sink};
 use crate::dead_letters::DeadLetter;
 use crate::erased_service::ErasedService;
+use crate::handler_guard::full_notices;
 use crate::outputs::{Outcome, Outputs};
 use crate::transaction_layout::Reply;
 use crate::{EngineError, transaction_layout};

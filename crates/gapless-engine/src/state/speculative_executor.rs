@@ -4,10 +4,9 @@
 use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
 use super::{ErasedStateService, ReplicatedState};
 use crate::context::Context;
-use crate::fold::{misplaced, panic_text};
+use crate::handler_guard::{Refused, misplaced, panic_text};
 use crate::outputs::{Outputs, TimerChange};
 use crate::reject::Reject;
-use crate::service::Refused;
 use crate::sessions::NOTICES_UNRECEIVED_MAX;
 use crate::store::Transaction;
 use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
