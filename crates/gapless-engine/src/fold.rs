@@ -8,7 +8,6 @@ mod sink;
 mod transactions;
 
 use crate::dead_letters::DeadLetter;
-use crate::outputs::Outcome;
 pub use policy::{OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use refusal_effects::CheckRefusals;
 use refusal_effects::StateBefore;
@@ -18,8 +17,8 @@ pub use sink::{NoSink, Sink};
 use crate::EngineError;
 use crate::context::Context;
 use crate::erased_service::{ErasedService, TypedService};
-use crate::handler_guard::{Refused, full_notices, misplaced, panic_text};
-use crate::outputs::{Outputs, TimerChange};
+use crate::handler_guard::{Refused, check_outputs, guard};
+use crate::outputs::{Outcome, Outputs, TimerChange};
 use crate::reject::Reject;
 use crate::service::{Service, describe};
 use crate::sessions::{Notice, SessionTable};
@@ -30,7 +29,6 @@ use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// State, sessions and timers after a prefix of the stream.
 pub struct Fold {
@@ -310,12 +308,43 @@ impl Fold {
         Ok(())
     }
 
-    /// Calls the handler; its outputs are staged.
+    /// Calls the handler of a message; its outputs are staged.
     #[inline]
     pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<Outcome, EngineError> {
+        let (schema, encoding) = (frame.schema(), frame.encoding());
+        let trigger = Trigger::Message { schema, session: frame.session(), session_seq: frame.session_seq() };
+        self.call(frame, trigger, |service, context| service.handle(schema, encoding, payload, context))
+    }
+
+    pub(crate) fn timer(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
+        let sequence = frame.sequence();
+        let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else {
+            return Err(EngineError::Corrupt { sequence, reason: "a malformed timer".to_owned() });
+        };
+        if !self.timers.take(timer, deadline_ns) {
+            return Ok(());
+        }
+        let called = self.call(frame, Trigger::Timer { timer }, |service, context| {
+            service.on_timer(timer, context).map_err(Refused::Rejected)
+        });
+        // Nobody waits for an answer, so a refusal is recorded like a fault.
+        if let Outcome::Refused { text: reason, .. } = called? {
+            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
+        }
+        self.commit_side_outputs(sink);
+        Ok(())
+    }
+
+    /// Calls a handler; its outputs are staged, and there are none if it is refused.
+    #[inline]
+    fn call(
+        &mut self,
+        frame: &Frame<'_>,
+        trigger: Trigger,
+        handler: impl FnOnce(&mut dyn ErasedService, &mut Context<'_>) -> Result<(), Refused>,
+    ) -> Result<Outcome, EngineError> {
         self.outputs.clear();
-        let (sequence, session, session_seq) = (frame.sequence(), frame.session(), frame.session_seq());
-        let schema = frame.schema();
+        let sequence = frame.sequence();
         if !self.has_version {
             self.check_version(self.version, sequence)?;
         }
@@ -323,13 +352,7 @@ impl Fold {
             let text = "skipped by an operator".to_owned();
             return Ok(Outcome::Refused { code: RefusalCode::Rejected, detail: 0, text, dead: true });
         }
-        let unhandled = |reason: String, code| match self.policy.on_unhandled {
-            OnUnhandled::DeadLetter => Ok(Outcome::Refused { code, detail: 0, text: reason, dead: true }),
-            OnUnhandled::Stop => {
-                let message = describe(schema);
-                Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
-            }
-        };
+        let (session, session_seq) = trigger.origin();
         let mut context = Context {
             outputs: &mut self.outputs,
             sequence,
@@ -338,105 +361,41 @@ impl Fold {
             session_seq,
             version: self.version,
         };
-        let (service, encoding) = (&mut self.service, frame.encoding());
-        self.before.take(self.policy.check_refusals, &**service);
-        let called = catch_unwind(AssertUnwindSafe(|| service.handle(schema, encoding, payload, &mut context)));
+        let service = &mut *self.service;
+        self.before.take(self.policy.check_refusals, service);
+        let called = guard(|| handler(service, &mut context)).and_then(|()| {
+            check_outputs(&self.outputs, self.is_on_event_stream, |session| self.sessions.unreceived(session))
+        });
         match called {
-            Ok(Ok(())) => {
-                let refused = misplaced(self.is_on_event_stream, &self.outputs)
-                    .or_else(|| full_notices(&self.sessions, &self.outputs));
-                match refused {
-                    None => Ok(Outcome::Done),
-                    Some(text) => {
-                        self.outputs.clear();
-                        Ok(Outcome::Refused { code: RefusalCode::Rejected, detail: 0, text, dead: true })
-                    }
-                }
-            }
-            Ok(Err(Refused::Rejected(Reject { code: detail, text }))) => {
-                self.outputs.clear();
-                if self.before.is_changed(&*self.service) {
-                    let (message, reason) = (describe(schema), text);
-                    return Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason });
-                }
-                Ok(Outcome::Refused { code: RefusalCode::Rejected, detail, text, dead: false })
-            }
-            Ok(Err(Refused::Unhandled(text))) => {
-                self.outputs.clear();
-                unhandled(text, RefusalCode::Unhandled)
-            }
-            Ok(Err(Refused::Undecodable(error))) => {
-                self.outputs.clear();
-                unhandled(error.to_string(), RefusalCode::Malformed)
-            }
-            Err(panic) => {
-                self.outputs.clear();
-                let reason = panic_text(&*panic);
-                match self.policy.on_panic {
-                    OnPanic::DeadLetter => {
-                        let text = format!("the handler panicked: {reason}");
-                        Ok(Outcome::Refused { code: RefusalCode::HandlerPanicked, detail: 0, text, dead: true })
-                    }
-                    OnPanic::Stop => {
-                        let message = describe(schema);
-                        Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason })
-                    }
-                }
-            }
+            Ok(()) => Ok(Outcome::Done),
+            Err(refused) => self.refused(refused, trigger, sequence),
         }
     }
 
-    pub(crate) fn timer(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
-        let sequence = frame.sequence();
-        let Some(fired) = TimerFired::from_bytes(frame.payload()) else {
-            return Err(EngineError::Corrupt { sequence, reason: "a malformed timer".to_owned() });
-        };
-        if !self.timers.take(fired.timer, fired.deadline_ns) {
-            return Ok(());
-        }
-        if !self.has_version {
-            self.check_version(self.version, sequence)?;
-        }
+    /// What the policy makes of a call that had no effect.
+    fn refused(&mut self, refused: Refused, trigger: Trigger, sequence: u64) -> Result<Outcome, EngineError> {
         self.outputs.clear();
-        let mut context = Context {
-            outputs: &mut self.outputs,
-            sequence,
-            time_ns: frame.timestamp_ns(),
-            session: 0,
-            session_seq: 0,
-            version: self.version,
-        };
-        let service = &mut self.service;
-        let skipped = self.policy.skip_sequences.contains(&sequence);
-        self.before.take(self.policy.check_refusals, &**service);
-        let called = catch_unwind(AssertUnwindSafe(|| match skipped {
-            true => Err("skipped by an operator".into()),
-            false => service.on_timer(fired.timer, &mut context),
-        }));
-        let (session, session_seq) = (0, 0);
-        let refused = match called {
-            Ok(Ok(())) => misplaced(self.is_on_event_stream, &self.outputs)
-                .or_else(|| full_notices(&self.sessions, &self.outputs)),
-            Ok(Err(Reject { text: reason, .. })) if self.before.is_changed(&*self.service) => {
-                let message = format!("timer {}", fired.timer);
-                return Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason });
+        let (session, session_seq) = trigger.origin();
+        let stops_at_unhandled = self.policy.on_unhandled == OnUnhandled::Stop;
+        match refused {
+            Refused::Rejected(Reject { text: reason, .. }) if self.before.is_changed(&*self.service) => {
+                let message = trigger.describe();
+                Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason })
             }
-            Ok(Err(Reject { text, .. })) => Some(text),
-            Err(panic) => {
-                let reason = panic_text(&*panic);
-                if self.policy.on_panic == OnPanic::Stop {
-                    let message = format!("timer {}", fired.timer);
-                    return Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason });
-                }
-                Some(format!("the handler panicked: {reason}"))
+            Refused::Panicked(reason) if self.policy.on_panic == OnPanic::Stop => {
+                let message = trigger.describe();
+                Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason })
             }
-        };
-        if let Some(reason) = refused {
-            self.outputs.clear();
-            sink.dead_letter(DeadLetter { sequence, session, session_seq, schema: 0, reason });
+            Refused::Unhandled(reason) if stops_at_unhandled => {
+                let message = trigger.describe();
+                Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
+            }
+            Refused::Undecodable(error) if stops_at_unhandled => {
+                let (message, reason) = (trigger.describe(), error.to_string());
+                Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
+            }
+            refused => Ok(refused.into()),
         }
-        self.commit_side_outputs(sink);
-        Ok(())
     }
 
     /// Published messages, notices and timers of a call that succeeded.
@@ -471,6 +430,31 @@ impl Fold {
             if let Some(deadline_ns) = before {
                 sink.cancel_timer(timer, deadline_ns);
             }
+        }
+    }
+}
+
+/// What a handler is called for.
+#[derive(Clone, Copy)]
+enum Trigger {
+    Message { schema: u32, session: u64, session_seq: u64 },
+    Timer { timer: u64 },
+}
+
+impl Trigger {
+    /// Session and number of the message; 0 for a timer.
+    const fn origin(self) -> (u64, u64) {
+        match self {
+            Self::Message { session, session_seq, .. } => (session, session_seq),
+            Self::Timer { .. } => (0, 0),
+        }
+    }
+
+    /// As errors name it.
+    fn describe(self) -> String {
+        match self {
+            Self::Message { schema, .. } => describe(schema),
+            Self::Timer { timer } => format!("timer {timer}"),
         }
     }
 }

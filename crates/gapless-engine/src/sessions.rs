@@ -224,6 +224,11 @@ impl SessionTable {
         self.entries[*self.index.get(&session)? as usize].as_mut()
     }
 
+    /// How many notices `session` has not acknowledged; `None` if there is no such session.
+    pub(crate) fn unreceived(&self, session: u64) -> Option<usize> {
+        self.get(session).map(|entry| entry.notices.len())
+    }
+
     /// A command of `session` is on its way: its entry, and the place of its reply, are asked for now.
     #[inline]
     pub(crate) fn prefetch(&self, session: u64) {

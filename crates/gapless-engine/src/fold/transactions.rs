@@ -3,11 +3,11 @@
 use super::{Fold, Policy, Sink};
 use crate::dead_letters::DeadLetter;
 use crate::erased_service::ErasedService;
-use crate::handler_guard::full_notices;
+use crate::handler_guard::{Refused, full_notices};
 use crate::outputs::{Outcome, Outputs};
 use crate::transaction_layout::Reply;
 use crate::{EngineError, transaction_layout};
-use gapless_wire::control::{RefusalCode, TimerFired};
+use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame};
 
@@ -42,9 +42,7 @@ impl Fold {
         let corrupt = |reason| EngineError::Corrupt { sequence, reason };
         self.outputs.clear();
         let read = transaction_layout::read(payload, &mut self.outputs).map_err(corrupt)?;
-        if !self.outputs.notices.is_empty()
-            && let Some(reason) = full_notices(&self.sessions, &self.outputs)
-        {
+        if let Some(reason) = full_notices(&self.outputs, |session| self.sessions.unreceived(session)) {
             return Err(corrupt(reason));
         }
         self.service.apply(sequence, &read).map_err(corrupt)?;
@@ -96,5 +94,5 @@ pub(super) fn refuse_unexecuted(frame: &Frame<'_>, outputs: &mut Outputs) -> Res
     }
     outputs.clear();
     let text = "the leader that took it runs no service; send it as another command".to_owned();
-    Ok(Outcome::Refused { code: RefusalCode::Unhandled, detail: 0, text, dead: true })
+    Ok(Refused::Unhandled(text).into())
 }

@@ -1,22 +1,18 @@
 //! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the agent of a member that leads. Only
 //! that agent calls it, and only while it owns the state.
 
-use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
+use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest};
 use super::{ErasedStateService, ReplicatedState};
 use crate::context::Context;
-use crate::handler_guard::{Refused, misplaced, panic_text};
-use crate::outputs::{Outputs, TimerChange};
-use crate::reject::Reject;
-use crate::sessions::NOTICES_UNRECEIVED_MAX;
+use crate::handler_guard::{Refused, check_outputs, guard};
+use crate::outputs::{Outcome, Outputs, TimerChange};
 use crate::store::Transaction;
 use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::Transactions;
 use gapless_wire::FrameHeader;
-use gapless_wire::control::{RefusalCode, TimerFired};
+use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::Encoding;
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Whether the state is with the speculative executor.
@@ -36,15 +32,6 @@ pub(crate) struct SpeculativeExecutor {
 
 /// The call of a handler, for a message or a timer.
 type Call<'a> = dyn FnMut(&dyn ErasedStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused> + 'a;
-
-/// Why a handler's call has no effect.
-struct Refusal {
-    code: RefusalCode,
-    /// The application's own code.
-    detail: u64,
-    text: String,
-    is_dead: bool,
-}
 
 const NOT_OWNED: &str = "no command is handed in before the state is here";
 
@@ -122,33 +109,26 @@ impl SpeculativeExecutor {
             session: header.session,
             session_seq: header.session_seq,
         };
-        let called = catch_unwind(AssertUnwindSafe(|| handler(&**service, &mut transaction, &mut context)));
+        let called = guard(|| handler(&**service, &mut transaction, &mut context))
+            .and_then(|()| check_outputs(&self.outputs, false, |session| Some(lent.notices.count(session))));
         let outputs = &self.outputs;
-        let mut done = match called {
-            Ok(Ok(())) => check(outputs, &lent.notices),
-            Ok(Err(Refused::Rejected(Reject { code: detail, text }))) => {
-                Err(Refusal { detail, ..Refusal::new(RefusalCode::Rejected, text, false) })
-            }
-            Ok(Err(Refused::Unhandled(text))) => Err(Refusal::new(RefusalCode::Unhandled, text, true)),
-            Ok(Err(Refused::Undecodable(error))) => Err(Refusal::new(RefusalCode::Malformed, error.to_string(), true)),
-            Err(panic) => Err(Refusal::panicked(&*panic)),
-        };
-        if done.is_ok() {
-            write_outputs(out, outputs, *layout);
-            let left = (begin + length_max).saturating_sub(out.len());
-            // Objects are encoded here, by what the application wrote.
-            let committed = catch_unwind(AssertUnwindSafe(|| transaction.commit_within(out, left)));
-            done = match committed {
-                Ok(committed) => {
-                    committed.map_err(|error| Refusal::new(RefusalCode::Rejected, error.to_string(), true))
-                }
-                Err(panic) => Err(Refusal::panicked(&*panic)),
-            };
-        } else {
-            transaction.roll_back();
-        }
-        match done {
+        let done = match called {
             Ok(()) => {
+                write_outputs(out, outputs, *layout);
+                let left = (begin + length_max).saturating_sub(out.len());
+                // Objects are encoded here, by what the application wrote.
+                guard(|| {
+                    let committed = transaction.commit_within(out, left);
+                    committed.map_err(|error| Refused::Inadmissible(error.to_string()))
+                })
+            }
+            Err(refused) => {
+                transaction.roll_back();
+                Err(refused)
+            }
+        };
+        match done.map_or_else(Outcome::from, |()| Outcome::Done) {
+            Outcome::Done => {
                 for (session, _) in outputs.notices.iter().filter(|(session, _)| sequencer.session(*session).is_some())
                 {
                     lent.notices.sent(*session);
@@ -160,43 +140,13 @@ impl SpeculativeExecutor {
                     };
                 }
             }
-            Err(Refusal { code, detail, text, is_dead }) => {
+            Outcome::Refused { code, detail, text, dead } => {
                 out.truncate(begin);
-                write_refusal(out, (code, detail), &text, is_dead, *layout);
+                write_refusal(out, (code, detail), &text, dead, *layout);
             }
         }
         put_hash(out, begin, store.state_hash());
     }
-}
-
-impl Refusal {
-    #[cold]
-    const fn new(code: RefusalCode, text: String, is_dead: bool) -> Self {
-        Self { code, detail: 0, text, is_dead }
-    }
-
-    #[cold]
-    fn panicked(panic: &(dyn Any + Send)) -> Self {
-        Self::new(RefusalCode::HandlerPanicked, format!("the handler panicked: {}", panic_text(panic)), true)
-    }
-}
-
-/// Whether a call has outputs that have no receiver.
-#[inline]
-fn check(outputs: &Outputs, unreceived: &Unreceived) -> Result<(), Refusal> {
-    if let Some(text) = misplaced(false, outputs) {
-        return Err(Refusal::new(RefusalCode::Rejected, text, true));
-    }
-    for (session, _) in &outputs.notices {
-        let new = outputs.notices.iter().filter(|(other, _)| other == session).count();
-        let kept = unreceived.count(*session);
-        if kept + new > NOTICES_UNRECEIVED_MAX {
-            let text =
-                format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_UNRECEIVED_MAX}");
-            return Err(Refusal::new(RefusalCode::Rejected, text, true));
-        }
-    }
-    Ok(())
 }
 
 impl Transactions for SpeculativeExecutor {
