@@ -1,6 +1,6 @@
 //! [`Context`]: what a handler knows of its message, and what it may do.
 
-use crate::outputs::{Outputs, TimerChange};
+use crate::outputs::{Draft, Outputs, TimerChange};
 use crate::reject::Reject;
 use gapless_client::client::MessageType;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
@@ -73,11 +73,7 @@ impl Context<'_> {
         write: impl FnOnce(&mut M::Encoder<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
-        self.reply_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| {
-            let mut encoder = M::encoder(buffer)?;
-            write(&mut encoder)?;
-            M::finish(encoder)
-        })
+        self.reply_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| encode_direct::<M>(buffer, write))
     }
 
     /// Replies with bytes; see [`Context::reply_bytes`] for very many.
@@ -139,8 +135,7 @@ impl Context<'_> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
-        check_length(length_max)?;
-        let draft = self.outputs.stage(schema, encoding, length_max, encode)?;
+        let draft = self.stage(schema, encoding, length_max, encode)?;
         self.outputs.notices.push((session, draft));
         Ok(())
     }
@@ -164,11 +159,7 @@ impl Context<'_> {
         write: impl FnOnce(&mut M::Encoder<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
-        self.publish_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| {
-            let mut encoder = M::encoder(buffer)?;
-            write(&mut encoder)?;
-            M::finish(encoder)
-        })
+        self.publish_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| encode_direct::<M>(buffer, write))
     }
 
     /// Publishes a payload of at most `length_max` bytes, which `encode` writes, into the event stream that the
@@ -185,8 +176,7 @@ impl Context<'_> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
-        check_length(length_max)?;
-        let draft = self.outputs.stage(schema, encoding, length_max, encode)?;
+        let draft = self.stage(schema, encoding, length_max, encode)?;
         self.outputs.published.push(draft);
         Ok(())
     }
@@ -201,11 +191,31 @@ impl Context<'_> {
     pub fn cancel_timer(&mut self, timer: u64) {
         self.outputs.timers.push(TimerChange::Cancel { timer });
     }
+
+    /// Stages what may be refused for its length; a reply that is too long is not.
+    #[inline]
+    fn stage<E: std::fmt::Display>(
+        &mut self,
+        schema: u32,
+        encoding: Encoding,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<Draft, Reject> {
+        if length_max > OUTPUT_LENGTH_MAX {
+            let reason = format!("an output of {length_max} bytes; {OUTPUT_LENGTH_MAX} are the most");
+            return Err(Reject::from(reason));
+        }
+        Ok(self.outputs.stage(schema, encoding, length_max, encode)?)
+    }
 }
 
-fn check_length(length: usize) -> Result<(), Reject> {
-    if length > OUTPUT_LENGTH_MAX {
-        return Err(Reject::from(format!("an output of {length} bytes; {OUTPUT_LENGTH_MAX} are the most")));
-    }
-    Ok(())
+/// Writes fields in place through the encoder of `M`; the length.
+#[inline]
+fn encode_direct<M: Direct>(
+    buffer: &mut [u8],
+    write: impl FnOnce(&mut M::Encoder<'_>) -> Result<(), EncodeError>,
+) -> Result<usize, EncodeError> {
+    let mut encoder = M::encoder(buffer)?;
+    write(&mut encoder)?;
+    M::finish(encoder)
 }
