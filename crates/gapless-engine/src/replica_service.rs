@@ -157,10 +157,7 @@ impl MemberService for ReplicaService {
             let attached = applier.attach(parts.waker.clone(), parts.counters)?;
             *state.lock().unwrap_or_else(PoisonError::into_inner) = Some(attached);
         }
-        let rules = SnapshotRules {
-            interval_frames: options.snapshot_interval_frames,
-            on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
-        };
+        let rules = SnapshotRules::over_own_journal(options.snapshot_interval_frames, options.snapshot_on_stop);
         let journal = MemberJournal { syncer: parts.syncer, watermark: parts.watermark };
         let (directory, at) = (parts.layout.snapshots(), recovered.snapshot_sequence);
         let (schedule, snapshots) = match parts.has_helpers {

@@ -134,10 +134,7 @@ impl ServiceHost {
         let (ingress, repeated, state) = ingress(&options, &builder, sequencer, writer, releaser, &mut fold)?;
         let mut schedule = None;
         if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &layout) {
-            let rules = SnapshotRules {
-                interval_frames: options.snapshot_interval_frames,
-                on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
-            };
+            let rules = SnapshotRules::over_own_journal(options.snapshot_interval_frames, options.snapshot_on_stop);
             let at = recovered.snapshot_sequence;
             let below = HostJournal::new(syncer, preparer, at);
             let woken = builder.threads.waker(AgentRole::Service);

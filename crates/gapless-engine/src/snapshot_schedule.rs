@@ -34,6 +34,14 @@ pub struct SnapshotRules {
     pub on_stop: bool,
 }
 
+impl SnapshotRules {
+    /// Of a service whose stream has a journal of its own: without an interval it takes none at a stop either, as a start
+    /// replays the journal. A service on a stream that belongs to others takes one there whenever that is asked for.
+    pub(crate) const fn over_own_journal(interval_frames: Option<u64>, on_stop: bool) -> Self {
+        Self { interval_frames, on_stop: on_stop && interval_frames.is_some() }
+    }
+}
+
 struct Job {
     sequence: u64,
     bytes: Vec<u8>,
