@@ -28,7 +28,7 @@
 //! | [`dead_letters`] | the record of commands that no handler took |
 //! | [`store`] | [`store::Store`]: typed objects whose changes are tracked, for state replication |
 //! | [`error`] | [`EngineError`] |
-//! | [`reject`] | [`Reject`]: a handler's no, which the publisher gets |
+//! | [`reject`] | [`Reject`]: a handler's refusal, which the publisher gets |
 //! | [`transaction_layout`] | what a leader's handler has done, as bytes in the stream |
 //! | [`outputs`] | a handler's outputs while it runs; they leave together or not at all |
 //!

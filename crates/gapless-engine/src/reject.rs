@@ -1,8 +1,8 @@
-//! [`Reject`]: a handler's no, which the publisher gets.
+//! [`Reject`]: a handler's refusal, which the publisher gets.
 
-/// A handler's no: the publisher gets code and text, outputs of this call are dropped.
+/// A handler's refusal: the publisher gets code and text, outputs of this call are dropped.
 ///
-/// State that the handler of an event-sourced service has changed before it said no stays changed: check first, then change.
+/// State that the handler of an event-sourced service has changed before it refused stays changed: check first, then change.
 ///
 /// ```
 /// use gapless_engine::Reject;
@@ -21,7 +21,7 @@ pub struct Reject {
 }
 
 impl Reject {
-    /// A no with a code of the application's own.
+    /// A refusal with a code of the application's own.
     #[must_use]
     pub fn new(code: u64, text: impl std::fmt::Display) -> Self {
         Self { code, text: text.to_string() }

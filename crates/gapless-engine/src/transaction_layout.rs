@@ -62,7 +62,7 @@ pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
     }
 }
 
-/// A whole transaction that says no.
+/// A whole transaction of a refused call.
 #[cold]
 pub(crate) fn write_refusal(
     out: &mut Vec<u8>,

@@ -1,5 +1,5 @@
 //! Whether a handler that refuses leaves the state as it was. An event-sourced handler changes the state in place, so what
-//! it has changed before its no stays changed, and a client was told that nothing happened.
+//! it has changed before it refuses stays changed, and a client was told that nothing happened.
 
 use crate::erased_service::ErasedService;
 
