@@ -37,7 +37,6 @@
 //! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
 
 #![forbid(unsafe_code)]
-#![allow(missing_docs, reason = "the face documents every name that applications import")]
 
 pub mod acceptor;
 pub mod agent_role;

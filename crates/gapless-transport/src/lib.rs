@@ -23,7 +23,6 @@
 //! | [`tier`] | [`Tier`]: how durable a released frame is |
 
 #![forbid(unsafe_code)]
-#![allow(missing_docs, reason = "the face documents every name that applications import")]
 
 pub mod addresses;
 pub mod connect;
