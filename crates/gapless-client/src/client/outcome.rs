@@ -149,7 +149,7 @@ impl Client {
     /// by sending those again, in their order, that have no outcome yet:
     ///
     /// ```
-    /// # use gapless_client::{Client, SessionKey, ClientError, client::{CommandNumber, MessageType}};
+    /// # use gapless_client::{Client, ClientError, CommandNumber, SessionKey, client::MessageType};
     /// # use std::{collections::BTreeMap, time::Duration};
     /// fn send(client: &mut Client, session: SessionKey, notes: &mut BTreeMap<CommandNumber, Vec<u8>>, message: MessageType) -> Result<(), ClientError> {
     ///     for (number, payload) in std::mem::take(notes) {

@@ -28,7 +28,8 @@ pub struct Controlled {
 /// Controls the stream in a directory of this machine. A user who may open its socket may control it.
 ///
 /// ```no_run
-/// use gapless_client::control::{ControlCommand, Controller};
+/// use gapless_client::control::Controller;
+/// use gapless_client::control_messages::ControlCommand;
 /// use std::time::Duration;
 /// let controller = Controller::new("/var/lib/gapless/orders");
 /// let reason = "prices are wrong".to_owned();
