@@ -327,8 +327,6 @@ fn start(assignment: &Assignment) -> Result<Running> {
     let encoding: MessageEncoding = assignment.encoding.parse().map_err(BenchError::Option)?;
     let parent = assignment.parent.clone().unwrap_or_else(|| PathBuf::from("."));
     let name = format!(".gapless-backup-{}", std::process::id());
-    // One of an earlier row that was cut short.
-    let _ = std::fs::remove_dir_all(parent.join(&name));
     let directory = OwnDirectory::create_with_parent(&parent, &name)?;
     if let Some(cpus) = &assignment.cpus {
         // Threads that are started from here on inherit it; where it cannot be done the run is slower, not wrong.
