@@ -19,9 +19,9 @@ pub struct AgentGroup {
     current: usize,
     /// How many have been started, and so must be closed.
     started: usize,
-    /// The next to be closed and, of it, whether it has been told.
+    /// The next to be closed and, of it, whether its close was requested.
     closing: usize,
-    told_to_close: bool,
+    close_requested: bool,
     /// One that panicked: its state may be broken, so it is not called again.
     broken: Option<usize>,
 }
@@ -31,7 +31,7 @@ impl AgentGroup {
     #[must_use]
     pub fn new(agents: Vec<Box<dyn Agent>>) -> Self {
         let names = agents.iter().map(|agent| agent.name().to_owned()).collect();
-        Self { agents, names, current: 0, started: 0, closing: 0, told_to_close: false, broken: None }
+        Self { agents, names, current: 0, started: 0, closing: 0, close_requested: false, broken: None }
     }
 
     /// Starts each agent, in order.
@@ -99,8 +99,8 @@ impl AgentGroup {
         while self.closing < self.started {
             self.current = self.closing;
             let agent = &mut self.agents[self.closing];
-            if !self.told_to_close {
-                self.told_to_close = true;
+            if !self.close_requested {
+                self.close_requested = true;
                 agent.on_close(now).map_err(|error| AgentFailure::new(&self.names[self.closing], error))?;
             }
             if !agent.is_drained() {
@@ -111,7 +111,7 @@ impl AgentGroup {
                 }
             }
             self.closing += 1;
-            self.told_to_close = false;
+            self.close_requested = false;
         }
         Ok(true)
     }
@@ -122,10 +122,10 @@ impl AgentGroup {
     pub fn abandon(&mut self, now: Now, problems: &mut Vec<String>) {
         while self.closing < self.started {
             let index = self.closing;
-            let told = std::mem::replace(&mut self.told_to_close, false);
+            let was_requested = std::mem::replace(&mut self.close_requested, false);
             self.closing += 1;
             self.current = index;
-            if told || self.broken == Some(index) {
+            if was_requested || self.broken == Some(index) {
                 continue;
             }
             if let Err(error) = self.agents[index].on_close(now) {

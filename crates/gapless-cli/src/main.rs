@@ -33,7 +33,7 @@ enum Command {
         after_help = "Examples:\n  gapless counters /var/lib/gapless/orders\n  gapless counters /var/lib/gapless/orders --watch 1\n  gapless counters /var/lib/gapless/orders --json | jq '.[\"service.last_sequence\"]'"
     )]
     Counters(commands::counters::Arguments),
-    /// Look into a node's journal: check it, print it, follow it
+    /// Look into the journal of a service, a stream or a member: check it, print it, follow it
     Journal(commands::journal::Arguments),
     /// Generate Rust and protobuf from SBE schemas, or check them
     Schema(commands::schema::Arguments),

@@ -102,7 +102,7 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     let stream_id = restoring.reader().stream_id();
     let last_sequence = restoring.last_sequence();
     let is_ours = |of| [before, incarnation].contains(&of);
-    let set_aside = set_foreign_files_aside(layout, restoring.reader(), last_sequence, (stream_id, &is_ours))?;
+    let set_aside = rename_foreign_files(layout, restoring.reader(), last_sequence, (stream_id, &is_ours))?;
     restoring.apply()?;
     give_identity(layout, StreamIdentity { stream_id, incarnation })?;
     restoring.finish()?;
@@ -120,14 +120,14 @@ pub fn adopt(
     last_sequence: u64,
     identity: StreamIdentity,
 ) -> Result<Vec<PathBuf>, EngineError> {
-    let set_aside = set_foreign_files_aside(layout, journal, last_sequence, (identity.stream_id, &|_| true))?;
+    let set_aside = rename_foreign_files(layout, journal, last_sequence, (identity.stream_id, &|_| true))?;
     give_identity(layout, identity)?;
     Ok(set_aside)
 }
 
 /// Gives another name to states and snapshots that are of another stream or incarnation, that the journal contradicts, or
 /// that are damaged, because nobody could give those the new incarnation.
-fn set_foreign_files_aside(
+fn rename_foreign_files(
     layout: &StreamLayout,
     journal: &JournalReader,
     last_sequence: u64,
@@ -144,7 +144,7 @@ fn set_foreign_files_aside(
             !matches!(journal.check_point(&timed), Err(JournalError::OtherHistory { .. }))
         };
         if !belongs {
-            set_aside.push(move_aside(&point.path)?);
+            set_aside.push(rename_foreign_file(&point.path)?);
         }
     }
     Ok(set_aside)
@@ -181,7 +181,7 @@ fn damage_of(point: &FilePoint, check: Check) -> Option<String> {
 }
 
 /// Gives a file a name under which nobody looks for it.
-fn move_aside(path: &Path) -> Result<PathBuf, EngineError> {
+fn rename_foreign_file(path: &Path) -> Result<PathBuf, EngineError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let candidates = (1..).map(|number: u64| path.with_file_name(format!("{name}.cut-{number}")));
     let free = candidates.into_iter().find(|candidate| !candidate.exists()).expect("a directory has fewer files");

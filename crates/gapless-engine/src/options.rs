@@ -117,7 +117,7 @@ impl ServiceHostOptions {
 
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let refuse = |option, reason: &str| Err(EngineError::Option { option, reason: reason.to_owned() });
-        if let Some(reason) = self.tier.refusal_of_lone_node() {
+        if let Some(reason) = self.tier.refusal_outside_a_cluster() {
             return refuse("tier", &reason);
         }
         if self.tier != Tier::Memory && self.directory.is_none() {

@@ -127,7 +127,7 @@ impl ServiceHost {
             thread_assignment::of_host(&options)?,
         )?;
         builder.set_socket_path(options.socket_path.clone());
-        builder.told_limits.1 = stream_options.message_length_max;
+        builder.advertised_limits.1 = stream_options.message_length_max;
         let mut writer = builder.take_writer();
         let cursor = writer.gating_cursor(Scope::Released);
         let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;

@@ -91,7 +91,7 @@ impl Ingress {
         options: IngressOptions,
     ) -> Self {
         let feeds = SharedFeeds::new(sequencer.feeds().clone());
-        let time = StreamTime::behind(sequencer.last_timestamp_ns());
+        let time = StreamTime::after(sequencer.last_timestamp_ns());
         Self {
             sequencer,
             window,

@@ -112,7 +112,7 @@ impl EventStreamOptions {
     }
 
     pub(crate) fn check(&self) -> Result<(), StreamError> {
-        match self.tier.refusal_of_lone_node() {
+        match self.tier.refusal_outside_a_cluster() {
             Some(reason) => Err(StreamError::Option { option: "tier", reason }),
             None => self.check_values(),
         }

@@ -94,7 +94,7 @@ impl Responder {
     }
 
     #[cold]
-    fn hear(&mut self, message: ResponderMessage) {
+    fn handle(&mut self, message: ResponderMessage) {
         let next = match message {
             ResponderMessage::Attach { session, token, connection } => {
                 self.opening.push(Opening { connection, session, token });
@@ -224,7 +224,7 @@ impl Agent for Responder {
         self.released_sequence = released_sequence;
         let mut work = 0;
         while let Some(message) = self.from_sequencer.pop() {
-            self.hear(message);
+            self.handle(message);
             work += 1;
         }
         self.send_pending();

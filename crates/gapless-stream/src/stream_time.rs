@@ -31,7 +31,7 @@ const TIME_NS_MAX: u64 = i64::MAX as u64;
 /// const HOUR_NS: u64 = 3_600_000_000_000;
 /// let mut time = StreamTime::default();
 /// // A leader whose wall clock is an hour ahead of this machine's.
-/// assert!(time.hear(5 * HOUR_NS, Now { monotonic_ns: 7, epoch_ns: 4 * HOUR_NS }));
+/// assert!(time.observe(5 * HOUR_NS, Now { monotonic_ns: 7, epoch_ns: 4 * HOUR_NS }));
 /// // It is lost after a second, and this machine leads: time goes on.
 /// let now = Now { monotonic_ns: 1_000_000_007, epoch_ns: 4 * HOUR_NS + 1_000_000_000 };
 /// time.begin_to_lead_behind(5 * HOUR_NS);
@@ -52,11 +52,11 @@ impl StreamTime {
     /// Of a stream whose last frame is of `last_ns`. Where this machine leads from the beginning and its clock is
     /// earlier than that frame, time goes on from there, and does not stand still until the clock is as far.
     #[must_use]
-    pub const fn behind(last_ns: u64) -> Self {
+    pub const fn after(last_ns: u64) -> Self {
         Self { ahead_ns: 0, is_known: false, changed_ns: 0, begins_behind_ns: Some(last_ns) }
     }
 
-    /// From now on this machine leads, after a frame of `last_ns`, as for [`StreamTime::behind`].
+    /// From now on this machine leads, after a frame of `last_ns`, as for [`StreamTime::after`].
     pub const fn begin_to_lead_behind(&mut self, last_ns: u64) {
         self.begins_behind_ns = Some(last_ns);
         self.is_known = true;
@@ -94,7 +94,7 @@ impl StreamTime {
     }
 
     /// The leader has said that it is `stream_ns`. `false` if it never is, and then nothing has changed.
-    pub fn hear(&mut self, stream_ns: u64, now: Now) -> bool {
+    pub fn observe(&mut self, stream_ns: u64, now: Now) -> bool {
         if stream_ns > TIME_NS_MAX {
             return false;
         }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn without_another_time_it_is_this_machines() {
-        let mut time = StreamTime::behind(START.epoch_ns - 1);
+        let mut time = StreamTime::after(START.epoch_ns - 1);
         assert_eq!((time.at(START), time.ahead_ns(START)), (None, None));
         for passed_ns in [0, 1, SECOND, HOUR] {
             assert_eq!(time.lead(after(passed_ns)), after(passed_ns));
@@ -186,7 +186,7 @@ mod tests {
     fn often_asked_it_is_slewed_as_fast() {
         let (mut often, mut seldom) = (StreamTime::default(), StreamTime::default());
         for time in [&mut often, &mut seldom] {
-            assert!(time.hear(START.epoch_ns - HOUR, START));
+            assert!(time.observe(START.epoch_ns - HOUR, START));
         }
         for step in 1..=2_000_000 {
             let _ = often.lead(after(step * 1_000));
@@ -202,14 +202,14 @@ mod tests {
         let delays_ms = [40, 3, 900, 1, 170, 5_000];
         for (second, delay_ms) in delays_ms.into_iter().enumerate() {
             let now = after(second as u64 * SECOND);
-            assert!(time.hear(now.epoch_ns + HOUR - delay_ms * 1_000_000, now));
+            assert!(time.observe(now.epoch_ns + HOUR - delay_ms * 1_000_000, now));
         }
         // The one with 1 ms, less what has faded in two seconds.
         assert_eq!(time.ahead_ns(START), Some(HOUR as i64 - 1_000_000 - 2 * 52_000_000));
         // Another leader goes on with it, and is believed also where it says less.
         for second in 6..1_000 {
             let now = after(second * SECOND);
-            assert!(time.hear(now.epoch_ns + HOUR - 10 * SECOND, now));
+            assert!(time.observe(now.epoch_ns + HOUR - 10 * SECOND, now));
         }
         assert_eq!(time.ahead_ns(START), Some((HOUR - 10 * SECOND) as i64));
     }
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn a_time_that_never_is_changes_nothing() {
         let mut time = StreamTime::default();
-        assert!(!time.hear(u64::MAX, START) && !time.hear(TIME_NS_MAX + 1, START));
+        assert!(!time.observe(u64::MAX, START) && !time.observe(TIME_NS_MAX + 1, START));
         assert_eq!(time.ahead_ns(START), None);
-        assert!(time.hear(TIME_NS_MAX, START) && time.hear(0, after(HOUR)));
+        assert!(time.observe(TIME_NS_MAX, START) && time.observe(0, after(HOUR)));
         assert!(time.lead(after(2 * HOUR)).epoch_ns > TIME_NS_MAX - HOUR);
     }
 }

@@ -86,7 +86,7 @@ impl Pump {
         self.send()?;
         let received = self.connection.receive().map_err(|_| Over)?;
         // Frames that came before an end are still taken.
-        self.hear()?;
+        self.receive()?;
         if received == Received::End { Err(Over) } else { Ok(()) }
     }
 
@@ -135,7 +135,7 @@ impl Pump {
     }
 
     /// Takes the packets that have come whole.
-    fn hear(&mut self) -> Result<(), Over> {
+    fn receive(&mut self) -> Result<(), Over> {
         let mut outcome = Ok(());
         while let Some(length) = self.hear_packet().unwrap_or_else(|over| {
             outcome = Err(over);

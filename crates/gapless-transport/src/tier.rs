@@ -69,10 +69,10 @@ impl Tier {
         })
     }
 
-    /// Why a lone node does not take it; `None` if it does.
+    /// Why it is refused where there is no cluster; `None` if it is not.
     #[must_use]
-    pub fn refusal_of_lone_node(self) -> Option<String> {
-        self.is_replicated().then(|| format!("tier {self} needs a cluster, and this node runs alone"))
+    pub fn refusal_outside_a_cluster(self) -> Option<String> {
+        self.is_replicated().then(|| format!("tier {self} needs a cluster, and none is configured"))
     }
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// The tiers of one node: those of a cluster are refused with the reason.
+/// The tiers without a cluster: those of one are refused with the reason.
 impl FromStr for Tier {
     type Err = String;
 
@@ -112,7 +112,7 @@ mod tests {
         for tier in Tier::ALL.into_iter().chain(Tier::REPLICATED) {
             assert_eq!(Tier::from_value(tier as u32), Some(tier));
             assert_eq!(tier.name().parse::<Tier>().ok(), Some(tier).filter(|tier| !tier.is_replicated()));
-            assert_eq!(tier.refusal_of_lone_node().is_some(), tier.is_replicated());
+            assert_eq!(tier.refusal_outside_a_cluster().is_some(), tier.is_replicated());
         }
         assert_eq!(Tier::from_value(5), None);
         assert!("quorum".parse::<Tier>().unwrap_err().contains("needs a cluster"));

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Benchmark {
-    /// Receive, decode, dispatch, process, persist, encode and send on one durable node
+    /// Receive, decode, dispatch, process, persist, encode and send by one durable service
     Canonical(Box<CanonicalArguments>),
     /// Whether one build is slower than another: pairs of runs until it is certain
     #[command(after_help = compare::help())]
@@ -34,7 +34,7 @@ enum Benchmark {
     /// Messages between two members of a cluster over TCP and shared memory: there and back, one way, acknowledged
     #[command(after_help = "Examples:\n  gapless bench link --json link.json\n  gapless bench link --quick")]
     Link(LinkArguments),
-    /// From a client to a node at tier memory and back, 72 bytes to 500 KB
+    /// From a client to a service at tier memory and back, 72 bytes to 500 KB
     #[command(after_help = "Example:\n  gapless bench messaging --count 10000 --json messaging.json")]
     Messaging(ComponentArguments),
     /// Append to a journal (mapped, written, synced) and replay it

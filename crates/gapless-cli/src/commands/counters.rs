@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The node's directory, or its counters file
+    /// The directory of a service, a stream or a member, or its counters file
     directory: PathBuf,
 
     /// Print one JSON object, a line each time, with the values by their labels
     #[arg(long)]
     json: bool,
 
-    /// Print again every so many seconds, with the change per second, until Ctrl-C or the node's end
+    /// Print again every so many seconds, with the change per second, until Ctrl-C or the end of its process
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     watch: Option<Duration>,
 }
@@ -39,7 +39,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         if is_directory { StreamLayout::new(&arguments.directory).counters() } else { arguments.directory.clone() };
     if is_directory && !path.exists() {
         let directory = arguments.directory.display();
-        return Err(format!("{directory}: no node runs there; a node's counters end with it").into());
+        return Err(format!(
+            "{directory}: nothing runs there; the counters of a service, a stream or a member end with its process"
+        )
+        .into());
     }
     let reader = CountersReader::open(&path)?;
     let mut before: Option<(Instant, Vec<(String, u64)>)> = None;

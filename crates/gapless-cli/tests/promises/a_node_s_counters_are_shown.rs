@@ -49,7 +49,7 @@ fn of_a_running_node_and_not_of_one_that_has_ended() {
     assert!(watch.wait().unwrap().success());
 
     let gone = run(directory.path(), &["counters", "node"]).error(1);
-    assert!(gone.contains("no node runs there"), "{gone}");
+    assert!(gone.contains("nothing runs there"), "{gone}");
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn what_is_wrong_is_said() {
     for (words, code, expected) in [
         ("top missing", 1, "there is no such directory"),
         ("top foreign/counters", 1, "is no directory"),
-        ("top empty", 1, "no node, stream or member was ever there"),
+        ("top empty", 1, "no service, stream or member was ever there"),
         ("top foreign --once", 1, "counters"),
         ("top foreign --interval 0", 2, "0.05 to 86400"),
         ("top foreign --interval often", 2, "a number of seconds"),

@@ -351,7 +351,7 @@ impl<L: NodeLink> StreamNode<L> {
         }
         let now_ns = self.now_ns();
         self.flush()?;
-        self.hear(now_ns, take)?;
+        self.receive(now_ns, take)?;
         let Self { link, publisher, is_halted, event_decoder, position, seen, state, live_from, .. } = self;
         let reads = link.read_each(limit, now_ns, &mut |frame| {
             check_due(frame, *position)?;
@@ -521,7 +521,7 @@ impl<L: NodeLink> StreamNode<L> {
 
     /// The sequencer's answers.
     #[inline]
-    fn hear(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
+    fn receive(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else {
             self.link.answers(&mut |_| {})?;
             return Ok(());
@@ -567,8 +567,12 @@ impl<L: NodeLink> StreamNode<L> {
     /// Polls until the session is open, dropping what is read meanwhile, or `timeout`.
     ///
     /// # Errors
-    /// [`ClientError::TimedOut`], and those of [`StreamNode::poll`].
+    /// [`ClientError::NotOpen`] at once if the node only reads; [`ClientError::TimedOut`], and those of
+    /// [`StreamNode::poll`].
     pub fn wait_open(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        if self.publisher.is_none() {
+            return Err(ClientError::NotOpen);
+        }
         self.poll_until(timeout, "a session open", Self::can_publish, |_| {})
     }
 

@@ -289,7 +289,7 @@ impl StreamConnection {
     }
 
     /// Takes what has come from the command port, a frame of answers at a time.
-    fn hear(&mut self, now_ns: u64, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, String> {
+    fn receive(&mut self, now_ns: u64, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, String> {
         let mut count = 0;
         match self.connection.receive() {
             Ok(Received::Bytes(_)) => self.heard_ns = now_ns,
@@ -397,7 +397,7 @@ impl NodeLink for TcpLink {
         if !up.looks.is_multiple_of(LOOKS_PER_COMMAND) {
             return Ok(0);
         }
-        up.hear(now_ns, take).map_err(|why| self.gone(&why))
+        up.receive(now_ns, take).map_err(|why| self.gone(&why))
     }
 
     /// Answers have a connection of their own, and only need to know when they come.

@@ -46,7 +46,7 @@ pub enum RecoveryError {
         "it is an older copy of itself, of term {term} and with entries up to {commit} committed; the journal beside it says \
          term {journal_term} and {journal_commit}"
     )]
-    OlderAside {
+    OlderPending {
         /// The checkpoint's term.
         term: u64,
         /// The checkpoint's committed index.
@@ -186,7 +186,7 @@ impl Recovered {
     ///
     /// # Errors
     /// If it is older than the records.
-    pub fn check_aside<'a>(
+    pub fn check_pending<'a>(
         records: impl IntoIterator<Item = (u64, bool, &'a [u8])>,
         pending_checkpoint: &[u8],
     ) -> Result<(), RecoveryError> {
@@ -198,7 +198,7 @@ impl Recovered {
         if its.term >= known.term && its.commit >= known.commit {
             return Ok(());
         }
-        Err(RecoveryError::OlderAside {
+        Err(RecoveryError::OlderPending {
             term: its.term,
             commit: its.commit,
             journal_term: known.term,
@@ -417,13 +417,13 @@ mod tests {
                 .to_bytes()
         };
         let journal = checkpoint(5, 7);
-        let check = |pending: &[u8]| Recovered::check_aside([(0, true, &journal[..])], pending);
+        let check = |pending: &[u8]| Recovered::check_pending([(0, true, &journal[..])], pending);
         for (term, commit) in [(5, 7), (6, 7), (5, 9)] {
             assert_eq!(check(&checkpoint(term, commit)), Ok(()));
         }
         for (term, commit) in [(4, 7), (5, 6), (6, 6), (4, 9)] {
             assert!(
-                matches!(check(&checkpoint(term, commit)), Err(RecoveryError::OlderAside { .. })),
+                matches!(check(&checkpoint(term, commit)), Err(RecoveryError::OlderPending { .. })),
                 "{term}, {commit}"
             );
         }

@@ -62,7 +62,7 @@ pub(super) struct Voting {
     awaited: Vec<u64>,
     heard: Vec<u64>,
     /// The index of the newest view of the members that it has received.
-    told_index: u64,
+    recorded_index: u64,
 }
 
 impl Voting {
@@ -99,7 +99,7 @@ impl Voting {
         let state = if has_lost_power { VotingState::Behind(None) } else { state };
         let awaited = if state == VotingState::New { awaited } else { Vec::new() };
         let said = VotingFile { state, starts: starts + 1, is_synced: is_synced && was_synced, ballot_number };
-        let voting = Self { files: files.clone(), said, awaited, heard: Vec::new(), told_index: 0 };
+        let voting = Self { files: files.clone(), said, awaited, heard: Vec::new(), recorded_index: 0 };
         voting.write()?;
         Ok(voting)
     }
@@ -159,10 +159,10 @@ impl Voting {
 
     /// Takes another member's view of the members: a new member waits for the present voters, and not for removed ones.
     pub fn told(&mut self, own: MemberId, view: &MembershipView) {
-        if !self.is_new() || self.awaited.is_empty() || view.index <= self.told_index {
+        if !self.is_new() || self.awaited.is_empty() || view.index <= self.recorded_index {
             return;
         }
-        self.told_index = view.index;
+        self.recorded_index = view.index;
         self.awaited.retain(|awaited| MemberId::new(*awaited).is_none_or(|member| !view.has_removed(member)));
         for voter in view.members.all().into_iter().filter(|member| view.members.votes(*member)) {
             let number = voter.get();

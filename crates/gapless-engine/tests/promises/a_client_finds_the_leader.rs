@@ -164,7 +164,7 @@ fn a_member_of_another_stream_is_passed_over() {
     let session = client.open_session(5, 4).unwrap();
     first.stop().unwrap();
     let other = host(&place("b"));
-    let refused = client.call(session, TYPE, &[1; 8], PATIENCE).unwrap_err();
+    let refused = client.call(session, TYPE, &[1; 8], Duration::from_secs(3)).unwrap_err();
     assert!(!matches!(refused, ClientError::Refused { .. }), "{refused}");
     assert_eq!(other.handled_sequence(), 0, "nothing was said to it");
     drop(other);

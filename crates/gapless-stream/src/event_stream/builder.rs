@@ -101,7 +101,7 @@ pub struct StreamBuilder<'a> {
     next_sequence: u64,
     head: Head,
     /// The greatest lengths of a frame and of a message that are announced to nodes, bytes.
-    pub told_limits: (usize, usize),
+    pub advertised_limits: (usize, usize),
     /// The counters of its agents.
     pub counters: Counters,
     /// The assignment of agents to threads.
@@ -211,7 +211,7 @@ impl<'a> StreamBuilder<'a> {
             identity,
             next_sequence,
             head,
-            told_limits: (options.frame_length_max, options.message_bytes_max()),
+            advertised_limits: (options.frame_length_max, options.message_bytes_max()),
             counters,
             threads,
             window,
@@ -330,8 +330,8 @@ impl<'a> StreamBuilder<'a> {
         let options = self.options;
         let description = StreamDescription {
             identity: self.identity,
-            frame_length_max: self.told_limits.0,
-            message_length_max: self.told_limits.1,
+            frame_length_max: self.advertised_limits.0,
+            message_length_max: self.advertised_limits.1,
             tier: options.tier,
         };
         let socket = self.socket_path.as_deref().filter(|_| clock.is_some());

@@ -113,7 +113,7 @@ pub(super) fn start(
     let identity = connected.identity;
     let mut builder =
         StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, Head::Relay)?;
-    builder.told_limits = (limits.frame_length_max, limits.message_bytes_max);
+    builder.advertised_limits = (limits.frame_length_max, limits.message_bytes_max);
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
     if let Some((_, preparer)) = syncer_and_preparer {

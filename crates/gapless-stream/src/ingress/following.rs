@@ -79,7 +79,7 @@ impl Ingress {
 
     /// The leader has said that the stream's time is `stream_ns`. `false` if it never is.
     pub fn hear_time(&mut self, stream_ns: u64, now: Now) -> bool {
-        !self.is_following() || self.time.hear(stream_ns, now)
+        !self.is_following() || self.time.observe(stream_ns, now)
     }
 
     /// Takes frames of publishers from now on, and stamps them with `term`; sequenced time goes on after that of the

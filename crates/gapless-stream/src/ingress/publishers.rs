@@ -19,7 +19,7 @@ pub(super) struct ConnectedPublisher {
     pub complete: Option<u64>,
     pub bucket: Option<TokenBucket>,
     /// It was notified that it is throttled, and has not been served since.
-    pub told_throttled: bool,
+    pub throttle_reported: bool,
     /// Gone: its ring is drained, then dropped.
     pub closed: bool,
     /// Nothing of it is taken until it opens a session anew: it was notified that this member does not lead, or will be
@@ -64,7 +64,7 @@ impl Ingress {
                     session: 0,
                     complete: None,
                     bucket: self.options.throttle.map(TokenBucket::new),
-                    told_throttled: false,
+                    throttle_reported: false,
                     closed: false,
                     away_told_next_ns: None,
                     was_detached: false,
@@ -91,11 +91,11 @@ impl Ingress {
         let Some(bucket) = &publisher.bucket else { return Some(self.options.frames_per_poll_max) };
         let available = bucket.available(self.now.monotonic_ns);
         if available > 0 {
-            publisher.told_throttled = false;
+            publisher.throttle_reported = false;
             return Some(self.options.frames_per_poll_max.min(available as usize));
         }
-        if !publisher.told_throttled && matches!(publisher.reader.next_length(), Ok(Some(_))) {
-            publisher.told_throttled = true;
+        if !publisher.throttle_reported && matches!(publisher.reader.next_length(), Ok(Some(_))) {
+            publisher.throttle_reported = true;
             let detail = self.now.epoch_ns + bucket.next_ns().saturating_sub(self.now.monotonic_ns);
             let (connection, code) = (publisher.connection, RefusalCode::Throttled);
             self.links.counters.throttled.add(1);

@@ -61,7 +61,7 @@ struct RelayedPublisher {
     reader: RingReader,
     bucket: Option<TokenBucket>,
     /// It was notified that it is throttled, and has not been served since.
-    told_throttled: bool,
+    throttle_reported: bool,
     closed: bool,
     done: bool,
 }
@@ -289,11 +289,11 @@ impl Relay {
         let Some(bucket) = &publisher.bucket else { return FRAMES_PER_POLL };
         let available = bucket.available(now.monotonic_ns) as usize;
         if available > 0 {
-            publisher.told_throttled = false;
+            publisher.throttle_reported = false;
             return available.min(FRAMES_PER_POLL);
         }
-        if !publisher.told_throttled && matches!(publisher.reader.next_length(), Ok(Some(_))) {
-            publisher.told_throttled = true;
+        if !publisher.throttle_reported && matches!(publisher.reader.next_length(), Ok(Some(_))) {
+            publisher.throttle_reported = true;
             let detail = now.epoch_ns + bucket.next_ns().saturating_sub(now.monotonic_ns);
             let connection = publisher.connection;
             self.refuse(connection, 0, RefusalCode::Throttled, detail, "too many messages at once; they wait");
@@ -493,8 +493,15 @@ impl Relay {
             match event {
                 PublisherEvent::Opened { connection, reader, .. } => {
                     let bucket = self.links.throttle.map(TokenBucket::new);
-                    let (told_throttled, closed, done) = (false, false, false);
-                    self.publishers.push(RelayedPublisher { connection, reader, bucket, told_throttled, closed, done });
+                    let (throttle_reported, closed, done) = (false, false, false);
+                    self.publishers.push(RelayedPublisher {
+                        connection,
+                        reader,
+                        bucket,
+                        throttle_reported,
+                        closed,
+                        done,
+                    });
                 }
                 PublisherEvent::Closed { connection } => {
                     let gone = self.publishers.iter_mut().find(|each| each.connection == connection);

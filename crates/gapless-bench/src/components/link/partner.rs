@@ -20,7 +20,7 @@ const ACKNOWLEDGEMENT_BYTES: usize = 16;
 pub(crate) fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     if assignment.frame_length < 16 || assignment.messages == 0 || !assignment.messages.is_multiple_of(PARTS) {
-        return Err(failed("link", "the order is malformed"));
+        return Err(failed("link", "the assignment is malformed"));
     }
     let mut end =
         Endpoint::listens(PeerProcess::first("link", assignment.cpu)?, assignment.transport, assignment.frame_length)?;

@@ -36,7 +36,7 @@ pub(super) fn run<L: CountingLink>(node: StreamNode<L>, assignment: &NodeAssignm
         spins: assignment.spins,
         tally: Tally::new(&[], false),
         sent: 0,
-        told_seen: 0,
+        reported_seen: 0,
         idle: Idle::default(),
     };
     loop {
@@ -62,7 +62,7 @@ struct Pusher<L> {
     /// Messages published so far: the next one's number.
     sent: u64,
     /// Messages seen of all announced participants.
-    told_seen: u64,
+    reported_seen: u64,
     idle: Idle,
 }
 
@@ -192,8 +192,8 @@ impl<L: CountingLink> Pusher<L> {
         let all_ns = elapsed_ns(begin);
         let (first_stamp_ns, last_stamp_ns) = stamps_ns.unwrap_or_default();
         // It includes messages that others published before this one received its request.
-        let seen = self.tally.total() - self.told_seen;
-        self.told_seen = self.tally.total();
+        let seen = self.tally.total() - self.reported_seen;
+        self.reported_seen = self.tally.total();
         let cpu_ns = process_cpu_ns() - cpu_before;
         Ok(Pushed { sent: messages, seen, own_ns, all_ns, first_stamp_ns, last_stamp_ns, cpu_ns })
     }

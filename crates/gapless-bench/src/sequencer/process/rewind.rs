@@ -18,7 +18,7 @@ const FRAMES_PER_TURN: usize = 4096;
 pub(super) fn run<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<()> {
     let request = parent.receive()?;
     let Some(NodeRequest::Participants(participants)) = request else {
-        return Err(failed(format!("a late joiner was told {request:?}")));
+        return Err(failed(format!("its participants were expected, {request:?} was found")));
     };
     let mut tally = Tally::new(&participants, false);
     let (cpu_before, begin) = (process_cpu_ns(), Instant::now());

@@ -1,4 +1,4 @@
-//! The folders that a directory means: a node's, or the journal in it.
+//! The folders that a directory means: that of a service, a stream or a member, or the journal in it.
 
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::holds_journal;

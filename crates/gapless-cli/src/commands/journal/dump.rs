@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// A node's directory, or its journal's
+    /// The directory of a service, a stream or a member, or its journal's
     directory: PathBuf,
     /// First sequence [default: the first there is]
     #[arg(long, value_name = "SEQUENCE")]

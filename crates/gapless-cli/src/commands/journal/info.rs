@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// A node's directory, or its journal's
+    /// The directory of a service, a stream or a member, or its journal's
     directory: PathBuf,
     /// As one JSON object
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! `gapless journal`: looks into the journal of a node, also beside its running writer. Only `restore` writes.
+//! `gapless journal`: looks into the journal of a service, a stream or a member, also beside its running writer. Only `restore` writes.
 //!
 //! | module | what lives there |
 //! |---|---|

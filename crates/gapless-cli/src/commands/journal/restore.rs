@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a stream or a node
+    /// The directory of a stream or a service
     directory: PathBuf,
     /// As one JSON object
     #[arg(long)]

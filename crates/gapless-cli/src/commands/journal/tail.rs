@@ -18,7 +18,7 @@ const FRAMES_PER_TURN: usize = 1000;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// A node's directory, or its journal's
+    /// The directory of a service, a stream or a member, or its journal's
     directory: PathBuf,
     /// Begin so many frames before the end
     #[arg(short = 'n', long = "lines", value_name = "FRAMES", default_value_t = 10)]

@@ -16,7 +16,7 @@ const NOTHING_VOUCHES: u8 = 4;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a stream, a node or a member, or a journal's
+    /// The directory of a service, a stream or a member, or a journal's
     directory: PathBuf,
     /// As one JSON object
     #[arg(long)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Directories at a time; each has a thread that looks at it.
 const DIRECTORIES_MAX: usize = 64;
 
-/// The directories that are meant: each itself if a node, a stream or a member runs or ran there, else those in it where
+/// The directories that are meant: each itself if a service, a stream or a member runs or ran there, else those in it where
 /// one does, by their names.
 ///
 /// # Errors
@@ -18,11 +18,15 @@ pub(super) fn of(given: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     for path in given {
         if !path.is_dir() {
             let reason = if path.exists() { "is no directory" } else { "there is no such directory" };
-            return Err(format!("{}: {reason}; a node's directory is expected", path.display()).into());
+            return Err(format!(
+                "{}: {reason}; the directory of a service, a stream or a member is expected",
+                path.display()
+            )
+            .into());
         }
-        let meant = if is_of_node(path) { vec![path.clone()] } else { directories_in(path)? };
+        let meant = if is_of_a_process(path) { vec![path.clone()] } else { directories_in(path)? };
         if meant.is_empty() {
-            return Err(format!("{}: no node, stream or member was ever there", path.display()).into());
+            return Err(format!("{}: no service, stream or member was ever there", path.display()).into());
         }
         for directory in meant {
             if !found.contains(&directory) {
@@ -36,7 +40,7 @@ pub(super) fn of(given: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(found)
 }
 
-fn is_of_node(directory: &Path) -> bool {
+fn is_of_a_process(directory: &Path) -> bool {
     let layout = StreamLayout::new(directory);
     layout.counters().exists() || layout.journal().is_dir() || directory.join(MEMBER_SOCKET).exists()
 }
@@ -46,7 +50,7 @@ fn directories_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.is_dir() && is_of_node(&path) {
+        if path.is_dir() && is_of_a_process(&path) {
             found.push(path);
         }
     }

@@ -110,7 +110,7 @@ pub(in crate::member) struct DivergenceCheck {
     has_news: bool,
     /// The newest sequence that was compared here, while this member led.
     compared_sequence: Option<u64>,
-    told_leader: Option<MemberId>,
+    reported_leader: Option<MemberId>,
     next_report_ns: u64,
     verdict: Option<Verdict>,
     /// The time at which this member stops, because it differs.
@@ -127,7 +127,7 @@ impl DivergenceCheck {
             own_versions: versions,
             has_news: false,
             compared_sequence: None,
-            told_leader: None,
+            reported_leader: None,
             next_report_ns: 0,
             verdict: None,
             ends_by_ns: None,
@@ -143,7 +143,7 @@ impl DivergenceCheck {
         let Some(member) = MemberId::new(member) else { return };
         self.reports.remove(&member);
         self.versions.remove(&member);
-        self.told_leader = self.told_leader.filter(|leader| *leader != member);
+        self.reported_leader = self.reported_leader.filter(|leader| *leader != member);
     }
 
     /// Takes a message of `from`; `leader` is the leader, as far as it is known. Returns false if the message is
@@ -293,13 +293,13 @@ impl Member {
             }
         }
         let leader = self.core.role.leader.filter(|leader| *leader != own);
-        let is_told = check.told_leader == leader && now_ns < check.next_report_ns;
+        let is_reported = check.reported_leader == leader && now_ns < check.next_report_ns;
         let versions = check.own_versions.clone();
-        if let (false, Some(leader), Some(versions)) = (is_told, leader, versions) {
+        if let (false, Some(leader), Some(versions)) = (is_reported, leader, versions) {
             let hashes = check.reports.get(&own).cloned().unwrap_or_default();
             let said = DivergenceMessage::Report(versions, hashes).to_bytes();
             if self.links.send(leader.get(), Content::DivergenceCheck, &said, &[]).is_ok() {
-                check.told_leader = Some(leader);
+                check.reported_leader = Some(leader);
             }
             check.next_report_ns = now_ns + REPORT_INTERVAL_NS;
         }

@@ -82,12 +82,12 @@ pub(super) struct Core {
     pub proposed_bytes: usize,
     /// The sequence up to which frames may be released, and the one up to which they are.
     pub released: u64,
-    pub told_released: u64,
+    pub reported_released: u64,
     /// The first frame of the journal, as it was reported to consensus.
     pub first_sequence: u64,
     pub role: RoleChange,
     /// The role that the status reported last.
-    pub told_role: RoleChange,
+    pub reported_role: RoleChange,
     pub dropped_full: u64,
     pub next_warning_ns: u64,
     pub next_status_ns: u64,
@@ -161,10 +161,10 @@ impl Core {
             proposed_sequence: parts.committed,
             proposed_bytes: 0,
             released: parts.committed,
-            told_released: parts.committed,
+            reported_released: parts.committed,
             first_sequence: 1,
             role: NO_ROLE,
-            told_role: NO_ROLE,
+            reported_role: NO_ROLE,
             dropped_full: 0,
             next_warning_ns: 0,
             next_status_ns: 0,
@@ -559,11 +559,11 @@ impl Core {
 
     /// Releases what a quorum has to readers. Returns whether that is more than before.
     pub fn release(&mut self) -> bool {
-        if self.released <= self.told_released {
+        if self.released <= self.reported_released {
             return false;
         }
         let sequence = self.released.min(self.ingress.last_sequence());
-        if sequence <= self.told_released {
+        if sequence <= self.reported_released {
             return false;
         }
         let position = self.ingress.end_of(sequence).expect("what is not released is in the window");
@@ -571,7 +571,7 @@ impl Core {
         self.journal.set_released(sequence);
         self.releaser.release(position, sequence);
         self.crash_point("leader_after_releasing", "follower_after_releasing");
-        self.told_released = sequence;
+        self.reported_released = sequence;
         self.stream.downstream.iter().for_each(Waker::wake);
         true
     }
@@ -710,10 +710,10 @@ impl Core {
 
     /// Publishes the member's status, at intervals and when its role has changed.
     pub fn tell(&mut self, shared: &MemberShared, links: &Links) {
-        if self.role == self.told_role && self.now.monotonic_ns < self.next_status_ns {
+        if self.role == self.reported_role && self.now.monotonic_ns < self.next_status_ns {
             return;
         }
-        self.told_role = self.role;
+        self.reported_role = self.role;
         self.next_status_ns = self.now.monotonic_ns + super::shared::STATUS_INTERVAL_NS;
         shared.tell(self.member_status(links));
     }
@@ -733,7 +733,7 @@ impl Core {
             refused: refused.filter_map(|(member, why)| Some((MemberId::new(*member)?, why.clone()))).collect(),
             waits_for: self.voting.awaited().iter().filter_map(|member| MemberId::new(*member)).collect(),
             journaled_sequence: self.journal.last_sequence(),
-            released_sequence: self.told_released,
+            released_sequence: self.reported_released,
             sessions: self.ingress.sequencer().session_count() as u64,
             dropped_full: self.dropped_full,
             fetching_to: self.snapshot_transfers.target().or_else(|| self.catch_up.target()),

@@ -62,7 +62,7 @@ impl Core {
         };
         let full =
             members.all().into_iter().filter(|member| members.votes(*member) && !members.witnesses.contains(member));
-        full.map(has).min().unwrap_or(0).min(self.told_released)
+        full.map(has).min().unwrap_or(0).min(self.reported_released)
     }
 }
 

@@ -182,7 +182,7 @@ pub(in crate::member) fn recover(
         // The checkpoint was written when the journal was about to be cut, and holds all that the records held.
         let of_pending = |source| ClusterError::Recovery { path: pending_checkpoint.path().to_owned(), source };
         let known = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
-        Recovered::check_aside(known, &payload).map_err(of_pending)?;
+        Recovered::check_pending(known, &payload).map_err(of_pending)?;
         records.push(Record { behind_sequence: last_sequence, is_checkpoint: true, payload });
     }
     let records = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));

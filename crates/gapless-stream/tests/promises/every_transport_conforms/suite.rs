@@ -6,6 +6,7 @@ use gapless_client::node::{NodeState, PublisherOptions, Start, StreamNodeOptions
 use gapless_client::throttle::Throttle;
 use gapless_stream::messages::SequencerRequest;
 use gapless_wire::feed_session::FeedSession;
+use std::time::Duration;
 
 fn same_everywhere<L>(parties: &[&Party<L>]) {
     let first: Vec<_> = parties[0].messages.iter().map(Met::shared).collect();
@@ -298,6 +299,8 @@ pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
     let mut a = open(&mut world, StreamNodeOptions::with_token(9));
     let mut reader = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
     let first = a.node.session().unwrap();
+    let opened = reader.node.wait_open(Duration::MAX);
+    assert!(matches!(opened, Err(ClientError::NotOpen)), "a reader opens no session, and does not wait for one");
     for number in 0..50 {
         a.publish(&payload(number, 100));
     }
