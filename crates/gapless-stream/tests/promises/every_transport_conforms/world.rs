@@ -71,7 +71,7 @@ impl Met {
 }
 
 pub const TYPE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding::Opaque };
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 impl<L: NodeLink> Party<L> {
     pub fn new<W: World<Link = L>>(world: &mut W, options: StreamNodeOptions) -> Self {
