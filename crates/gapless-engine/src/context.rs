@@ -2,12 +2,16 @@
 
 use crate::outputs::{Draft, Outputs, TimerChange};
 use crate::reject::Reject;
+use crate::sessions::{NOTICES_UNRECEIVED_MAX, Receivers};
 use gapless_client::client::MessageType;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
 
 /// Where a message stands in the order, and where its handler's outputs go.
 pub struct Context<'a> {
     pub(crate) outputs: &'a mut Outputs,
+    pub(crate) sessions: &'a dyn Receivers,
+    /// Whether the stream belongs to others: then nobody waits for replies, and the handler publishes.
+    pub(crate) is_on_event_stream: bool,
     pub(crate) sequence: u64,
     pub(crate) time_ns: u64,
     pub(crate) session: u64,
@@ -57,7 +61,7 @@ impl Context<'_> {
     /// Replies with an object.
     ///
     /// # Errors
-    /// The object cannot be encoded, or there is a reply already.
+    /// The object cannot be encoded, there is a reply already, or nobody waits for one (on an event stream).
     pub fn reply<M: Encode>(&mut self, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.reply_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
@@ -93,7 +97,7 @@ impl Context<'_> {
     /// its publisher is told so, without the reply ([`gapless_client::ClientError::ReplyTooLong`]).
     ///
     /// # Errors
-    /// `encode` fails, or there is a reply already.
+    /// `encode` fails, there is a reply already, or nobody waits for one (on an event stream).
     #[inline]
     pub fn reply_bytes<E: std::fmt::Display>(
         &mut self,
@@ -102,6 +106,7 @@ impl Context<'_> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
+        self.check_replies()?;
         if self.outputs.reply.is_some() || self.outputs.reply_too_long.is_some() {
             return Err(Reject::from("the handler replied twice".to_owned()));
         }
@@ -113,20 +118,27 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Sends an object to `session`, which did not ask for it. It is kept until that session has
-    /// received it, and then received once.
+    /// Sends an object to `session`, which did not ask for it: a *notice*. It is kept until that session has received it, and
+    /// received once, also over a restart of the service and a reconnect of the client.
+    ///
+    /// A session that is not open (closed, expired, never there, 0) receives nothing, and that is no error, so that one
+    /// receiver that has gone does not fail a command for all: [`Context::room_for_notices`] says whether it is open.
+    ///
+    /// Send first, then change the state: what is refused at the limit has then had no effect.
     ///
     /// # Errors
-    /// The object cannot be encoded.
+    /// The session has 1,024 notices that it has not received, those of this call among them; the object cannot be encoded; on
+    /// an event stream: there are no sessions, publish instead. Nothing of this message is sent then, and the handler may
+    /// refuse with this error (`?`), or go on without it. It is the same at each replay and on each member.
     pub fn send<M: Encode>(&mut self, session: u64, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.send_bytes(session, schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
     }
 
-    /// Sends a payload of at most `length_max` bytes, which `encode` writes, to `session`.
+    /// As [`Context::send`], a payload of at most `length_max` bytes, which `encode` writes.
     ///
     /// # Errors
-    /// `length_max` is beyond [`OUTPUT_LENGTH_MAX`], or `encode` fails.
+    /// As for [`Context::send`]; `length_max` is beyond [`OUTPUT_LENGTH_MAX`], or `encode` fails.
     pub fn send_bytes<E: std::fmt::Display>(
         &mut self,
         session: u64,
@@ -135,15 +147,30 @@ impl Context<'_> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
+        self.check_replies()?;
+        // Those of this call are counted only where all of them together could be too many.
+        let kept = self.sessions.unreceived(session).unwrap_or(0);
+        if kept + self.outputs.notices.len() >= NOTICES_UNRECEIVED_MAX && self.room_for_notices(session) == Some(0) {
+            return Err(notices_full(session));
+        }
         let draft = self.stage(schema, encoding, length_max, encode)?;
         self.outputs.notices.push((session, draft));
         Ok(())
     }
 
+    /// How many more notices may be sent to `session` now; `None` if it is not open, and then it receives none.
+    #[must_use]
+    pub fn room_for_notices(&self, session: u64) -> Option<usize> {
+        let kept = self.sessions.unreceived(session)?;
+        let room = NOTICES_UNRECEIVED_MAX.saturating_sub(kept);
+        let new = self.outputs.notices.iter().filter(|(other, _)| *other == session).count();
+        Some(room.saturating_sub(new))
+    }
+
     /// Publishes an object into the event stream that the service runs on.
     ///
     /// # Errors
-    /// The object cannot be encoded.
+    /// The object cannot be encoded, or the service's stream is its own: its commands have replies.
     pub fn publish<M: Encode>(&mut self, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.publish_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
@@ -166,8 +193,8 @@ impl Context<'_> {
     /// service runs on. Copies of the service publish the same, and it is there once.
     ///
     /// # Errors
-    /// `length_max` is beyond [`OUTPUT_LENGTH_MAX`], or `encode` fails. A service whose stream is its own is refused
-    /// when its handler returns: its commands have replies.
+    /// `length_max` is beyond [`OUTPUT_LENGTH_MAX`], `encode` fails, or the service's stream is its own: its commands have
+    /// replies.
     #[inline]
     pub fn publish_bytes<E: std::fmt::Display>(
         &mut self,
@@ -176,6 +203,9 @@ impl Context<'_> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
+        if !self.is_on_event_stream {
+            return Err("only a service on an event stream publishes; this one replies".into());
+        }
         let draft = self.stage(schema, encoding, length_max, encode)?;
         self.outputs.published.push(draft);
         Ok(())
@@ -190,6 +220,15 @@ impl Context<'_> {
     /// Forgets a timer; nothing happens if there is none.
     pub fn cancel_timer(&mut self, timer: u64) {
         self.outputs.timers.push(TimerChange::Cancel { timer });
+    }
+
+    /// Whether there are sessions, to reply and to send to.
+    #[inline]
+    fn check_replies(&self) -> Result<(), Reject> {
+        if self.is_on_event_stream {
+            return Err("on an event stream nobody waits for a reply; publish instead".into());
+        }
+        Ok(())
     }
 
     /// Stages what may be refused for its length; a reply that is too long is not.
@@ -207,6 +246,11 @@ impl Context<'_> {
         }
         Ok(self.outputs.stage(schema, encoding, length_max, encode)?)
     }
+}
+
+#[cold]
+fn notices_full(session: u64) -> Reject {
+    format!("session {session} has {NOTICES_UNRECEIVED_MAX} unreceived notices, and may have no more").into()
 }
 
 /// Writes fields in place through the encoder of `M`; the length.

@@ -17,7 +17,7 @@ pub use sink::{NoSink, Sink};
 use crate::EngineError;
 use crate::context::Context;
 use crate::erased_service::{ErasedService, TypedService};
-use crate::handler_guard::{Refused, check_outputs, guard};
+use crate::handler_guard::{Refused, guard};
 use crate::outputs::{Outcome, Outputs, TimerChange};
 use crate::reject::Reject;
 use crate::service::{Service, describe};
@@ -355,6 +355,8 @@ impl Fold {
         let (session, session_seq) = trigger.origin();
         let mut context = Context {
             outputs: &mut self.outputs,
+            sessions: &self.sessions,
+            is_on_event_stream: self.is_on_event_stream,
             sequence,
             time_ns: frame.timestamp_ns(),
             session,
@@ -363,10 +365,7 @@ impl Fold {
         };
         let service = &mut *self.service;
         self.before.take(self.policy.check_refusals, service);
-        let called = guard(|| handler(service, &mut context)).and_then(|()| {
-            check_outputs(&self.outputs, self.is_on_event_stream, |session| self.sessions.unreceived(session))
-        });
-        match called {
+        match guard(|| handler(service, &mut context)) {
             Ok(()) => Ok(Outcome::Done),
             Err(refused) => self.refused(refused, trigger, sequence),
         }
@@ -405,7 +404,7 @@ impl Fold {
             sink.publish(draft.schema, draft.encoding, self.outputs.payload(draft));
         }
         for (session, draft) in &self.outputs.notices {
-            // A session that has closed meanwhile receives nothing any more.
+            // A session that is not open receives nothing.
             let Some(entry) = self.sessions.get_mut(*session) else { continue };
             entry.last_notice += 1;
             entry.notices.push_back(Notice {

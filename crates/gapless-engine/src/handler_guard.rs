@@ -1,10 +1,9 @@
-//! The guard around what an application writes: a panic becomes a reason why the call had no effect, and so do outputs that
-//! cannot be kept. The fold and the speculative executor call their handlers here and nowhere else. The guard changes
+//! The guard around what an application writes: a panic becomes a reason why the call had no effect, and so do changes
+//! that cannot be kept. The fold and the speculative executor call their handlers here and nowhere else. The guard changes
 //! nothing: what a reason means (stop, refuse, roll back) is the caller's to decide.
 
-use crate::outputs::{Outcome, Outputs};
+use crate::outputs::Outcome;
 use crate::reject::Reject;
-use crate::sessions::NOTICES_UNRECEIVED_MAX;
 use gapless_schema::DecodeError;
 use gapless_wire::control::RefusalCode;
 use std::any::Any;
@@ -18,7 +17,7 @@ pub(crate) enum Refused {
     Rejected(Reject),
     /// There is no handler.
     Unhandled(String),
-    /// The handler succeeded, and its outputs or its changes of the state cannot be kept.
+    /// The handler succeeded, and its changes of the state cannot be kept.
     Inadmissible(String),
     /// The handler panicked, with this message.
     Panicked(String),
@@ -59,52 +58,10 @@ fn panicked(panic: &(dyn Any + Send)) -> Refused {
     Refused::Panicked(text.unwrap_or_else(|| "no message".to_owned()))
 }
 
-/// Checks the outputs of a handler that succeeded. `unreceived` says how many notices a session has not received yet; where
-/// it says `None` the session has no limit.
-///
-/// # Errors
-/// An output has no receiver, or its session has too many unreceived notices.
-#[inline]
-pub(crate) fn check_outputs(
-    outputs: &Outputs,
-    is_on_event_stream: bool,
-    unreceived: impl Fn(u64) -> Option<usize>,
-) -> Result<(), Refused> {
-    match without_receiver(outputs, is_on_event_stream).or_else(|| full_notices(outputs, unreceived)) {
-        None => Ok(()),
-        Some(reason) => Err(Refused::Inadmissible(reason)),
-    }
-}
-
-/// Whether a call has outputs that its service has no place for.
-#[inline]
-fn without_receiver(outputs: &Outputs, is_on_event_stream: bool) -> Option<String> {
-    if !is_on_event_stream && !outputs.published.is_empty() {
-        return Some("only a service on an event stream publishes; this one replies".to_owned());
-    }
-    let has_reply = outputs.reply.is_some() || outputs.reply_too_long.is_some();
-    if is_on_event_stream && (has_reply || !outputs.notices.is_empty()) {
-        return Some("on an event stream nobody waits for a reply; publish instead".to_owned());
-    }
-    None
-}
-
-/// Whether a session would be left with too many unreceived notices; `unreceived` as for [`check_outputs`].
-#[inline]
-pub(crate) fn full_notices(outputs: &Outputs, unreceived: impl Fn(u64) -> Option<usize>) -> Option<String> {
-    outputs.notices.iter().find_map(|(session, _)| {
-        let new = outputs.notices.iter().filter(|(other, _)| other == session).count();
-        let kept = unreceived(*session)?;
-        (kept + new > NOTICES_UNRECEIVED_MAX)
-            .then(|| format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_UNRECEIVED_MAX}"))
-    })
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
-    use gapless_schema::Encoding;
     use std::panic::panic_any;
 
     /// What a publisher is told, and whether it is recorded.
@@ -131,22 +88,5 @@ mod tests {
         panicked(|| panic!("as text"), "as text");
         panicked(|| panic_any("as a string".to_owned()), "as a string");
         panicked(|| panic_any(5), "no message");
-    }
-
-    #[test]
-    fn notices_have_a_limit_where_their_session_has_one() {
-        let mut outputs = Outputs::default();
-        for session in [1, 2, 1] {
-            let draft = outputs.stage(0, Encoding::Opaque, 0, |_| Ok::<_, ()>(0)).unwrap();
-            outputs.notices.push((session, draft));
-        }
-        let check = |unreceived: fn(u64) -> Option<usize>| check_outputs(&outputs, false, unreceived);
-        assert!(check(|_| Some(0)).is_ok());
-        assert!(check(|_| Some(NOTICES_UNRECEIVED_MAX - 2)).is_ok());
-        let (code, _, text, dead) = told(check(|_| Some(NOTICES_UNRECEIVED_MAX - 1)));
-        assert_eq!((code, dead), (RefusalCode::Rejected, true));
-        assert_eq!(text, "session 1 has 1023 unreceived notices; the limit is 1024");
-        assert!(check(|session| (session == 2).then_some(NOTICES_UNRECEIVED_MAX - 1)).is_ok());
-        assert!(check_outputs(&outputs, true, |_| None).is_err(), "an event stream has no notices");
     }
 }

@@ -22,7 +22,7 @@
 //! | `erased_service` | a service without its type, so that the rest is compiled once |
 //! | [`service`] | [`Service`] and [`Handlers`]: what an application writes |
 //! | [`context`] | [`Context`]: what a handler may do |
-//! | `handler_guard` | the guard around what an application writes: panics, refusals, outputs that cannot be kept |
+//! | `handler_guard` | the guard around what an application writes: panics, refusals, changes that cannot be kept |
 //! | [`sessions`] | the session table: each session's last replies and its notices |
 //! | [`timers`] | the timer table |
 //! | [`dead_letters`] | the record of commands that no handler took |

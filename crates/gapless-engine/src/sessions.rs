@@ -1,6 +1,7 @@
 //! The session table: for each session its last W replies, so that a repeat gets the original again,
 //! and the notices that it has not received yet. A fold of the stream; part of every snapshot.
 
+use crate::outputs::Outputs;
 use gapless_schema::Encoding;
 use gapless_transport::ConnectionId;
 use gapless_wire::control::Refusal;
@@ -9,7 +10,8 @@ use gapless_wire::{Frame, FrameHeader, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Notices that a session may leave unreceived; one more and the sending handler is refused.
+/// Notices that a session may leave unreceived; a handler that sends one more gets an error. The same for ever: a handler that
+/// meets it live meets it again at each replay.
 pub const NOTICES_UNRECEIVED_MAX: usize = 1024;
 /// The longest text of a refusal, bytes.
 const REFUSAL_TEXT_MAX: usize = 1024;
@@ -169,6 +171,18 @@ impl SessionEntry {
     }
 }
 
+/// The sessions as they are at the message, a fold of the stream: a handler is told the same at each replay and on each member.
+pub(crate) trait Receivers {
+    /// How many notices `session` has not received yet; `None` if it is not open.
+    fn unreceived(&self, session: u64) -> Option<usize>;
+}
+
+impl Receivers for SessionTable {
+    fn unreceived(&self, session: u64) -> Option<usize> {
+        self.get(session).map(|entry| entry.notices.len())
+    }
+}
+
 /// All open sessions.
 #[derive(Clone, Debug, Default)]
 pub struct SessionTable {
@@ -224,9 +238,14 @@ impl SessionTable {
         self.entries[*self.index.get(&session)? as usize].as_mut()
     }
 
-    /// How many notices `session` has not acknowledged; `None` if there is no such session.
-    pub(crate) fn unreceived(&self, session: u64) -> Option<usize> {
-        self.get(session).map(|entry| entry.notices.len())
+    /// The first session that `outputs` would leave with too many notices, which no handler's outputs do.
+    #[inline]
+    pub(crate) fn first_flooded(&self, outputs: &Outputs) -> Option<u64> {
+        let is_flooded = |session: u64| {
+            let new = outputs.notices.iter().filter(|(other, _)| *other == session).count();
+            self.unreceived(session).is_some_and(|kept| kept + new > NOTICES_UNRECEIVED_MAX)
+        };
+        outputs.notices.iter().map(|(session, _)| *session).find(|session| is_flooded(*session))
     }
 
     /// A command of `session` is on its way: its entry, and the place of its reply, are asked for now.

@@ -54,7 +54,7 @@ fn run(socket: &Path, home: &Path, mut amount: Option<u64>) -> Result<(), Box<dy
             other => return Err(format!("{other:?}").into()), // The outbox keeps it for the next run.
         }
         fs::remove_file(&outbox)?;
-        // Notices: up to 64 may come once more to the next life.
+        // Notices: some may come once more to the next life; their numbers say which.
         client.poll(64, |incoming| println!("{incoming:?}")).or_else(|_| client.reconnect().map(|()| 0))?;
     }
 }

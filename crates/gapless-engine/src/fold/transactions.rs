@@ -3,7 +3,7 @@
 use super::{Fold, Policy, Sink};
 use crate::dead_letters::DeadLetter;
 use crate::erased_service::ErasedService;
-use crate::handler_guard::{Refused, full_notices};
+use crate::handler_guard::Refused;
 use crate::outputs::{Outcome, Outputs};
 use crate::transaction_layout::Reply;
 use crate::{EngineError, transaction_layout};
@@ -42,8 +42,8 @@ impl Fold {
         let corrupt = |reason| EngineError::Corrupt { sequence, reason };
         self.outputs.clear();
         let read = transaction_layout::read(payload, &mut self.outputs).map_err(corrupt)?;
-        if let Some(reason) = full_notices(&self.outputs, |session| self.sessions.unreceived(session)) {
-            return Err(corrupt(reason));
+        if let Some(session) = self.sessions.first_flooded(&self.outputs) {
+            return Err(corrupt(format!("a transaction leaves session {session} more notices than it may have")));
         }
         self.service.apply(sequence, &read).map_err(corrupt)?;
         Ok((read.outcome, read.reply))

@@ -1,11 +1,12 @@
 //! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the agent of a member that leads. Only
 //! that agent calls it, and only while it owns the state.
 
-use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest};
+use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
 use super::{ErasedStateService, ReplicatedState};
 use crate::context::Context;
-use crate::handler_guard::{Refused, check_outputs, guard};
+use crate::handler_guard::{Refused, guard};
 use crate::outputs::{Outcome, Outputs, TimerChange};
+use crate::sessions::Receivers;
 use crate::store::Transaction;
 use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
 use gapless_stream::Sequencer;
@@ -32,6 +33,18 @@ pub(crate) struct SpeculativeExecutor {
 
 /// The call of a handler, for a message or a timer.
 type Call<'a> = dyn FnMut(&dyn ErasedStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused> + 'a;
+
+/// The sessions as they are behind what is appended: those that the appliers know when they come to the same frame.
+struct AppendedSessions<'a> {
+    sequencer: &'a Sequencer,
+    notices: &'a Unreceived,
+}
+
+impl Receivers for AppendedSessions<'_> {
+    fn unreceived(&self, session: u64) -> Option<usize> {
+        self.sequencer.session(session).map(|_| self.notices.count(session))
+    }
+}
 
 const NOT_OWNED: &str = "no command is handed in before the state is here";
 
@@ -104,13 +117,14 @@ impl SpeculativeExecutor {
             // The leader alone runs handlers, in the version that it has.
             version: 1,
             outputs,
+            sessions: &AppendedSessions { sequencer, notices: &lent.notices },
+            is_on_event_stream: false,
             sequence: header.sequence,
             time_ns: header.timestamp_ns,
             session: header.session,
             session_seq: header.session_seq,
         };
-        let called = guard(|| handler(&**service, &mut transaction, &mut context))
-            .and_then(|()| check_outputs(&self.outputs, false, |session| Some(lent.notices.count(session))));
+        let called = guard(|| handler(&**service, &mut transaction, &mut context));
         let outputs = &self.outputs;
         let done = match called {
             Ok(()) => {
