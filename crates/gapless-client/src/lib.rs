@@ -14,6 +14,7 @@
 //! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): the paths in a stream's directory |
 //! | [`error`] | [`ClientError`] |
 //! | [`control_messages`] | the messages of that control: requests, answers, rows of nodes |
+//! | `quiet_polls` | when polls that find nothing ask whether the other side still lives |
 //! | [`session_key`] | [`SessionKey`] and [`CommandNumber`]: names of sessions and commands |
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod error;
 pub mod feed_sessions;
 pub mod node;
 pub mod node_progress;
+mod quiet_polls;
 pub mod replay_merge;
 pub mod session_key;
 pub mod stream_file;

@@ -30,6 +30,7 @@ pub use saved_session::SavedSession;
 
 use crate::ClientError;
 use crate::assembly::Assembly;
+use crate::quiet_polls::QuietPolls;
 use gapless_agent::fault::mutant;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_transport::addresses::Addresses;
@@ -116,7 +117,7 @@ pub struct Client {
     by_token: FxHashMap<u128, SessionKey>,
     frame: Vec<u8>,
     assembly: Assembly,
-    empty_polls: u32,
+    quiet_polls: QuietPolls,
     /// Whether a session has commands that are to be sent again.
     resends: bool,
     /// Whether what else comes is kept for the next poll.
@@ -130,8 +131,6 @@ pub struct Client {
 
 /// The prefix of the address of a service that is reached by TCP.
 pub const TCP_PREFIX: &str = "tcp:";
-/// After so many polls without a message the socket is asked whether the service still lives.
-const EMPTY_POLLS_PER_CHECK: u32 = 4096;
 /// The largest window of commands in flight: a service keeps a reply for each.
 pub const WINDOW_COMMANDS_MAX: u32 = 64;
 
@@ -206,7 +205,7 @@ impl Client {
             by_token: FxHashMap::default(),
             frame: Vec::new(),
             assembly: Assembly::default(),
-            empty_polls: 0,
+            quiet_polls: QuietPolls::default(),
             resends: false,
             awaits_reply: false,
             asks: false,
@@ -456,8 +455,8 @@ impl Client {
     /// Returns how many there were.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`] once the service is gone and everything it sent is taken, or where there are other
-    /// members and this one has owed an answer for a second; [`ClientError::Protocol`] if what it sent is no frame.
+    /// [`ClientError::Disconnected`] once the service is gone and everything it sent is taken, which is looked at when nothing
+    /// has come for 50 ms, or where there are other members and this one has owed an answer for a second; [`ClientError::Protocol`] if what it sent is no frame.
     #[inline]
     pub fn poll(&mut self, messages_max: usize, mut take: impl FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
         self.poll_into(messages_max, &mut take)
@@ -520,12 +519,14 @@ impl Client {
             self.resend()?;
         }
         if messages == 0 {
-            self.empty_polls += 1;
-            if self.empty_polls >= EMPTY_POLLS_PER_CHECK {
-                self.check_connected()?;
+            if self.quiet_polls.is_look_due() {
+                let now = self.now();
+                if self.quiet_polls.is_ask_due(now) {
+                    self.check_connected()?;
+                }
             }
         } else {
-            self.empty_polls = 0;
+            self.quiet_polls.is_broken();
             self.silence.is_broken();
             // The service has read the command by now, and its processor perhaps some lines more than that.
             self.link.writer.prefetch();

@@ -105,7 +105,6 @@ impl Client {
     }
 
     pub(super) fn check_connected(&mut self) -> Result<(), ClientError> {
-        self.empty_polls = 0;
         let is_silent = self.silence_left().is_some_and(|left| left.is_zero());
         if !is_silent && !self.link.is_gone() || self.link.reader.next_length()?.is_some() {
             return Ok(());

@@ -4,6 +4,7 @@
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
 use crate::node_progress::{Progress, ProgressWriter};
+use crate::quiet_polls::QuietPolls;
 use crate::replay_merge::{ReplayMerge, ReplayRead};
 use crate::stream_layout::StreamLayout;
 use gapless_log::{LogError, StreamIdentity};
@@ -79,8 +80,7 @@ struct SharedMemoryConnection {
     link: PublisherLink,
     reader: ReplayMerge,
     laps: u64,
-    /// Ticks since the last frame was read.
-    empty_looks: u32,
+    quiet_polls: QuietPolls,
     /// Frames that were sent.
     sent: u64,
     /// Answers received.
@@ -114,7 +114,7 @@ impl SharedMemoryConnection {
             link,
             reader,
             laps: 0,
-            empty_looks: 0,
+            quiet_polls: QuietPolls::default(),
             sent: 0,
             answers: 0,
             silence: Silence::default(),
@@ -123,8 +123,6 @@ impl SharedMemoryConnection {
     }
 }
 
-/// After so many looks without a frame the socket is asked whether the sequencer still lives.
-const EMPTY_LOOKS_PER_CHECK: u32 = 4096;
 /// Where there are others, one that owes an answer for so long is left for the next; it is found again if it leads.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// Between two attempts to connect.
@@ -228,13 +226,6 @@ impl SharedMemoryLink {
     }
 }
 
-impl SharedMemoryConnection {
-    fn is_gone(&mut self) -> bool {
-        self.empty_looks = 0;
-        self.link.is_gone()
-    }
-}
-
 impl NodeLink for SharedMemoryLink {
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
         if let Some(directories) = &self.directories {
@@ -335,7 +326,7 @@ impl NodeLink for SharedMemoryLink {
         }
         match up.reader.read()? {
             ReplayRead::Frame(frame) => {
-                up.empty_looks = 0;
+                up.quiet_polls.is_broken();
                 Ok(LinkRead::Frame(frame))
             }
             ReplayRead::Empty => Ok(LinkRead::Empty),
@@ -392,14 +383,13 @@ impl NodeLink for SharedMemoryLink {
         });
         up.notes.write(&up.link.reader, position, up.sent, progress);
         // Also if the node does not read, because it waits for something else.
-        up.empty_looks += 1;
-        if up.empty_looks < EMPTY_LOOKS_PER_CHECK {
+        if !up.quiet_polls.is_look_due() || !up.quiet_polls.is_ask_due(Instant::now()) {
             return Ok(());
         }
         // A node that has sent something and received nothing waits for its session.
         let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
         let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
-        let is_gone = up.is_gone();
+        let is_gone = up.link.is_gone();
         let is_left = is_silent && self.has_others();
         if !is_gone && !is_left {
             return Ok(());
@@ -422,7 +412,7 @@ impl NodeLink for SharedMemoryLink {
         if !is_news {
             up.link.sleep(timeout)?;
             // After any wake-up, the next tick looks whether the sequencer is still there.
-            up.empty_looks = EMPTY_LOOKS_PER_CHECK;
+            up.quiet_polls.ask_next();
         }
         up.link.reader.disarm();
         Ok(())

@@ -14,6 +14,7 @@ mod a_client_finds_the_leader;
 mod a_client_that_has_seen_more_is_told;
 mod a_command_gets_its_reply_once;
 mod a_copy_that_differs_stops;
+mod a_dead_service_is_noticed_by_time;
 mod a_deposed_leader_takes_its_state_back;
 mod a_directory_is_started_by_its_owner_alone;
 mod a_full_or_foreign_disk_is_a_clear_error;
