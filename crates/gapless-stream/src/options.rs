@@ -30,7 +30,8 @@ pub struct EventStreamOptions {
     pub persistence: Persistence,
     /// The name of the first feed session.
     pub feed_session: FeedSession,
-    /// Bytes of the window, a power of two.
+    /// Bytes of the window, a power of two. A smaller one than the default needs a smaller
+    /// [`EventStreamOptions::message_length_max`], too: [`EventStreamOptions::with_window_bytes`] sets both.
     pub window_bytes: usize,
     /// The longest frame, bytes; longer messages are split.
     pub frame_length_max: usize,
@@ -87,7 +88,7 @@ impl EventStreamOptions {
             feed_session: FeedSession::new("FEED000001").expect("ten letters and digits"),
             window_bytes: 64 << 20,
             frame_length_max: 64 << 10,
-            message_length_max: 16 << 20,
+            message_length_max: MESSAGE_LENGTH_MAX,
             fragments_bytes_max: 128 << 20,
             session_expiry: Duration::from_secs(24 * 3600),
             throttle: None,
@@ -103,6 +104,21 @@ impl EventStreamOptions {
             tcp: None,
             clients: None,
         }
+    }
+
+    /// The same with a window of `window_bytes`, and the longest message as long as that allows, at most 16 MiB.
+    ///
+    /// ```
+    /// # mod gapless { pub mod prelude { pub use gapless_stream::options::EventStreamOptions; } }
+    /// use gapless::prelude::*;
+    /// let options = EventStreamOptions::in_directory("orders").with_window_bytes(8 << 20);
+    /// assert!(options.message_length_max > 4_100_000 && options.message_bytes_max() <= 4 << 20);
+    /// ```
+    #[must_use]
+    pub fn with_window_bytes(mut self, window_bytes: usize) -> Self {
+        self.window_bytes = window_bytes;
+        self.message_length_max = message_length_within(window_bytes, self.frame_length_max);
+        self
     }
 
     /// The longest message with the headers and padding of its frames, bytes.
@@ -142,10 +158,11 @@ impl EventStreamOptions {
         }
         if self.message_bytes_max() > self.window_bytes / 2 {
             let reason = format!(
-                "a message of {} bytes takes {} with its headers, more than half of the window of {} bytes",
+                "a message of {} bytes takes {} with its headers, more than half of the window of {} bytes, which allows {}",
                 self.message_length_max,
                 self.message_bytes_max(),
-                self.window_bytes
+                self.window_bytes,
+                message_length_within(self.window_bytes, self.frame_length_max)
             );
             return refuse("message_length_max", reason);
         }
@@ -175,9 +192,44 @@ impl EventStreamOptions {
     }
 }
 
+/// The longest message where nobody says, and the window allows it, bytes of payload.
+const MESSAGE_LENGTH_MAX: usize = 16 << 20;
+/// Of each frame of a message: its header and padding, bytes.
+const FRAME_OVERHEAD: usize = gapless_wire::HEADER_LENGTH + 8;
+
+/// The longest message where nobody says: as long as the window allows.
+pub(crate) fn message_length_within(window_bytes: usize, frame_length_max: usize) -> usize {
+    let part = frame_length_max.saturating_sub(gapless_wire::HEADER_LENGTH).max(1);
+    let (whole, rest) = (window_bytes / 2 / (part + FRAME_OVERHEAD), window_bytes / 2 % (part + FRAME_OVERHEAD));
+    let in_window = whole * part + rest.saturating_sub(FRAME_OVERHEAD);
+    in_window.min(MESSAGE_LENGTH_MAX).min(part * usize::from(u16::MAX))
+}
+
 /// The length of a message of `message_length_max` bytes in frames of `frame_length_max`, with their headers and
 /// padding.
 pub(crate) const fn message_bytes_max(message_length_max: usize, frame_length_max: usize) -> usize {
     let part = frame_length_max - gapless_wire::HEADER_LENGTH;
-    message_length_max + message_length_max.div_ceil(part) * (gapless_wire::HEADER_LENGTH + 8)
+    message_length_max + message_length_max.div_ceil(part) * FRAME_OVERHEAD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_message_follows_the_window() {
+        for window_bytes in [64 << 10, 1 << 20, 8 << 20, 32 << 20, 64 << 20, 1 << 30] {
+            for frame_length_max in [128, 1_376, 64 << 10, FRAME_LENGTH_MAX] {
+                let mut options = EventStreamOptions::in_memory();
+                options.frame_length_max = frame_length_max;
+                let options = options.with_window_bytes(window_bytes);
+                let longest = options.message_bytes_max();
+                assert!(longest <= window_bytes / 2, "{window_bytes} {frame_length_max}");
+                let is_longest = message_bytes_max(options.message_length_max + 1, frame_length_max) > window_bytes / 2;
+                let is_of_frames = options.message_length_max == 65_535 * (frame_length_max - 64);
+                assert!(is_longest || is_of_frames || options.message_length_max == MESSAGE_LENGTH_MAX);
+            }
+        }
+        assert!(EventStreamOptions::in_memory().with_window_bytes(8 << 20).check().is_ok());
+    }
 }

@@ -1,7 +1,7 @@
 //! From a stream's file to its options: a value of the file is taken, and refused at its line where it makes no sense
 //! for the sequencer.
 
-use super::EventStreamOptions;
+use super::{EventStreamOptions, message_length_within};
 use crate::StreamError;
 use crate::network::TcpNetwork;
 use crate::network::client_sessions::ClientSessionOptions;
@@ -22,8 +22,10 @@ impl EventStreamOptions {
     /// [`EventStreamOptions::in_directory`]; frames are as long as the transport carries.
     ///
     /// ```
-    /// use gapless_client::StreamConfig;
-    /// use gapless_stream::options::EventStreamOptions;
+    /// # mod gapless {
+    /// #     pub mod prelude { pub use {gapless_client::StreamConfig, gapless_stream::options::EventStreamOptions}; }
+    /// # }
+    /// use gapless::prelude::*;
     /// let config = StreamConfig::parse("[stream]\ndirectory = \"orders\"\nmessage_length_max = \"40 MiB\"", "orders.toml")?;
     /// let refused = EventStreamOptions::from_config(&config).err().unwrap().to_string();
     /// assert!(refused.starts_with("orders.toml:3: stream.message_length_max: "), "{refused}");
@@ -45,18 +47,22 @@ impl EventStreamOptions {
         let sequencer = config.sequencer.clone();
         let SequencerSettings { tier, feed_session, window_bytes, session_expiry, plan, optimize_for, .. } = sequencer;
         let (packets, tcp) = networks(config);
+        let window_bytes = window_bytes.unwrap_or(defaults.window_bytes);
+        let frame_length_max = sequencer.frame_length_max.unwrap_or(match config.transport {
+            Transport::SharedMemory => defaults.frame_length_max,
+            Transport::Udp | Transport::Multicast => FRAME_LENGTH_UDP,
+            Transport::Tcp => FRAME_LENGTH_TCP,
+        });
+        let message_length_max =
+            sequencer.message_length_max.unwrap_or_else(|| message_length_within(window_bytes, frame_length_max));
         Self {
             directory: config.directory.clone(),
             tier: tier.unwrap_or(defaults.tier),
             persistence: persistence(&sequencer.journal),
             feed_session: feed_session.unwrap_or(defaults.feed_session),
-            window_bytes: window_bytes.unwrap_or(defaults.window_bytes),
-            frame_length_max: sequencer.frame_length_max.unwrap_or(match config.transport {
-                Transport::SharedMemory => defaults.frame_length_max,
-                Transport::Udp | Transport::Multicast => FRAME_LENGTH_UDP,
-                Transport::Tcp => FRAME_LENGTH_TCP,
-            }),
-            message_length_max: sequencer.message_length_max.unwrap_or(defaults.message_length_max),
+            window_bytes,
+            frame_length_max,
+            message_length_max,
             fragments_bytes_max: sequencer.fragments_bytes_max.unwrap_or(defaults.fragments_bytes_max),
             session_expiry: session_expiry.unwrap_or(defaults.session_expiry),
             throttle: sequencer.throttle,

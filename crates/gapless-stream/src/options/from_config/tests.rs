@@ -359,3 +359,10 @@ fn frames_are_as_long_as_the_transport_carries() {
         8_960
     );
 }
+
+#[test]
+fn the_longest_message_follows_a_smaller_window() {
+    let (_, options) = parse("[stream]\ndirectory = \"orders\"\nwindow = \"8 MiB\"");
+    assert_eq!(options.window_bytes, 8 << 20);
+    assert!((4_100_000..4 << 20).contains(&options.message_length_max), "{}", options.message_length_max);
+}
