@@ -40,7 +40,8 @@ pub enum ClockKind {
 /// and never goes back.
 ///
 /// ```
-/// use gapless_agent::{Clock, VirtualTime};
+/// # mod gapless { pub mod threads { pub use gapless_agent::{Clock, VirtualTime}; } }
+/// use gapless::threads::{Clock, VirtualTime};
 /// let time = VirtualTime::new(1_000, 1_700_000_000_000_000_000);
 /// let clock = Clock::virtual_time(&time);
 /// time.advance(500);

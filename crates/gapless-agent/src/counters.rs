@@ -27,7 +27,8 @@ pub use reader::CountersReader;
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("counters");
-/// use gapless_agent::{Counters, CountersReader};
+/// # mod gapless { pub mod threads { pub use gapless_agent::{Counters, CountersReader}; } }
+/// use gapless::threads::{Counters, CountersReader};
 /// let counters = Counters::create(&path, 64)?;
 /// let frames = counters.add("journaler.frames")?;
 /// frames.add(3);

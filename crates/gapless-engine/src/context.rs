@@ -93,7 +93,7 @@ impl Context<'_> {
 
     /// Replies with a payload of at most `length_max` bytes, which `encode` writes and tells the length of.
     ///
-    /// Beyond [`OUTPUT_LENGTH_MAX`] nothing is encoded, and the handler goes on as if it had been: the command is done, and
+    /// Beyond 1,048,512 bytes nothing is encoded, and the handler goes on as if it had been: the command is done, and
     /// its publisher is told so, without the reply ([`gapless_client::ClientError::ReplyTooLong`]).
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl Context<'_> {
     /// As [`Context::send`], a payload of at most `length_max` bytes, which `encode` writes.
     ///
     /// # Errors
-    /// As for [`Context::send`]; `length_max` is beyond [`OUTPUT_LENGTH_MAX`], or `encode` fails.
+    /// As for [`Context::send`]; `length_max` is beyond 1,048,512 bytes, or `encode` fails.
     pub fn send_bytes<E: std::fmt::Display>(
         &mut self,
         session: u64,
@@ -193,7 +193,7 @@ impl Context<'_> {
     /// service runs on. Copies of the service publish the same, and it is there once.
     ///
     /// # Errors
-    /// `length_max` is beyond [`OUTPUT_LENGTH_MAX`], `encode` fails, or the service's stream is its own: its commands have
+    /// `length_max` is beyond 1,048,512 bytes, `encode` fails, or the service's stream is its own: its commands have
     /// replies.
     #[inline]
     pub fn publish_bytes<E: std::fmt::Display>(

@@ -5,7 +5,8 @@
 /// State that the handler of an event-sourced service has changed before it refused stays changed: check first, then change.
 ///
 /// ```
-/// use gapless_engine::Reject;
+/// # mod gapless { pub mod service { pub use gapless_engine::Reject; } }
+/// use gapless::service::Reject;
 ///
 /// const OUT_OF_STOCK: u64 = 7;
 /// let with_a_code = Reject::new(OUT_OF_STOCK, "none of them is left");

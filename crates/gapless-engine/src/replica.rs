@@ -51,8 +51,13 @@ fn interval(own: Option<u64>, config: &ServiceConfig) -> Option<u64> {
 /// A running copy of a service, and the member that it runs on.
 ///
 /// ```no_run
-/// use gapless_cluster::config::ClusterConfig;
-/// use gapless_engine::{Handlers, Replica, ReplicaOptions, Service};
+/// # mod gapless {
+/// #     pub mod prelude {
+/// #         pub use gapless_cluster::config::ClusterConfig;
+/// #         pub use gapless_engine::{Handlers, Replica, ReplicaOptions, Service};
+/// #     }
+/// # }
+/// use gapless::prelude::*;
 /// # #[derive(Default)]
 /// # struct Orders;
 /// # impl Service for Orders {
@@ -99,7 +104,7 @@ impl Replica {
     }
 
     /// As [`Replica::start`], by state replication: the leader alone runs the handlers, and the others apply what they have
-    /// done ([`crate::state`]). `make` declares the collections and gives the service that knows them; it is called again
+    /// done. `make` declares the collections and gives the service that knows them; it is called again
     /// when the state of a member that has lost its lead is made anew.
     ///
     /// # Errors

@@ -56,18 +56,24 @@ impl ServiceHost {
         Self::start_fold(Fold::new(service, options.policy.clone()), options)
     }
 
-    /// As [`ServiceHost::start`], of a state-replicated service ([`crate::state`]), which needs no cluster: its handlers run before
+    /// As [`ServiceHost::start`], of a state-replicated service, which needs no cluster: its handlers run before
     /// their commands enter the stream, once, and what enters is what they did. A restart runs none of them again. `make`
     /// declares the collections and gives the service that knows them.
     ///
     /// ```
-    /// use gapless_engine::store::{Counter, Store};
-    /// use gapless_engine::{ServiceHost, ServiceHostOptions, StateHandlers, StateService};
-    /// use gapless_schema::Encoding;
-    /// use gapless_client::ClientOptions;
-    /// use gapless_client::client::MessageType;
-    /// use gapless_transport::token::random_token;
-    /// use std::time::{Duration, SystemTime};
+    /// # mod gapless {
+    /// #     pub use gapless_engine::store;
+    /// #     pub mod prelude {
+    /// #         pub use gapless_client::{ClientOptions, client::MessageType};
+    /// #         pub use gapless_engine::{ServiceHost, ServiceHostOptions, StateHandlers, StateService};
+    /// #         pub use gapless_schema::Encoding;
+    /// #         pub use gapless_transport::token::random_token;
+    /// #         pub use std::time::Duration;
+    /// #     }
+    /// # }
+    /// use gapless::prelude::*;
+    /// use gapless::store::{Counter, Store};
+    /// use std::time::SystemTime;
     ///
     /// const CALL: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
     ///

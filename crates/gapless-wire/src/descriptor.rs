@@ -92,7 +92,7 @@ pub enum Kind {
     Event = 2,
     /// A timer that has come due; appended by the sequencer only. Its session is the timer's owner.
     Timer = 3,
-    /// The sequencer's own note in the stream; see [`crate::mark`].
+    /// The sequencer's own note in the stream.
     Mark = 4,
     /// The one reply to a command; never part of a stream.
     Reply = 5,
@@ -104,7 +104,7 @@ pub enum Kind {
     Notice = 8,
     /// A publisher's word that it has received notices up to a number.
     Acknowledge = 9,
-    /// A publisher asks for a timer, or takes one back; see [`crate::control::TimerFired`].
+    /// A publisher asks for a timer, or takes one back.
     TimerRequest = 10,
     /// A record of consensus; in a journal only, sequence 0, never part of a stream. Its `session_seq` is the sequence of
     /// the frame before it. [`crate::Frame::parse`] refuses it, so that it never comes in from outside.

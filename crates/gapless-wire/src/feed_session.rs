@@ -36,7 +36,8 @@ pub enum FeedSessionError {
 /// The name of a feed: 1 to 10 printable ASCII characters without spaces, or [`FeedSession::BLANK`].
 ///
 /// ```
-/// use gapless_wire::FeedSession;
+/// # mod gapless { pub mod stream { pub use gapless_wire::FeedSession; } }
+/// use gapless::stream::FeedSession;
 /// let feed_session = FeedSession::new("ORDERS-1")?;
 /// assert_eq!(feed_session.bytes(), *b"ORDERS-1  ");
 /// assert_eq!(FeedSession::from_bytes(*b"ORDERS-1  "), Some(feed_session));

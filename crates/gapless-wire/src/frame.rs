@@ -93,11 +93,14 @@ impl Default for FrameHeader {
 /// The checksums are checked by [`Frame::verify`], because readers inside the machine need not.
 ///
 /// ```
-/// use gapless_wire::{Frame, FrameHeader, FrameWriter};
-/// let mut buffer = [0u8; 128];
-/// let mut writer = FrameWriter::new(&mut buffer);
-/// writer.payload_mut()[..5].copy_from_slice(b"hello");
-/// let length = writer.finish(&FrameHeader { session: 7, ..FrameHeader::default() }, 5);
+/// # mod gapless { pub mod journal { pub use gapless_wire::Frame; } }
+/// # use gapless_wire::{FrameHeader, FrameWriter};
+/// use gapless::journal::Frame;
+/// # let mut buffer = [0u8; 128];
+/// # let mut writer = FrameWriter::new(&mut buffer);
+/// # writer.payload_mut()[..5].copy_from_slice(b"hello");
+/// # let length = writer.finish(&FrameHeader { session: 7, ..FrameHeader::default() }, 5);
+/// // `buffer` holds a frame of session 7.
 /// let frame = Frame::parse(&buffer[..length])?;
 /// frame.verify()?;
 /// assert_eq!((frame.session(), frame.payload()), (7, &b"hello"[..]));

@@ -28,8 +28,10 @@ pub struct Controlled {
 /// Controls the stream in a directory of this machine. A user who may open its socket may control it.
 ///
 /// ```no_run
-/// use gapless_client::control::Controller;
-/// use gapless_client::control_messages::ControlCommand;
+/// # mod gapless {
+/// #     pub mod stream { pub use gapless_client::{control::Controller, control_messages::ControlCommand}; }
+/// # }
+/// use gapless::stream::{ControlCommand, Controller};
 /// use std::time::Duration;
 /// let controller = Controller::new("/var/lib/gapless/orders");
 /// let reason = "prices are wrong".to_owned();

@@ -36,7 +36,8 @@ pub struct StatusReading {
 /// Reads the status of a stream's nodes.
 ///
 /// ```no_run
-/// use gapless_client::control::{Controller, StatusFeed};
+/// # mod gapless { pub mod stream { pub use gapless_client::control::{Controller, StatusFeed}; } }
+/// use gapless::stream::{Controller, StatusFeed};
 /// use std::time::Duration;
 /// let mut feed = StatusFeed::new(Controller::new("/var/lib/gapless/orders"));
 /// loop {

@@ -35,11 +35,14 @@ use std::sync::Arc;
 /// handlers, is not replicated and not in snapshots.
 ///
 /// ```
-/// use gapless_engine::state::{StateHandlers, StateService};
-/// use gapless_engine::store::{Map, Store, Transaction};
-/// use gapless_engine::{Context, Reject};
+/// # mod gapless {
+/// #     pub use gapless_engine::{store, store_object};
+/// #     pub mod prelude { pub use gapless_engine::{Context, Reject, StateHandlers, StateService}; }
+/// # }
+/// use gapless::prelude::*;
+/// use gapless::store::{Map, Store, Transaction};
 ///
-/// gapless_engine::store_object! {
+/// gapless::store_object! {
 ///     pub struct Account = 1, version 1 {
 ///         pub balance: i64,
 ///     }

@@ -118,7 +118,8 @@ pub fn next_field<F: FixedField>(rest: &mut &[u8], is_older: bool, name: &'stati
 /// with zeros there, and patches that older versions made fit.
 ///
 /// ```
-/// gapless_engine::store_object! {
+/// # mod gapless { pub use gapless_engine::{store, store_object}; }
+/// gapless::store_object! {
 ///     /// An account.
 ///     #[derive(Debug, PartialEq)]
 ///     pub struct Account = 1, version 2 {
@@ -130,7 +131,7 @@ pub fn next_field<F: FixedField>(rest: &mut &[u8], is_older: bool, name: &'stati
 ///     }
 /// }
 ///
-/// use gapless_engine::store::StoreObject;
+/// use gapless::store::StoreObject;
 /// let mut bytes = Vec::new();
 /// Account { balance: 7, owner: [0; 24], is_closed: true }.encode(&mut bytes)?;
 /// assert_eq!(bytes.len(), 33);

@@ -81,7 +81,8 @@ impl sealed::Key for u128 {
 /// Up to [`ByteKey::LENGTH_MAX`] bytes, or a text of as many, kept in place. Ordered as its bytes are.
 ///
 /// ```
-/// use gapless_engine::store::ByteKey;
+/// # mod gapless { pub use gapless_engine::store; }
+/// use gapless::store::ByteKey;
 ///
 /// let key = ByteKey::new(b"EURUSD").expect("it is short");
 /// assert_eq!(key.as_bytes(), b"EURUSD");

@@ -21,9 +21,10 @@
 //! allocate themselves. The order in which anything can be iterated is that of keys or of pushes, never that of a hash.
 //!
 //! ```
-//! use gapless_engine::store::{Limits, Store};
+//! # mod gapless { pub use gapless_engine::{store, store_object}; }
+//! use gapless::store::{Limits, Store};
 //!
-//! gapless_engine::store_object! {
+//! gapless::store_object! {
 //!     pub struct Account = 1, version 1 {
 //!         pub balance: i64,
 //!         pub owner: [u8; 24],
@@ -57,7 +58,7 @@
 //! // A transaction that is dropped, also by a panic, has never been.
 //! leader.begin().remove(accounts, &7);
 //! assert_eq!(follower.state_hash(), leader.state_hash());
-//! # Ok::<(), gapless_engine::store::StoreError>(())
+//! # Ok::<(), gapless::store::StoreError>(())
 //! ```
 
 mod apply;
