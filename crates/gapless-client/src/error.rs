@@ -130,7 +130,7 @@ pub enum ClientError {
         found: gapless_log::StreamIdentity,
     },
     /// The service is gone.
-    #[error("the service at {peer} is gone; reconnect to go on with the same sessions")]
+    #[error("{}", describe_gone(peer))]
     Disconnected {
         /// The socket's path, or "this process".
         peer: String,
@@ -213,6 +213,14 @@ pub enum ClientError {
         /// The length that its handler asked for.
         length_bytes: u64,
     },
+    /// What came is another message than the one that was asked for, or not what it says.
+    #[error("this is no {expected}: {reason}")]
+    Decode {
+        /// The message's name in its schema.
+        expected: &'static str,
+        /// What it is, or what is wrong with it.
+        reason: String,
+    },
     /// The application's encoder failed.
     #[error("encoding the message: {0}")]
     Encode(String),
@@ -231,5 +239,27 @@ impl From<TransportError> for ClientError {
             }
             error @ (TransportError::System { .. } | TransportError::Handshake { .. }) => Self::Transport(error),
         }
+    }
+}
+
+/// The peer of a client or node in the process of its service: one that is gone is gone for good.
+pub(crate) const THIS_PROCESS: &str = "this process";
+
+fn describe_gone(peer: &str) -> String {
+    if peer == THIS_PROCESS {
+        return "the service in this process has stopped; its clients in this process have ended with it".to_owned();
+    }
+    format!("the service at {peer} is gone; reconnect to go on with the same sessions")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_told_to_reconnect_to_what_was_in_the_same_process() {
+        let gone = |peer: &str| ClientError::Disconnected { peer: peer.to_owned() }.to_string();
+        assert!(gone("data/node.socket").contains("reconnect"));
+        assert!(!gone(THIS_PROCESS).contains("reconnect"), "{}", gone(THIS_PROCESS));
     }
 }

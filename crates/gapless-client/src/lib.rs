@@ -12,6 +12,7 @@
 //! | [`feed_sessions`] | [`Feeds`](feed_sessions::Feeds): which stretch of the stream belongs to which feed session |
 //! | [`throttle`] | how much one publisher may send |
 //! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): the paths in a stream's directory |
+//! | `message_type` | [`MessageType`](client::MessageType), and messages that a schema describes |
 //! | [`error`] | [`ClientError`] |
 //! | [`control_messages`] | the messages of that control: requests, answers, rows of nodes |
 //! | `quiet_polls` | when polls that find nothing ask whether the other side still lives |
@@ -25,6 +26,7 @@ pub mod control;
 pub mod control_messages;
 pub mod error;
 pub mod feed_sessions;
+mod message_type;
 pub mod node;
 pub mod node_progress;
 mod quiet_polls;

@@ -84,7 +84,8 @@ mod tests {
         assert!(asks.len() == 2 && asks[0] < Duration::from_millis(51), "{asks:?}");
         for pace_ms in [1, 3, 20] {
             let first = quiet(100, Duration::from_millis(pace_ms)).1[0];
-            assert!(first <= Duration::from_millis(51 + pace_ms), "{first:?} at {pace_ms} ms");
+            // Eight polls of a millisecond share a look.
+            assert!(first <= Duration::from_millis(50 + pace_ms.max(8)), "{first:?} at {pace_ms} ms");
         }
         assert_eq!(quiet(3, Duration::from_secs(1)).1, [1, 2].map(Duration::from_secs));
     }

@@ -23,7 +23,7 @@ pub enum EngineError {
     #[error(transparent)]
     Agent(#[from] gapless_agent::Error),
     /// An agent failed; the host has stopped.
-    #[error("the node has stopped: {0}")]
+    #[error("the service has stopped: {0}")]
     Stopped(AgentFailure),
     /// The member of a cluster that it was to run on.
     #[cfg(feature = "cluster")]

@@ -3736,22 +3736,26 @@ pub mod car {
             })
         }
     }
-    impl ::gapless_schema::Message for CarDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for CarDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
         const NAME: &'static str = "Car";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for CarDecoder<'_> {
         type Decoded<'a> = CarDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<CarDecoder<'_>, DecodeError> {
             CarDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for CarEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for CarEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
         const NAME: &'static str = "Car";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for CarEncoder<'_> {
         type Encoder<'a> = CarEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<CarEncoder<'_>, EncodeError> {
@@ -3762,22 +3766,26 @@ pub mod car {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for CarProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for CarProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
         const NAME: &'static str = "Car";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for CarProtobufDecoder<'_> {
         type Decoded<'a> = CarProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<CarProtobufDecoder<'_>, DecodeError> {
             Ok(CarProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for CarProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for CarProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
         const NAME: &'static str = "Car";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for CarProtobufEncoder<'_> {
         type Encoder<'a> = CarProtobufEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<CarProtobufEncoder<'_>, EncodeError> {

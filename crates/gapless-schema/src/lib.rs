@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`message`] | the traits between generated code and a service: [`Message`], [`Direct`], [`Encode`]; [`Sbe`], [`Protobuf`] |
+//! | [`message`] | the traits between generated code and a service: [`MessageSchema`], [`Message`], [`Direct`], [`Encode`]; [`Sbe`], [`Protobuf`] |
 //! | `generate` | schema in, Rust and `.proto` out; behind the feature `generate` |
 //! | [`protobuf`] | what generated protobuf writers and readers stand on |
 //! | [`sbe`] | what generated SBE flyweights stand on |
@@ -30,7 +30,7 @@ pub mod sbe;
 
 pub use error::{DecodeError, EncodeError};
 pub use gapless_wire::Encoding;
-pub use message::{Direct, Encode, Message, Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
+pub use message::{Direct, Encode, Message, MessageSchema, Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
 
 /// Includes the Rust of a schema that a build script made with `gapless_schema::generate::build`.
 ///

@@ -1,12 +1,12 @@
 //! The traits between generated messages and the code that carries them.
 //!
 //! A service's dispatch takes [`Message`], its replies take [`Encode`] (an object, whole) or [`Direct`] (a flyweight,
-//! piece by piece). Generated code implements them; nothing here knows a particular message.
+//! piece by piece); each is a [`MessageSchema`]. Generated code implements them; nothing here knows a particular message.
 
 use crate::{DecodeError, EncodeError, Encoding};
 
-/// A message that a handler can take.
-pub trait Message {
+/// Which message of which schema a type reads or writes, and in which encoding.
+pub trait MessageSchema {
     /// Id of the schema.
     const SCHEMA_ID: u16;
     /// Id of the message in its schema.
@@ -15,6 +15,10 @@ pub trait Message {
     const ENCODING: Encoding;
     /// Its name in the schema.
     const NAME: &'static str;
+}
+
+/// A message that is read: by a handler, a client or a node.
+pub trait Message: MessageSchema {
     /// What a handler sees: a view of the payload, or an object.
     type Decoded<'a>;
 
@@ -26,15 +30,7 @@ pub trait Message {
 }
 
 /// A message that is written into a buffer piece by piece, without copy and without allocation.
-pub trait Direct {
-    /// Id of the schema.
-    const SCHEMA_ID: u16;
-    /// Id of the message in its schema.
-    const TEMPLATE_ID: u16;
-    /// How the payload is encoded.
-    const ENCODING: Encoding;
-    /// Its name in the schema.
-    const NAME: &'static str;
+pub trait Direct: MessageSchema {
     /// Writes the fields.
     type Encoder<'a>;
 
@@ -52,16 +48,7 @@ pub trait Direct {
 }
 
 /// An object that is written whole.
-pub trait Encode {
-    /// Id of the schema.
-    const SCHEMA_ID: u16;
-    /// Id of the message in its schema.
-    const TEMPLATE_ID: u16;
-    /// How the payload is encoded.
-    const ENCODING: Encoding;
-    /// Its name in the schema.
-    const NAME: &'static str;
-
+pub trait Encode: MessageSchema {
     /// Bytes that [`Encode::encode`] will write.
     fn encoded_length(&self) -> usize;
 
@@ -137,11 +124,14 @@ pub struct Sbe<T>(pub T);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protobuf<T>(pub T);
 
-impl<T: SbeObject> Message for Sbe<T> {
+impl<T: SbeObject> MessageSchema for Sbe<T> {
     const SCHEMA_ID: u16 = T::SCHEMA_ID;
     const TEMPLATE_ID: u16 = T::TEMPLATE_ID;
     const ENCODING: Encoding = Encoding::Sbe;
     const NAME: &'static str = T::NAME;
+}
+
+impl<T: SbeObject> Message for Sbe<T> {
     type Decoded<'a> = T;
 
     #[inline]
@@ -151,11 +141,6 @@ impl<T: SbeObject> Message for Sbe<T> {
 }
 
 impl<T: SbeObject> Encode for Sbe<T> {
-    const SCHEMA_ID: u16 = T::SCHEMA_ID;
-    const TEMPLATE_ID: u16 = T::TEMPLATE_ID;
-    const ENCODING: Encoding = Encoding::Sbe;
-    const NAME: &'static str = T::NAME;
-
     #[inline]
     fn encoded_length(&self) -> usize {
         self.0.sbe_length()
@@ -167,11 +152,14 @@ impl<T: SbeObject> Encode for Sbe<T> {
     }
 }
 
-impl<T: ProtobufObject> Message for Protobuf<T> {
+impl<T: ProtobufObject> MessageSchema for Protobuf<T> {
     const SCHEMA_ID: u16 = T::SCHEMA_ID;
     const TEMPLATE_ID: u16 = T::TEMPLATE_ID;
     const ENCODING: Encoding = Encoding::Protobuf;
     const NAME: &'static str = T::NAME;
+}
+
+impl<T: ProtobufObject> Message for Protobuf<T> {
     type Decoded<'a> = T;
 
     #[inline]
@@ -181,11 +169,6 @@ impl<T: ProtobufObject> Message for Protobuf<T> {
 }
 
 impl<T: ProtobufObject> Encode for Protobuf<T> {
-    const SCHEMA_ID: u16 = T::SCHEMA_ID;
-    const TEMPLATE_ID: u16 = T::TEMPLATE_ID;
-    const ENCODING: Encoding = Encoding::Protobuf;
-    const NAME: &'static str = T::NAME;
-
     #[inline]
     fn encoded_length(&self) -> usize {
         self.0.protobuf_length()

@@ -4,7 +4,7 @@
 //! Every message carries its own serial number, so that a reply proves which command it answers; all
 //! other values are those of the reference.
 
-use gapless_schema::{DecodeError, Encode, EncodeError, Message, Protobuf, Sbe, schema_key};
+use gapless_schema::{DecodeError, Encode, EncodeError, Message, MessageSchema, Protobuf, Sbe, schema_key};
 
 // The golden file of the generator: a build script would have the generator and its parser compiled for the build as
 // well as for the program.
@@ -17,7 +17,7 @@ use car::{
 };
 
 /// Schema id << 16 | template id of the Car.
-pub const SCHEMA: u32 = schema_key(<Sbe<Car> as Message>::SCHEMA_ID, <Sbe<Car> as Message>::TEMPLATE_ID);
+pub const SCHEMA: u32 = schema_key(<Sbe<Car> as MessageSchema>::SCHEMA_ID, <Sbe<Car> as MessageSchema>::TEMPLATE_ID);
 
 /// Room for a Car in any encoding, bytes.
 pub const LENGTH_MAX: usize = 512;

@@ -109,14 +109,20 @@ impl<'a> Reply<'a> {
         })
     }
 
+    /// The refusal as an error, if it is one.
+    pub(super) fn refused(&self) -> Option<ClientError> {
+        let refusal = self.refusal.as_ref()?;
+        if refusal.code == RefusalCode::ReplyTooLong {
+            return Some(ClientError::ReplyTooLong { sequence: self.sequence, length_bytes: refusal.detail });
+        }
+        let (code, detail, reason) = (refusal.code, refusal.detail, refusal.text.to_owned());
+        Some(ClientError::Refused { code, detail, reason })
+    }
+
     /// A copy, or the refusal as an error.
     pub(super) fn owned(&self) -> Result<OwnedReply, ClientError> {
-        if let Some(refusal) = &self.refusal {
-            if refusal.code == RefusalCode::ReplyTooLong {
-                return Err(ClientError::ReplyTooLong { sequence: self.sequence, length_bytes: refusal.detail });
-            }
-            let (code, detail, reason) = (refusal.code, refusal.detail, refusal.text.to_owned());
-            return Err(ClientError::Refused { code, detail, reason });
+        if let Some(error) = self.refused() {
+            return Err(error);
         }
         Ok(OwnedReply {
             sequence: self.sequence,

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | this | [`Client`]: connecting, sending, polling |
 //! | `call` | [`Client::call`]: one command and its reply |
+//! | `typed_messages` | the same for messages that a schema describes |
 //! | `outcome` | [`Client::outcome`]: the fate of a command; sending one again under its number |
 //! | `saved_session` | [`SavedSession`]: the data that a process keeps, to go on after its death |
 //! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
@@ -20,9 +21,11 @@ mod outcome;
 mod reconnecting;
 mod saved_session;
 mod session;
+mod typed_messages;
 mod waiting;
 
 use crate::SessionKey;
+pub use crate::message_type::MessageType;
 pub use environment::ClientEnvironment;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use outcome::Outcome;
@@ -30,6 +33,7 @@ pub use saved_session::SavedSession;
 
 use crate::ClientError;
 use crate::assembly::Assembly;
+use crate::error::THIS_PROCESS;
 use crate::quiet_polls::QuietPolls;
 use gapless_agent::fault::mutant;
 use gapless_log::{LogError, StreamIdentity};
@@ -42,9 +46,7 @@ use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
 use gapless_wire::control::SessionOpen;
-use gapless_wire::{
-    Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length,
-};
+use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length};
 use incoming::{is_of_no_service, take_message};
 use reconnecting::{Deferred, ServiceAddress};
 use rustc_hash::FxHashMap;
@@ -84,15 +86,6 @@ impl ClientOptions {
         let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
         ConnectOptions { link: self.link, identity: self.identity, reads: false, seen: Seen::default(), timeout }
     }
-}
-
-/// The fields of a command beside its payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MessageType {
-    /// Schema id << 16 | template id.
-    pub schema: u32,
-    /// How the payload is encoded.
-    pub encoding: Encoding,
 }
 
 /// A publisher of one stream.
@@ -166,15 +159,17 @@ impl Client {
     }
 
     /// A client of a service of this process, over the `link` that it has given.
+    #[doc(hidden)] // `ServiceHost::connect` is the application's way.
     #[must_use]
     pub fn local(link: PublisherLink, options: ClientOptions) -> Self {
         Self::over(link, None, None, options)
     }
 
-    /// Connects by `environment`. It takes its time from there, too, and sleeps there.
+    /// For simulations: connects by `environment`. It takes its time from there, too, and sleeps there.
     ///
     /// # Errors
-    /// Those of [`ClientEnvironment::connect`].
+    /// Those of its attempt to connect.
+    #[doc(hidden)] // For the simulator.
     pub fn connect_in(
         mut environment: Box<dyn ClientEnvironment>,
         options: ClientOptions,
@@ -227,7 +222,7 @@ impl Client {
     }
 
     fn peer(&self) -> String {
-        self.addresses.as_ref().map_or_else(|| "this process".to_owned(), |all| all.current().given())
+        self.addresses.as_ref().map_or_else(|| THIS_PROCESS.to_owned(), |all| all.current().given())
     }
 
     /// Opens the session of `token`, or finds it again: the same token names the same session, also

@@ -155,6 +155,7 @@ impl Client {
     ///
     /// # Errors
     /// The ring has no room for opening the sessions again.
+    #[doc(hidden)] // For the simulator.
     pub fn go_on_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {
         self.begin_connection(link);
         for number in 0..self.sessions.len() {

@@ -130,6 +130,10 @@ impl NodeLink for AnyLink {
         delegate!(self, link => link.watch(descriptors));
     }
 
+    fn connect_failure(&self) -> Option<String> {
+        delegate!(self, link => link.connect_failure())
+    }
+
     fn peer(&self) -> String {
         delegate!(self, link => link.peer())
     }

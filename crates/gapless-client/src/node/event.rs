@@ -1,5 +1,7 @@
 //! [`NodeEvent`]: the events that a node's poll hands out.
 
+use crate::ClientError;
+use crate::message_type::{MessageType, decode};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Encoding, Kind};
 
@@ -8,7 +10,7 @@ use gapless_wire::{Encoding, Kind};
 pub enum NodeState {
     /// It was closed, or has failed; it does nothing any more.
     Closed,
-    /// It has no connection to the stream and looks for one.
+    /// It has no connection to the stream and looks for one; the first event of a node whose first attempt fails.
     Connecting,
     /// It is connected and reads what was there before.
     Rewinding,
@@ -144,4 +146,20 @@ pub struct Message<'a> {
     pub payload_crc: u32,
     /// The payload, of all fragments.
     pub payload: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// Which message it is.
+    #[must_use]
+    pub const fn message_type(&self) -> MessageType {
+        MessageType { schema: self.schema, encoding: self.encoding }
+    }
+
+    /// The message, as `M` says: an object or a view of the payload.
+    ///
+    /// # Errors
+    /// [`ClientError::Decode`], where it is another message than `M` ([`Message::message_type`]), or not what it says.
+    pub fn decode<M: gapless_schema::Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
+        decode::<M>(self.message_type(), self.payload)
+    }
 }

@@ -204,6 +204,12 @@ pub trait NodeLink: Send {
         let _ = descriptors;
     }
 
+    /// Why the last attempt to connect came to nothing, as far as the link knows; a network says nothing but that nobody has
+    /// answered.
+    fn connect_failure(&self) -> Option<String> {
+        None
+    }
+
     /// The other side, for messages.
     fn peer(&self) -> String;
 }

@@ -59,11 +59,12 @@ pub use shared_memory::{SharedMemoryLink, SharedMemoryOptions};
 pub use tcp::{TcpLink, TcpOptions};
 
 use crate::ClientError;
-use crate::client::MessageType;
+use crate::message_type::{MessageType, encode};
 use crate::node_progress::Progress;
 use event_decoder::{EventDecoder, observe};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
+use gapless_schema::Encode;
 use gapless_transport::seen::Seen;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
@@ -98,6 +99,8 @@ pub struct StreamNode<L> {
     reported_open: Option<u64>,
     /// Polls that found something to read.
     busy_polls: u32,
+    /// Whether its first attempt to connect has failed, which its first event says.
+    is_waiting: bool,
 }
 
 /// A node that always finds something to read looks after what it publishes in one of so many polls.
@@ -129,6 +132,7 @@ impl<L: NodeLink> StreamNode<L> {
             lapped: 0,
             reported_open: None,
             busy_polls: 0,
+            is_waiting: false,
         }
     }
 
@@ -136,6 +140,13 @@ impl<L: NodeLink> StreamNode<L> {
     #[must_use]
     pub const fn state(&self) -> NodeState {
         self.state
+    }
+
+    /// Why its last attempt to connect came to nothing, while it is [`NodeState::Connecting`]: it goes on trying, because a
+    /// sequencer may be started later. `None` where nothing is known but that nobody has answered, as over networks.
+    #[must_use]
+    pub fn connect_failure(&self) -> Option<String> {
+        if self.state == NodeState::Connecting { self.link.connect_failure() } else { None }
     }
 
     /// The sequence that it reads next; 0 before it knows.
@@ -227,6 +238,14 @@ impl<L: NodeLink> StreamNode<L> {
         encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
     ) -> Result<u64, ClientError> {
         self.publish_frame(event_header(message), length_max, encode)
+    }
+
+    /// As [`StreamNode::publish`], an object of a schema.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`]; the object cannot be encoded.
+    pub fn publish_message<M: Encode>(&mut self, message: &M) -> Result<u64, ClientError> {
+        self.publish_with(MessageType::of::<M>(), message.encoded_length(), |buffer| encode(message, buffer))
     }
 
     /// Asks for a timer, which fires once sequenced time has reached `deadline_ns`; one with the same identifier is
@@ -478,7 +497,12 @@ impl<L: NodeLink> StreamNode<L> {
     fn connect(&mut self, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<bool, ClientError> {
         let now_ns = self.clock.now().monotonic_ns;
         let start = if self.position == 0 { self.options.start } else { Start::Sequence(self.position) };
-        let Some(connected) = self.link.connect(start, self.seen, now_ns)? else { return Ok(false) };
+        let Some(connected) = self.link.connect(start, self.seen, now_ns)? else {
+            if self.connected.is_none() && !std::mem::replace(&mut self.is_waiting, true) {
+                take(NodeEvent::State(NodeState::Connecting));
+            }
+            return Ok(false);
+        };
         let expected = self.connected.map_or(self.options.identity, |before| before.identity);
         let found = connected.identity;
         if (expected.stream_id != 0 && expected.stream_id != found.stream_id)
@@ -606,7 +630,9 @@ impl<L: NodeLink> StreamNode<L> {
             let now_ns = self.clock.now().monotonic_ns;
             if now_ns >= deadline_ns {
                 let timeout_ms = timeout.as_millis() as u64;
-                return Err(ClientError::TimedOut { peer: self.link.peer(), request: request.to_owned(), timeout_ms });
+                let failure = self.connect_failure().map(|failure| format!(" ({failure})")).unwrap_or_default();
+                let peer = self.link.peer() + &failure;
+                return Err(ClientError::TimedOut { peer, request: request.to_owned(), timeout_ms });
             }
             if count == 0 {
                 self.publisher.iter_mut().for_each(PublishingSession::has_slept);

@@ -3,6 +3,7 @@
 
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
+use crate::error::THIS_PROCESS;
 use crate::node_progress::{Progress, ProgressWriter};
 use crate::quiet_polls::QuietPolls;
 use crate::replay_merge::{ReplayMerge, ReplayRead};
@@ -52,6 +53,8 @@ pub struct SharedMemoryLink {
     /// Since when nobody has as much of the stream as the node has read, ns.
     behind_since_ns: Option<u64>,
     progress: Option<Progress>,
+    /// Why nobody was reached at the last attempt.
+    failure: Option<TransportError>,
 }
 
 /// The directory of a stream.
@@ -161,11 +164,13 @@ impl SharedMemoryLink {
             pause: Duration::ZERO,
             behind_since_ns: None,
             progress: None,
+            failure: None,
         }
     }
 
     /// A link to a stream of this process, over its `link` and a `reader` of its window and journal. When the stream stops,
     /// it is gone for good.
+    #[doc(hidden)] // `EventStream::local_link` is the application's way.
     #[must_use]
     pub fn local(link: PublisherLink, reader: ReplayMerge, options: SharedMemoryOptions) -> Self {
         Self::over(options, None, Some(SharedMemoryConnection::new(link, reader)))
@@ -178,7 +183,8 @@ impl SharedMemoryLink {
         Ok(self.up.as_mut().expect("looked at above"))
     }
 
-    fn dial(&self, layout: &StreamLayout, seen: Seen) -> Result<Option<SharedMemoryConnection>, ClientError> {
+    /// An attempt to connect to the stream of the current directory; `None` where nobody is reached, who may come yet.
+    fn dial(&mut self, layout: &StreamLayout, seen: Seen) -> Result<Option<SharedMemoryConnection>, ClientError> {
         let options = ConnectOptions {
             link: self.options.rings,
             identity: StreamIdentity::default(),
@@ -188,24 +194,13 @@ impl SharedMemoryLink {
         };
         let link = match connect(&layout.socket(), &options) {
             Ok(link) => link,
-            Err(TransportError::System { source, .. })
-                if matches!(
-                    source.kind(),
-                    // Nobody is there, or it died in the middle of the handshake.
-                    ErrorKind::NotFound
-                        | ErrorKind::ConnectionRefused
-                        | ErrorKind::ConnectionReset
-                        | ErrorKind::BrokenPipe
-                ) =>
-            {
+            Err(error) if self.may_come_yet(&error) => {
+                self.failure = Some(error);
                 return Ok(None);
             }
-            // It hung up in the middle of the handshake: it is stopping or was killed.
-            Err(TransportError::Handshake { status: None | Some(Status::Unavailable), .. }) => return Ok(None),
-            // It stands still; another may not.
-            Err(TransportError::TimedOut { .. }) if self.has_others() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        self.failure = None;
         let window = link.window.clone().expect("asked for, or the handshake has failed");
         let is_kept = Tier::from_value(link.welcome.tier).is_none_or(Tier::is_journaled);
         let reader = ReplayMerge::new(window, is_kept.then(|| layout.journal()), 1);
@@ -214,6 +209,22 @@ impl SharedMemoryLink {
 }
 
 impl SharedMemoryLink {
+    /// Whether another attempt may mend it.
+    fn may_come_yet(&self, error: &TransportError) -> bool {
+        match error {
+            TransportError::System { source, .. } => matches!(
+                source.kind(),
+                // Nobody is there, or it died in the middle of the handshake.
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+            ),
+            // It hung up in the middle of the handshake: it is stopping or was killed.
+            TransportError::Handshake { status: None | Some(Status::Unavailable), .. } => true,
+            // It stands still; another may not.
+            TransportError::TimedOut { .. } => self.has_others(),
+            _ => false,
+        }
+    }
+
     fn has_others(&self) -> bool {
         self.directories.as_ref().is_some_and(|directories| directories.count() > 1)
     }
@@ -235,7 +246,8 @@ impl NodeLink for SharedMemoryLink {
                 return Ok(None);
             }
             self.next_attempt_ns = now_ns + if self.has_others() { 0 } else { ATTEMPT_INTERVAL_NS };
-            self.up = self.dial(&directories.current().layout, seen)?;
+            let layout = directories.current().layout.clone();
+            self.up = self.dial(&layout, seen)?;
             if self.up.is_none() {
                 self.go_on();
             }
@@ -245,7 +257,7 @@ impl NodeLink for SharedMemoryLink {
             return if self.directories.is_some() {
                 Ok(None)
             } else {
-                Err(ClientError::Disconnected { peer: "this process".to_owned() })
+                Err(ClientError::Disconnected { peer: THIS_PROCESS.to_owned() })
             };
         };
         let released_sequence = up.reader.released_sequence();
@@ -428,9 +440,25 @@ impl NodeLink for SharedMemoryLink {
         Err(ClientError::Disconnected { peer })
     }
 
+    fn connect_failure(&self) -> Option<String> {
+        let (failure, directories) = (self.failure.as_ref()?, self.directories.as_ref()?);
+        let layout = &directories.current().layout;
+        let directory = layout.root().display();
+        // With several directories the failure may be the one before's: each of them says what it is.
+        Some(if layout.node_socket().exists() && !layout.socket().exists() {
+            format!(
+                "{directory} is the directory of a service, which has clients and no nodes; connect a client to its node.socket"
+            )
+        } else if !layout.root().exists() {
+            format!("there is no directory {directory}")
+        } else {
+            failure.to_string()
+        })
+    }
+
     fn peer(&self) -> String {
         let here =
             |directories: &Addresses<StreamDirectory>| directories.current().layout.socket().display().to_string();
-        self.directories.as_ref().map_or_else(|| "this process".to_owned(), here)
+        self.directories.as_ref().map_or_else(|| THIS_PROCESS.to_owned(), here)
     }
 }

@@ -22,6 +22,7 @@ mod a_handlers_fault_is_stated;
 mod a_hostile_publisher_spoils_only_its_own_ring;
 mod a_member_too_far_behind_gets_a_snapshot;
 mod a_new_version_begins_at_one_sequence;
+mod a_node_says_why_it_waits;
 mod a_poisoned_command_is_skipped;
 mod a_refusal_has_a_code;
 mod a_refusal_with_an_effect_is_named;

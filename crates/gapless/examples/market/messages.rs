@@ -8,14 +8,12 @@
 include!("generated/market.rs");
 
 use gapless::prelude::*;
-use gapless::schema::{DecodeError, EncodeError, schema_key};
+use gapless::schema::DecodeError;
 use gapless::stream;
 pub use market::{Accepted, CancelOrder, Cancelled, Closed, Finished, NewOrder, Reason, Rejected, Side, Trade};
 
 /// Bits of a request below the number of its entry node.
 const NUMBER_BITS: u32 = 48;
-/// Longer than any message of the market, bytes.
-const LENGTH_MAX: usize = 64;
 
 /// Request `number` of the entry node `entry`.
 pub const fn request(entry: u64, number: u64) -> u64 {
@@ -42,16 +40,8 @@ pub const fn other(side: Side) -> Side {
 
 /// Publishes a message.
 pub fn publish<M: Encode>(node: &mut StreamNode<AnyLink>, message: &M) -> Result<(), super::Failure> {
-    let (message_type, buffer, length) = encoded(message)?;
-    node.publish(message_type, &buffer[..length])?;
+    node.publish_message(message)?;
     Ok(())
-}
-
-fn encoded<M: Encode>(message: &M) -> Result<(MessageType, [u8; LENGTH_MAX], usize), EncodeError> {
-    let mut buffer = [0; LENGTH_MAX];
-    let length = message.encode(&mut buffer)?;
-    let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
-    Ok((MessageType { schema, encoding: M::ENCODING }, buffer, length))
 }
 
 /// What the matching service says.

@@ -13,5 +13,6 @@ mod a_ledger_says_what_is_wrong;
 mod a_market_adds_up;
 mod a_market_matches_by_price_and_time;
 mod a_stopped_ledger_goes_on;
+mod messages_of_a_schema_need_no_glue;
 mod the_shipped_transfers_are_their_generators;
 mod the_smallest_service_goes_on_counting;

@@ -59,9 +59,12 @@ impl Emitter<'_> {
         let protobuf = quote!(const ENCODING: #runtime::Encoding = #runtime::Encoding::Protobuf;);
         let direct = |encoder: &proc_macro2::Ident, encoding: &TokenStream, new: &TokenStream| {
             quote! {
-                impl #runtime::Direct for #encoder<'_> {
+                impl #runtime::MessageSchema for #encoder<'_> {
                     #ids
                     #encoding
+                }
+
+                impl #runtime::Direct for #encoder<'_> {
                     type Encoder<'a> = #encoder<'a>;
 
                     #[inline]
@@ -79,9 +82,12 @@ impl Emitter<'_> {
         let sbe_direct = direct(&encoder, &sbe, &quote!(#encoder::new(buffer)));
         let proto_direct = direct(&proto_encoder, &protobuf, &quote!(Ok(#proto_encoder::new(buffer))));
         quote! {
-            impl #runtime::Message for #decoder<'_> {
+            impl #runtime::MessageSchema for #decoder<'_> {
                 #ids
                 #sbe
+            }
+
+            impl #runtime::Message for #decoder<'_> {
                 type Decoded<'a> = #decoder<'a>;
 
                 #[inline(always)]
@@ -92,9 +98,12 @@ impl Emitter<'_> {
 
             #sbe_direct
 
-            impl #runtime::Message for #proto_decoder<'_> {
+            impl #runtime::MessageSchema for #proto_decoder<'_> {
                 #ids
                 #protobuf
+            }
+
+            impl #runtime::Message for #proto_decoder<'_> {
                 type Decoded<'a> = #proto_decoder<'a>;
 
                 #[inline]

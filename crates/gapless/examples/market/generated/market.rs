@@ -617,22 +617,26 @@ pub mod market {
             Ok(())
         }
     }
-    impl ::gapless_schema::Message for NewOrderDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for NewOrderDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
         const NAME: &'static str = "NewOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for NewOrderDecoder<'_> {
         type Decoded<'a> = NewOrderDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<NewOrderDecoder<'_>, DecodeError> {
             NewOrderDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for NewOrderEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for NewOrderEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
         const NAME: &'static str = "NewOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for NewOrderEncoder<'_> {
         type Encoder<'a> = NewOrderEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<NewOrderEncoder<'_>, EncodeError> {
@@ -643,22 +647,26 @@ pub mod market {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for NewOrderProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for NewOrderProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
         const NAME: &'static str = "NewOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for NewOrderProtobufDecoder<'_> {
         type Decoded<'a> = NewOrderProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<NewOrderProtobufDecoder<'_>, DecodeError> {
             Ok(NewOrderProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for NewOrderProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for NewOrderProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
         const NAME: &'static str = "NewOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for NewOrderProtobufEncoder<'_> {
         type Encoder<'a> = NewOrderProtobufEncoder<'a>;
         #[inline]
         fn encoder(
@@ -1086,22 +1094,26 @@ pub mod market {
             Ok(())
         }
     }
-    impl ::gapless_schema::Message for CancelOrderDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for CancelOrderDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 2u16;
         const NAME: &'static str = "CancelOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for CancelOrderDecoder<'_> {
         type Decoded<'a> = CancelOrderDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<CancelOrderDecoder<'_>, DecodeError> {
             CancelOrderDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for CancelOrderEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for CancelOrderEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 2u16;
         const NAME: &'static str = "CancelOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for CancelOrderEncoder<'_> {
         type Encoder<'a> = CancelOrderEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<CancelOrderEncoder<'_>, EncodeError> {
@@ -1112,11 +1124,13 @@ pub mod market {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for CancelOrderProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for CancelOrderProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 2u16;
         const NAME: &'static str = "CancelOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for CancelOrderProtobufDecoder<'_> {
         type Decoded<'a> = CancelOrderProtobufDecoder<'a>;
         #[inline]
         fn decode(
@@ -1125,11 +1139,13 @@ pub mod market {
             Ok(CancelOrderProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for CancelOrderProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for CancelOrderProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 2u16;
         const NAME: &'static str = "CancelOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for CancelOrderProtobufEncoder<'_> {
         type Encoder<'a> = CancelOrderProtobufEncoder<'a>;
         #[inline]
         fn encoder(
@@ -1498,22 +1514,26 @@ pub mod market {
             Ok(())
         }
     }
-    impl ::gapless_schema::Message for FinishedDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for FinishedDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 3u16;
         const NAME: &'static str = "Finished";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for FinishedDecoder<'_> {
         type Decoded<'a> = FinishedDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<FinishedDecoder<'_>, DecodeError> {
             FinishedDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for FinishedEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for FinishedEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 3u16;
         const NAME: &'static str = "Finished";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for FinishedEncoder<'_> {
         type Encoder<'a> = FinishedEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<FinishedEncoder<'_>, EncodeError> {
@@ -1524,22 +1544,26 @@ pub mod market {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for FinishedProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for FinishedProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 3u16;
         const NAME: &'static str = "Finished";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for FinishedProtobufDecoder<'_> {
         type Decoded<'a> = FinishedProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<FinishedProtobufDecoder<'_>, DecodeError> {
             Ok(FinishedProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for FinishedProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for FinishedProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 3u16;
         const NAME: &'static str = "Finished";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for FinishedProtobufEncoder<'_> {
         type Encoder<'a> = FinishedProtobufEncoder<'a>;
         #[inline]
         fn encoder(
@@ -2056,22 +2080,26 @@ pub mod market {
             Ok(())
         }
     }
-    impl ::gapless_schema::Message for AcceptedDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for AcceptedDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 11u16;
         const NAME: &'static str = "Accepted";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for AcceptedDecoder<'_> {
         type Decoded<'a> = AcceptedDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<AcceptedDecoder<'_>, DecodeError> {
             AcceptedDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for AcceptedEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for AcceptedEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 11u16;
         const NAME: &'static str = "Accepted";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for AcceptedEncoder<'_> {
         type Encoder<'a> = AcceptedEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<AcceptedEncoder<'_>, EncodeError> {
@@ -2082,22 +2110,26 @@ pub mod market {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for AcceptedProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for AcceptedProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 11u16;
         const NAME: &'static str = "Accepted";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for AcceptedProtobufDecoder<'_> {
         type Decoded<'a> = AcceptedProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<AcceptedProtobufDecoder<'_>, DecodeError> {
             Ok(AcceptedProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for AcceptedProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for AcceptedProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 11u16;
         const NAME: &'static str = "Accepted";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for AcceptedProtobufEncoder<'_> {
         type Encoder<'a> = AcceptedProtobufEncoder<'a>;
         #[inline]
         fn encoder(
@@ -2515,22 +2547,26 @@ pub mod market {
             Ok(())
         }
     }
-    impl ::gapless_schema::Message for RejectedDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for RejectedDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 12u16;
         const NAME: &'static str = "Rejected";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for RejectedDecoder<'_> {
         type Decoded<'a> = RejectedDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<RejectedDecoder<'_>, DecodeError> {
             RejectedDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for RejectedEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for RejectedEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 12u16;
         const NAME: &'static str = "Rejected";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for RejectedEncoder<'_> {
         type Encoder<'a> = RejectedEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<RejectedEncoder<'_>, EncodeError> {
@@ -2541,22 +2577,26 @@ pub mod market {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for RejectedProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for RejectedProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 12u16;
         const NAME: &'static str = "Rejected";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for RejectedProtobufDecoder<'_> {
         type Decoded<'a> = RejectedProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<RejectedProtobufDecoder<'_>, DecodeError> {
             Ok(RejectedProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for RejectedProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for RejectedProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 12u16;
         const NAME: &'static str = "Rejected";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for RejectedProtobufEncoder<'_> {
         type Encoder<'a> = RejectedProtobufEncoder<'a>;
         #[inline]
         fn encoder(
@@ -3027,22 +3067,26 @@ pub mod market {
             Ok(())
         }
     }
-    impl ::gapless_schema::Message for CancelledDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for CancelledDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 13u16;
         const NAME: &'static str = "Cancelled";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for CancelledDecoder<'_> {
         type Decoded<'a> = CancelledDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<CancelledDecoder<'_>, DecodeError> {
             CancelledDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for CancelledEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for CancelledEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 13u16;
         const NAME: &'static str = "Cancelled";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for CancelledEncoder<'_> {
         type Encoder<'a> = CancelledEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<CancelledEncoder<'_>, EncodeError> {
@@ -3053,22 +3097,26 @@ pub mod market {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for CancelledProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for CancelledProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 13u16;
         const NAME: &'static str = "Cancelled";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for CancelledProtobufDecoder<'_> {
         type Decoded<'a> = CancelledProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<CancelledProtobufDecoder<'_>, DecodeError> {
             Ok(CancelledProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for CancelledProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for CancelledProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 13u16;
         const NAME: &'static str = "Cancelled";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for CancelledProtobufEncoder<'_> {
         type Encoder<'a> = CancelledProtobufEncoder<'a>;
         #[inline]
         fn encoder(
@@ -3633,22 +3681,26 @@ pub mod market {
             Ok(())
         }
     }
-    impl ::gapless_schema::Message for TradeDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for TradeDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 14u16;
         const NAME: &'static str = "Trade";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for TradeDecoder<'_> {
         type Decoded<'a> = TradeDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<TradeDecoder<'_>, DecodeError> {
             TradeDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for TradeEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for TradeEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 14u16;
         const NAME: &'static str = "Trade";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for TradeEncoder<'_> {
         type Encoder<'a> = TradeEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<TradeEncoder<'_>, EncodeError> {
@@ -3659,22 +3711,26 @@ pub mod market {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for TradeProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for TradeProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 14u16;
         const NAME: &'static str = "Trade";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for TradeProtobufDecoder<'_> {
         type Decoded<'a> = TradeProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<TradeProtobufDecoder<'_>, DecodeError> {
             Ok(TradeProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for TradeProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for TradeProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 14u16;
         const NAME: &'static str = "Trade";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for TradeProtobufEncoder<'_> {
         type Encoder<'a> = TradeProtobufEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<TradeProtobufEncoder<'_>, EncodeError> {
@@ -4189,22 +4245,26 @@ pub mod market {
             Ok(())
         }
     }
-    impl ::gapless_schema::Message for ClosedDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for ClosedDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 15u16;
         const NAME: &'static str = "Closed";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Message for ClosedDecoder<'_> {
         type Decoded<'a> = ClosedDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<ClosedDecoder<'_>, DecodeError> {
             ClosedDecoder::parse(payload)
         }
     }
-    impl ::gapless_schema::Direct for ClosedEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for ClosedEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 15u16;
         const NAME: &'static str = "Closed";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
+    }
+    impl ::gapless_schema::Direct for ClosedEncoder<'_> {
         type Encoder<'a> = ClosedEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<ClosedEncoder<'_>, EncodeError> {
@@ -4215,22 +4275,26 @@ pub mod market {
             encoder.finish()
         }
     }
-    impl ::gapless_schema::Message for ClosedProtobufDecoder<'_> {
+    impl ::gapless_schema::MessageSchema for ClosedProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 15u16;
         const NAME: &'static str = "Closed";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Message for ClosedProtobufDecoder<'_> {
         type Decoded<'a> = ClosedProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<ClosedProtobufDecoder<'_>, DecodeError> {
             Ok(ClosedProtobufDecoder::new(payload))
         }
     }
-    impl ::gapless_schema::Direct for ClosedProtobufEncoder<'_> {
+    impl ::gapless_schema::MessageSchema for ClosedProtobufEncoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 15u16;
         const NAME: &'static str = "Closed";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
+    }
+    impl ::gapless_schema::Direct for ClosedProtobufEncoder<'_> {
         type Encoder<'a> = ClosedProtobufEncoder<'a>;
         #[inline]
         fn encoder(buffer: &mut [u8]) -> Result<ClosedProtobufEncoder<'_>, EncodeError> {

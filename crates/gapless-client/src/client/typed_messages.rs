@@ -1,0 +1,69 @@
+//! Messages that a schema describes: sending them as objects, and decoding what comes.
+
+use super::{Client, MessageType, OwnedReply, Reply};
+use crate::ClientError;
+use crate::message_type::{decode, encode};
+use crate::session_key::SessionKey;
+use gapless_schema::{Encode, Message};
+use std::time::Duration;
+
+impl Client {
+    /// As [`Client::send`], an object of a schema.
+    ///
+    /// # Errors
+    /// As for [`Client::send`]; the object cannot be encoded.
+    pub fn send_message<M: Encode>(&mut self, key: SessionKey, message: &M) -> Result<u64, ClientError> {
+        self.send(key, MessageType::of::<M>(), message.encoded_length(), |buffer| encode(message, buffer))
+    }
+
+    /// As [`Client::call`], an object of a schema.
+    ///
+    /// # Errors
+    /// As for [`Client::call`]; the object cannot be encoded.
+    pub fn call_message<M: Encode>(
+        &mut self,
+        key: SessionKey,
+        message: &M,
+        timeout: Duration,
+    ) -> Result<OwnedReply, ClientError> {
+        let mut payload = vec![0; message.encoded_length()];
+        let length = encode(message, &mut payload)?;
+        self.call(key, MessageType::of::<M>(), &payload[..length], timeout)
+    }
+}
+
+impl<'a> Reply<'a> {
+    /// Which message it is.
+    #[must_use]
+    pub const fn message_type(&self) -> MessageType {
+        MessageType { schema: self.schema, encoding: self.encoding }
+    }
+
+    /// The message, as `M` says: an object or a view of the payload.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], where it is the refusal of a command;
+    /// [`ClientError::Decode`], where it is another message than `M` ([`Reply::message_type`]), or not what it says.
+    pub fn decode<M: Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
+        match self.refused() {
+            Some(error) => Err(error),
+            None => decode::<M>(self.message_type(), self.payload),
+        }
+    }
+}
+
+impl OwnedReply {
+    /// Which message it is.
+    #[must_use]
+    pub const fn message_type(&self) -> MessageType {
+        MessageType { schema: self.schema, encoding: self.encoding }
+    }
+
+    /// The message, as `M` says: an object or a view of the payload.
+    ///
+    /// # Errors
+    /// [`ClientError::Decode`], where it is another message than `M` ([`OwnedReply::message_type`]), or not what it says.
+    pub fn decode<M: Message>(&self) -> Result<M::Decoded<'_>, ClientError> {
+        decode::<M>(self.message_type(), &self.payload)
+    }
+}

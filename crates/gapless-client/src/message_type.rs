@@ -1,0 +1,41 @@
+//! [`MessageType`]: which message of which schema, in which encoding; and what clients and nodes share of messages whose type
+//! is generated from a schema.
+
+use crate::ClientError;
+use gapless_schema::{Encode, Message, MessageSchema, schema_key};
+use gapless_wire::Encoding;
+
+/// The fields of a message beside its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageType {
+    /// Schema id << 16 | template id.
+    pub schema: u32,
+    /// How the payload is encoded.
+    pub encoding: Encoding,
+}
+
+impl MessageType {
+    /// That of a message which a schema describes: of its object, its encoder or its decoder.
+    #[must_use]
+    pub const fn of<M: MessageSchema>() -> Self {
+        Self { schema: schema_key(M::SCHEMA_ID, M::TEMPLATE_ID), encoding: M::ENCODING }
+    }
+}
+
+/// Encodes `message` at the start of `buffer`; the length.
+pub(crate) fn encode(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, ClientError> {
+    message.encode(buffer).map_err(|error| ClientError::Encode(error.to_string()))
+}
+
+/// Decodes a payload of type `found`.
+pub(crate) fn decode<M: Message>(found: MessageType, payload: &[u8]) -> Result<M::Decoded<'_>, ClientError> {
+    let refuse = |reason| ClientError::Decode { expected: M::NAME, reason };
+    let expected = MessageType::of::<M>();
+    if found != expected {
+        let describe = |it: MessageType| {
+            format!("schema {} template {} in {:?}", it.schema >> 16, it.schema & 0xffff, it.encoding)
+        };
+        return Err(refuse(format!("it is {}, not {}", describe(found), describe(expected))));
+    }
+    M::decode(payload).map_err(|error| refuse(error.to_string()))
+}
