@@ -8,8 +8,8 @@
 //! let mut options = EventStreamOptions::in_directory(&folder);
 //! options.persistence.segment_length_bytes = 1 << 20;
 //! let stream = EventStream::start(&options)?;
-//! # let link = stream.local_link(gapless::stream::SharedMemoryOptions::default())?;
-//! # let mut node = StreamNode::new(link, gapless::stream::StreamNodeOptions::default());
+//! # let link = stream.local_link(SharedMemoryOptions::default())?;
+//! # let mut node = StreamNode::new(link, StreamNodeOptions::default());
 //! # node.wait_open(Duration::from_secs(5))?;
 //! # node.publish(MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque }, b"hello")?;
 //! # while node.in_flight() > 0 {

@@ -12,7 +12,7 @@
 //! | [`stream`] | event streams: a sequencer, and nodes that publish and read |
 //! | `cluster` | services and streams on a replicated cluster, with the feature `cluster` |
 //! | [`journal`] | reading a journal, and replaying a copy of it |
-//! | [`schema`] | messages of a schema: SBE and protobuf |
+//! | [`schema`] | messages of a schema: SBE and protobuf; a build script generates them with the crate `gapless-schema` |
 //! | [`threads`] | threads, cores, clocks, counters |
 //!
 //! ```

@@ -6,13 +6,13 @@ pub use crate::client::{
 };
 #[cfg(feature = "cluster")]
 pub use crate::cluster::{ClusterConfig, Replica, ReplicaOptions, StateOptions};
-pub use crate::schema::{Direct, Encode, Message, Protobuf, Sbe};
+pub use crate::schema::{Direct, Encode, Message, MessageSchema, Protobuf, Sbe};
 pub use crate::service::{
     Context, EngineError, Handlers, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service, ServiceHost,
     ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
 };
 pub use crate::stream::{
-    AnyLink, Encoding, EventStream, EventStreamOptions, NodeEvent, NodeState, Start, StreamConfig, StreamError,
-    StreamNode, Tier,
+    AnyLink, Encoding, EventStream, EventStreamOptions, NodeEvent, NodeState, SharedMemoryLink, SharedMemoryOptions,
+    Start, StreamConfig, StreamError, StreamNode, StreamNodeOptions, Tier,
 };
 pub use std::time::Duration;

@@ -17,6 +17,6 @@
 //! [`Protobuf`]`<Car>`. `docs/guides/message-schemas.md` has both, and how a schema may change.
 
 pub use gapless_schema::{
-    DecodeError, Direct, Encode, EncodeError, Encoding, Message, Protobuf, ProtobufObject, Sbe, SbeObject,
-    include_schema, protobuf, sbe, schema_key,
+    DecodeError, Direct, Encode, EncodeError, Encoding, Message, MessageSchema, Protobuf, ProtobufObject, Sbe,
+    SbeObject, include_schema, protobuf, sbe, schema_key,
 };

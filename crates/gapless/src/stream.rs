@@ -2,7 +2,6 @@
 //!
 //! ```
 //! use gapless::prelude::*;
-//! use gapless::stream::{StreamNodeOptions, SharedMemoryOptions};
 //!
 //! const LINE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 //!
@@ -26,16 +25,42 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! In another process of the machine the directory is enough:
+//!
+//! ```no_run
+//! use gapless::prelude::*;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let link = SharedMemoryLink::new("orders".as_ref(), SharedMemoryOptions::default());
+//!     let mut node = StreamNode::new(link, StreamNodeOptions::reading(Start::First));
+//!     loop {
+//!         let count = node.poll(100, |event| match event {
+//!             NodeEvent::Message(message) => println!("{} {:?}", message.sequence, message.payload),
+//!             NodeEvent::State(state) => eprintln!("({state:?})"),
+//!             _ => {}
+//!         })?;
+//!         if count == 0 {
+//!             node.wait(Duration::from_secs(1))?;
+//!         }
+//!         if let Some(why) = node.connect_failure() {
+//!             eprintln!("{why}"); // It goes on trying: a sequencer may be started later.
+//!             std::thread::sleep(Duration::from_secs(1));
+//!         }
+//!     }
+//! }
+//! ```
+//!
 //! In other processes and on other machines a node finds its stream by a file ([`StreamConfig`]), which names the
 //! transport: shared memory, UDP, multicast or TCP. `docs/guides/running-a-stream.md` has all of it.
 
 pub use gapless_client::StreamConfig;
 pub use gapless_client::control::{Controller, NodeReading, StatusFeed};
-pub use gapless_client::control_messages::ControlCommand;
+pub use gapless_client::control_messages::{ControlCommand, ControlOutcome, ControlStatus};
 pub use gapless_client::node::{
     AnyLink, Message, NodeEvent, NodeLink, NodeState, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start,
     StreamNode, StreamNodeOptions,
 };
+pub use gapless_client::stream_file::{JournalSettings, NetworkSettings, NodeSettings, SequencerSettings};
 pub use gapless_client::stream_layout::StreamLayout;
 pub use gapless_client::throttle::Throttle;
 pub use gapless_log::StreamIdentity;

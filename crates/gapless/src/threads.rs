@@ -10,5 +10,7 @@
 //! options.threads.service_cpus = CpuMask::of(&[0]);
 //! ```
 
-pub use gapless_agent::{Clock, Counters, CountersReader, CpuMask, Now, OptimizeFor, Pauses, PlanKind, ThreadPlan};
+pub use gapless_agent::{
+    Clock, Counters, CountersReader, CpuMask, Now, OptimizeFor, Pauses, PlanKind, ThreadPlan, VirtualTime,
+};
 pub use gapless_stream::AgentRole;

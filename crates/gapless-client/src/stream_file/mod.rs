@@ -17,7 +17,8 @@
 //!
 //! ```
 //! # #[cfg(feature = "toml")] {
-//! use gapless_client::StreamConfig;
+//! # mod gapless { pub mod prelude { pub use gapless_client::StreamConfig; } }
+//! use gapless::prelude::*;
 //! let config = StreamConfig::parse("[stream]\ndirectory = \"orders\"\nwindow = \"8 MiB\"", "orders.toml")?;
 //! assert_eq!(config.sequencer.window_bytes, Some(8 << 20));
 //! let refused = StreamConfig::parse("[stream]\ndirectory = \"orders\"\ntier = \"fast\"", "orders.toml").err().unwrap();
@@ -79,6 +80,7 @@ pub struct StreamConfig {
     /// Table `[node]`; a program may change what the file says of its own node.
     pub node: NodeSettings,
     /// Where the keys stand; `None` if it was made without a file.
+    #[doc(hidden)] // For what refuses a value later, at its line.
     pub lines: Option<KeyLines>,
 }
 

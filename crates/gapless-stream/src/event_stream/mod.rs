@@ -148,6 +148,7 @@ impl EventStream {
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
+    #[doc(hidden)] // `EventStream::local_link` is the application's way.
     pub fn connect(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {
         self.acceptor.as_ref().expect("a stream has its acceptor until it stops").connect(link)
     }

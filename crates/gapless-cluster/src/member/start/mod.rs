@@ -62,6 +62,7 @@ impl ClusterMember {
     ///
     /// # Errors
     /// As for [`ClusterMember::start`], and those of the service.
+    #[doc(hidden)] // `Replica` is the application's way.
     pub fn start_with(config: &ClusterConfig, service: Box<dyn MemberService>) -> Result<Self, ClusterError> {
         start(config, Some(service), Some(Clock::fastest().0), &MemberEnvironment::default())
     }
@@ -70,6 +71,7 @@ impl ClusterMember {
     ///
     /// # Errors
     /// As for [`ClusterMember::start_with`].
+    #[doc(hidden)] // `Replica` is the application's way.
     pub fn start_by_hand_with(config: &ClusterConfig, service: Box<dyn MemberService>) -> Result<Self, ClusterError> {
         start(config, Some(service), None, &MemberEnvironment::default())
     }
@@ -78,6 +80,7 @@ impl ClusterMember {
     ///
     /// # Errors
     /// As for [`ClusterMember::start_with`].
+    #[doc(hidden)] // `Replica` is the application's way.
     pub fn start_by_hand_with_in(
         config: &ClusterConfig,
         service: Box<dyn MemberService>,
