@@ -241,6 +241,19 @@ pub enum JournalError {
         journal: PathBuf,
         fault: Box<PointFault>,
     },
+    /// Bytes of an unlinked segment are not those that were written.
+    #[error(
+        "an unlinked segment in {directory} is damaged at byte {position}, where sequence {sequence} belongs: {reason}; what was there is lost, check the disk"
+    )]
+    UnlinkedDamaged {
+        /// Where the file has its room; it has no path of its own.
+        directory: PathBuf,
+        /// Where the bad frame begins.
+        position: u64,
+        /// The sequence that belongs there.
+        sequence: u64,
+        reason: FrameFault,
+    },
     /// The file that says which segments must be there cannot be read.
     #[error(
         "{path}, which says what segments there must be, is damaged in both of its slots; if `gapless journal verify` finds nothing else, remove it, and it is written anew from the segments"

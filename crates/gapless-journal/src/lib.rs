@@ -5,6 +5,7 @@
 //! | [`history_check`] | whether a file beside a journal and the journal come from one history |
 //! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
 //! | [`restore`] | [`Restore`]: a copy that was put back becomes a new incarnation |
+//! | `unlinked` | [`UnlinkedSegment`]: frames in a file without a name, which ends with its process |
 //! | `test_frames` | frames for the tests |
 //! | `record_writer` | appending records of consensus |
 //! | `retention` | deletes the oldest segments |
@@ -83,6 +84,7 @@ pub mod syncer;
 #[cfg(test)]
 mod test_frames;
 mod truncation;
+mod unlinked;
 mod wake;
 mod write_buffer;
 
@@ -103,3 +105,4 @@ pub use replay::Replay;
 pub use restore::Restore;
 pub use segment_preparer::SegmentPreparer;
 pub use syncer::Syncer;
+pub use unlinked::UnlinkedSegment;

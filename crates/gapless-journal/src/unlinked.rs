@@ -1,0 +1,194 @@
+//! [`UnlinkedSegment`]: frames in a file without a name, which nobody recovers: it ends with the process that made it.
+//!
+//! For what lies on disk only because memory is too small for it: the backlog of calls. It has the frames and the
+//! checks of a journal's segment and nothing that serves recovery: no header, no marks, no index, no sync. Its user
+//! keeps in memory where each run of frames lies. Bytes go in by `pwrite` and come out by `pread`, so a disk that is
+//! full or fails is an error and never a signal.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gapless_wire::aligned_length;
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::disk::{Disk, DiskWork};
+use crate::error::{FrameFault, JournalError};
+use crate::frame_batch::FrameBatch;
+use crate::scan::check_frame;
+
+/// A file without a name that takes frames at its end and gives them back from anywhere. One thread writes and reads.
+#[derive(Debug)]
+pub struct UnlinkedSegment {
+    file: File,
+    /// Where the file has its room; it has no path of its own.
+    directory: PathBuf,
+    disk: Option<Arc<dyn Disk>>,
+    length_bytes: u64,
+}
+
+impl UnlinkedSegment {
+    /// Makes one that takes its room from the file system of `directory`. With a `disk`, each write asks it first.
+    ///
+    /// # Errors
+    /// A directory that is missing or takes no files.
+    pub fn create(directory: &Path, disk: Option<Arc<dyn Disk>>) -> Result<Self, JournalError> {
+        let made = disk.as_ref().map_or(Ok(()), |disk| disk.ask(DiskWork::Allocate));
+        let file = made
+            .and_then(|()| nameless(directory))
+            .map_err(|source| refused("make an unlinked segment in", directory, source))?;
+        Ok(Self { file, directory: directory.to_owned(), disk, length_bytes: 0 })
+    }
+
+    /// How many bytes of frames it holds.
+    #[must_use]
+    pub const fn length_bytes(&self) -> u64 {
+        self.length_bytes
+    }
+
+    /// Appends whole frames with their padding, and returns where they lie.
+    ///
+    /// # Errors
+    /// What the disk refused; nothing was appended then, and the same frames may be given again.
+    pub fn append(&mut self, frames: &[u8]) -> Result<u64, JournalError> {
+        let position = self.length_bytes;
+        let asked = self.disk.as_ref().map_or(Ok(()), |disk| disk.ask(DiskWork::Write));
+        if let Err(source) = asked.and_then(|()| self.file.write_all_at(frames, position)) {
+            // What was written of them would take room from others. If that fails too, the next frames lie over it.
+            let _given_back = self.file.set_len(position);
+            return Err(refused("write to an unlinked segment in", &self.directory, source));
+        }
+        self.length_bytes += frames.len() as u64;
+        Ok(position)
+    }
+
+    /// Reads the run of frames that was appended at `position`, as many bytes as `frames` is long, and checks each of
+    /// them: they are whole, both checksums hold, their sequences go on from `first_sequence`, and nothing is left over.
+    ///
+    /// # Errors
+    /// What the disk refused, and [`JournalError::UnlinkedDamaged`] with the place of the first frame that is not what was
+    /// written.
+    pub fn read<'a>(
+        &self,
+        position: u64,
+        first_sequence: u64,
+        frames: &'a mut [u8],
+    ) -> Result<FrameBatch<'a>, JournalError> {
+        let damaged = |offset: usize, sequence, reason| JournalError::UnlinkedDamaged {
+            directory: self.directory.clone(),
+            position: position + offset as u64,
+            sequence,
+            reason,
+        };
+        self.file.read_exact_at(frames, position).map_err(|error| {
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                let file_bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
+                damaged(0, first_sequence, FrameFault::EndOfFile { file_bytes })
+            } else {
+                refused("read an unlinked segment in", &self.directory, error)
+            }
+        })?;
+        let (mut offset, mut sequence) = (0, first_sequence);
+        while offset < frames.len() {
+            let frame = check_frame(&frames[offset..], sequence, FRAME_LENGTH_MAX)
+                .map_err(|reason| damaged(offset, sequence, reason))?;
+            offset += aligned_length(frame.length());
+            sequence += 1;
+        }
+        Ok(FrameBatch::new(frames, first_sequence))
+    }
+}
+
+/// Not as for a journal: where there is no space, it is no help to lower the retention and to start again.
+fn refused(action: &'static str, directory: &Path, source: io::Error) -> JournalError {
+    JournalError::Io { action, path: directory.to_owned(), source }
+}
+
+/// A file that never had a name, or, where the file system cannot make one, that loses it at once.
+fn nameless(directory: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(descriptor) => Ok(File::from(descriptor)),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => unlinked(directory),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn unlinked(directory: &Path) -> io::Result<File> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        // Relaxed: only that no two are equal counts.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!(".unlinked-{}-{number}.segment", std::process::id()));
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return std::fs::remove_file(&path).map(|()| file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_frames::frames;
+
+    fn segment() -> (tempfile::TempDir, UnlinkedSegment) {
+        let directory = tempfile::tempdir().unwrap();
+        let segment = UnlinkedSegment::create(directory.path(), None).unwrap();
+        (directory, segment)
+    }
+
+    #[test]
+    fn what_was_appended_comes_back_and_no_name_is_left() {
+        let (directory, mut segment) = segment();
+        let (first, second) = (frames(1, 3, 100), frames(4, 2, 9));
+        assert_eq!(segment.append(&first).unwrap(), 0);
+        assert_eq!(segment.append(&second).unwrap(), first.len() as u64);
+        let mut bytes = vec![0; second.len()];
+        let batch = segment.read(first.len() as u64, 4, &mut bytes).unwrap();
+        assert_eq!(batch.map(|frame| frame.sequence()).collect::<Vec<_>>(), [4, 5]);
+        assert_eq!(bytes, second);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        assert_eq!(segment.length_bytes(), (first.len() + second.len()) as u64);
+    }
+
+    #[test]
+    fn a_file_with_a_name_loses_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = unlinked(directory.path()).unwrap();
+        file.write_all_at(b"whole", 0).unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn every_changed_byte_is_damage_and_so_is_a_cut_file() {
+        let (directory, mut segment) = segment();
+        let whole = frames(7, 2, 20);
+        let position = segment.append(&whole).unwrap();
+        let mut bytes = vec![0; whole.len()];
+        for (at, byte) in whole.iter().enumerate() {
+            segment.file.write_all_at(&[byte ^ 1], at as u64).unwrap();
+            let error = segment.read(position, 7, &mut bytes).unwrap_err();
+            assert!(matches!(error, JournalError::UnlinkedDamaged { .. }), "byte {at}: {error}");
+            segment.file.write_all_at(&[*byte], at as u64).unwrap();
+        }
+        let error = segment.read(position, 8, &mut bytes).unwrap_err();
+        assert!(error.to_string().contains("sequence 8"), "{error}");
+        segment.file.set_len(whole.len() as u64 - 1).unwrap();
+        let error = segment.read(position, 7, &mut bytes).unwrap_err().to_string();
+        assert!(error.contains(&directory.path().display().to_string()), "{error}");
+        assert!(error.contains("the file ends after"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_directory_is_named() {
+        let error = UnlinkedSegment::create(Path::new("/nowhere/at/all"), None).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    }
+}
