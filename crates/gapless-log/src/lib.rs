@@ -1,12 +1,17 @@
-//! Windows and rings: frames in memory, one writer and many cursors.
+//! Windows and rings: frames in memory, one writer and many cursors; call tables and bells: requests between processes.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`ring`] | [`RingWriter`] and [`RingReader`]: one publisher to one consumer in another process |
 //! | [`window`] | [`WindowWriter`], [`Window`] and [`Releaser`]: the ordered log of the last frames |
 //! | [`cursor`] | [`GatingCursor`], which the writer waits for, and [`FreeCursor`], which can be lapped |
+//! | [`call_table`] | [`CallTable`](call_table::CallTable) and [`CopySide`](call_table::CopySide): requests of one process to all copies of a route |
+//! | [`bell`] | [`Bell`]: how callers wake a copy's workers |
+//! | [`claim`] | [`Claim`](claim::Claim): who has a request, in one word |
+//! | [`region`] | [`Region`]: sealed shared memory, mapped flat |
 //! | [`memory`] | [`Memory`]: anonymous, shared and file-backed mappings behind one type |
 //! | [`descriptor`] | the layout of a mapping: header words, sequence index, data |
+//! | `sealed` | sealed memory files |
 //! | [`error`] | [`LogError`] |
 //! | `sync` | the atomics, or loom's |
 //!
@@ -39,16 +44,24 @@
 //! the compiler cannot see through, but the language's memory model has no name for such a reader (as
 //! for every sequence lock). In another process there is no such question.
 
+pub mod bell;
+pub mod call_table;
+pub mod claim;
 pub mod cursor;
 pub mod descriptor;
 pub mod error;
 pub mod memory;
+pub mod region;
 pub mod ring;
+#[cfg(not(loom))]
+mod sealed;
 mod sync;
 pub mod window;
 
+pub use bell::Bell;
 pub use cursor::{FreeCursor, FreeRead, GatingCursor, Scope};
 pub use error::LogError;
 pub use memory::{Memory, MemoryKind};
+pub use region::Region;
 pub use ring::{RingNotes, RingReader, RingWriter};
 pub use window::{Releaser, StreamIdentity, Window, WindowOptions, WindowWriter};

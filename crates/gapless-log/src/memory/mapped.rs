@@ -2,19 +2,16 @@
 //! access of the crate is here. It knows the layout's sizes and nothing of the protocol in the words.
 
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
+use crate::sealed::{self, foreign, system};
 use crate::sync::Ordering;
 use gapless_wire::prefetch::{prefetch_bytes, prefetch_bytes_for_writing, prefetch_for_writing};
 use gapless_wire::words::copy_words;
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::process::geteuid;
 use std::path::Path;
 use std::ptr::NonNull;
-
-/// With these seals the length of a memory can never change: what is checked of it holds for as long as it is mapped, and
-/// no access to it ever faults.
-const LENGTH_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// A mapping: header words, index words and data, the data mapped twice in a row.
 pub struct Memory {
@@ -31,15 +28,6 @@ unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
-fn system(action: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> LogError {
-    let action = action.into();
-    move |errno| LogError::System { action, source: errno.into() }
-}
-
-fn foreign(field: &'static str, found: impl ToString, expected: impl ToString) -> LogError {
-    LogError::Foreign { field, found: found.to_string(), expected: expected.to_string() }
-}
-
 impl Memory {
     /// Makes a new mapping, all of it in memory already, and writes its shape and the header `words`.
     ///
@@ -49,22 +37,15 @@ impl Memory {
         shape.check()?;
         match kind {
             MemoryKind::Anonymous => {
-                let fd = rustix::fs::memfd_create("gapless", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
-                    .map_err(system("creating anonymous memory"))?;
-                let memory = Self::fill(fd, shape, words)?;
-                rustix::fs::fcntl_add_seals(&memory.fd, LENGTH_SEALS).map_err(system("sealing anonymous memory"))?;
+                let memory = Self::fill(sealed::create("gapless")?, shape, words)?;
+                sealed::seal(&memory.fd, SealFlags::empty())?;
                 Ok(memory)
             }
             MemoryKind::Shared => {
-                let fd = rustix::fs::memfd_create("gapless-shared", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
-                    .map_err(system("creating shared memory"))?;
-                let memory = Self::fill(fd, shape, words)?;
-                let mut seals = LENGTH_SEALS | SealFlags::SEAL;
-                if shape.kind == d::KIND_WINDOW {
-                    // Readers of a window never write, so nobody else may map it for writing.
-                    seals |= SealFlags::FUTURE_WRITE;
-                }
-                rustix::fs::fcntl_add_seals(&memory.fd, seals).map_err(system("sealing shared memory"))?;
+                let memory = Self::fill(sealed::create("gapless-shared")?, shape, words)?;
+                // Readers of a window never write, so nobody else may map it for writing.
+                let is_window = shape.kind == d::KIND_WINDOW;
+                sealed::seal(&memory.fd, if is_window { SealFlags::FUTURE_WRITE } else { SealFlags::empty() })?;
                 Ok(memory)
             }
             MemoryKind::File(path) => {
@@ -129,11 +110,7 @@ impl Memory {
     /// # Errors
     /// [`LogError::Foreign`] unless it is memory whose length is sealed, and magic, kind, shape and file length agree.
     pub fn open(fd: OwnedFd, kind: u64, writable: bool) -> Result<Self, LogError> {
-        // What is no memory file has none.
-        let seals = rustix::fs::fcntl_get_seals(&fd).unwrap_or(SealFlags::empty());
-        if !seals.contains(LENGTH_SEALS) {
-            return Err(foreign("seals", format!("{seals:?}"), format!("{LENGTH_SEALS:?} at least")));
-        }
+        sealed::check(&fd)?;
         Self::adopt(fd, kind, writable)
     }
 
@@ -228,9 +205,7 @@ impl Memory {
     /// # Errors
     /// The operating system has no more descriptors, or does not show them under `/proc`.
     pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
-        let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        rustix::fs::open(&path, flags, Mode::empty()).map_err(system("opening a mapping for reading only"))
+        sealed::read_only(&self.fd)
     }
 
     /// Header word `number`.

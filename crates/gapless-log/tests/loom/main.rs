@@ -6,6 +6,7 @@
 
 mod model;
 
+mod loom_calls;
 mod loom_gating;
 mod loom_lapping;
 mod loom_parking;

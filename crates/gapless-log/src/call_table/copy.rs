@@ -1,0 +1,259 @@
+//! A copy's side: [`CopySide`] takes requests from one caller's table and answers them.
+
+use super::layout::{DONE, REACTOR_PARKED, TAILS};
+use super::{CLASSES, CallTable, CallTableShape, REQUEST_HEADER_LENGTH, RequestHeader};
+use crate::Region;
+use crate::claim::{Answering, Claim, ClaimState};
+use crate::sync::{Arc, AtomicU64, Ordering, fence};
+#[cfg(not(loom))]
+use {
+    super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC},
+    crate::LogError,
+    crate::claim::COPY_NUMBER_MAX,
+    crate::sealed::foreign,
+    gapless_wire::fields::u64_at,
+    rustix::fd::OwnedFd,
+};
+
+/// The table of one caller, as one copy of its route has it. Its workers share it.
+#[derive(Debug)]
+pub struct CopySide {
+    requests: Arc<Region>,
+    claims: Arc<Region>,
+    shape: CallTableShape,
+    number: u32,
+    /// How far the workers of this copy have looked through the rings.
+    heads: [AtomicU64; CLASSES],
+}
+
+/// A request that this copy has claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its slot.
+    pub slot: u32,
+    /// The request of this slot.
+    pub generation: u32,
+}
+
+/// What an answer has to wake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerOutcome {
+    /// The caller will see it. True if its eventfd is to be written.
+    Answered { ring_reactor: bool },
+    /// The caller no longer wanted it.
+    Withdrawn,
+    /// The caller had given this copy up.
+    Lost,
+}
+
+impl CopySide {
+    /// A copy in the caller's own process.
+    #[must_use]
+    pub fn in_process(table: &CallTable, number: u32) -> Self {
+        let (requests, claims) = table.regions();
+        Self { requests, claims, shape: table.shape(), number, heads: Self::no_heads() }
+    }
+
+    fn no_heads() -> [AtomicU64; CLASSES] {
+        std::array::from_fn(|_| AtomicU64::new(0))
+    }
+
+    /// Opens both regions of a caller, which are so many bytes long; it calls this copy `number`.
+    ///
+    /// # Errors
+    /// [`LogError::Foreign`] for memory that is not sealed, of other lengths, or no call table.
+    #[cfg(not(loom))]
+    pub fn open(
+        (requests, claims): (OwnedFd, OwnedFd),
+        (request_bytes, claim_bytes): (u64, u64),
+        number: u32,
+    ) -> Result<Self, LogError> {
+        if number == 0 || number > COPY_NUMBER_MAX {
+            return Err(foreign("a copy's number", number, format!("1 to {COPY_NUMBER_MAX}")));
+        }
+        let length = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let requests = Region::open(requests, length(request_bytes), false)?;
+        let mut header = [0; 32];
+        if requests.length() < header.len() {
+            return Err(foreign("a call table's length", requests.length(), "at least a header"));
+        }
+        requests.load(0, &mut header);
+        let magic = u64_at(&header, 0);
+        if magic != REQUESTS_MAGIC {
+            return Err(foreign("a call table's magic", format!("{magic:#x}"), format!("{REQUESTS_MAGIC:#x}")));
+        }
+        let slots = u32::try_from(u64_at(&header, 8)).unwrap_or(u32::MAX);
+        let shape = CallTableShape::new(slots, length(u64_at(&header, 16)))?;
+        if requests.length() != shape.request_region_length() {
+            let expected = shape.request_region_length();
+            return Err(foreign("a call table's length", requests.length(), expected));
+        }
+        if length(claim_bytes) != shape.claim_region_length() {
+            return Err(foreign("a claim region's length", claim_bytes, shape.claim_region_length()));
+        }
+        let claims = Region::open(claims, shape.claim_region_length(), true)?;
+        // Relaxed: written before the descriptor was passed.
+        let magic = claims.word(0).load(Ordering::Relaxed);
+        if magic != CLAIMS_MAGIC {
+            return Err(foreign("a claim region's magic", format!("{magic:#x}"), format!("{CLAIMS_MAGIC:#x}")));
+        }
+        let (requests, claims) = (Arc::new(requests), Arc::new(claims));
+        Ok(Self { requests, claims, shape, number, heads: Self::no_heads() })
+    }
+
+    /// The caller's number for this copy.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The shape of the table.
+    #[must_use]
+    pub const fn shape(&self) -> CallTableShape {
+        self.shape
+    }
+
+    /// Whether there may be anything in `class` that no worker of this copy has looked at.
+    #[inline]
+    #[must_use]
+    pub fn has_offers(&self, class: usize) -> bool {
+        // Acquire: as in `take`. Relaxed: a hint, and never ahead of what workers have looked at.
+        self.requests.word(TAILS + class * 8).load(Ordering::Acquire) > self.heads[class].load(Ordering::Relaxed)
+    }
+
+    /// Claims the oldest request of `class` that is there for this copy, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn take(&self, class: usize) -> Option<Taken> {
+        // Acquire: pairs with the Release of the tail, so entries and offers before it are seen.
+        let tail = self.requests.word(TAILS + class * 8).load(Ordering::Acquire);
+        let head = &self.heads[class];
+        // Relaxed: an entry that a worker of this copy has passed can never be taken by this copy any more, whichever of them
+        // looks, and an older head only looks at it once more.
+        let mut position = head.load(Ordering::Relaxed);
+        if position >= tail {
+            return None;
+        }
+        // What was overwritten meanwhile is over, or has been entered again.
+        position = position.max(tail.saturating_sub(self.shape.ring_length() as u64));
+        let mut taken = None;
+        while position < tail && taken.is_none() {
+            // Relaxed: ordered by the tail; an entry that is being overwritten is a hint at another request.
+            let entry = self.requests.word(self.shape.offer(class, position)).load(Ordering::Relaxed);
+            position += 1;
+            taken = self.claim_entry(entry);
+        }
+        head.fetch_max(position, Ordering::Relaxed);
+        taken
+    }
+
+    #[inline]
+    fn claim_entry(&self, entry: u64) -> Option<Taken> {
+        let (slot, generation) = (entry as u32, (entry >> 32) as u32);
+        if slot >= self.shape.slots() {
+            return None;
+        }
+        let claim = self.claim(slot);
+        let seen = claim.load();
+        let is_offered = seen.generation() == generation && seen.state() == Some(ClaimState::Offered);
+        (is_offered && claim.claim(seen, self.number)).then_some(Taken { slot, generation })
+    }
+
+    #[inline]
+    fn claim(&self, slot: u32) -> Claim<'_> {
+        Claim::new(self.claims.word(self.shape.claim(slot)))
+    }
+
+    /// Copies the header of a claimed request. `None` if what stands there is no request of this claim: the caller has gone mad.
+    #[inline]
+    #[must_use]
+    pub fn request_header(&self, taken: Taken) -> Option<RequestHeader> {
+        let mut bytes = [0; REQUEST_HEADER_LENGTH];
+        self.requests.load(self.shape.request(taken.slot), &mut bytes);
+        let header = RequestHeader::from_bytes(&bytes);
+        let length = u64::from(header.headers_length.next_multiple_of(8)) + u64::from(header.payload_length);
+        let is_whole = header.generation == taken.generation
+            && length <= self.shape.payload_length_max() as u64
+            && usize::from(header.class) < CLASSES;
+        is_whole.then_some(header)
+    }
+
+    /// Copies the user headers and the payload of a claimed request: both buffers are replaced.
+    #[inline]
+    pub fn read_request(
+        &self,
+        taken: Taken,
+        header: &RequestHeader,
+        user_headers: &mut Vec<u8>,
+        payload: &mut Vec<u8>,
+    ) {
+        let body = self.shape.request(taken.slot) + REQUEST_HEADER_LENGTH;
+        user_headers.clear();
+        user_headers.resize(header.headers_length as usize, 0);
+        payload.clear();
+        payload.resize(header.payload_length as usize, 0);
+        if !user_headers.is_empty() {
+            self.requests.load(body, user_headers);
+        }
+        self.requests.load(body + user_headers.len().next_multiple_of(8), payload);
+    }
+
+    /// The handler is about to begin. False if the caller no longer wants it: [`CopySide::answer`] then gives the slot back.
+    #[inline]
+    #[must_use]
+    pub fn begin(&self, taken: Taken) -> bool {
+        self.claim(taken.slot).begin(taken.generation, self.number)
+    }
+
+    /// Whether the caller no longer waits for what this copy has claimed.
+    #[inline]
+    #[must_use]
+    pub fn is_withdrawn(&self, taken: Taken) -> bool {
+        self.claim(taken.slot).is_withdrawn(taken.generation, self.number)
+    }
+
+    /// Writes the reply and says so; wakes the thread of the caller that sleeps on it.
+    ///
+    /// # Panics
+    /// If the reply is longer than the shape allows.
+    #[inline]
+    pub fn answer(&self, taken: Taken, status: u32, reply: &[u8]) -> AnswerOutcome {
+        assert!(reply.len() <= self.shape.payload_length_max());
+        let claim = self.claim(taken.slot);
+        let line = self.shape.claim(taken.slot);
+        // A slot that is no longer this copy's may be another request's by now, whose reply must not be touched.
+        if claim.is_withdrawn(taken.generation, self.number) {
+            return Self::withdrawn(claim.answer(taken.generation, self.number));
+        }
+        self.claims.store(self.shape.reply(taken.slot), reply);
+        // Relaxed: published by the step of the claim.
+        self.claims.word(line + 8).store((reply.len() as u64) << 32 | u64::from(status), Ordering::Relaxed);
+        match claim.answer(taken.generation, self.number) {
+            Answering::Answered(wake) => {
+                if wake.waits {
+                    self.claims.wake(line, i32::MAX as u32);
+                }
+                AnswerOutcome::Answered { ring_reactor: wake.notify && self.note_done(taken.slot) }
+            }
+            other => Self::withdrawn(other),
+        }
+    }
+
+    fn withdrawn(answering: Answering) -> AnswerOutcome {
+        match answering {
+            Answering::Withdrawn => AnswerOutcome::Withdrawn,
+            Answering::Answered(_) | Answering::Lost => AnswerOutcome::Lost,
+        }
+    }
+
+    /// Marks the slot for the caller's reactor; whether its eventfd is to be written.
+    fn note_done(&self, slot: u32) -> bool {
+        // Release: who sees the bit sees the claim answered (pairs with the Acquire in `take_done`).
+        self.claims.word(DONE + slot as usize / 64 * 8).fetch_or(1 << (slot % 64), Ordering::Release);
+        // SeqCst: pairs with the fence in `announce_reactor`; the reactor sees the bit, or this side that it sleeps.
+        fence(Ordering::SeqCst);
+        let parked = self.claims.word(REACTOR_PARKED);
+        // Relaxed: ordered by the fence; of several copies one writes the eventfd.
+        parked.load(Ordering::Relaxed) != 0 && parked.swap(0, Ordering::Relaxed) != 0
+    }
+}

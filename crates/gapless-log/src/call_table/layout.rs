@@ -1,0 +1,215 @@
+//! Where everything lies in the two regions of a call table, and the header of a request.
+
+use crate::LogError;
+use gapless_wire::fields::{u32_at, u64_at};
+
+/// Priority classes, from the most urgent (0) on.
+pub const CLASSES: usize = 4;
+/// Greatest number of slots.
+pub const SLOTS_MAX: u32 = 4096;
+/// Longest payload with its user headers, bytes.
+pub const PAYLOAD_LENGTH_MAX: usize = (16 << 20) + (64 << 10);
+/// Length of a request's header, bytes.
+pub const REQUEST_HEADER_LENGTH: usize = 128;
+
+/// First word of a request region.
+#[cfg(not(loom))]
+pub(super) const REQUESTS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCALL\x01");
+/// First word of a claim region.
+#[cfg(not(loom))]
+pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x01");
+
+#[cfg(not(loom))]
+const PAGE: usize = 4096;
+/// A model has as few words as possible.
+#[cfg(loom)]
+const PAGE: usize = 64;
+
+/// Offsets in the request region.
+pub(super) const TAILS: usize = PAGE;
+const OFFERS: usize = TAILS + if cfg!(loom) { 32 } else { 128 };
+
+/// Offsets in the claim region.
+pub(super) const REACTOR_PARKED: usize = if cfg!(loom) { 8 } else { 128 };
+pub(super) const DONE: usize = if cfg!(loom) { 16 } else { 256 };
+const CLAIM_LINES: usize = if cfg!(loom) { 24 } else { DONE + SLOTS_MAX as usize / 8 }.next_multiple_of(PAGE);
+const CLAIM_LINE_LENGTH: usize = if cfg!(loom) { 16 } else { 64 };
+
+fn foreign(field: &'static str, found: impl ToString, expected: String) -> LogError {
+    LogError::Foreign { field, found: found.to_string(), expected }
+}
+
+/// How large a call table is. Both sides compute the same offsets from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallTableShape {
+    slots: u32,
+    payload_length_max: usize,
+}
+
+impl CallTableShape {
+    /// A table of `slots` requests in flight, a power of two up to [`SLOTS_MAX`], each with up to `payload_length_max` bytes.
+    ///
+    /// # Errors
+    /// [`LogError::Foreign`] for a number out of range.
+    pub fn new(slots: u32, payload_length_max: usize) -> Result<Self, LogError> {
+        if !slots.is_power_of_two() || slots > SLOTS_MAX {
+            return Err(foreign("slots", slots, format!("a power of two up to {SLOTS_MAX}")));
+        }
+        if payload_length_max > PAYLOAD_LENGTH_MAX {
+            return Err(foreign("longest payload", payload_length_max, format!("up to {PAYLOAD_LENGTH_MAX} bytes")));
+        }
+        Ok(Self { slots, payload_length_max })
+    }
+
+    /// Requests in flight at one time.
+    #[must_use]
+    pub const fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Longest payload with its user headers, bytes.
+    #[must_use]
+    pub const fn payload_length_max(&self) -> usize {
+        self.payload_length_max
+    }
+
+    /// Entries of a class's ring: twice the slots, so that an entry is seldom overwritten while its request is offered.
+    pub(super) const fn ring_length(&self) -> usize {
+        self.slots as usize * 2
+    }
+
+    pub(super) const fn offer(&self, class: usize, position: u64) -> usize {
+        OFFERS + (class * self.ring_length() + (position as usize & (self.ring_length() - 1))) * 8
+    }
+
+    const fn requests(&self) -> usize {
+        (OFFERS + CLASSES * self.ring_length() * 8).next_multiple_of(PAGE)
+    }
+
+    const fn request_stride(&self) -> usize {
+        (REQUEST_HEADER_LENGTH + self.payload_length_max).next_multiple_of(PAGE)
+    }
+
+    pub(super) const fn request(&self, slot: u32) -> usize {
+        self.requests() + slot as usize * self.request_stride()
+    }
+
+    /// Length of the request region, bytes.
+    #[must_use]
+    pub const fn request_region_length(&self) -> usize {
+        self.request(self.slots)
+    }
+
+    pub(super) const fn claim(&self, slot: u32) -> usize {
+        CLAIM_LINES + slot as usize * CLAIM_LINE_LENGTH
+    }
+
+    const fn reply_stride(&self) -> usize {
+        self.payload_length_max.next_multiple_of(PAGE)
+    }
+
+    pub(super) const fn reply(&self, slot: u32) -> usize {
+        self.claim(self.slots).next_multiple_of(PAGE) + slot as usize * self.reply_stride()
+    }
+
+    /// Length of the claim region, bytes.
+    #[must_use]
+    pub const fn claim_region_length(&self) -> usize {
+        self.reply(self.slots)
+    }
+}
+
+/// What stands before a request's user headers and payload.
+///
+/// ```text
+///   0  u32 generation            36  u32 length of the payload
+///   4  u8  class                 40  u64 affinity key, 0 none
+///   5  u8  kind                  48  u64 deadline, ns of the monotonic clock, 0 none
+///   6  u8  hops                  56  u64 fingerprint of the request's type
+///   7  u8  attempt, from 1       64  u128 trace id, 0 none
+///   8  u32 flags                 80  u64 span id
+///  12  u32 encoding              88  u8  trace flags
+///  16  u64 call's own number     89  …   reserved, 0
+///  24  u64 sent at, ns of the monotonic clock
+///  32  u32 length of the user headers
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestHeader {
+    /// The request of this slot, as its claim says.
+    pub generation: u32,
+    /// Priority class.
+    pub class: u8,
+    /// What is asked: defined by who uses the table.
+    pub kind: u8,
+    /// How often it was forwarded.
+    pub hops: u8,
+    /// Which attempt this is, from 1.
+    pub attempt: u8,
+    /// Defined by who uses the table.
+    pub flags: u32,
+    /// Encoding of the payload; defined by who uses the table.
+    pub encoding: u32,
+    /// The caller's number for the call, the same in each attempt.
+    pub call: u64,
+    /// When it was sent, ns of the monotonic clock.
+    pub sent_ns: u64,
+    /// Bytes of user headers before the payload.
+    pub headers_length: u32,
+    /// Bytes of payload.
+    pub payload_length: u32,
+    /// Affinity key, or 0.
+    pub key: u64,
+    /// Too late after this, ns of the monotonic clock; 0 never.
+    pub deadline_ns: u64,
+    /// Fingerprint of the request's type, or 0.
+    pub fingerprint: u64,
+    /// W3C trace id, or 0.
+    pub trace_id: u128,
+    /// W3C parent span id.
+    pub span_id: u64,
+    /// W3C trace flags.
+    pub trace_flags: u8,
+}
+
+impl RequestHeader {
+    pub(super) fn to_bytes(self) -> [u8; REQUEST_HEADER_LENGTH] {
+        let mut bytes = [0; REQUEST_HEADER_LENGTH];
+        bytes[0..4].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[4..8].copy_from_slice(&[self.class, self.kind, self.hops, self.attempt]);
+        bytes[8..12].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.encoding.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.call.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.sent_ns.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.headers_length.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.payload_length.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.key.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.deadline_ns.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.fingerprint.to_le_bytes());
+        bytes[64..80].copy_from_slice(&self.trace_id.to_le_bytes());
+        bytes[80..88].copy_from_slice(&self.span_id.to_le_bytes());
+        bytes[88] = self.trace_flags;
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8; REQUEST_HEADER_LENGTH]) -> Self {
+        Self {
+            generation: u32_at(bytes, 0),
+            class: bytes[4],
+            kind: bytes[5],
+            hops: bytes[6],
+            attempt: bytes[7],
+            flags: u32_at(bytes, 8),
+            encoding: u32_at(bytes, 12),
+            call: u64_at(bytes, 16),
+            sent_ns: u64_at(bytes, 24),
+            headers_length: u32_at(bytes, 32),
+            payload_length: u32_at(bytes, 36),
+            key: u64_at(bytes, 40),
+            deadline_ns: u64_at(bytes, 48),
+            fingerprint: u64_at(bytes, 56),
+            trace_id: u128::from(u64_at(bytes, 64)) | u128::from(u64_at(bytes, 72)) << 64,
+            span_id: u64_at(bytes, 80),
+            trace_flags: bytes[88],
+        }
+    }
+}

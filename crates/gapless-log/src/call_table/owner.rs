@@ -1,0 +1,239 @@
+//! The caller's side: [`CallTable`] holds the regions, [`OfferRings`] what only one thread at a time may touch.
+
+#[cfg(not(loom))]
+use super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC};
+use super::layout::{DONE, REACTOR_PARKED, TAILS};
+use super::{CLASSES, CallTableShape, REQUEST_HEADER_LENGTH, RequestHeader};
+use crate::claim::{Claim, ClaimState};
+use crate::sync::{Arc, AtomicU64, Ordering, fence};
+use crate::{LogError, Region};
+
+/// The caller's side of a table. Slots are numbers below [`CallTableShape::slots`]; which of them are its own at a moment is for
+/// its user to know.
+#[derive(Debug)]
+pub struct CallTable {
+    requests: Arc<Region>,
+    claims: Arc<Region>,
+    shape: CallTableShape,
+}
+
+/// A reply's place and length, as the copy said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyHeader {
+    /// Defined by who uses the table.
+    pub status: u32,
+    /// Bytes.
+    pub length: u32,
+}
+
+impl CallTable {
+    /// Makes both regions.
+    ///
+    /// # Errors
+    /// As [`Region::create`].
+    pub fn create(shape: CallTableShape) -> Result<Self, LogError> {
+        let requests = Arc::new(Region::create(shape.request_region_length())?);
+        let claims = Arc::new(Region::create(shape.claim_region_length())?);
+        #[cfg(not(loom))]
+        for (number, value) in
+            [REQUESTS_MAGIC, shape.slots().into(), shape.payload_length_max() as u64].into_iter().enumerate()
+        {
+            // Relaxed: passing the descriptor to another process orders it.
+            requests.word(number * 8).store(value, Ordering::Relaxed);
+        }
+        #[cfg(not(loom))]
+        claims.word(0).store(CLAIMS_MAGIC, Ordering::Relaxed);
+        Ok(Self { requests, claims, shape })
+    }
+
+    /// Its shape.
+    #[must_use]
+    pub const fn shape(&self) -> CallTableShape {
+        self.shape
+    }
+
+    /// What copies map for reading only.
+    #[must_use]
+    pub fn request_region(&self) -> &Region {
+        &self.requests
+    }
+
+    /// What copies map for writing.
+    #[must_use]
+    pub fn claim_region(&self) -> &Region {
+        &self.claims
+    }
+
+    pub(super) fn regions(&self) -> (Arc<Region>, Arc<Region>) {
+        (Arc::clone(&self.requests), Arc::clone(&self.claims))
+    }
+
+    /// The claim of a slot.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    #[inline]
+    #[must_use]
+    pub fn claim(&self, slot: u32) -> Claim<'_> {
+        Claim::new(self.claims.word(self.claim_offset(slot)))
+    }
+
+    fn claim_offset(&self, slot: u32) -> usize {
+        assert!(slot < self.shape.slots());
+        self.shape.claim(slot)
+    }
+
+    /// Writes a request into a slot of its own that is free: `header` with the lengths of `user_headers` and `payload`.
+    ///
+    /// # Panics
+    /// If there is no such slot, or both together are longer than the shape allows.
+    #[inline]
+    pub fn write_request(&self, slot: u32, mut header: RequestHeader, user_headers: &[u8], payload: &[u8]) {
+        assert!(slot < self.shape.slots());
+        assert!(user_headers.len() + payload.len() <= self.shape.payload_length_max());
+        header.headers_length = user_headers.len() as u32;
+        header.payload_length = payload.len() as u32;
+        let request = self.shape.request(slot);
+        let body = request + REQUEST_HEADER_LENGTH;
+        self.requests.store(request, &header.to_bytes());
+        if user_headers.is_empty() {
+            self.requests.store(body, payload);
+        } else {
+            self.requests.store(body, user_headers);
+            self.requests.store(body + user_headers.len().next_multiple_of(8), payload);
+        }
+    }
+
+    /// Copies a request of its own out again: both buffers are replaced.
+    pub fn read_back(&self, slot: u32, user_headers: &mut Vec<u8>, payload: &mut Vec<u8>) -> RequestHeader {
+        assert!(slot < self.shape.slots());
+        let request = self.shape.request(slot);
+        let mut bytes = [0; REQUEST_HEADER_LENGTH];
+        self.requests.load(request, &mut bytes);
+        let header = RequestHeader::from_bytes(&bytes);
+        let body = request + REQUEST_HEADER_LENGTH;
+        user_headers.clear();
+        user_headers.resize(header.headers_length as usize, 0);
+        payload.clear();
+        payload.resize(header.payload_length as usize, 0);
+        self.requests.load(body, user_headers);
+        self.requests.load(body + user_headers.len().next_multiple_of(8), payload);
+        header
+    }
+
+    /// Sleeps on a claim whose low half [`Claim::announce_wait`] has returned.
+    pub fn wait(&self, slot: u32, low_half: u32, timeout: std::time::Duration) {
+        self.claims.wait(self.claim_offset(slot), low_half, timeout);
+    }
+
+    /// Wakes the threads of this process that sleep on a claim.
+    pub fn wake(&self, slot: u32) {
+        self.claims.wake(self.claim_offset(slot), i32::MAX as u32);
+    }
+
+    /// What the copy says of its reply, of a slot that is answered. The length is at most what the slot holds.
+    #[inline]
+    #[must_use]
+    pub fn reply_header(&self, slot: u32) -> ReplyHeader {
+        // Relaxed: ordered by the Acquire load of the claim.
+        let word = self.claims.word(self.claim_offset(slot) + 8).load(Ordering::Relaxed);
+        let length = ((word >> 32) as u32).min(self.shape.payload_length_max() as u32);
+        ReplyHeader { status: word as u32, length }
+    }
+
+    /// Copies the reply out: `into` is replaced.
+    #[inline]
+    pub fn read_reply(&self, slot: u32, header: ReplyHeader, into: &mut Vec<u8>) {
+        into.clear();
+        into.resize(header.length as usize, 0);
+        self.claims.load(self.shape.reply(slot), into);
+    }
+
+    /// Gives the pages back that the request and reply of a free slot took beyond `kept_bytes` each.
+    ///
+    /// # Errors
+    /// As [`Region::release_pages`].
+    #[cfg(not(loom))]
+    pub fn release_pages(&self, slot: u32, kept_bytes: usize) -> Result<(), LogError> {
+        assert!(slot < self.shape.slots());
+        let (request, next) = (self.shape.request(slot), self.shape.request(slot + 1));
+        let kept = kept_bytes.min(next - request);
+        self.requests.release_pages(request + kept, next - request - kept)?;
+        let (reply, next) = (self.shape.reply(slot), self.shape.reply(slot + 1));
+        let kept = kept_bytes.min(next - reply);
+        self.claims.release_pages(reply + kept, next - reply - kept)
+    }
+
+    /// Reactor: from now on it wants its eventfd written. It must look at [`CallTable::take_done`] once more after this.
+    pub fn announce_reactor(&self) {
+        // Relaxed: ordered by the fence, which pairs with the one in `CopySide::answer`.
+        self.claims.word(REACTOR_PARKED).store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Reactor: awake again.
+    pub fn withdraw_reactor(&self) {
+        // Relaxed: a copy that still sees it asleep makes one needless call.
+        self.claims.word(REACTOR_PARKED).store(0, Ordering::Relaxed);
+    }
+
+    /// Reactor: the slots among `word` × 64 … + 63 that were answered since the last look, a bit for each. A hint: the claim says
+    /// whether it is so.
+    ///
+    /// # Panics
+    /// If there are not so many slots.
+    #[must_use]
+    pub fn take_done(&self, word: u32) -> u64 {
+        assert!(word * 64 < self.shape.slots());
+        let done = self.claims.word(DONE + word as usize * 8);
+        // Relaxed look first, so that the line stays shared while nothing is done. Acquire pairs with the Release of the copy.
+        if done.load(Ordering::Relaxed) == 0 { 0 } else { done.swap(0, Ordering::Acquire) }
+    }
+}
+
+/// The ends of the offer rings: of one thread at a time.
+#[derive(Debug, Default)]
+pub struct OfferRings {
+    tails: [u64; CLASSES],
+}
+
+impl OfferRings {
+    /// Publishes a request that is written: its claim is offered, to `target` or to all (0), and entered into the ring of its class.
+    #[inline]
+    pub fn offer(
+        &mut self,
+        table: &CallTable,
+        class: usize,
+        slot: u32,
+        generation: u32,
+        (target, notify): (u32, bool),
+    ) {
+        table.claim(slot).offer(generation, target, notify);
+        self.enter(table, class, slot, generation);
+    }
+
+    #[inline]
+    fn enter(&mut self, table: &CallTable, class: usize, mut slot: u32, mut generation: u32) {
+        // Of twice as many entries as slots at most half are offered, so this ends.
+        loop {
+            let position = self.tails[class];
+            let entry: &AtomicU64 = table.requests.word(table.shape.offer(class, position));
+            // Relaxed: its own writes, published by the tail.
+            let overwritten = entry.load(Ordering::Relaxed);
+            entry.store(u64::from(generation) << 32 | u64::from(slot), Ordering::Relaxed);
+            self.tails[class] = position + 1;
+            // Release: who sees the tail sees the entry, and the offer before it (pairs with the Acquire in `CopySide::take`).
+            table.requests.word(TAILS + class * 8).store(position + 1, Ordering::Release);
+            if position < table.shape.ring_length() as u64 {
+                return;
+            }
+            let (old_slot, old_generation) = (overwritten as u32, (overwritten >> 32) as u32);
+            let old = table.claim(old_slot).load();
+            if old.generation() != old_generation || old.state() != Some(ClaimState::Offered) {
+                return;
+            }
+            // That request is offered still, so it gets another entry.
+            (slot, generation) = (old_slot, old_generation);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! [`Claim`]: who has a request, in one word between its caller and all copies of its route. Every step is one compare-and-swap,
+//! so whoever dies leaves a word that says how far the request had come.
+//!
+//! ```text
+//!  claim word:  generation u32 | holder u24 | flags u4 | state u4
+//!
+//!             offer            claim            begin          answer
+//!      free ────────▶ offered ────────▶ claimed ──────▶ begun ────────▶ answered ──▶ free
+//!       ▲                │                 │              │                 ▲
+//!       └── take back ───┘                 └── withdraw ──┴──▶ withdrawn ───┘
+//! ```
+//! The caller offers, takes back, withdraws and frees; a copy claims, begins and answers. While a request is offered the holder
+//! names the only copy that may take it, or is 0. A word of another generation is another request.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimState {
+    /// The slot holds no request.
+    Free = 0,
+    /// Any copy, or the one that is named, may take it.
+    Offered = 1,
+    /// A copy has taken it and its handler has not begun.
+    Claimed = 2,
+    /// The handler has begun.
+    Begun = 3,
+    /// The reply lies in the slot.
+    Answered = 4,
+    /// The caller no longer waits; the slot is not free before its holder has noticed or is dead.
+    Withdrawn = 5,
+}
+
+impl ClaimState {
+    const fn from_value(value: u64) -> Option<Self> {
+        Some(match value {
+            0 => Self::Free,
+            1 => Self::Offered,
+            2 => Self::Claimed,
+            3 => Self::Begun,
+            4 => Self::Answered,
+            5 => Self::Withdrawn,
+            _ => return None,
+        })
+    }
+}
+
+const STATE_MASK: u64 = 0xf;
+const WAITS_FLAG: u64 = 1 << 4;
+const NOTIFY_FLAG: u64 = 1 << 5;
+const REVOKED_FLAG: u64 = 1 << 6;
+const HOLDER_SHIFT: u32 = 8;
+const GENERATION_SHIFT: u32 = 32;
+
+/// Greatest number of a copy.
+pub const COPY_NUMBER_MAX: u32 = (1 << 24) - 1;
+
+/// A claim word as it was at one moment. Another process may have written anything: a state that there is not reads as
+/// [`None`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ClaimWord(u64);
+
+impl ClaimWord {
+    const fn new(generation: u32, holder: u32, flags: u64, state: ClaimState) -> Self {
+        assert!(holder <= COPY_NUMBER_MAX);
+        Self((generation as u64) << GENERATION_SHIFT | (holder as u64) << HOLDER_SHIFT | flags | state as u64)
+    }
+
+    /// Which request of the slot this is about.
+    #[must_use]
+    pub const fn generation(self) -> u32 {
+        (self.0 >> GENERATION_SHIFT) as u32
+    }
+
+    /// The copy that has it; while it is offered, the copy that it is meant for, or 0.
+    #[must_use]
+    pub const fn holder(self) -> u32 {
+        (self.0 >> HOLDER_SHIFT) as u32 & COPY_NUMBER_MAX
+    }
+
+    /// How far it has come.
+    #[must_use]
+    pub const fn state(self) -> Option<ClaimState> {
+        ClaimState::from_value(self.0 & STATE_MASK)
+    }
+
+    const fn flags(self) -> u64 {
+        self.0 & (WAITS_FLAG | NOTIFY_FLAG | REVOKED_FLAG)
+    }
+
+    /// Whether the caller has given its holder up: it is dead, or no longer connected.
+    #[must_use]
+    pub const fn is_revoked(self) -> bool {
+        self.0 & REVOKED_FLAG != 0
+    }
+
+    /// The half that a futex compares.
+    #[must_use]
+    pub const fn low_half(self) -> u32 {
+        self.0 as u32
+    }
+
+    const fn with(self, holder: u32, state: ClaimState) -> Self {
+        Self::new(self.generation(), holder, self.flags(), state)
+    }
+}
+
+impl std::fmt::Debug for ClaimWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} of generation {} by {}", self.state(), self.generation(), self.holder())
+    }
+}
+
+/// What an answer has to wake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToWake {
+    /// A thread of the caller sleeps on the claim word.
+    pub waits: bool,
+    /// The caller's reactor is to be told.
+    pub notify: bool,
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answering {
+    /// The caller will see the reply.
+    Answered(ToWake),
+    /// The caller had withdrawn the request: the reply is not looked at, and the slot is the caller's again.
+    Withdrawn,
+    /// The slot is about something else: the caller has given this copy up.
+    Lost,
+}
+
+/// The outcome of a caller's attempt to end its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// No copy had it: the slot is free.
+    TakenBack,
+    /// A copy has it, whose handler had not begun. The slot is in quarantine.
+    NotBegun { holder: u32 },
+    /// A copy's handler is at work. The slot is in quarantine.
+    Begun { holder: u32 },
+    /// The reply is there.
+    Answered,
+    /// The slot does not hold this request.
+    Lost,
+}
+
+/// One claim word.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a>(&'a AtomicU64);
+
+impl<'a> Claim<'a> {
+    /// The claim in `word`.
+    #[must_use]
+    pub const fn new(word: &'a AtomicU64) -> Self {
+        Self(word)
+    }
+
+    /// The word as it is now. What its writer wrote before it is seen.
+    #[inline]
+    #[must_use]
+    pub fn load(self) -> ClaimWord {
+        // Acquire: pairs with the Release of every step, so request and reply are seen with their states.
+        ClaimWord(self.0.load(Ordering::Acquire))
+    }
+
+    /// One step. Release publishes what was written before it, Acquire shows what the other side wrote before its last step.
+    #[inline]
+    fn step(self, from: ClaimWord, to: ClaimWord) -> Result<(), ClaimWord> {
+        match self.0.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(()),
+            Err(found) => Err(ClaimWord(found)),
+        }
+    }
+
+    /// Owner, of a slot that is its own and whose request is written: offers it to the copy `target`, or to all (0).
+    #[inline]
+    pub fn offer(self, generation: u32, target: u32, notify: bool) {
+        let flags = if notify { NOTIFY_FLAG } else { 0 };
+        // Release: a copy that sees the offer sees the request (pairs with the Acquire of `load` and `claim`).
+        self.0.store(ClaimWord::new(generation, target, flags, ClaimState::Offered).0, Ordering::Release);
+    }
+
+    /// Copy `holder`: takes the request that `seen` offers. False if another was faster or the caller has taken it back.
+    #[inline]
+    #[must_use]
+    pub fn claim(self, seen: ClaimWord, holder: u32) -> bool {
+        let is_meant = seen.holder() == 0 || seen.holder() == holder;
+        is_meant && seen.state() == Some(ClaimState::Offered) && {
+            // The caller may set a flag between the look and the step.
+            let mut from = seen;
+            loop {
+                match self.step(from, from.with(holder, ClaimState::Claimed)) {
+                    Ok(()) => break true,
+                    Err(found)
+                        if found.with(seen.holder(), ClaimState::Offered) == found
+                            && found.generation() == seen.generation() =>
+                    {
+                        from = found
+                    }
+                    Err(_) => break false,
+                }
+            }
+        }
+    }
+
+    /// Copy `holder`: its handler is about to begin. False if the caller no longer wants it: [`Claim::answer`] then, to give
+    /// the slot back.
+    #[inline]
+    #[must_use]
+    pub fn begin(self, generation: u32, holder: u32) -> bool {
+        let mut found = self.load();
+        loop {
+            if !found.is(generation, holder, ClaimState::Claimed) {
+                return false;
+            }
+            match self.step(found, found.with(holder, ClaimState::Begun)) {
+                Ok(()) => return true,
+                Err(other) => found = other,
+            }
+        }
+    }
+
+    /// Copy `holder`: the reply is written, or there is none because the request was withdrawn.
+    #[inline]
+    pub fn answer(self, generation: u32, holder: u32) -> Answering {
+        let mut found = self.load();
+        loop {
+            let is_withdrawn = found.is(generation, holder, ClaimState::Withdrawn);
+            let is_held =
+                found.is(generation, holder, ClaimState::Begun) || found.is(generation, holder, ClaimState::Claimed);
+            if !is_withdrawn && !is_held {
+                return Answering::Lost;
+            }
+            match self.step(found, found.with(holder, ClaimState::Answered)) {
+                Ok(()) if is_withdrawn => return Answering::Withdrawn,
+                Ok(()) => {
+                    let (waits, notify) = (found.0 & WAITS_FLAG != 0, found.0 & NOTIFY_FLAG != 0);
+                    return Answering::Answered(ToWake { waits, notify });
+                }
+                Err(other) => found = other,
+            }
+        }
+    }
+
+    /// Copy: whether the caller has withdrawn the request `generation` that `holder` has.
+    #[inline]
+    #[must_use]
+    pub fn is_withdrawn(self, generation: u32, holder: u32) -> bool {
+        !(self.load().is(generation, holder, ClaimState::Begun)
+            || self.load().is(generation, holder, ClaimState::Claimed))
+    }
+
+    /// Owner: a thread is about to sleep on the word. The low half that it may sleep on; `None` if there is something to be seen
+    /// first: an answer, or that its holder was given up.
+    #[must_use]
+    pub fn announce_wait(self, generation: u32) -> Option<u32> {
+        self.set_flag(generation, WAITS_FLAG).map(ClaimWord::low_half)
+    }
+
+    /// Owner: wants to be told by its reactor from now on. False if there is something to be seen already, as for
+    /// [`Claim::announce_wait`].
+    #[must_use]
+    pub fn want_notice(self, generation: u32) -> bool {
+        self.set_flag(generation, NOTIFY_FLAG).is_some()
+    }
+
+    /// Owner: the copy `holder` is dead or no longer connected. A thread that sleeps on the word sees another word when it is
+    /// woken, or when it is about to sleep. False if that copy does not have the request, and nobody else may take it.
+    pub fn revoke(self, holder: u32) -> bool {
+        let mut found = self.load();
+        let is_under_way = |word: ClaimWord| {
+            matches!(word.state(), Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun))
+        };
+        while found.holder() == holder && is_under_way(found) {
+            match self.step(found, ClaimWord(found.0 | REVOKED_FLAG)) {
+                Ok(()) => return true,
+                Err(other) => found = other,
+            }
+        }
+        false
+    }
+
+    /// Sets a flag of a request that is under way and whose holder was not given up.
+    fn set_flag(self, generation: u32, flag: u64) -> Option<ClaimWord> {
+        let mut found = self.load();
+        loop {
+            let is_under_way =
+                matches!(found.state(), Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun));
+            if found.generation() != generation || !is_under_way || found.is_revoked() {
+                return None;
+            }
+            let wanted = ClaimWord(found.0 | flag);
+            if wanted == found {
+                return Some(found);
+            }
+            match self.step(found, wanted) {
+                Ok(()) => return Some(wanted),
+                Err(other) => found = other,
+            }
+        }
+    }
+
+    /// Owner: ends its request, however far it is.
+    pub fn withdraw(self, generation: u32) -> Withdrawal {
+        let mut found = self.load();
+        loop {
+            let holder = found.holder();
+            let (to, outcome) = match found.state() {
+                _ if found.generation() != generation => return Withdrawal::Lost,
+                Some(ClaimState::Offered) => (ClaimState::Free, Withdrawal::TakenBack),
+                Some(ClaimState::Claimed) => (ClaimState::Withdrawn, Withdrawal::NotBegun { holder }),
+                Some(ClaimState::Begun) => (ClaimState::Withdrawn, Withdrawal::Begun { holder }),
+                Some(ClaimState::Answered) => return Withdrawal::Answered,
+                Some(ClaimState::Free | ClaimState::Withdrawn) | None => return Withdrawal::Lost,
+            };
+            match self.step(found, found.with(holder, to)) {
+                Ok(()) => return outcome,
+                Err(other) => found = other,
+            }
+        }
+    }
+
+    /// Owner, after the death of every process that could hold it, or once it has read the answer: the slot is its own again.
+    #[inline]
+    pub fn free(self, generation: u32) {
+        // Release: whoever sees the word free or offered anew has nothing to do with what was there before.
+        self.0.store(ClaimWord::new(generation, 0, 0, ClaimState::Free).0, Ordering::Release);
+    }
+}
+
+impl ClaimWord {
+    fn is(self, generation: u32, holder: u32, state: ClaimState) -> bool {
+        self.generation() == generation && self.holder() == holder && self.state() == Some(state)
+    }
+}

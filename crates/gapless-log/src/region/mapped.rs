@@ -1,0 +1,214 @@
+//! [`Region`] as mapped words. All raw access to regions is here.
+
+use super::{AtomicU64, LogError, REGION_LENGTH_MAX};
+use crate::sealed::{self, foreign, system};
+use crate::sync::Ordering;
+use gapless_wire::words::copy_words;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, SealFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::thread::futex;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+const PAGE: usize = 4096;
+
+/// A sealed memory, mapped from its first byte to its last.
+pub struct Region {
+    base: NonNull<u8>,
+    length: usize,
+    fd: OwnedFd,
+}
+
+// SAFETY: the mapping belongs to this value until it is dropped, and all access to it is by atomics or by copies of words.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Makes a region of `length` bytes of zeros, a multiple of the page. Nobody can change its length, and processes of other
+    /// users cannot open it by a path below `/proc`.
+    ///
+    /// # Errors
+    /// A length of 0, of no whole pages or above [`REGION_LENGTH_MAX`]; the operating system's refusal.
+    pub fn create(length: usize) -> Result<Self, LogError> {
+        if length == 0 || !length.is_multiple_of(PAGE) || length > REGION_LENGTH_MAX {
+            let expected = format!("whole pages, up to {REGION_LENGTH_MAX} bytes");
+            return Err(foreign("a region's length", length, expected));
+        }
+        let fd = sealed::create("gapless-region")?;
+        rustix::fs::ftruncate(&fd, length as u64).map_err(system(format!("sizing a region of {length} bytes")))?;
+        rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR).map_err(system("limiting a region to its user"))?;
+        sealed::seal(&fd, SealFlags::empty())?;
+        Self::map(fd, length, true)
+    }
+
+    /// Opens the region of exactly `length` bytes that another process made and passed.
+    ///
+    /// # Errors
+    /// [`LogError::Foreign`] unless it is memory of that length, and the length is sealed.
+    pub fn open(fd: OwnedFd, length: usize, writable: bool) -> Result<Self, LogError> {
+        sealed::check(&fd)?;
+        let found = rustix::fs::fstat(&fd).map_err(system("reading a region's length"))?.st_size;
+        if found as u64 != length as u64 || length == 0 || length > REGION_LENGTH_MAX {
+            return Err(foreign("a region's length", found, length));
+        }
+        Self::map(fd, length, writable)
+    }
+
+    fn map(fd: OwnedFd, length: usize, writable: bool) -> Result<Self, LogError> {
+        let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        let base = unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &fd, 0) }
+            .map_err(system(format!("mapping a region of {length} bytes")))?;
+        let base = NonNull::new(base.cast::<u8>()).expect("the kernel never maps the null page");
+        Ok(Self { base, length, fd })
+    }
+
+    /// Its length in bytes.
+    #[inline]
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The descriptor, to be passed to another process that writes, too.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// A new descriptor of the same memory that cannot write.
+    ///
+    /// # Errors
+    /// The operating system has no more descriptors, or does not show them under `/proc`.
+    pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
+        sealed::read_only(&self.fd)
+    }
+
+    /// The word at byte `offset`.
+    ///
+    /// # Panics
+    /// If it is not aligned or outside.
+    #[inline]
+    #[must_use]
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
+        &self.words(offset, 8)[0]
+    }
+
+    #[inline]
+    fn words(&self, offset: usize, length: usize) -> &[AtomicU64] {
+        let is_inside = offset <= self.length && length <= self.length - offset;
+        assert!(is_inside && offset.is_multiple_of(8) && length.is_multiple_of(8));
+        // SAFETY: the range is inside the mapping, aligned, and alive as long as self; words may be shared, they are atomics.
+        unsafe { std::slice::from_raw_parts(self.base.add(offset).cast::<AtomicU64>().as_ptr(), length / 8) }
+    }
+
+    /// Copies the bytes from `offset` on out of the region, each word read once. Another process may be writing them: what was
+    /// copied is all that may be looked at.
+    ///
+    /// # Panics
+    /// If `offset` is not a multiple of 8, or the range is outside.
+    #[inline]
+    pub fn load(&self, offset: usize, bytes: &mut [u8]) {
+        let whole = bytes.len() / 8 * 8;
+        let words = self.words(offset, bytes.len().next_multiple_of(8));
+        copy_words(&words[..whole / 8], &mut bytes[..whole]);
+        if whole != bytes.len() {
+            // Relaxed: ordered by the claim, as the whole words are.
+            let last = words[whole / 8].load(Ordering::Relaxed).to_ne_bytes();
+            let rest = bytes.len() - whole;
+            bytes[whole..].copy_from_slice(&last[..rest]);
+        }
+    }
+
+    /// Copies `bytes` into the region from `offset` on, filled up with zeros to a whole word.
+    ///
+    /// # Panics
+    /// If `offset` is not a multiple of 8, or the range is outside. The process is killed if the region was opened for reading.
+    #[inline]
+    pub fn store(&self, offset: usize, bytes: &[u8]) {
+        let words = self.words(offset, bytes.len().next_multiple_of(8));
+        let (whole, rest) = bytes.as_chunks::<8>();
+        if whole.len() >= 64 {
+            // SAFETY: the range is inside the mapping and `bytes` is borrowed from elsewhere. Who reads there meanwhile reads
+            // single words by atomics, in another process, and looks at none before the claim has changed hands.
+            unsafe {
+                let target = self.base.add(offset).as_ptr();
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, whole.len() * 8);
+            }
+        } else {
+            for (word, source) in words.iter().zip(whole) {
+                // Relaxed: published by the Release of the claim.
+                word.store(u64::from_ne_bytes(*source), Ordering::Relaxed);
+            }
+        }
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            words[whole.len()].store(u64::from_ne_bytes(last), Ordering::Relaxed);
+        }
+    }
+
+    /// Gives the memory of the whole pages in the range back; they are zeros afterwards.
+    ///
+    /// # Errors
+    /// The operating system's refusal.
+    ///
+    /// # Panics
+    /// If the range is outside.
+    pub fn release_pages(&self, offset: usize, length: usize) -> Result<(), LogError> {
+        assert!(offset <= self.length && length <= self.length - offset);
+        let first = offset.next_multiple_of(PAGE);
+        let end = (offset + length) / PAGE * PAGE;
+        if first >= end {
+            return Ok(());
+        }
+        // SAFETY: the pages are inside the mapping; what atomics read there afterwards is zero.
+        unsafe { madvise(self.base.add(first).cast().as_ptr(), end - first, Advice::LinuxRemove) }
+            .map_err(system("giving pages of a region back"))
+    }
+
+    /// Sleeps while the low half of the word at `offset` is `expected`, until [`Region::wake`] or for `timeout`. May return early
+    /// for no reason.
+    ///
+    /// # Panics
+    /// If `offset` is not aligned or outside.
+    pub fn wait(&self, offset: usize, expected: u32, timeout: Duration) {
+        let timeout =
+            futex::Timespec { tv_sec: timeout.as_secs().min(1 << 30) as i64, tv_nsec: timeout.subsec_nanos().into() };
+        // Every error means the same to the caller, who looks again: another value, a signal, the time.
+        let _ = futex::wait(self.low_half(offset), futex::Flags::empty(), expected, Some(&timeout));
+    }
+
+    /// Wakes `count` threads, of any process, that sleep on the word at `offset`.
+    ///
+    /// # Panics
+    /// If `offset` is not aligned or outside.
+    pub fn wake(&self, offset: usize, count: u32) {
+        // Fails only for an address that is not mapped.
+        let _ = futex::wake(self.low_half(offset), futex::Flags::empty(), count);
+    }
+
+    #[inline]
+    fn low_half(&self, offset: usize) -> &AtomicU32 {
+        const { assert!(cfg!(target_endian = "little"), "the low half of a word is its first four bytes") };
+        let word: *const AtomicU64 = self.word(offset);
+        // SAFETY: the four bytes are those of a live atomic word, aligned to eight.
+        unsafe { &*word.cast::<AtomicU32>() }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing borrowed from self is left.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}
+
+impl std::fmt::Debug for Region {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Region").field("length", &self.length).finish_non_exhaustive()
+    }
+}

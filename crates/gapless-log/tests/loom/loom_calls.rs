@@ -1,0 +1,182 @@
+//! Claims, offers and bells: a request is taken once, its end is noticed by both sides, and nobody sleeps through it.
+
+use gapless_log::Bell;
+use gapless_log::call_table::{AnswerOutcome, CallTable, CallTableShape, CopySide, OfferRings, RequestHeader};
+use gapless_log::claim::{ClaimState, Withdrawal};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+use std::time::Duration;
+
+fn table(slots: u32) -> Arc<CallTable> {
+    Arc::new(CallTable::create(CallTableShape::new(slots, 0).unwrap()).unwrap())
+}
+
+/// Every order with at most three preemptions: all of them take hours.
+fn check(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+/// Offers slot 0 in its first generation.
+fn offer(table: &CallTable, notify: bool) {
+    OfferRings::default().offer(table, 0, 0, 1, (0, notify));
+}
+
+/// Takes, begins and answers what there is; how many handlers have begun.
+fn serve(copy: &CopySide) -> u64 {
+    let Some(taken) = copy.take(0) else { return 0 };
+    let has_begun = copy.begin(taken);
+    let _ = copy.answer(taken, 7, &[]);
+    has_begun.into()
+}
+
+#[test]
+fn a_request_begins_at_one_copy_or_is_taken_back() {
+    check(|| {
+        let table = table(1);
+        offer(&table, false);
+        let begun = Arc::new(AtomicU64::new(0));
+        let copies: Vec<_> = [1, 2]
+            .map(|number| {
+                let (copy, begun) = (CopySide::in_process(&table, number), Arc::clone(&begun));
+                thread::spawn(move || {
+                    begun.fetch_add(serve(&copy), Ordering::Relaxed);
+                })
+            })
+            .into_iter()
+            .collect();
+        let withdrawal = table.claim(0).withdraw(1);
+        for copy in copies {
+            copy.join().unwrap();
+        }
+        let begun = begun.load(Ordering::Relaxed);
+        let state = table.claim(0).load().state().unwrap();
+        match withdrawal {
+            Withdrawal::TakenBack => assert_eq!((begun, state), (0, ClaimState::Free)),
+            // The handler may not begin once the caller has been told so; the copy has given the slot back.
+            Withdrawal::NotBegun { .. } => assert_eq!((begun, state), (0, ClaimState::Answered)),
+            Withdrawal::Begun { .. } | Withdrawal::Answered => assert_eq!((begun, state), (1, ClaimState::Answered)),
+            Withdrawal::Lost => panic!("nobody else withdraws"),
+        }
+    });
+}
+
+#[test]
+fn who_sleeps_on_a_call_is_woken_by_its_answer() {
+    loom::model(|| {
+        let table = table(1);
+        offer(&table, false);
+        let copy = CopySide::in_process(&table, 1);
+        let server = thread::spawn(move || serve(&copy));
+        while let Some(low_half) = table.claim(0).announce_wait(1) {
+            table.wait(0, low_half, Duration::MAX);
+        }
+        assert_eq!(table.claim(0).load().state(), Some(ClaimState::Answered));
+        assert_eq!(table.reply_header(0).status, 7, "the reply is seen with its state");
+        assert_eq!(server.join().unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_parked_worker_is_woken_by_an_offer() {
+    loom::model(|| {
+        let (table, bell) = (table(1), Arc::new(Bell::create().unwrap()));
+        let (copy, workers_bell) = (CopySide::in_process(&table, 1), Arc::clone(&bell));
+        let worker = thread::spawn(move || {
+            while serve(&copy) == 0 {
+                workers_bell.park(Duration::MAX, || copy.has_offers(0));
+            }
+        });
+        offer(&table, false);
+        assert!(!bell.ring(), "there are no tasks");
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn two_offers_and_two_rings_leave_nothing_waiting() {
+    check(|| {
+        let bell = Arc::new(Bell::create().unwrap());
+        let tables = [table(1), table(1)];
+        let copies = tables.each_ref().map(|table| CopySide::in_process(table, 1));
+        let workers_bell = Arc::clone(&bell);
+        let worker = thread::spawn(move || {
+            let mut served = 0;
+            while served < 2 {
+                let before = served;
+                served += copies.iter().map(serve).sum::<u64>();
+                if served == before {
+                    workers_bell.park(Duration::MAX, || copies.iter().any(|copy| copy.has_offers(0)));
+                }
+            }
+        });
+        let callers = tables.map(|table| {
+            let bell = Arc::clone(&bell);
+            thread::spawn(move || {
+                offer(&table, false);
+                let _ = bell.ring();
+            })
+        });
+        callers.into_iter().for_each(|caller| caller.join().unwrap());
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn a_reactor_that_sleeps_is_told_of_every_answer() {
+    loom::model(|| {
+        let table = table(1);
+        offer(&table, true);
+        let copy = CopySide::in_process(&table, 1);
+        // Stands for the eventfd: what is written once is read once.
+        let eventfd = Arc::new(AtomicU64::new(0));
+        let copys_eventfd = Arc::clone(&eventfd);
+        let server = thread::spawn(move || {
+            let taken = copy.take(0).unwrap();
+            assert!(copy.begin(taken));
+            if copy.answer(taken, 7, &[]) == (AnswerOutcome::Answered { ring_reactor: true }) {
+                copys_eventfd.store(1, Ordering::SeqCst);
+            }
+        });
+        table.announce_reactor();
+        let seen = table.take_done(0);
+        server.join().unwrap();
+        assert!(seen == 1 || eventfd.load(Ordering::SeqCst) == 1, "neither the bit was seen nor the eventfd written");
+        table.withdraw_reactor();
+        assert_eq!(seen | table.take_done(0), 1);
+        assert_eq!(table.claim(0).load().state(), Some(ClaimState::Answered));
+    });
+}
+
+#[test]
+fn a_late_answer_does_not_touch_the_next_request_of_its_slot() {
+    loom::model(|| {
+        let table = table(1);
+        offer(&table, false);
+        let late = CopySide::in_process(&table, 1);
+        let taken = late.take(0).unwrap();
+        assert!(late.begin(taken));
+        // The copy was given up: its process is dead as far as the caller knows, and the slot holds the next request.
+        table.claim(0).free(1);
+        table.claim(0).offer(2, 0, false);
+        let ghost = thread::spawn(move || late.answer(taken, 9, &[]));
+        let seen = table.claim(0).load();
+        assert_eq!((seen.generation(), seen.state()), (2, Some(ClaimState::Offered)));
+        assert_eq!(ghost.join().unwrap(), AnswerOutcome::Lost);
+    });
+}
+
+/// Keeps the header's size honest where a model has no payload.
+#[test]
+fn a_header_fits_the_smallest_table() {
+    loom::model(|| {
+        let table = table(1);
+        table.write_request(0, RequestHeader { generation: 1, call: 42, ..RequestHeader::default() }, &[], &[]);
+        offer(&table, false);
+        let copy = CopySide::in_process(&table, 1);
+        let taken = copy.take(0).unwrap();
+        assert_eq!(copy.request_header(taken).unwrap().call, 42);
+    });
+}
