@@ -20,12 +20,14 @@ use gapless_cluster::member::snapshot_transfer::wire::{
 };
 use gapless_engine::dead_letters::{DeadLetter, DeadLetters, FILE_NAME};
 use gapless_engine::store::{ByteKey, Record};
+use gapless_fuzz::calls::{self, Line};
 use gapless_fuzz::connections::{SESSION, TOKEN};
 use gapless_fuzz::input::scratch;
 use gapless_fuzz::services::ECHO;
 use gapless_fuzz::{journals, messages, stores, workbooks};
 use gapless_journal::Journal;
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
+use gapless_rpc::{Headers, Message as _};
 use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
 use gapless_stream::sequencer_state::SequencerState;
@@ -57,6 +59,7 @@ fn main() {
     connections();
     clusters();
     schemas_and_messages();
+    calls();
     workbook();
     links();
 }
@@ -765,6 +768,34 @@ fn workbook() {
     let path = directory.path().join("book.xlsx");
     std::fs::File::create(&path).unwrap().write_all_at(b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 0).unwrap();
     seed("workbook", "an-empty-archive", &[vec![1, 0, 0], std::fs::read(&path).unwrap()].concat());
+}
+
+fn calls() {
+    let order = |parent| calls::Order {
+        id: 300,
+        price: -5,
+        weight: 0.25,
+        grade: 'é',
+        lines: vec![Line::Empty, Line::Count(-2), Line::Pair(7, 70_000)],
+        marks: [("fragile".to_owned(), Some(true)), ("loose".to_owned(), None)].into(),
+        holes: vec![(); 3],
+        parent,
+    };
+    let mut bytes = vec![0, 0];
+    order(Some(Box::new(order(None)))).encode(&mut bytes).unwrap();
+    seed("call_message", "two-orders", &bytes);
+    let mut bytes = vec![0, 1];
+    order(None).encode_as(1, &mut bytes).unwrap();
+    seed("call_message", "an-older-order", &bytes);
+    seed("call_message", "an-order-as-json", &with_mode(0, &[vec![2], order(None).to_json().unwrap()]));
+    let mut bytes = vec![1, 0];
+    Line::Nested { lines: vec![Line::Nested { lines: Vec::new() }, Line::Empty] }.encode(&mut bytes).unwrap();
+    seed("call_message", "nested-lines", &bytes);
+    seed("call_message", "a-text", b"\x02\0\x05hello");
+    seed("call_message", "bytes-as-json", b"\x04\x02[1,2,255]");
+    let mut bytes = Vec::new();
+    Headers::default().with("tenant", "blue").with("empty", "").encode(&mut bytes).unwrap();
+    seed("call_headers", "two", &bytes);
 }
 
 fn links() {

@@ -13,6 +13,7 @@
 //! | [`stores`] | changes and snapshots of a store |
 //! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
 //! | [`links`] | what the members of a cluster send each other, and how they introduce themselves |
+//! | [`calls`] | requests and replies of calls, and their headers |
 //! | [`messages`] | SBE and protobuf payloads of every generated test schema |
 //! | [`schemas`] | schema files |
 //! | [`workbooks`] | Excel workbooks |
@@ -24,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod calls;
 pub mod clusters;
 pub mod connections;
 pub mod feeds;
@@ -78,6 +80,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cluster_link", links::cluster_link),
     ("cluster_handshake", links::cluster_handshake),
     ("cluster_beacon", links::cluster_beacon),
+    ("call_message", calls::message),
+    ("call_headers", calls::headers),
     ("sbe", messages::sbe),
     ("protobuf", messages::protobuf),
     ("schema", schemas::schema),

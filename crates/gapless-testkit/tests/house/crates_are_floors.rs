@@ -3,7 +3,7 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 18] = [
+const FLOORS: [(&str, u8); 20] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
@@ -14,12 +14,14 @@ const FLOORS: [(&str, u8); 18] = [
     ("gapless-cluster", 6),
     ("gapless-stream", 5),
     ("gapless-client", 4),
+    ("gapless-rpc", 4),
     ("gapless-schema-tests", 3),
     ("gapless-transport", 3),
     ("gapless-journal", 2),
     ("gapless-log", 2),
     ("gapless-schema", 2),
     ("gapless-agent", 1),
+    ("gapless-rpc-macros", 1),
     ("gapless-wire", 1),
     ("gapless-testkit", 0),
 ];

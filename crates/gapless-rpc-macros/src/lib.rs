@@ -1,0 +1,97 @@
+//! What `gapless-rpc` derives: messages from serde types, routes from functions. Used through it or through the face,
+//! where the documentation of its macros is.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `message` | `#[derive(Message)]` |
+//! | `route` | `#[route]` |
+//! | `serde_attributes` | what serde is told about a type, as far as it changes the bytes |
+//!
+//! Each macro is there twice, because it writes paths and an application may depend on `gapless-rpc` or on the face: `Message` and
+//! `route` name `::gapless_rpc`, `FaceMessage` and `face_route`, which the face gives out under the names of the others, name
+//! `::gapless::rpc`. Who has renamed the crate says `crate = path`.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
+
+mod message;
+mod route;
+mod serde_attributes;
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+
+/// Implements `gapless_rpc::Message` and `gapless_rpc::message::Shape` for a type that is `Serialize` and `DeserializeOwned`.
+///
+/// On the type, in `#[message(…)]`:
+///
+/// | option | meaning |
+/// |---|---|
+/// | `name = "…"` | its name for the other side and in errors; the type's own by default |
+/// | `version = n` | from 1, which is the default; another version is another message, see `since` |
+/// | `shape = "…"` | the shape is this text; for types that serde writes by `from`, `into` or `try_from` |
+/// | `crate = path` | where `gapless_rpc` is; `::gapless_rpc` by default |
+///
+/// On a field or variant:
+///
+/// | option | meaning |
+/// |---|---|
+/// | `since = n` | it came with version n; everything behind it did so, too. A field needs `#[serde(default)]` |
+/// | `shape = "…"` | its shape is this text, for types whose shape is not known; change the text when the type changes |
+///
+/// What serde can do and postcard cannot (`flatten`, `untagged`, `tag`, `skip_serializing_if` …) is an error.
+#[proc_macro_derive(Message, attributes(message))]
+pub fn derive_message(input: TokenStream) -> TokenStream {
+    finish(message::derive(input.into(), "::gapless_rpc"))
+}
+
+/// As `Message`, for those who depend on the face.
+#[proc_macro_derive(FaceMessage, attributes(message))]
+pub fn derive_face_message(input: TokenStream) -> TokenStream {
+    finish(message::derive(input.into(), "::gapless::rpc"))
+}
+
+/// Makes a route and its typed client of a function.
+///
+/// The function stays as it is: `fn` or `async fn`, with the request as its first parameter and, if it wants it, the call's context as
+/// its second (`&CallContext` or `CallContext`), returning the reply, or a `Result` of it whose error becomes a `Rejection`. Beside it
+/// stands a type of the same name (a function and a type do not get into each other's way) with
+///
+/// - `add::NAME`: the route's name, that of the function or `#[route("calculator/add")]`,
+/// - `add::serve(&domain)`: serves it with the domain's defaults,
+/// - `add::serve_by(builder)`: serves it with a `RouteBuilder` that has options, also under another name,
+/// - `add::caller(&domain)`: its client, a `Caller` of the function's types.
+///
+/// Where the crate has another name: `#[route(crate = path)]`, also `#[route(name = "calculator/add", crate = path)]`.
+///
+/// The code stands on this interface of the crate:
+///
+/// ```text
+/// Domain::serve(&self, name: &str) -> RouteBuilder
+/// Domain::caller::<Request, Reply>(&self, name: &str) -> Result<Caller<Request, Reply>, RpcError>
+/// RouteBuilder::handle(self, F) -> Result<ServedRoute, RpcError>
+///     where F: Fn(Request, &CallContext) -> Result<Reply, Rejection> + Clone + Send + Sync + 'static
+/// RouteBuilder::handle_async(self, F) -> Result<ServedRoute, RpcError>
+///     where F: Fn(Request, CallContext) -> impl Future<Output = Result<Reply, Rejection>> + Send, as above
+/// ```
+#[proc_macro_attribute]
+pub fn route(options: TokenStream, item: TokenStream) -> TokenStream {
+    route_of(options, item, "::gapless_rpc")
+}
+
+/// As `route`, for those who depend on the face.
+#[proc_macro_attribute]
+pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
+    route_of(options, item, "::gapless::rpc")
+}
+
+fn route_of(options: TokenStream, item: TokenStream, crate_path: &str) -> TokenStream {
+    let item = Tokens::from(item);
+    // The function stays in any case, so that its users have no errors of their own.
+    let beside = route::expand(options.into(), item.clone(), crate_path).unwrap_or_else(syn::Error::into_compile_error);
+    [item, beside].into_iter().collect::<Tokens>().into()
+}
+
+fn finish(result: syn::Result<Tokens>) -> TokenStream {
+    result.unwrap_or_else(syn::Error::into_compile_error).into()
+}

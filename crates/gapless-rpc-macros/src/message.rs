@@ -1,0 +1,490 @@
+//! `#[derive(Message)]`.
+
+use crate::serde_attributes::{self, Place, SerdeAttributes};
+use proc_macro2::{Span, TokenStream as Tokens};
+use quote::{quote, quote_spanned};
+use std::collections::BTreeSet;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Ident, LitInt, LitStr, Path, Result, Type};
+
+/// What `#[message(…)]` of a type says.
+struct TypeOptions {
+    crate_path: Path,
+    name: String,
+    version: u32,
+    shape: Option<String>,
+}
+
+/// What `#[message(…)]` of a field or variant says.
+#[derive(Default)]
+struct PartOptions {
+    since: Option<(u32, Span)>,
+    shape: Option<String>,
+}
+
+/// What the type has.
+#[derive(Clone, Copy)]
+struct Has {
+    shape: bool,
+    default: bool,
+}
+
+/// A field or a variant, as far as it is written.
+struct Part {
+    ident: Ident,
+    since: u32,
+    /// Code that writes its shape.
+    shape: Tokens,
+}
+
+pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
+    let input: DeriveInput = syn::parse2(input)?;
+    let options = type_options(&input, crate_path)?;
+    let serde = serde_attributes::read(&input.attrs, Place::Type)?;
+    if let (Some((name, span)), None) = (&serde.replaced, &options.shape) {
+        return Err(unknown_shape(name, *span));
+    }
+    let has = Has { shape: options.shape.is_some(), default: serde.has_default };
+    let (parts, before, after) = parts(&input, has)?;
+    check_versions(&parts, &options)?;
+    let older = older_versions(&parts, options.version);
+
+    let name = &options.name;
+    let version = options.version;
+    let definition = definition(&options, &serde, &parts, before, after);
+    let fingerprint = if input.generics.type_params().next().is_some() || input.generics.const_params().next().is_some()
+    {
+        // A static would be one for all instances of the type; both sides compare only when they meet.
+        quote!(__rpc::typed::fingerprint_of::<Self>())
+    } else {
+        quote! {
+            static FINGERPRINT: ::std::sync::OnceLock<u64> = ::std::sync::OnceLock::new();
+            *FINGERPRINT.get_or_init(__rpc::typed::fingerprint_of::<Self>)
+        }
+    };
+    let as_older = if older.is_empty() { Tokens::new() } else { as_older(&input.data, &parts, version, &older) };
+    let older_list = if older.is_empty() {
+        Tokens::new()
+    } else {
+        quote! {
+            fn older() -> ::std::vec::Vec<__rpc::OlderVersion> {
+                ::std::vec![#(__rpc::OlderVersion::of::<Self>(#older)),*]
+            }
+        }
+    };
+
+    let crate_path = &options.crate_path;
+    let ident = &input.ident;
+    let mut generics = input.generics.clone();
+    for parameter in &mut generics.params {
+        match parameter {
+            GenericParam::Lifetime(lifetime) => {
+                return Err(Error::new(lifetime.span(), "a message owns what it holds: it travels to another process"));
+            }
+            GenericParam::Type(parameter) => parameter.bounds.extend::<[syn::TypeParamBound; 5]>([
+                syn::parse_quote!(__rpc::typed::serde::Serialize),
+                syn::parse_quote!(__rpc::typed::serde::de::DeserializeOwned),
+                syn::parse_quote!(__rpc::Shape),
+                syn::parse_quote!(::core::marker::Send),
+                syn::parse_quote!('static),
+            ]),
+            GenericParam::Const(_) => {}
+        }
+    }
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    Ok(quote! {
+        const _: () = {
+            // One name of ours, which no type of the application's has.
+            use #crate_path::message as __rpc;
+
+            #[automatically_derived]
+            impl #impl_generics __rpc::Shape for #ident #type_generics #where_clause {
+                fn write(writer: &mut __rpc::ShapeWriter) {
+                    <Self as __rpc::Shape>::write_version(writer, #version);
+                }
+
+                fn write_version(writer: &mut __rpc::ShapeWriter, version: u32) {
+                    let define = |writer: &mut __rpc::ShapeWriter| { #definition };
+                    if version == #version {
+                        writer.named::<Self>(#name, version, define);
+                    } else {
+                        writer.older(#name, version, define);
+                    }
+                }
+            }
+
+            #[automatically_derived]
+            impl #impl_generics __rpc::Message for #ident #type_generics #where_clause {
+                const TYPE_NAME: &'static str = #name;
+                const ENCODING: __rpc::Encoding = __rpc::Encoding::Postcard;
+                const VERSION: u32 = #version;
+
+                fn fingerprint() -> u64 { #fingerprint }
+
+                fn shape() -> ::std::string::String {
+                    __rpc::shape::shape_of::<Self>()
+                }
+
+                #older_list
+
+                fn encode(&self, into: &mut ::std::vec::Vec<u8>) -> ::core::result::Result<(), __rpc::MessageError> {
+                    __rpc::typed::encode::<Self, Self>(self, into)
+                }
+
+                fn decode(bytes: &[u8]) -> ::core::result::Result<Self, __rpc::MessageError> {
+                    __rpc::typed::decode::<Self>(bytes, usize::MAX)
+                }
+
+                #as_older
+
+                fn to_json(&self) -> ::core::result::Result<::std::vec::Vec<u8>, __rpc::MessageError> {
+                    __rpc::typed::to_json(self)
+                }
+
+                fn from_json(text: &[u8]) -> ::core::result::Result<Self, __rpc::MessageError> {
+                    __rpc::typed::from_json(text)
+                }
+            }
+        };
+    })
+}
+
+fn type_options(input: &DeriveInput, crate_path: &str) -> Result<TypeOptions> {
+    let mut options = TypeOptions {
+        crate_path: syn::parse_str(crate_path)?,
+        name: input.ident.unraw().to_string(),
+        version: 1,
+        shape: None,
+    };
+    for attribute in message_attributes(&input.attrs) {
+        attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("crate") {
+                options.crate_path = meta.value()?.call(Path::parse_mod_style)?;
+            } else if meta.path.is_ident("name") {
+                options.name = filled_text(&meta.value()?.parse()?)?;
+            } else if meta.path.is_ident("version") {
+                options.version = number(&meta.value()?.parse()?, 1, "versions begin at 1")?;
+            } else if meta.path.is_ident("shape") {
+                options.shape = Some(filled_text(&meta.value()?.parse()?)?);
+            } else {
+                return Err(meta.error("`name`, `version`, `shape` or `crate` is expected here"));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(options)
+}
+
+fn part_options(attributes: &[Attribute]) -> Result<PartOptions> {
+    let mut options = PartOptions::default();
+    for attribute in message_attributes(attributes) {
+        attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("since") {
+                let since = meta.value()?.parse()?;
+                let number = number(&since, 2, "what is there since version 1 needs no `since`")?;
+                options.since = Some((number, since.span()));
+            } else if meta.path.is_ident("shape") {
+                options.shape = Some(filled_text(&meta.value()?.parse()?)?);
+            } else {
+                return Err(meta.error("`since` or `shape` is expected here"));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(options)
+}
+
+fn message_attributes(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("message"))
+}
+
+fn number(literal: &LitInt, least: u32, otherwise: &str) -> Result<u32> {
+    let number = literal.base10_parse::<u32>()?;
+    if number < least { Err(Error::new(literal.span(), otherwise)) } else { Ok(number) }
+}
+
+fn filled_text(literal: &LitStr) -> Result<String> {
+    let text = literal.value();
+    if text.is_empty() {
+        Err(Error::new(literal.span(), "a text is expected, an empty one was found"))
+    } else {
+        Ok(text)
+    }
+}
+
+fn unknown_shape(name: &str, span: Span) -> Error {
+    Error::new(
+        span,
+        format!(
+            "what `{name}` writes is not known, so a change of it would not be noticed: say `#[message(shape = \"a name and a \
+             version\")]` beside it"
+        ),
+    )
+}
+
+/// The fields or variants, and what stands before and behind them in the definition.
+fn parts(input: &DeriveInput, has: Has) -> Result<(Vec<Part>, &'static str, &'static str)> {
+    match &input.data {
+        Data::Struct(data) => {
+            let (before, after) = match &data.fields {
+                Fields::Named(_) => (" {", "}"),
+                Fields::Unnamed(_) => (" (", ")"),
+                Fields::Unit => ("", ""),
+            };
+            Ok((fields(&data.fields, true, has)?, before, after))
+        }
+        Data::Enum(data) => {
+            let mut parts = Vec::new();
+            for variant in &data.variants {
+                let serde = serde_attributes::read(&variant.attrs, Place::Variant)?;
+                let options = part_options(&variant.attrs)?;
+                let (before, after) = match &variant.fields {
+                    Fields::Named(_) => (" {", "}"),
+                    Fields::Unnamed(_) => ("(", ")"),
+                    Fields::Unit => ("", ""),
+                };
+                let label = format!("{}{}", variant.ident.unraw(), serde.renamed);
+                let inner = match (&options.shape, &serde.replaced) {
+                    (Some(shape), _) => quote!(writer.text(": "); writer.text(#shape);),
+                    (None, Some((name, span))) if !has.shape => return Err(unknown_shape(name, *span)),
+                    _ => {
+                        let shapes = fields(&variant.fields, false, has)?;
+                        let shapes = shapes.iter().map(|part| &part.shape);
+                        quote!(writer.text(#before); #(#shapes)* writer.text(#after);)
+                    }
+                };
+                parts.push(Part {
+                    ident: variant.ident.clone(),
+                    since: options.since.map_or(1, |(since, _)| since),
+                    shape: quote!(writer.item(#label); #inner),
+                });
+            }
+            Ok((parts, " enum {", "}"))
+        }
+        Data::Union(data) => {
+            Err(Error::new(data.union_token.span(), "serde does not know unions: a struct or an enum is expected"))
+        }
+    }
+}
+
+/// The fields of a struct or a variant. `may_grow`: they may have come with later versions.
+fn fields(fields: &Fields, may_grow: bool, has: Has) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        let serde = serde_attributes::read(&field.attrs, Place::Field)?;
+        let options = part_options(&field.attrs)?;
+        if let Some((_, span)) = options.since {
+            check_since(field, &serde, may_grow, has, span)?;
+        }
+        if serde.is_skipped {
+            continue;
+        }
+        let shape = match (&options.shape, &serde.replaced) {
+            (Some(shape), _) => quote!(writer.text(#shape);),
+            (None, Some((name, span))) if !has.shape => return Err(unknown_shape(name, *span)),
+            _ => shape_of_type(&field.ty),
+        };
+        let label = match &field.ident {
+            Some(ident) => format!("{}{}: ", ident.unraw(), serde.renamed),
+            None => String::new(),
+        };
+        parts.push(Part {
+            ident: field.ident.clone().unwrap_or_else(|| Ident::new(&format!("field_{index}"), field.span())),
+            since: options.since.map_or(1, |(since, _)| since),
+            shape: quote!(writer.item(#label); #shape),
+        });
+    }
+    Ok(parts)
+}
+
+/// At the type's place, so that an unknown shape is an error there; but `writer` is ours, also where the type comes from a
+/// macro of the application's.
+fn shape_of_type(ty: &Type) -> Tokens {
+    let place = Span::call_site().located_at(ty.span());
+    quote_spanned!(place=> writer.of::<#ty>();)
+}
+
+fn check_since(field: &syn::Field, serde: &SerdeAttributes, may_grow: bool, has: Has, span: Span) -> Result<()> {
+    let wrong = if !may_grow {
+        "a variant's fields stand before whatever follows, so they cannot grow: add a variant"
+    } else if field.ident.is_none() {
+        "only named fields can come with a later version"
+    } else if serde.is_skipped {
+        "a field that is not written belongs to every version"
+    } else if !serde.has_default && !has.default {
+        "`#[serde(default)]` is missing: older programs do not write the field"
+    } else if serde.replaced.is_some() {
+        "a field that serde writes by a function of its own cannot come with a later version"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(span, wrong))
+}
+
+/// What is new must be last, and no newer than the type.
+fn check_versions(parts: &[Part], options: &TypeOptions) -> Result<()> {
+    let version = options.version;
+    let mut before = 1;
+    for part in parts {
+        if part.since > 1 && options.shape.is_some() {
+            return Err(Error::new(part.ident.span(), "the type's `shape` is one text, so it has no older versions"));
+        }
+        if part.since > version {
+            let text = format!("it is there since version {}, but the type has version {version}", part.since);
+            return Err(Error::new(part.ident.span(), text));
+        }
+        if part.since < before {
+            let text = format!("it stands behind what came with version {before}: only the end of a message can grow");
+            return Err(Error::new(part.ident.span(), text));
+        }
+        before = part.since;
+    }
+    Ok(())
+}
+
+/// The versions below this one from which nothing but additions leads to it, the newest first.
+fn older_versions(parts: &[Part], version: u32) -> Vec<u32> {
+    let additions: BTreeSet<u32> = parts.iter().map(|part| part.since).collect();
+    (1..version).rev().take_while(|older| additions.contains(&(older + 1))).collect()
+}
+
+/// Code that writes the definition of `version`.
+fn definition(options: &TypeOptions, serde: &SerdeAttributes, parts: &[Part], before: &str, after: &str) -> Tokens {
+    if let Some(shape) = &options.shape {
+        let text = format!(" = {shape}");
+        return quote!(writer.text(#text););
+    }
+    let parts = parts.iter().map(|Part { since, shape, .. }| match since {
+        1 => shape.clone(),
+        _ => quote!(if version >= #since { #shape }),
+    });
+    let after = format!("{after}{}", serde.renamed);
+    quote!(writer.text(#before); #(#parts)* writer.text(#after);)
+}
+
+/// `encode_as` and `decode_as`.
+fn as_older(data: &Data, parts: &[Part], version: u32, older: &[u32]) -> Tokens {
+    let is_struct = matches!(data, Data::Struct(_));
+    let (encoders, decoders): (Vec<_>, Vec<_>) = older
+        .iter()
+        .map(|older| {
+            let newer: Vec<_> = parts.iter().filter(|part| part.since > *older).collect();
+            if is_struct {
+                let idents = newer.iter().map(|part| &part.ident);
+                let count = parts.len() - newer.len();
+                let encoder = quote!(#older => __rpc::typed::encode_without(self, into, |into| {
+                    #(__rpc::typed::encode::<Self, _>(&self.#idents, into)?;)*
+                    ::core::result::Result::Ok(())
+                }));
+                return (encoder, quote!(#older => __rpc::typed::decode::<Self>(bytes, #count)));
+            }
+            let refusals = newer.iter().map(|Part { ident, since, .. }| {
+                let name = ident.unraw().to_string();
+                quote!(Self::#ident { .. } => ::core::result::Result::Err(__rpc::typed::too_new::<Self>(#name, #since, #older)))
+            });
+            let refusals: Vec<_> = refusals.collect();
+            let encoder = quote!(#older => match self {
+                #(#refusals,)*
+                #[allow(unreachable_patterns)]
+                _ => __rpc::typed::encode::<Self, Self>(self, into),
+            });
+            let decoder = quote!(#older => __rpc::typed::decode::<Self>(bytes, usize::MAX).and_then(|value| match value {
+                #(#refusals,)*
+                #[allow(unreachable_patterns)]
+                value => ::core::result::Result::Ok(value),
+            }));
+            (encoder, decoder)
+        })
+        .unzip();
+    quote! {
+        fn encode_as(
+            &self,
+            version: u32,
+            into: &mut ::std::vec::Vec<u8>,
+        ) -> ::core::result::Result<(), __rpc::MessageError> {
+            match version {
+                #version => __rpc::Message::encode(self, into),
+                #(#encoders,)*
+                _ => ::core::result::Result::Err(__rpc::typed::other_version::<Self>(version)),
+            }
+        }
+
+        fn decode_as(version: u32, bytes: &[u8]) -> ::core::result::Result<Self, __rpc::MessageError> {
+            match version {
+                #version => <Self as __rpc::Message>::decode(bytes),
+                #(#decoders,)*
+                _ => ::core::result::Result::Err(__rpc::typed::other_version::<Self>(version)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_types_are_refused_at_their_place() {
+        for (item, place, text) in [
+            ("struct A<'a> { a: &'a str }", "'a", "a message owns what it holds"),
+            ("union A { a: u8 }", "union", "serde does not know unions"),
+            ("#[message(version = 0)] struct A;", "0", "versions begin at 1"),
+            ("#[message(name = \"\")] struct A;", "\"\"", "an empty one was found"),
+            ("#[message(id = 3)] struct A;", "id", "`name`, `version`, `shape` or `crate` is expected"),
+            ("struct A { #[message(id = 3)] a: u8 }", "id", "`since` or `shape` is expected"),
+            ("struct A { #[message(since = 1)] a: u8 }", "1", "needs no `since`"),
+            ("#[serde(default)] struct A { #[message(since = 2)] a: u8 }", "a", "the type has version 1"),
+            ("#[message(version = 2)] struct A { #[message(since = 2)] a: u8 }", "2", "`#[serde(default)]` is missing"),
+            ("#[message(version = 2)] struct A(#[serde(default)] #[message(since = 2)] u8);", "2", "only named fields"),
+            (
+                "#[message(version = 2)] #[serde(default)] struct A { #[message(since = 2)] a: u8, b: u8 }",
+                "b",
+                "only the end of a message can grow",
+            ),
+            (
+                "#[message(version = 2)] enum A { #[message(since = 2)] B, C }",
+                "C",
+                "only the end of a message can grow",
+            ),
+            ("#[message(version = 2)] enum A { B { #[message(since = 2)] c: u8 } }", "2", "add a variant"),
+            (
+                "#[message(version = 2, shape = \"x\")] #[serde(default)] struct A { #[message(since = 2)] a: u8 }",
+                "a",
+                "it has no older versions",
+            ),
+            ("struct A { #[serde(flatten)] a: B }", "flatten", "postcard does not say"),
+            ("#[serde(untagged)] enum A { B }", "untagged", "postcard does not say"),
+            ("#[serde(rename = \"b\", tag = \"t\")] enum A { B }", "tag", "postcard does not say"),
+            ("struct A { #[serde(skip_serializing_if = \"f\")] a: B }", "skip_serializing_if", "by their position"),
+            ("enum A { #[serde(skip)] B, C }", "skip", "by their position"),
+            ("struct A { #[serde(with = \"f\")] a: B }", "with", "what `with` writes is not known"),
+            ("#[serde(try_from = \"B\")] struct A { a: B }", "try_from", "what `try_from` writes is not known"),
+            ("struct A { #[serde(rename(serialize = \"b\"))] a: B }", "rename", "the same in both directions"),
+        ] {
+            let error = derive(item.parse().unwrap(), "::gapless_rpc").unwrap_err();
+            let at = error.span().source_text().unwrap_or_default();
+            assert!(error.to_string().contains(text), "{item}: {error}");
+            assert_eq!(at, place, "{item}: {error}");
+        }
+    }
+
+    #[test]
+    fn good_attributes_of_serde_are_read_over() {
+        let item = "#[serde(deny_unknown_fields, bound(serialize = \"T: X\"), crate = \"x::serde\", expecting = \"an A\")] \
+                    struct A<T> { #[serde(alias = \"b\", default = \"c\")] a: T }";
+        let code = derive(item.parse().unwrap(), "::gapless::rpc").unwrap();
+        let file: syn::File = syn::parse2(code.clone()).unwrap();
+        assert_eq!(file.items.len(), 1);
+        assert!(code.to_string().contains("use :: gapless :: rpc :: message as __rpc"));
+    }
+
+    #[test]
+    fn older_versions_end_where_nothing_was_added() {
+        let part = |since| Part { ident: Ident::new("a", Span::call_site()), since, shape: Tokens::new() };
+        assert_eq!(older_versions(&[part(1)], 1), []);
+        assert_eq!(older_versions(&[part(1)], 3), []);
+        assert_eq!(older_versions(&[part(1), part(2), part(3)], 3), [2, 1]);
+        assert_eq!(older_versions(&[part(1), part(2), part(4)], 4), [3]);
+    }
+}

@@ -1,0 +1,79 @@
+//! What serde is told about a type, as far as it changes the bytes. What postcard cannot do is refused here, at its place,
+//! because it would fail only when the first message is sent.
+
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, LitStr, Token};
+
+/// Where an attribute stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Type,
+    Variant,
+    Field,
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct SerdeAttributes {
+    /// Another name, or a rule for names.
+    pub renamed: String,
+    /// The field is not written at all.
+    pub is_skipped: bool,
+    pub has_default: bool,
+    /// The first attribute that replaces what the type would write by itself.
+    pub replaced: Option<(String, proc_macro2::Span)>,
+}
+
+const UNSAID: &str = "postcard does not say what it holds, so this cannot be read back; leave it out, or send the value as bytes of \
+                      JSON";
+const POSITIONAL: &str = "postcard tells fields apart by their position, so each must be written and read always";
+
+pub fn read(attributes: &[Attribute], place: Place) -> syn::Result<SerdeAttributes> {
+    let mut found = SerdeAttributes::default();
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+        attribute.parse_nested_meta(|meta| found.take(&meta, place))?;
+    }
+    Ok(found)
+}
+
+impl SerdeAttributes {
+    fn take(&mut self, meta: &ParseNestedMeta<'_>, place: Place) -> syn::Result<()> {
+        use syn::spanned::Spanned;
+        let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+        match name.as_str() {
+            "flatten" | "untagged" | "tag" | "content" => return Err(meta.error(UNSAID)),
+            "skip_serializing_if" | "skip_serializing" | "skip_deserializing" => return Err(meta.error(POSITIONAL)),
+            "skip" if place == Place::Variant => return Err(meta.error(POSITIONAL)),
+            "skip" => self.is_skipped = true,
+            "default" => self.has_default = true,
+            "rename" if meta.input.peek(Token![=]) => {
+                self.renamed.push_str(&format!(" as {:?}", meta.value()?.parse::<LitStr>()?.value()));
+                return Ok(());
+            }
+            "rename_all" | "rename_all_fields" if meta.input.peek(Token![=]) => {
+                self.renamed.push_str(&format!(" {name}={}", meta.value()?.parse::<LitStr>()?.value()));
+                return Ok(());
+            }
+            "rename" | "rename_all" | "rename_all_fields" => {
+                return Err(meta.error("a name must be the same in both directions"));
+            }
+            "with" | "serialize_with" | "deserialize_with" | "from" | "try_from" | "into" | "remote" | "getter" => {
+                self.replaced.get_or_insert_with(|| (name.clone(), meta.path.span()));
+            }
+            _ => {}
+        }
+        skip_value(meta)
+    }
+}
+
+/// Reads over the value of an option.
+fn skip_value(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+    if meta.input.peek(Token![=]) {
+        meta.value()?.parse::<syn::Expr>()?;
+    } else if meta.input.peek(syn::token::Paren) {
+        let inner;
+        syn::parenthesized!(inner in meta.input);
+        inner.parse::<proc_macro2::TokenStream>()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,374 @@
+//! [`Caller`]: calls, sends and broadcasts of one route.
+
+use super::call::{Call, Observed, Reaching};
+use super::interceptor::Interceptor;
+use super::pursuit::Pursuit;
+use super::routes::{LocalRoutes, RemoteRoutes, RouteKey, TypeKey};
+use crate::clock::monotonic_ns;
+use crate::context::Current;
+use crate::local::{self, LocalRoute};
+use crate::message::{Message, version_of};
+use crate::options::{CallOptions, Retry, Waiting};
+use crate::outcome::CallError;
+use crate::remote::table::{CallStatistics, Offer, RouteTable};
+use crate::served::answering::FLAG_ONE_WAY;
+use gapless_log::call_table::RequestHeader;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long a caller waits for the copies that are there when it makes its first call.
+const SETTLE_MAX: Duration = Duration::from_secs(1);
+
+/// Where a caller looks for its route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// In this process if it is served here, else in others.
+    #[default]
+    Nearest,
+    /// In this process only: nothing is encoded.
+    Process,
+    /// In other processes only.
+    Machine,
+}
+
+/// Options of a caller.
+#[derive(Clone, Default)]
+pub struct CallerOptions {
+    /// What its calls have that say nothing else.
+    pub call: CallOptions,
+    /// When calls are offered again whose copy has died.
+    pub retry: Retry,
+    /// How threads wait for replies.
+    pub waiting: Waiting,
+    /// Where the route is looked for.
+    pub reach: Reach,
+    /// What looks at every call.
+    pub interceptors: Vec<Arc<dyn Interceptor>>,
+}
+
+impl std::fmt::Debug for CallerOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { call, retry, waiting, reach, interceptors } = self;
+        f.debug_struct("CallerOptions")
+            .field("call", call)
+            .field("retry", retry)
+            .field("waiting", waiting)
+            .field("reach", reach)
+            .field("interceptors", &interceptors.len())
+            .finish()
+    }
+}
+
+/// Calls one route. Threads may share it; a clone calls the same route.
+#[derive(Clone)]
+pub struct Caller<Request, Reply> {
+    shared: Arc<Shared<Request, Reply>>,
+}
+
+struct Shared<Request, Reply> {
+    key: RouteKey,
+    options: CallerOptions,
+    interceptors: Arc<[Arc<dyn Interceptor>]>,
+    local_routes: Arc<LocalRoutes>,
+    /// The route in this process, with the version of the routes at which that was so.
+    local: Mutex<(u64, Option<LocalRoute<Request, Reply>>)>,
+    remote_routes: Option<Arc<dyn RemoteRoutes>>,
+    table: OnceLock<Arc<RouteTable>>,
+    /// The domain stays open for as long as it has callers.
+    _keeps: Box<dyn std::any::Any + Send + Sync>,
+}
+
+impl<Request, Reply> std::fmt::Debug for Caller<Request, Reply> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Caller").field("route", &self.shared.key.route).finish_non_exhaustive()
+    }
+}
+
+impl<Request: Message, Reply: Message> Caller<Request, Reply> {
+    pub(crate) fn new(
+        route: Arc<str>,
+        options: CallerOptions,
+        local_routes: Arc<LocalRoutes>,
+        remote_routes: Option<Arc<dyn RemoteRoutes>>,
+        keeps: impl Send + Sync + 'static,
+    ) -> Self {
+        let key = RouteKey { route, request: TypeKey::of::<Request>(), reply: TypeKey::of::<Reply>() };
+        let interceptors = options.interceptors.clone().into();
+        let (local, table) = (Mutex::new((u64::MAX, None)), OnceLock::new());
+        let _keeps = Box::new(keeps);
+        Self {
+            shared: Arc::new(Shared { key, options, interceptors, local_routes, local, remote_routes, table, _keeps }),
+        }
+    }
+
+    /// The route.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        &self.shared.key.route
+    }
+
+    /// What this process has counted of its calls of the route to other processes, of all its callers together.
+    #[must_use]
+    pub fn statistics(&self) -> CallStatistics {
+        self.shared.table.get().map(|table| table.counts()).unwrap_or_default()
+    }
+
+    /// Calls, and waits for the reply on this thread.
+    ///
+    /// # Errors
+    /// How else the call ended.
+    pub fn call(&self, request: Request) -> Result<Reply, CallError> {
+        self.start(request).wait()
+    }
+
+    /// As [`Caller::call`], with options of its own.
+    ///
+    /// # Errors
+    /// How else the call ended.
+    pub fn call_with(&self, request: Request, options: &CallOptions) -> Result<Reply, CallError> {
+        self.start_with(request, options).wait()
+    }
+
+    /// Begins a call. What prevents it from being made is its outcome.
+    pub fn start(&self, request: Request) -> Call<Reply> {
+        self.begin(request, &self.shared.options.call)
+    }
+
+    /// As [`Caller::start`], with options of its own.
+    pub fn start_with(&self, request: Request, options: &CallOptions) -> Call<Reply> {
+        self.begin(request, options)
+    }
+
+    fn begin(&self, request: Request, options: &CallOptions) -> Call<Reply> {
+        let Shared { key, interceptors, .. } = &*self.shared;
+        let mut call = Call {
+            reach: Reaching::Over,
+            waiting: self.shared.options.waiting,
+            decode: decode_reply::<Reply>,
+            reply_fingerprint: key.reply.fingerprint,
+            observed: None,
+        };
+        let made = if interceptors.is_empty() {
+            self.make(request, options)
+        } else {
+            let mut changed = options.clone();
+            let route = Arc::clone(&key.route);
+            call.observed =
+                Some(Box::new(Observed { interceptors: Arc::clone(interceptors), route, began: Instant::now() }));
+            let refused = interceptors.iter().find_map(|each| each.before(&key.route, &mut changed).err());
+            refused.map_or_else(|| self.make(request, &changed), |refusal| Err(CallError::Refused(refusal)))
+        };
+        call.reach = made.unwrap_or_else(Reaching::Failed);
+        call
+    }
+
+    fn make(&self, request: Request, options: &CallOptions) -> Result<Reaching<Reply>, CallError> {
+        let request = match self.local()? {
+            Some(local) => match local.call(request, Inherited::of(options).local_offer(options)) {
+                Ok(call) => return Ok(Reaching::Local(call)),
+                Err(unsent) => self.not_local(*unsent)?,
+            },
+            None => request,
+        };
+        let pursuit = self.pursue(&request, options, 0)?;
+        Ok(Reaching::Remote(Box::new(pursuit), Vec::new()))
+    }
+
+    /// A request that the route in this process has not taken: it may go to other processes if nobody serves it here any more.
+    fn not_local(&self, unsent: local::Unsent<Request>) -> Result<Request, CallError> {
+        match unsent.error {
+            CallError::NoRoute { .. } if self.shared.options.reach == Reach::Nearest => Ok(unsent.request),
+            error => Err(error),
+        }
+    }
+
+    /// Sends a request whose reply nobody waits for. Once it is taken over, its outcome is nobody's; a copy's death may lose it.
+    ///
+    /// # Errors
+    /// What prevented it from being offered.
+    pub fn send(&self, request: Request) -> Result<(), CallError> {
+        self.send_with(request, &self.shared.options.call)
+    }
+
+    /// As [`Caller::send`], with options of its own.
+    ///
+    /// # Errors
+    /// As [`Caller::send`].
+    pub fn send_with(&self, request: Request, options: &CallOptions) -> Result<(), CallError> {
+        let mut changed;
+        let mut options = options;
+        if !self.shared.interceptors.is_empty() {
+            changed = options.clone();
+            for interceptor in &*self.shared.interceptors {
+                interceptor.before(self.route(), &mut changed).map_err(CallError::Refused)?;
+            }
+            options = &changed;
+        }
+        let request = match self.local()? {
+            Some(local) => match local.send(request, Inherited::of(options).local_offer(options)) {
+                Ok(()) => return Ok(()),
+                Err(unsent) => self.not_local(*unsent)?,
+            },
+            None => request,
+        };
+        self.pursue(&request, options, FLAG_ONE_WAY)?.send()
+    }
+
+    /// Calls every copy of the route in other processes, and the one in this process; an outcome for each, with the process id of
+    /// the copy where it is known.
+    ///
+    /// # Errors
+    /// [`CallError::NoRoute`] if there is none.
+    pub fn broadcast(&self, request: &Request) -> Result<Vec<Result<Reply, CallError>>, CallError>
+    where
+        Request: Clone,
+    {
+        let options = &self.shared.options.call;
+        let mut calls = Vec::new();
+        if let Some(local) = self.local()? {
+            let offer = Inherited::of(options).local_offer(options);
+            let reach = match local.call(request.clone(), offer) {
+                Ok(call) => Reaching::Local(call),
+                Err(unsent) => Reaching::Failed(unsent.error),
+            };
+            calls.push(self.call_of(reach));
+        }
+        if self.shared.options.reach != Reach::Process
+            && let Some(routes) = &self.shared.remote_routes
+        {
+            let table = self.table(routes)?;
+            routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
+            for copy in table.open_copies() {
+                let reach = match self.pursue_at(request, options, 0, copy) {
+                    Ok(pursuit) => Reaching::Remote(Box::new(pursuit), Vec::new()),
+                    Err(error) => Reaching::Failed(error),
+                };
+                calls.push(self.call_of(reach));
+            }
+        }
+        if calls.is_empty() {
+            return Err(CallError::NoRoute { route: self.route().to_owned() });
+        }
+        Ok(super::together::all(calls))
+    }
+
+    fn call_of(&self, reach: Reaching<Reply>) -> Call<Reply> {
+        let (waiting, reply_fingerprint) = (self.shared.options.waiting, self.shared.key.reply.fingerprint);
+        Call { reach, waiting, decode: decode_reply::<Reply>, reply_fingerprint, observed: None }
+    }
+
+    /// The route in this process, if it is served here and this caller may use it.
+    fn local(&self) -> Result<Option<LocalRoute<Request, Reply>>, CallError> {
+        if self.shared.options.reach == Reach::Machine {
+            return Ok(None);
+        }
+        let version = self.shared.local_routes.version();
+        let mut local = self.shared.local.lock().expect("nobody panics with the lock");
+        if local.0 != version {
+            *local = (version, self.shared.local_routes.get(&self.shared.key.route)?);
+        }
+        match &local.1 {
+            None if self.shared.options.reach == Reach::Process || self.shared.remote_routes.is_none() => {
+                Err(CallError::NoRoute { route: self.route().to_owned() })
+            }
+            found => Ok(found.clone()),
+        }
+    }
+
+    fn table(&self, routes: &Arc<dyn RemoteRoutes>) -> Result<&Arc<RouteTable>, CallError> {
+        if let Some(table) = self.shared.table.get() {
+            return Ok(table);
+        }
+        let table = routes.table(&self.shared.key)?;
+        routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
+        Ok(self.shared.table.get_or_init(|| table))
+    }
+
+    fn pursue(&self, request: &Request, options: &CallOptions, flags: u32) -> Result<Pursuit, CallError> {
+        self.pursue_at(request, options, flags, 0)
+    }
+
+    fn pursue_at(&self, request: &Request, options: &CallOptions, flags: u32, copy: u32) -> Result<Pursuit, CallError> {
+        let route = || self.route().to_owned();
+        let Some(routes) = &self.shared.remote_routes else { return Err(CallError::NoRoute { route: route() }) };
+        let table = self.table(routes)?;
+        let bad = |reason: String| CallError::BadMessage { route: route(), reason };
+        SCRATCH.with_borrow_mut(|(user_headers, payload)| {
+            user_headers.clear();
+            payload.clear();
+            options.headers.encode(user_headers).map_err(bad)?;
+            let fingerprint = table.request_fingerprint();
+            let version = version_of::<Request>(fingerprint).unwrap_or(Request::VERSION);
+            request.encode_as(version, payload).map_err(|error| bad(error.to_string()))?;
+            let length = user_headers.len().next_multiple_of(8) + payload.len();
+            let length_max = table.table().shape().payload_length_max();
+            if length > length_max {
+                return Err(bad(format!("a request of {length} bytes; at most {length_max} are allowed")));
+            }
+            let inherited = Inherited::of(options);
+            let header = RequestHeader {
+                class: options.priority as u8,
+                flags,
+                encoding: Request::ENCODING as u32,
+                call: inherited.sent_ns,
+                sent_ns: inherited.sent_ns,
+                key: options.key.unwrap_or(0),
+                deadline_ns: inherited.deadline_ns,
+                fingerprint,
+                trace_id: inherited.trace.trace_id,
+                span_id: inherited.trace.span_id,
+                trace_flags: inherited.trace.flags,
+                ..RequestHeader::default()
+            };
+            let target = if copy != 0 { copy } else { options.key.map_or(0, |key| table.copy_of_key(key)) };
+            let offer = Offer { header, target, notify: false, one_way: flags & FLAG_ONE_WAY != 0 };
+            let retry = options.retry.unwrap_or(self.shared.options.retry);
+            let retry = if copy == 0 { retry } else { Retry::Never };
+            let times = (inherited.timeout, options.wait_for_route);
+            Pursuit::start(routes, &self.shared.key, table, (offer, retry), times, (user_headers, payload))
+        })
+    }
+}
+
+thread_local! {
+    /// User headers and payload of the request that a thread encodes.
+    static SCRATCH: std::cell::RefCell<(Vec<u8>, Vec<u8>)> = const { std::cell::RefCell::new((Vec::new(), Vec::new())) };
+}
+
+fn decode_reply<Reply: Message>(bytes: &[u8], fingerprint: u64) -> Result<Reply, String> {
+    let version = version_of::<Reply>(fingerprint).unwrap_or(Reply::VERSION);
+    Reply::decode_as(version, bytes).map_err(|error| error.to_string())
+}
+
+/// What a call has of its own options and of the handler that makes it.
+struct Inherited {
+    sent_ns: u64,
+    /// 0 without one.
+    deadline_ns: u64,
+    timeout: Duration,
+    trace: crate::context::TraceContext,
+}
+
+impl Inherited {
+    fn of(options: &CallOptions) -> Self {
+        let sent_ns = monotonic_ns();
+        let current = Current::get();
+        let own_ns = options
+            .timeout
+            .map_or(0, |timeout| sent_ns.saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)));
+        let deadline_ns = match (own_ns, current.deadline_ns) {
+            (0, outer_ns) => outer_ns,
+            (own_ns, 0) => own_ns,
+            (own_ns, outer_ns) => own_ns.min(outer_ns),
+        };
+        let timeout = Duration::from_nanos(deadline_ns.saturating_sub(sent_ns));
+        let trace = if options.trace.trace_id == 0 { current.trace } else { options.trace };
+        Self { sent_ns, deadline_ns, timeout, trace }
+    }
+
+    fn local_offer(&self, options: &CallOptions) -> local::Offer {
+        let plain = CallOptions { timeout: None, trace: self.trace, ..options.clone() };
+        let offer = local::Offer::new(&plain);
+        if self.deadline_ns == 0 { offer } else { offer.with_deadline(self.deadline_ns, self.timeout) }
+    }
+}

@@ -1,0 +1,22 @@
+//! Calling a route: [`Caller`], and [`Call`] for each call under way. Where the route is served, here or elsewhere, makes no
+//! difference to the code.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `calling` | [`Caller`]: calls, sends and broadcasts of one route |
+//! | [`together`] | many calls under one deadline: all results, the first, or what came in time |
+//! | [`call`] | [`Call`]: waited for, polled, awaited, or told to a function |
+//! | [`pursuit`] | one call between processes, over copies and routes, until it has ended |
+//! | [`interceptor`] | [`Interceptor`]: what looks at every call of a caller |
+//! | [`routes`] | [`RemoteRoutes`](routes::RemoteRoutes) and [`LocalRoutes`](routes::LocalRoutes): where routes are served |
+
+pub mod call;
+mod calling;
+pub mod interceptor;
+pub(crate) mod pursuit;
+pub(crate) mod routes;
+pub mod together;
+
+pub use call::Call;
+pub use calling::{Caller, CallerOptions, Reach};
+pub use interceptor::Interceptor;

@@ -1,0 +1,145 @@
+//! Where routes are served: [`LocalRoutes`] in this process, [`RemoteRoutes`] in others.
+
+use crate::local::LocalRoute;
+use crate::message::{Encoding, Message};
+use crate::outcome::CallError;
+use crate::remote::table::RouteTable;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once, RwLock};
+use std::time::Duration;
+
+/// What a caller and a copy compare of a type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TypeKey {
+    pub(crate) name: &'static str,
+    pub(crate) fingerprint: u64,
+    pub(crate) encoding: Encoding,
+    /// Fingerprints of older versions that it reads and writes, too.
+    pub(crate) older: Vec<u64>,
+}
+
+impl TypeKey {
+    pub(crate) fn of<M: Message>() -> Self {
+        Self {
+            name: M::TYPE_NAME,
+            fingerprint: M::fingerprint(),
+            encoding: M::ENCODING,
+            older: M::older().iter().map(|older| older.fingerprint).collect(),
+        }
+    }
+}
+
+/// A route with the types that it is called with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RouteKey {
+    pub(crate) route: Arc<str>,
+    pub(crate) request: TypeKey,
+    pub(crate) reply: TypeKey,
+}
+
+/// The tables of this process. Implemented by the domain.
+pub(crate) trait RemoteRoutes: Send + Sync {
+    /// The table of a route, made and brought to the copies that there are if it is asked for the first time.
+    fn table(&self, key: &RouteKey) -> Result<Arc<RouteTable>, CallError>;
+
+    /// Waits until every copy that was there when the table was made has answered, or for `timeout`.
+    fn wait_until_settled(&self, key: &RouteKey, timeout: Duration);
+
+    /// Whether every copy that was there when the table was made has answered.
+    fn is_settled(&self, key: &RouteKey) -> bool;
+
+    /// Why copies have refused the table.
+    fn mismatch(&self, key: &RouteKey) -> Option<CallError>;
+
+    /// The I/O thread sleeps too long.
+    fn wake(&self);
+}
+
+/// A route of this process, whatever its types.
+struct Served {
+    route: Arc<dyn Any + Send + Sync>,
+    /// The names of its types, for people.
+    types: String,
+    /// Starts its workers, with the first caller.
+    start: Arc<dyn Fn() + Send + Sync>,
+    is_started: Arc<Once>,
+}
+
+/// The routes that this process serves to itself, by name.
+#[derive(Default)]
+pub(crate) struct LocalRoutes {
+    routes: RwLock<HashMap<String, Served>>,
+    /// Counts changes, so that callers need not lock to see that there was none.
+    version: AtomicU64,
+}
+
+impl std::fmt::Debug for LocalRoutes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalRoutes").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl LocalRoutes {
+    /// Counts changes.
+    pub(crate) fn version(&self) -> u64 {
+        // Acquire: pairs with the Release of a change.
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The route, if it is served here.
+    ///
+    /// # Errors
+    /// [`CallError::Mismatch`] if it is served with other types.
+    pub(crate) fn get<Request: Message, Reply: Message>(
+        &self,
+        route: &str,
+    ) -> Result<Option<LocalRoute<Request, Reply>>, CallError> {
+        let routes = self.routes.read().expect("nobody panics with the lock");
+        let Some(found) = routes.get(route) else { return Ok(None) };
+        match found.route.downcast_ref::<LocalRoute<Request, Reply>>() {
+            Some(local) => {
+                let (local, start, is_started) =
+                    (local.clone(), Arc::clone(&found.start), Arc::clone(&found.is_started));
+                drop(routes);
+                is_started.call_once(|| start());
+                Ok(Some(local))
+            }
+            None => Err(CallError::Mismatch {
+                route: route.to_owned(),
+                caller: names_of::<Request, Reply>(),
+                copy: found.types.clone(),
+            }),
+        }
+    }
+
+    /// Serves it from now on; false if it is served already.
+    pub(crate) fn insert<Request: Message, Reply: Message>(
+        &self,
+        route: &str,
+        local: LocalRoute<Request, Reply>,
+        start: impl Fn() + Send + Sync + 'static,
+    ) -> bool {
+        let mut routes = self.routes.write().expect("nobody panics with the lock");
+        if routes.contains_key(route) {
+            return false;
+        }
+        let types = names_of::<Request, Reply>();
+        let served =
+            Served { route: Arc::new(local), types, start: Arc::new(start), is_started: Arc::new(Once::new()) };
+        routes.insert(route.to_owned(), served);
+        self.version.fetch_add(1, Ordering::Release);
+        true
+    }
+
+    /// Serves it no more.
+    pub(crate) fn remove(&self, route: &str) {
+        self.routes.write().expect("nobody panics with the lock").remove(route);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn names_of<Request: Message, Reply: Message>() -> String {
+    format!("{} → {}", Request::TYPE_NAME, Reply::TYPE_NAME)
+}

@@ -1,0 +1,262 @@
+//! [`CallContext`]: what a handler may know of its call.
+
+use crate::outcome::Rejection;
+use gapless_log::call_table::{CopySide, Taken};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+thread_local! {
+    static CURRENT: Cell<Current> = const { Cell::new(Current { deadline_ns: 0, trace: TraceContext::NONE }) };
+}
+
+/// What calls that a handler makes inherit from its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Current {
+    /// Nanoseconds of the monotonic clock, 0 without one.
+    pub(crate) deadline_ns: u64,
+    pub(crate) trace: TraceContext,
+}
+
+impl Current {
+    /// Of the handler that runs on this thread; nothing outside of one.
+    pub(crate) fn get() -> Self {
+        CURRENT.get()
+    }
+
+    /// Runs `handle` as the handler of a call: what it calls has no more time than this call.
+    pub(crate) fn enter<T>(self, handle: impl FnOnce() -> T) -> T {
+        struct Restore(Current);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _restore = Restore(CURRENT.replace(self));
+        handle()
+    }
+}
+
+/// The process that calls, as the operating system knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerIdentity {
+    /// The name that it gave itself; nobody has checked it.
+    pub name: String,
+    /// Its process id.
+    pub process_id: u32,
+    /// Its user.
+    pub user_id: u32,
+}
+
+/// W3C trace context of a call; all zeros without one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceContext {
+    /// The trace, the same over all processes.
+    pub trace_id: u128,
+    /// The span of the caller.
+    pub span_id: u64,
+    /// W3C flags; bit 0: sampled.
+    pub flags: u8,
+}
+
+impl TraceContext {
+    const NONE: Self = Self { trace_id: 0, span_id: 0, flags: 0 };
+}
+
+/// A call inside this process, as its handler sees it.
+pub(crate) trait Watched: Send + Sync + std::fmt::Debug {
+    /// Whether nobody waits for it any more. A hint.
+    fn is_cancelled(&self) -> bool;
+}
+
+/// Whether somebody still waits for a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Cancellation {
+    /// A send: nobody waits, so nobody cancels.
+    Never,
+    /// A call inside this process.
+    Local(Arc<dyn Watched>),
+    /// A call of another process.
+    Remote(Arc<CopySide>, Taken),
+}
+
+impl Cancellation {
+    fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Local(call) => call.is_cancelled(),
+            Self::Remote(table, taken) => table.is_withdrawn(*taken),
+        }
+    }
+}
+
+/// What a handler may know of its call. Clones belong to the same call.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    pub(crate) route: Arc<str>,
+    pub(crate) caller: Arc<CallerIdentity>,
+    /// Nanoseconds of the monotonic clock, 0 without one.
+    pub(crate) deadline_ns: u64,
+    pub(crate) attempt: u8,
+    pub(crate) hops: u8,
+    pub(crate) key: u64,
+    pub(crate) headers: Headers,
+    pub(crate) trace: TraceContext,
+    pub(crate) cancellation: Cancellation,
+}
+
+impl CallContext {
+    /// What calls of its handler inherit.
+    pub(crate) const fn current(&self) -> Current {
+        Current { deadline_ns: self.deadline_ns, trace: self.trace }
+    }
+
+    /// The route that is served.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        &self.route
+    }
+
+    /// Who calls.
+    #[must_use]
+    pub fn caller(&self) -> &CallerIdentity {
+        &self.caller
+    }
+
+    /// What is left of the call's time; `None` if it has no end, zero if it is over.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        (self.deadline_ns != 0)
+            .then(|| Duration::from_nanos(self.deadline_ns.saturating_sub(crate::clock::monotonic_ns())))
+    }
+
+    /// Whether the caller no longer waits: it has cancelled, its time is over, or it is dead.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation.is_cancelled() || self.remaining().is_some_and(|left| left.is_zero())
+    }
+
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub const fn attempt(&self) -> u8 {
+        self.attempt
+    }
+
+    /// The affinity key that the caller gave; 0 without one.
+    #[must_use]
+    pub const fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The caller's headers.
+    #[must_use]
+    pub const fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    /// The caller's trace.
+    #[must_use]
+    pub const fn trace(&self) -> TraceContext {
+        self.trace
+    }
+
+    /// How often the request was forwarded.
+    #[must_use]
+    pub const fn hops(&self) -> u8 {
+        self.hops
+    }
+
+    /// To be returned by the handler: the request goes on to `route`, whose copy answers the caller. At most 16 times.
+    #[must_use]
+    pub fn forward(&self, route: impl Into<String>) -> Rejection {
+        Rejection::Forward { route: route.into() }
+    }
+}
+
+/// Names and values that travel with a request, in the caller's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers(Vec<(String, Vec<u8>)>);
+
+/// Bytes of encoded headers at most.
+pub const HEADERS_LENGTH_MAX: usize = 16 << 10;
+
+impl Headers {
+    /// Adds a header behind those that are there.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.0.push((name.into(), value.into()));
+        self
+    }
+
+    /// The first value of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(each, _)| *each == name).map(|(_, value)| value)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Appends them: each as u16 length, name, u32 length, value, little-endian.
+    ///
+    /// # Errors
+    /// What is too long; `into` is then as before.
+    pub fn encode(&self, into: &mut Vec<u8>) -> Result<(), String> {
+        let before = into.len();
+        // Looked at first: a length behind the limit would not fit into its field.
+        let length: usize = self.0.iter().map(|(name, value)| 6 + name.len() + value.len()).sum();
+        if length > HEADERS_LENGTH_MAX {
+            return Err(format!("headers of {length} bytes; at most {HEADERS_LENGTH_MAX} are allowed"));
+        }
+        for (name, value) in &self.0 {
+            into.extend_from_slice(&(name.len() as u16).to_le_bytes());
+            into.extend_from_slice(name.as_bytes());
+            into.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            into.extend_from_slice(value);
+        }
+        debug_assert_eq!(into.len() - before, length);
+        Ok(())
+    }
+
+    /// Reads them from all of `bytes`; `None` if they are none.
+    #[must_use]
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let mut headers = Vec::new();
+        while !bytes.is_empty() {
+            let (length, rest) = bytes.split_first_chunk::<2>()?;
+            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+            let (length, rest) = rest.split_first_chunk::<4>()?;
+            let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            headers.push((std::str::from_utf8(name).ok()?.to_owned(), value.to_vec()));
+            bytes = rest;
+        }
+        Some(Self(headers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_as_they_were_written_and_nothing_else_is() {
+        let headers = Headers::default().with("tenant", "blue").with("empty", "").with("tenant", vec![0, 255]);
+        let mut bytes = Vec::new();
+        headers.encode(&mut bytes).unwrap();
+        assert_eq!(Headers::decode(&bytes), Some(headers.clone()));
+        assert_eq!(headers.get("tenant"), Some(&b"blue"[..]));
+        for cut in 1..bytes.len() {
+            assert!(Headers::decode(&bytes[..cut]).is_none_or(|shorter| shorter != headers), "cut at {cut}");
+        }
+        let long = Headers::default().with("x", vec![0; HEADERS_LENGTH_MAX]);
+        assert!(long.encode(&mut bytes).is_err());
+    }
+}

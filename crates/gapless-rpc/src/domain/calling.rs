@@ -1,0 +1,417 @@
+//! [`Calling`]: the calling half of a domain: the tables of this process, and the copies that they are brought to.
+//!
+//! The I/O thread tells of copies and routes; callers ask for tables. A table is brought to every copy that serves its route with
+//! types that both sides speak.
+
+use crate::caller::routes::{RemoteRoutes, RouteKey, TypeKey};
+use crate::message::Encoding;
+use crate::outcome::CallError;
+use crate::registry::{
+    Attach, CallingSide, CopyNumber, IoHandle, PeerProcess, Refused, RouteDescription, RouteState, TypeDescription,
+};
+use crate::remote::copy::ServedCallers;
+use crate::remote::table::{CopyState, RouteTable};
+use gapless_log::Region;
+use gapless_log::bell::BELL_LENGTH;
+use gapless_log::call_table::CallTableShape;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
+use std::time::Duration;
+
+/// How large the tables of a process are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableOptions {
+    pub(crate) slots: u32,
+    pub(crate) payload_length_max: usize,
+}
+
+/// The calling half of a domain.
+pub(crate) struct Calling {
+    options: TableOptions,
+    io: OnceLock<IoHandle>,
+    state: Mutex<State>,
+    /// A copy has answered, or all have.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Every copy that was there at the beginning has told its routes.
+    is_discovered: bool,
+    copies: BTreeMap<CopyNumber, Copy>,
+    tables: HashMap<RouteKey, usize>,
+    attached: Vec<AttachedTable>,
+    /// The table of each attachment.
+    attachments: HashMap<u64, usize>,
+    last_attachment: u64,
+    /// Routes that this process serves with tasks, by their tokens.
+    served: HashMap<u64, Weak<ServedCallers>>,
+    last_served: u64,
+}
+
+struct Copy {
+    process: Arc<PeerProcess>,
+    routes: HashMap<String, RouteDescription>,
+}
+
+/// A table, and the copies that have it.
+struct AttachedTable {
+    key: RouteKey,
+    table: Arc<RouteTable>,
+    eventfd: Arc<OwnedFd>,
+    copies: HashMap<CopyNumber, Attachment>,
+}
+
+enum Attachment {
+    /// It was brought, and there is no answer yet.
+    Brought,
+    Attached,
+    /// Both sides do not speak the same, or the copy does not want it.
+    Refused(CallError),
+}
+
+impl Calling {
+    pub(crate) fn new(options: TableOptions) -> Self {
+        Self { options, io: OnceLock::new(), state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    pub(crate) fn set_io(&self, io: IoHandle) {
+        let _ = self.io.set(io);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics with the lock")
+    }
+
+    fn io(&self) -> Option<&IoHandle> {
+        self.io.get()
+    }
+
+    /// Brings a table to a copy that has its route, unless it has it.
+    fn bring(&self, state: &mut State, index: usize, number: CopyNumber) {
+        let State { copies, attached, attachments, last_attachment, .. } = state;
+        let table = &mut attached[index];
+        let Some(route) = copies.get(&number).and_then(|copy| copy.routes.get(&*table.key.route)) else { return };
+        if table.copies.contains_key(&number) || route.state == RouteState::Draining {
+            return;
+        }
+        let (request, reply) = match agreed(&table.key, route) {
+            Ok(agreed) => agreed,
+            Err(mismatch) => {
+                table.copies.insert(number, Attachment::Refused(mismatch));
+                return;
+            }
+        };
+        let shape = table.table.table().shape();
+        let attach = Attach {
+            attachment: *last_attachment + 1,
+            copy_number: 0,
+            request_region_bytes: shape.request_region_length() as u64,
+            claim_region_bytes: shape.claim_region_length() as u64,
+            route: table.key.route.to_string(),
+            version: String::new(),
+            request,
+            reply,
+        };
+        let brought = (|| {
+            let call_table = table.table.table();
+            let requests = Arc::new(call_table.request_region().read_only_fd().ok()?);
+            let claims = Arc::new(call_table.claim_region().fd().try_clone_to_owned().ok()?);
+            let descriptors = [requests, claims, Arc::clone(&table.eventfd)];
+            self.io()?.attach(number, attach, descriptors).ok()
+        })();
+        let attachment = if brought.is_some() {
+            *last_attachment += 1;
+            attachments.insert(*last_attachment, index);
+            Attachment::Brought
+        } else {
+            let reason = "this process has no descriptors left for it".to_owned();
+            Attachment::Refused(CallError::Busy { route: table.key.route.to_string(), reason })
+        };
+        table.copies.insert(number, attachment);
+    }
+
+    fn with_table(&self, attachment: u64, number: CopyNumber, then: impl FnOnce(&Copy, &mut AttachedTable)) {
+        let mut state = self.lock();
+        let State { copies, attached, attachments, .. } = &mut *state;
+        let table = attachments.remove(&attachment).map(|index| &mut attached[index]);
+        if let (Some(copy), Some(table)) = (copies.get(&number), table) {
+            then(copy, table);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn tables(&self) -> Vec<Arc<RouteTable>> {
+        self.lock().attached.iter().map(|attached| Arc::clone(&attached.table)).collect()
+    }
+
+    /// Ends all calls.
+    pub(crate) fn close(&self) {
+        self.tables().iter().for_each(|table| table.close());
+    }
+
+    /// From now on the tasks of a route are woken when callers write its eventfd. The token takes that back.
+    pub(crate) fn register_tasks(&self, served: &Arc<ServedCallers>) -> std::io::Result<u64> {
+        let eventfd = Arc::new(served.eventfd().try_clone()?);
+        let mut state = self.lock();
+        let token = state.last_served * 2 + 1;
+        state.last_served += 1;
+        state.served.insert(token, Arc::downgrade(served));
+        drop(state);
+        if let Some(io) = self.io() {
+            io.register_completion(token, eventfd);
+        }
+        Ok(token)
+    }
+
+    pub(crate) fn unregister_tasks(&self, token: u64) {
+        self.lock().served.remove(&token);
+        if let Some(io) = self.io() {
+            io.unregister_completion(token);
+        }
+    }
+
+    /// What the copies that are known serve: each with its process.
+    pub(crate) fn routes(&self) -> Vec<(Arc<PeerProcess>, RouteDescription)> {
+        let state = self.lock();
+        let of_copy = |copy: &Copy| {
+            let process = Arc::clone(&copy.process);
+            copy.routes.values().map(move |route| (Arc::clone(&process), route.clone())).collect::<Vec<_>>()
+        };
+        state.copies.values().flat_map(of_copy).collect()
+    }
+
+    /// Waits until every copy that was there at the beginning has told its routes.
+    pub(crate) fn wait_until_discovered(&self, timeout: Duration) -> bool {
+        let state = self.lock();
+        let waited = self.changed.wait_timeout_while(state, timeout, |state| !state.is_discovered);
+        waited.expect("nobody panics with the lock").0.is_discovered
+    }
+}
+
+/// The types that both sides speak, as the copy is told.
+fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, TypeDescription), CallError> {
+    let agreed_type = |own: &TypeKey, other: &TypeDescription| {
+        let fingerprint = match (own.fingerprint, other.fingerprint) {
+            (own, 0) => Some(own),
+            (0, _) => Some(0),
+            (ours, theirs) if ours == theirs || own.older.contains(&theirs) => Some(theirs),
+            // The copy may be newer, and read what this program writes: it says so.
+            (ours, _) => Some(ours),
+        }?;
+        (own.encoding == other.encoding || own.encoding == Encoding::Bytes || other.encoding == Encoding::Bytes)
+            .then(|| TypeDescription { name: own.name.to_owned(), fingerprint, encoding: own.encoding })
+    };
+    let request = agreed_type(&key.request, &route.request);
+    let reply = agreed_type(&key.reply, &route.reply);
+    request.zip(reply).ok_or_else(|| CallError::Mismatch {
+        route: key.route.to_string(),
+        caller: format!("{} → {}", described(&key.request), described(&key.reply)),
+        copy: format!("{:?} → {:?}", route.request, route.reply),
+    })
+}
+
+fn described(key: &TypeKey) -> String {
+    format!("{} ({:?}, fingerprint {:#x})", key.name, key.encoding, key.fingerprint)
+}
+
+const fn state_of(state: RouteState) -> CopyState {
+    match state {
+        RouteState::Open => CopyState::Open,
+        RouteState::Suspended => CopyState::Suspended,
+        RouteState::Draining | RouteState::Gone => CopyState::Draining,
+    }
+}
+
+/// The same in every process that calls this copy.
+fn identity_of(process: &PeerProcess) -> u64 {
+    process.started_ns ^ u64::from(process.process_id) << 40
+}
+
+impl RemoteRoutes for Calling {
+    fn table(&self, key: &RouteKey) -> Result<Arc<RouteTable>, CallError> {
+        let busy = |reason: String| CallError::Busy { route: key.route.to_string(), reason };
+        let io = self.io().ok_or(CallError::Closed)?;
+        io.discover().map_err(|error| busy(error.to_string()))?;
+        let mut state = self.lock();
+        if let Some(index) = state.tables.get(key) {
+            return Ok(Arc::clone(&state.attached[*index].table));
+        }
+        let shape = CallTableShape::new(self.options.slots, self.options.payload_length_max);
+        let table = shape
+            .map_err(crate::RpcError::from)
+            .and_then(|shape| RouteTable::create(Arc::clone(&key.route), shape, key.request.fingerprint))
+            .map_err(|error| busy(error.to_string()))?;
+        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let (table, eventfd) = (Arc::new(table), Arc::new(eventfd.map_err(|errno| busy(errno.to_string()))?));
+        let index = state.attached.len();
+        io.register_completion(token_of_table(index), Arc::clone(&eventfd));
+        let attached = AttachedTable { key: key.clone(), table: Arc::clone(&table), eventfd, copies: HashMap::new() };
+        state.attached.push(attached);
+        state.tables.insert(key.clone(), index);
+        let numbers: Vec<_> = state.copies.keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.bring(&mut state, index, number));
+        Ok(table)
+    }
+
+    fn wait_until_settled(&self, key: &RouteKey, timeout: Duration) {
+        let waited = self.changed.wait_timeout_while(self.lock(), timeout, |state| !state.is_settled(key));
+        drop(waited.expect("nobody panics with the lock"));
+    }
+
+    fn is_settled(&self, key: &RouteKey) -> bool {
+        self.lock().is_settled(key)
+    }
+
+    fn mismatch(&self, key: &RouteKey) -> Option<CallError> {
+        let state = self.lock();
+        let attached = &state.attached[*state.tables.get(key)?];
+        attached.copies.values().find_map(|attachment| match attachment {
+            Attachment::Refused(error) => Some(error.clone()),
+            Attachment::Brought | Attachment::Attached => None,
+        })
+    }
+
+    fn wake(&self) {
+        if let Some(io) = self.io() {
+            io.wake();
+        }
+    }
+}
+
+impl State {
+    fn is_settled(&self, key: &RouteKey) -> bool {
+        let attached = self.tables.get(key).map(|index| &self.attached[*index]);
+        let waits = |attached: &AttachedTable| {
+            attached.copies.values().any(|attachment| matches!(attachment, Attachment::Brought))
+        };
+        self.is_discovered && !attached.is_some_and(waits)
+    }
+}
+
+/// Tokens of completion eventfds: even ones are tables, odd ones routes that this process serves with tasks.
+const fn token_of_table(index: usize) -> u64 {
+    index as u64 * 2
+}
+
+impl CallingSide for Calling {
+    fn copy_found(&self, copy: CopyNumber, process: &Arc<PeerProcess>) {
+        let found = Copy { process: Arc::clone(process), routes: HashMap::new() };
+        self.lock().copies.insert(copy, found);
+    }
+
+    fn route_changed(&self, number: CopyNumber, route: &RouteDescription) {
+        let mut state = self.lock();
+        let Some(copy) = state.copies.get_mut(&number) else { return };
+        if route.state == RouteState::Gone {
+            copy.routes.remove(&route.name);
+        } else {
+            copy.routes.insert(route.name.clone(), route.clone());
+        }
+        let indexes: Vec<usize> =
+            (0..state.attached.len()).filter(|index| *state.attached[*index].key.route == *route.name).collect();
+        for index in indexes {
+            self.bring(&mut state, index, number);
+            let attached = &mut state.attached[index];
+            attached.table.set_copy_state(number.0, state_of(route.state));
+            if route.state == RouteState::Gone {
+                // Served again, it is asked again.
+                attached.copies.remove(&number);
+            }
+        }
+    }
+
+    fn copy_listed(&self, _copy: CopyNumber) {
+        self.changed.notify_all();
+    }
+
+    fn settled(&self) {
+        self.lock().is_discovered = true;
+        self.changed.notify_all();
+    }
+
+    fn attached(&self, number: CopyNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd) {
+        let bell = Region::open(bell, BELL_LENGTH, true);
+        self.with_table(attachment, number, |copy, attached| {
+            let state =
+                copy.routes.get(&*attached.key.route).map_or(CopyState::Draining, |route| state_of(route.state));
+            let outcome = match bell {
+                Ok(bell) => {
+                    if let Some(route) = copy.routes.get(&*attached.key.route)
+                        && attached.key.request.older.contains(&route.request.fingerprint)
+                    {
+                        attached.table.set_request_fingerprint(route.request.fingerprint);
+                    }
+                    attached.table.add_copy(number.0, identity_of(&copy.process), (bell, eventfd), state);
+                    Attachment::Attached
+                }
+                Err(error) => {
+                    self.io().iter().for_each(|io| io.detach(number, attachment));
+                    let reason = format!("process {} has brought no bell: {error}", copy.process.process_id);
+                    Attachment::Refused(CallError::Busy { route: attached.key.route.to_string(), reason })
+                }
+            };
+            attached.copies.insert(number, outcome);
+        });
+    }
+
+    fn refused(&self, number: CopyNumber, attachment: u64, refused: Refused) {
+        self.with_table(attachment, number, |copy, attached| {
+            let route = attached.key.route.to_string();
+            let caller = format!("{} → {}", described(&attached.key.request), described(&attached.key.reply));
+            let copy = format!("{} (process {})", refused.text, copy.process.process_id);
+            attached.copies.insert(number, Attachment::Refused(CallError::Mismatch { route, caller, copy }));
+        });
+    }
+
+    fn copy_closed(&self, number: CopyNumber) {
+        self.tables().iter().for_each(|table| table.close_copy(number.0));
+        let mut state = self.lock();
+        state.copies.remove(&number);
+        state.attached.iter_mut().for_each(|attached| drop(attached.copies.remove(&number)));
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn copy_dead(&self, number: CopyNumber) {
+        self.tables().iter().for_each(|table| table.remove_copy(number.0));
+    }
+
+    fn completions(&self, token: u64) {
+        if token % 2 == 1 {
+            let served = self.lock().served.get(&token).and_then(Weak::upgrade);
+            served.iter().for_each(|served| served.wake_task());
+            return;
+        }
+        let table = self.lock().attached.get((token / 2) as usize).map(|attached| Arc::clone(&attached.table));
+        if let Some(table) = table {
+            table.give_notices();
+        }
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        self.tables().iter().filter_map(|table| table.next_deadline_ns()).min()
+    }
+
+    fn tick(&self, _now_ns: u64) {
+        for table in self.tables() {
+            table.expire();
+        }
+    }
+
+    fn may_sleep(&self) -> bool {
+        let mut has_given = false;
+        for table in self.tables() {
+            table.table().announce_reactor();
+            has_given |= table.give_notices();
+        }
+        !has_given
+    }
+
+    fn woken(&self) {
+        self.tables().iter().for_each(|table| table.table().withdraw_reactor());
+    }
+}

@@ -1,0 +1,32 @@
+//! [`Shared`]: what this process has of a domain, for as long as somebody here uses it.
+
+use super::calling::Calling;
+use super::serving::Serving;
+use crate::caller::routes::LocalRoutes;
+use crate::registry::{IoHandle, IoThread};
+use std::sync::Arc;
+
+/// What this process has of a domain.
+pub(super) struct Shared {
+    pub(super) name: String,
+    pub(super) local: Arc<LocalRoutes>,
+    pub(super) machine: Option<Machine>,
+}
+
+/// What a domain of several processes has.
+pub(super) struct Machine {
+    pub(super) io: IoHandle,
+    pub(super) calling: Arc<Calling>,
+    pub(super) serving: Arc<Serving>,
+    /// Dropped last: it leaves the domain.
+    #[expect(dead_code, reason = "it is kept, not used")]
+    pub(super) thread: IoThread,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(machine) = &self.machine {
+            machine.calling.close();
+        }
+    }
+}

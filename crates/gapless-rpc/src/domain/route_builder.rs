@@ -1,0 +1,520 @@
+//! [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn.
+
+use super::membership::Shared;
+use super::serving::ServedRemote;
+use super::spill::{Refill, Spill};
+use crate::caller::routes::TypeKey;
+use crate::context::CallContext;
+use crate::error::RpcError;
+use crate::local::{EncodedOverflow, LocalOptions, LocalRoute, LocalWorker, Overflow};
+use crate::message::{Message, version_of};
+use crate::options::Waiting;
+use crate::outcome::Rejection;
+use crate::overflow::{ElasticQueue, ElasticQueueOptions};
+use crate::registry::{RouteDescription, RouteState, TypeDescription};
+use crate::remote::copy::ServedCallers;
+use crate::route_name;
+use crate::served::answering::Answering;
+use crate::served::counters::{CopyCounters, CopyStatistics};
+use crate::served::handler::Handler;
+use crate::served::workers::{Life, Workers, serve_as_task};
+use gapless_log::Bell;
+use rustix::event::{EventfdFlags, eventfd};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+/// Workers of a copy at most.
+const WORKERS_MAX: usize = 4096;
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServeReach {
+    /// This process and others.
+    #[default]
+    Everyone,
+    /// This process only: nothing is encoded.
+    Process,
+    /// Other processes only.
+    Machine,
+}
+
+/// Starts a task on the application's executor.
+type Spawn = Arc<dyn Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync>;
+
+/// Describes a route that this process serves; [`RouteBuilder::handle`] offers it.
+#[must_use = "a route is offered by its handler"]
+pub struct RouteBuilder {
+    domain: Arc<Shared>,
+    route: String,
+    workers: usize,
+    waiting: Waiting,
+    version: String,
+    metadata: Vec<(String, String)>,
+    reach: ServeReach,
+    life: Life,
+    spawn: Option<Spawn>,
+    queue_max: Option<usize>,
+    overflow: Option<ElasticQueueOptions>,
+}
+
+impl std::fmt::Debug for RouteBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RouteBuilder")
+            .field("route", &self.route)
+            .field("workers", &self.workers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RouteBuilder {
+    pub(super) fn new(domain: Arc<Shared>, route: &str) -> Self {
+        Self {
+            domain,
+            route: route.to_owned(),
+            workers: 1,
+            waiting: Waiting::default(),
+            version: String::new(),
+            metadata: Vec::new(),
+            reach: ServeReach::default(),
+            life: Life::default(),
+            spawn: None,
+            queue_max: None,
+            overflow: None,
+        }
+    }
+
+    /// So many requests are handled at one time, 1 to 4,096; 1 without a word. Calls of this process have as many workers of their
+    /// own, which are started with the first of them.
+    pub const fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// How workers wait for requests.
+    pub const fn waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = waiting;
+        self
+    }
+
+    /// The application's version of the route, for people.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// Something that the application says of it.
+    pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.push((name.into(), value.into()));
+        self
+    }
+
+    /// Who may call it.
+    pub const fn reach(mut self, reach: ServeReach) -> Self {
+        self.reach = reach;
+        self
+    }
+
+    /// Requests of this process that may wait in memory, for each class.
+    pub const fn queue_max(mut self, queue_max: usize) -> Self {
+        self.queue_max = Some(queue_max);
+        self
+    }
+
+    /// Requests of this process beyond [`RouteBuilder::queue_max`] go, encoded, into a queue whose rest lies on disk, and come back in
+    /// the order of their class. Its limit, or a disk that does not keep up, is [`crate::CallError::Busy`]. The options' own notice
+    /// is not used.
+    pub fn overflow(mut self, overflow: ElasticQueueOptions) -> Self {
+        self.overflow = Some(overflow);
+        self
+    }
+
+    /// Runs first in each worker, with its number from 0.
+    pub fn init(mut self, init: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.life.init = Some(Arc::new(init));
+        self
+    }
+
+    /// Runs last in each worker.
+    pub fn done(mut self, done: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.life.done = Some(Arc::new(done));
+        self
+    }
+
+    /// Its workers are tasks of an executor, which `spawn` starts, for instance `|task| drop(runtime.spawn(task))`; without this
+    /// they are threads.
+    pub fn tasks(mut self, spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync + 'static) -> Self {
+        self.spawn = Some(Arc::new(spawn));
+        self
+    }
+
+    /// Offers the route.
+    ///
+    /// # Errors
+    /// A name that no route can have, a route that this process serves already, options out of range, a machine without threads,
+    /// memory or descriptors.
+    pub fn handle<Request: Message, Reply: Message>(
+        self,
+        handler: impl Fn(Request, &CallContext) -> Result<Reply, Rejection> + Send + Sync + 'static,
+    ) -> Result<ServedRoute, RpcError> {
+        self.offer(Handler::Plain(Arc::new(handler)))
+    }
+
+    /// Offers the route with a handler that gives a future.
+    ///
+    /// # Errors
+    /// As [`RouteBuilder::handle`].
+    pub fn handle_async<Request: Message, Reply: Message, Handling>(
+        self,
+        handler: impl Fn(Request, CallContext) -> Handling + Send + Sync + 'static,
+    ) -> Result<ServedRoute, RpcError>
+    where
+        Handling: Future<Output = Result<Reply, Rejection>> + Send + 'static,
+    {
+        self.offer(Handler::Async(Arc::new(move |request, context| Box::pin(handler(request, context)))))
+    }
+
+    fn offer<Request: Message, Reply: Message>(
+        self,
+        handler: Handler<Request, Reply>,
+    ) -> Result<ServedRoute, RpcError> {
+        route_name::check(&self.route)?;
+        if !(1..=WORKERS_MAX).contains(&self.workers) {
+            let reason = format!("{} were found; 1 to {WORKERS_MAX} are possible", self.workers);
+            return Err(RpcError::Option { option: "workers", reason });
+        }
+        let mut served = ServedRoute {
+            domain: Arc::clone(&self.domain),
+            route: self.route.clone(),
+            remote: None,
+            local: None,
+            counters: Arc::default(),
+            workers: Arc::default(),
+            refill: Refill::default(),
+            is_over: false,
+        };
+        if self.reach != ServeReach::Machine {
+            served.local = Some(self.offer_here(&handler, &served)?);
+        }
+        if self.reach != ServeReach::Process && self.domain.machine.is_some() {
+            served.remote = Some(self.offer_to_others(handler, &served)?);
+        }
+        Ok(served)
+    }
+
+    /// For callers of this process. Its workers are started with the first caller.
+    fn offer_here<Request: Message, Reply: Message>(
+        &self,
+        handler: &Handler<Request, Reply>,
+        served: &ServedRoute,
+    ) -> Result<Box<dyn LocalControl>, RpcError> {
+        let defaults = LocalOptions::default();
+        let queue_max = self.queue_max.unwrap_or(defaults.queue_max);
+        let overflow = self.overflow.clone().map(|mut options| {
+            let refill = served.refill.clone();
+            options.notice = Some(Arc::new(move |_| refill.run()));
+            let queue = ElasticQueue::new(options)?;
+            Ok::<_, RpcError>(Box::new(EncodedOverflow::new(Spill::new(queue))) as Box<dyn Overflow<Request>>)
+        });
+        let options = LocalOptions { queue_max, overflow: overflow.transpose()?, ..defaults };
+        let local = LocalRoute::<Request, Reply>::new(&self.route, options)?;
+        if self.overflow.is_some() {
+            served.refill.set(local.clone());
+        }
+        let start = {
+            let (local, handler, life, workers) =
+                (local.clone(), handler.clone(), self.life.clone(), Arc::clone(&served.workers));
+            let (spawn, count, waiting) = (self.spawn.clone(), self.workers, self.waiting);
+            move || {
+                for number in 0..count {
+                    let (Some(worker), handler, life) = (local.worker(), handler.clone(), life.clone()) else { return };
+                    let started = start_local_worker(worker, handler, (life, number), waiting, spawn.as_ref());
+                    match started {
+                        Ok(thread) => workers.lock().expect("nobody panics with the lock").extend(thread),
+                        Err(error) => return tracing::error!(%error, "a route has fewer workers than it should"),
+                    }
+                }
+            }
+        };
+        if !self.domain.local.insert(&self.route, local.clone(), start) {
+            return Err(RpcError::Served { route: self.route.clone() });
+        }
+        Ok(Box::new(local))
+    }
+
+    fn offer_to_others<Request: Message, Reply: Message>(
+        &self,
+        handler: Handler<Request, Reply>,
+        route: &ServedRoute,
+    ) -> Result<Remote, RpcError> {
+        let Some(machine) = &self.domain.machine else {
+            return Err(RpcError::Option { option: "reach", reason: "this domain has no other processes".to_owned() });
+        };
+        let bell = Bell::create()?;
+        let system = RpcError::system::<std::io::Error>;
+        let passed_bell = bell.region().fd().try_clone_to_owned().map_err(system("passing a bell on"))?;
+        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let eventfd = eventfd.map_err(RpcError::system("making an eventfd"))?;
+        let passed_eventfd = eventfd.try_clone().map_err(system("passing an eventfd on"))?;
+        let served = Arc::new(ServedCallers::new(bell, eventfd));
+        let (request, reply) = (TypeKey::of::<Request>(), TypeKey::of::<Reply>());
+        let described = |key: &TypeKey| TypeDescription {
+            name: key.name.to_owned(),
+            fingerprint: key.fingerprint,
+            encoding: key.encoding,
+        };
+        let description = RouteDescription {
+            name: self.route.clone(),
+            state: RouteState::Open,
+            version: self.version.clone(),
+            metadata: self.metadata.clone(),
+            request: described(&request),
+            reply: described(&reply),
+            workers: self.workers as u32,
+        };
+        let answering = Arc::new(Answering {
+            route: self.route.as_str().into(),
+            handler,
+            counters: Arc::clone(&route.counters),
+            info: info_of(&description),
+        });
+        let remote = ServedRemote {
+            served: Arc::clone(&served),
+            request,
+            reply,
+            reply_version: version_of::<Reply>,
+            bell: Arc::new(passed_bell),
+            eventfd: Arc::new(passed_eventfd),
+        };
+        if !machine.serving.insert(&self.route, Arc::new(remote)) {
+            return Err(RpcError::Served { route: self.route.clone() });
+        }
+        let started = self.start_remote_workers(&served, &answering);
+        let token = started.and_then(|(workers, token)| {
+            machine.io.announce(description)?;
+            Ok((workers, token))
+        });
+        match token {
+            Ok((workers, token)) => Ok(Remote { served, token, workers: Mutex::new(Some(workers)) }),
+            Err(error) => {
+                machine.serving.remove(&self.route);
+                served.end();
+                Err(error)
+            }
+        }
+    }
+
+    fn start_remote_workers<Request: Message, Reply: Message>(
+        &self,
+        served: &Arc<ServedCallers>,
+        answering: &Arc<Answering<Request, Reply>>,
+    ) -> Result<(Workers, Option<u64>), RpcError> {
+        let Some(spawn) = &self.spawn else {
+            let workers = Workers::start_threads(served, answering, self.workers, self.waiting, &self.life)?;
+            return Ok((workers, None));
+        };
+        let machine = self.domain.machine.as_ref();
+        let token = machine.map(|machine| machine.calling.register_tasks(served)).transpose();
+        let token = token.map_err(RpcError::system("watching a route's eventfd"))?;
+        for number in 0..self.workers {
+            spawn(Box::pin(serve_as_task(Arc::clone(served), Arc::clone(answering), number, self.life.clone())));
+        }
+        Ok((Workers::default(), token))
+    }
+}
+
+/// Starts one worker for the calls of this process.
+fn start_local_worker<Request: Message, Reply: Message>(
+    mut worker: LocalWorker<Request, Reply>,
+    handler: Handler<Request, Reply>,
+    (life, number): (Life, usize),
+    waiting: Waiting,
+    spawn: Option<&Spawn>,
+) -> std::io::Result<Option<std::thread::JoinHandle<()>>> {
+    if let Some(spawn) = spawn {
+        spawn(Box::pin(async move {
+            let _done = life.begin(number);
+            while let Some(incoming) = std::future::poll_fn(|task| worker.poll_next(task)).await {
+                handler.answer_later(incoming).await;
+            }
+        }));
+        return Ok(None);
+    }
+    let run = move || {
+        let _done = life.begin(number);
+        while let Some(incoming) = worker.next_blocking(waiting) {
+            handler.answer(incoming);
+        }
+    };
+    std::thread::Builder::new().name(format!("gapless-local-{number}")).spawn(run).map(Some)
+}
+
+/// What a copy says of itself.
+fn info_of(route: &RouteDescription) -> String {
+    let metadata: serde_json::Map<String, serde_json::Value> =
+        route.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+    serde_json::json!({
+        "route": route.name,
+        "version": route.version,
+        "metadata": metadata,
+        "request": route.request.name,
+        "reply": route.reply.name,
+        "workers": route.workers,
+        "process_id": std::process::id(),
+    })
+    .to_string()
+}
+
+/// The states of a route in this process, whatever its types.
+trait LocalControl: Send + Sync {
+    fn suspend(&self);
+    fn resume(&self);
+    fn drain(&self);
+    fn withdraw(&self);
+    fn wait_until_left(&self);
+}
+
+impl<Request: Message, Reply: Message> LocalControl for LocalRoute<Request, Reply> {
+    fn suspend(&self) {
+        Self::suspend(self);
+    }
+
+    fn resume(&self) {
+        Self::resume(self);
+    }
+
+    fn drain(&self) {
+        Self::drain(self);
+    }
+
+    fn withdraw(&self) {
+        Self::withdraw(self);
+    }
+
+    fn wait_until_left(&self) {
+        Self::wait_until_left(self, None);
+    }
+}
+
+struct Remote {
+    served: Arc<ServedCallers>,
+    /// Of the tasks' eventfd.
+    token: Option<u64>,
+    workers: Mutex<Option<Workers>>,
+}
+
+/// A route that this process serves, until this is dropped.
+#[must_use = "a route is withdrawn when this is dropped"]
+pub struct ServedRoute {
+    domain: Arc<Shared>,
+    route: String,
+    remote: Option<Remote>,
+    local: Option<Box<dyn LocalControl>>,
+    counters: Arc<CopyCounters>,
+    /// The threads for calls of this process.
+    workers: Arc<Mutex<Vec<std::thread::JoinHandle<()>>>>,
+    refill: Refill,
+    is_over: bool,
+}
+
+impl std::fmt::Debug for ServedRoute {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServedRoute").field("route", &self.route).finish_non_exhaustive()
+    }
+}
+
+impl ServedRoute {
+    /// Its name.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        &self.route
+    }
+
+    /// What it has counted of calls of other processes.
+    #[must_use]
+    pub fn statistics(&self) -> CopyStatistics {
+        self.counters.statistics()
+    }
+
+    /// Other processes that have brought their tables.
+    #[must_use]
+    pub fn callers(&self) -> usize {
+        self.remote.as_ref().map_or(0, |remote| remote.served.callers())
+    }
+
+    /// Takes no requests until it is resumed; those that come wait, or are taken by other copies.
+    ///
+    /// # Errors
+    /// A domain that is closed.
+    pub fn suspend(&self) -> Result<(), RpcError> {
+        self.local.iter().for_each(|local| local.suspend());
+        self.remote.iter().for_each(|remote| remote.served.suspend());
+        self.tell(RouteState::Suspended)
+    }
+
+    /// Takes requests again.
+    ///
+    /// # Errors
+    /// As [`ServedRoute::suspend`].
+    pub fn resume(&self) -> Result<(), RpcError> {
+        self.local.iter().for_each(|local| local.resume());
+        self.remote.iter().for_each(|remote| remote.served.resume());
+        self.tell(RouteState::Open)
+    }
+
+    fn tell(&self, state: RouteState) -> Result<(), RpcError> {
+        match (&self.domain.machine, &self.remote) {
+            (Some(machine), Some(_)) => machine.io.change_state(&self.route, state).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes nothing new, finishes what has begun, and withdraws the route. Waits for its threads; tasks end by themselves.
+    pub fn drain(mut self) {
+        if let Some(local) = &self.local {
+            local.drain();
+            local.wait_until_left();
+        }
+        if let Err(error) = self.tell(RouteState::Draining) {
+            tracing::debug!(%error, "callers are not told that a route drains");
+        }
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        if self.local.is_some() {
+            self.domain.local.remove(&self.route);
+        }
+        if let Some(remote) = &self.remote {
+            remote.served.end();
+            let workers = remote.workers.lock().expect("nobody panics with the lock").take();
+            workers.into_iter().for_each(Workers::join);
+            if let Some(machine) = &self.domain.machine {
+                if let Err(error) = machine.io.change_state(&self.route, RouteState::Gone) {
+                    tracing::debug!(%error, "callers are not told that a route is gone");
+                }
+                machine.serving.remove(&self.route);
+                remote.token.into_iter().for_each(|token| machine.calling.unregister_tasks(token));
+            }
+        }
+        let threads = std::mem::take(&mut *self.workers.lock().expect("nobody panics with the lock"));
+        for thread in threads {
+            if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+                tracing::error!("a worker's thread has panicked outside of its handler");
+            }
+        }
+        self.refill.clear();
+    }
+}
+
+impl Drop for ServedRoute {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.local.iter().for_each(|local| local.withdraw());
+            self.finish();
+        }
+    }
+}

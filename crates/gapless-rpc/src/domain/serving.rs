@@ -1,0 +1,139 @@
+//! [`Serving`]: the serving half of a domain: the routes of this process, and the callers that have brought their tables.
+
+use crate::caller::routes::TypeKey;
+use crate::context::CallerIdentity;
+use crate::registry::{
+    Attach, AttachAnswer, AttachMemory, CallerNumber, PeerProcess, Refused, RefusedReason, ServingSide, TypeDescription,
+};
+use crate::remote::copy::{AttachedCaller, ServedCallers};
+use gapless_log::call_table::CopySide;
+use rustix::fd::OwnedFd;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A route that this process serves to others.
+pub(crate) struct ServedRemote {
+    pub(crate) served: Arc<ServedCallers>,
+    pub(crate) request: TypeKey,
+    pub(crate) reply: TypeKey,
+    /// The version of the reply for a caller's fingerprint.
+    pub(crate) reply_version: fn(u64) -> Option<u32>,
+    pub(crate) bell: Arc<OwnedFd>,
+    pub(crate) eventfd: Arc<OwnedFd>,
+}
+
+/// The serving half of a domain.
+#[derive(Default)]
+pub(crate) struct Serving {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    routes: HashMap<String, Arc<ServedRemote>>,
+    /// Whose table which route has.
+    attachments: HashMap<(CallerNumber, u64), Arc<ServedRemote>>,
+}
+
+impl Serving {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics with the lock")
+    }
+
+    /// False if the route is served already.
+    pub(crate) fn insert(&self, route: &str, served: Arc<ServedRemote>) -> bool {
+        let mut state = self.lock();
+        if state.routes.contains_key(route) {
+            return false;
+        }
+        state.routes.insert(route.to_owned(), served);
+        true
+    }
+
+    pub(crate) fn remove(&self, route: &str) {
+        let mut state = self.lock();
+        if let Some(removed) = state.routes.remove(route) {
+            state.attachments.retain(|_, served| !Arc::ptr_eq(served, &removed));
+        }
+    }
+}
+
+/// A number for a caller's attachment that is not used again in this process.
+fn attachment_number(caller: CallerNumber, attachment: u64) -> u64 {
+    caller.0 << 32 | attachment & 0xffff_ffff
+}
+
+impl ServingSide for Serving {
+    fn attach(
+        &self,
+        caller: CallerNumber,
+        process: &Arc<PeerProcess>,
+        attach: Attach,
+        memory: AttachMemory,
+    ) -> Result<AttachAnswer, Refused> {
+        let refuse = |reason, text: String| Refused { reason, text };
+        let served = self.lock().routes.get(&attach.route).map(Arc::clone);
+        let served =
+            served.ok_or_else(|| refuse(RefusedReason::NoRoute, format!("{} is not served here", attach.route)))?;
+        check_types(&served, &attach).map_err(|text| refuse(RefusedReason::Mismatch, text))?;
+        let reply_version = (served.reply_version)(attach.reply.fingerprint);
+        let reply_version =
+            reply_version.ok_or_else(|| refuse(RefusedReason::Mismatch, described(&served.request, &served.reply)))?;
+        let table = open(&attach, memory).map_err(|text| refuse(RefusedReason::Memory, text))?;
+        let identity =
+            CallerIdentity { name: process.name.clone(), process_id: process.process_id, user_id: process.user_id };
+        served.served.attach(AttachedCaller {
+            attachment: attachment_number(caller, attach.attachment),
+            table: Arc::new(table.0),
+            eventfd: table.1,
+            identity: Arc::new(identity),
+            reply_version,
+        });
+        let answer = AttachAnswer { bell: Arc::clone(&served.bell), eventfd: Arc::clone(&served.eventfd) };
+        self.lock().attachments.insert((caller, attach.attachment), served);
+        Ok(answer)
+    }
+
+    fn detach(&self, caller: CallerNumber, attachment: u64) {
+        let served = self.lock().attachments.remove(&(caller, attachment));
+        if let Some(served) = served {
+            served.served.detach(attachment_number(caller, attachment));
+        }
+    }
+
+    fn caller_gone(&self, caller: CallerNumber, _is_dead: bool) {
+        let mut state = self.lock();
+        let gone: Vec<_> = state.attachments.keys().filter(|(number, _)| *number == caller).copied().collect();
+        let gone: Vec<_> = gone.into_iter().filter_map(|key| Some((key.1, state.attachments.remove(&key)?))).collect();
+        drop(state);
+        for (attachment, served) in gone {
+            served.served.detach(attachment_number(caller, attachment));
+        }
+    }
+}
+
+/// Which of our fingerprints a caller's may be: our own, one of an older version, or none to compare.
+fn check_types(served: &ServedRemote, attach: &Attach) -> Result<(), String> {
+    let speaks = |own: &TypeKey, other: &TypeDescription| {
+        own.fingerprint == 0
+            || other.fingerprint == 0
+            || own.fingerprint == other.fingerprint
+            || own.older.contains(&other.fingerprint)
+    };
+    if speaks(&served.request, &attach.request) && speaks(&served.reply, &attach.reply) {
+        return Ok(());
+    }
+    Err(described(&served.request, &served.reply))
+}
+
+fn described(request: &TypeKey, reply: &TypeKey) -> String {
+    format!("{} ({:#x}) → {} ({:#x})", request.name, request.fingerprint, reply.name, reply.fingerprint)
+}
+
+/// Opens a caller's table; the length of the request region says how large it is.
+fn open(attach: &Attach, memory: AttachMemory) -> Result<(CopySide, OwnedFd), String> {
+    let AttachMemory { request_region, claim_region, completion } = memory;
+    let bytes = (attach.request_region_bytes, attach.claim_region_bytes);
+    let table = CopySide::open((request_region, claim_region), bytes, attach.copy_number);
+    Ok((table.map_err(|error| error.to_string())?, completion))
+}

@@ -1,0 +1,68 @@
+//! [`Spill`]: the overflow of a route inside this process: its requests, encoded, in an [`ElasticQueue`].
+
+use crate::local::{ByteQueues, LocalRoute};
+use crate::message::Message;
+use crate::options::Priority;
+use crate::overflow::{ElasticQueue, OverflowError, Popped};
+use std::sync::{Arc, Mutex};
+
+/// Byte queues of one route whose rest lies on disk.
+pub(super) struct Spill {
+    queue: ElasticQueue,
+    /// Of each class: so many of the oldest are lost, and why.
+    lost: [(u64, String); 4],
+}
+
+impl Spill {
+    pub(super) fn new(queue: ElasticQueue) -> Self {
+        Self { queue, lost: Default::default() }
+    }
+}
+
+impl ByteQueues for Spill {
+    fn push(&mut self, class: Priority, bytes: &[u8]) -> Result<(), String> {
+        self.queue.push(class, bytes).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    fn pop(&mut self, class: Priority, into: &mut Vec<u8>) -> Result<bool, String> {
+        let (left, reason) = &mut self.lost[class as usize];
+        if *left > 0 {
+            *left -= 1;
+            return Err(reason.clone());
+        }
+        match self.queue.pop(class, into) {
+            Ok(Popped::Record(_)) => Ok(true),
+            // Empty does not happen: the route counts what it has pushed.
+            Ok(Popped::Later | Popped::Empty) => Ok(false),
+            Err(error) => {
+                let records = if let OverflowError::Lost { records, .. } = &error { *records } else { 1 };
+                self.lost[class as usize] = (records.saturating_sub(1), error.to_string());
+                Err(error.to_string())
+            }
+        }
+    }
+}
+
+/// What is to be done when spilled requests have been read back. It holds the route, which holds the queue: it is emptied when the
+/// route is withdrawn.
+#[derive(Clone, Default)]
+pub(super) struct Refill(Arc<Mutex<Option<Action>>>);
+
+type Action = Box<dyn Fn() + Send>;
+
+impl Refill {
+    pub(super) fn set<Request: Message, Reply: Message>(&self, route: LocalRoute<Request, Reply>) {
+        *self.0.lock().expect("nobody panics with the lock") = Some(Box::new(move || route.refill()));
+    }
+
+    pub(super) fn run(&self) {
+        if let Some(refill) = &*self.0.lock().expect("nobody panics with the lock") {
+            refill();
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        let refill = self.0.lock().expect("nobody panics with the lock").take();
+        drop(refill);
+    }
+}

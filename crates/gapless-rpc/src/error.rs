@@ -1,0 +1,64 @@
+//! What can go wrong apart from calls: with domains, routes and the machine.
+
+use gapless_log::LogError;
+
+/// What can go wrong apart from calls.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RpcError {
+    /// A name that no route can have.
+    #[error("{name:?} is no route's name: 1 to 128 letters, digits, \".\", \"-\", \"_\" and \"/\" are expected")]
+    RouteName {
+        /// What was found.
+        name: String,
+    },
+    /// A value out of range.
+    #[error("{option}: {reason}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What was found, and what is allowed.
+        reason: String,
+    },
+    /// A directory that cannot be used as a domain, or no longer.
+    #[error("the domain {} is of no use: {reason}", .path.display())]
+    Domain {
+        /// The directory.
+        path: std::path::PathBuf,
+        /// What was expected, and what was found.
+        reason: String,
+    },
+    /// This process serves the route already.
+    #[error("this process serves the route {route} already")]
+    Served {
+        /// The route.
+        route: String,
+    },
+    /// The operating system refused.
+    #[error("{action}: {source}")]
+    System {
+        /// What was being done, with the path where there is one.
+        action: String,
+        /// Its reason.
+        source: std::io::Error,
+    },
+    /// Memory that cannot be made or opened.
+    #[error(transparent)]
+    Memory(#[from] LogError),
+    /// A process at the other end broke the protocol.
+    #[error("process {process_id}: {reason}")]
+    Protocol {
+        /// Whose bytes they were.
+        process_id: u32,
+        /// What was expected, and what was found.
+        reason: String,
+    },
+}
+
+impl RpcError {
+    /// For `map_err`: what the operating system refused.
+    pub(crate) fn system<E: Into<std::io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let action = action.into();
+        move |source| Self::System { action, source: source.into() }
+    }
+}

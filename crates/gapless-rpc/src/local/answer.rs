@@ -1,0 +1,251 @@
+//! [`Incoming`]: a request that a worker has taken and begun, and [`Answer`]: what it owes for it.
+//!
+//! An answer is given once. Dropped without, the caller learns that nobody knows what became of its call, or that the handler
+//! panicked.
+//!
+//! Forwarding needs the request's value, which the handler has taken. Of the three ways (clone every request; have every
+//! handler take a reference, which keeps futures from owning it; clone where a route asks for it) the last costs least: a route
+//! that forwards says how its requests are kept ([`Forwarding::keep`], for an `Arc` a reference count, and an allocation), all others pay one
+//! comparison with nothing. A handler that wants to pay nothing at all answers by [`Answer::forward`] with the value itself.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use super::offer::{Extra, Offer};
+use super::one_shot::OneShot;
+use super::queued::Queued;
+use crate::context::{CallContext, CallerIdentity, Cancellation};
+use crate::outcome::{CallError, Refusal, Rejection};
+
+/// How often a request may be forwarded.
+pub const HOPS_MAX: u8 = 16;
+
+/// What a route needs so that its handlers may forward.
+pub struct Forwarding<Request, Reply> {
+    /// A copy of the request, made before the handler takes it; `None`: handlers forward only by [`Answer::forward`].
+    pub keep: Option<fn(&Request) -> Request>,
+    /// Offers it to the other route; in the thread of the worker.
+    pub hook: Arc<ForwardHook<Request, Reply>>,
+}
+
+/// See [`Forwarding::hook`].
+pub type ForwardHook<Request, Reply> = dyn Fn(Forwarded<Request, Reply>) + Send + Sync;
+
+impl<Request, Reply> Clone for Forwarding<Request, Reply> {
+    fn clone(&self) -> Self {
+        Self { keep: self.keep, hook: Arc::clone(&self.hook) }
+    }
+}
+
+/// A request on its way to another route. Whoever has it gives it to that route, or answers for it.
+#[derive(Debug)]
+pub struct Forwarded<Request, Reply> {
+    /// Where it goes.
+    pub route: String,
+    /// The request.
+    pub request: Request,
+    /// What is owed for it; it counts one hop more.
+    pub answer: Answer<Request, Reply>,
+}
+
+/// What all requests of one worker need. Each worker has its own, so that workers on different cores do not share the lines
+/// of its reference counts.
+pub(super) struct Desk<Request, Reply> {
+    pub(super) route: Arc<str>,
+    pub(super) caller: Arc<CallerIdentity>,
+    pub(super) forwarding: Option<Forwarding<Request, Reply>>,
+}
+
+/// A request that has begun.
+#[derive(Debug)]
+pub struct Incoming<Request, Reply> {
+    /// The request.
+    pub request: Request,
+    /// What its handler may know.
+    pub context: CallContext,
+    /// What is owed for it.
+    pub answer: Answer<Request, Reply>,
+}
+
+/// What is owed for a request.
+pub struct Answer<Request, Reply> {
+    /// `None` for a send, or when it has been given.
+    one_shot: Option<Arc<OneShot<Reply>>>,
+    desk: Arc<Desk<Request, Reply>>,
+    offer: Offer,
+    /// Apart, because most routes keep none, and what is small moves fast.
+    kept: Option<Box<Request>>,
+}
+
+impl<Request, Reply> fmt::Debug for Answer<Request, Reply> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").field("route", &self.desk.route).field("offer", &self.offer).finish_non_exhaustive()
+    }
+}
+
+impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
+    /// Begins it, unless nobody wants it any more or its time is over.
+    pub(super) fn begin(queued: Queued<Request, Reply>, desk: &Arc<Desk<Request, Reply>>) -> Option<Self> {
+        let Queued { request, one_shot, offer } = queued;
+        if offer.is_late() {
+            if let Some(one_shot) = one_shot {
+                one_shot.answer(Err(offer.timed_out(&desk.route, one_shot.has_begun())));
+            }
+            return None;
+        }
+        let cancellation = match &one_shot {
+            None => Cancellation::Never,
+            Some(one_shot) if one_shot.begin() => Cancellation::Local(Arc::clone(one_shot) as _),
+            Some(_) => return None,
+        };
+        let Extra { headers, trace } = offer.extra.as_deref().cloned().unwrap_or_default();
+        let context = CallContext {
+            route: Arc::clone(&desk.route),
+            caller: Arc::clone(&desk.caller),
+            deadline_ns: offer.deadline_ns,
+            attempt: offer.attempt,
+            hops: offer.hops,
+            key: offer.key,
+            headers,
+            trace,
+            cancellation,
+        };
+        let keep = desk.forwarding.as_ref().and_then(|forwarding| forwarding.keep);
+        let kept = keep.map(|keep| Box::new(keep(&request)));
+        Some(Self { request, context, answer: Answer { one_shot, desk: Arc::clone(desk), offer, kept } })
+    }
+
+    /// Runs a handler in this thread and answers. If it panics, the caller is told so, and this thread goes on.
+    pub fn handle(self, handler: impl FnOnce(Request, CallContext) -> Result<Reply, Rejection>) {
+        let Self { request, context, answer } = self;
+        // The handler's state after a panic is its own affair, as it is with a mutex that is poisoned.
+        match catch_unwind(AssertUnwindSafe(|| handler(request, context))) {
+            Ok(result) => answer.settle(result),
+            Err(panic) => answer.panicked(&*panic),
+        }
+    }
+
+    /// As [`Incoming::handle`], with a handler that gives a future. The future is dropped before the answer is given if it
+    /// panics, and with this one if that is dropped, which leaves the call unknown.
+    pub async fn handle_later<Handling>(self, handler: impl FnOnce(Request, CallContext) -> Handling)
+    where
+        Handling: Future<Output = Result<Reply, Rejection>>,
+    {
+        let Self { request, context, answer } = self;
+        let handling = match catch_unwind(AssertUnwindSafe(|| handler(request, context))) {
+            Ok(handling) => handling,
+            Err(panic) => return answer.panicked(&*panic),
+        };
+        let result = {
+            let mut handling = pin!(handling);
+            std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(context))) {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
+                Err(panic) => Poll::Ready(Err(panic)),
+            })
+            .await
+        };
+        match result {
+            Ok(result) => answer.settle(result),
+            Err(panic) => answer.panicked(&*panic),
+        }
+    }
+}
+
+impl<Request, Reply> Answer<Request, Reply> {
+    /// Gives the reply.
+    pub fn reply(self, reply: Reply) {
+        self.end(Ok(reply));
+    }
+
+    /// Gives what a handler returned.
+    pub fn settle(mut self, result: Result<Reply, Rejection>) {
+        match result {
+            Ok(reply) => self.end(Ok(reply)),
+            Err(Rejection::Refused(refusal)) => self.end(Err(CallError::Refused(refusal))),
+            Err(Rejection::Forward { route }) => match self.kept.take() {
+                Some(request) => self.forward(route, *request),
+                None => {
+                    let text =
+                        format!("{} does not keep its requests, so they cannot go on to {route}", self.desk.route);
+                    self.end(Err(CallError::Refused(Refusal::new(0, text))));
+                }
+            },
+        }
+    }
+
+    /// Sends the request on to another route, whose copy answers the caller. Refused beyond [`HOPS_MAX`], and where the route
+    /// has nobody who forwards.
+    pub fn forward(mut self, route: impl Into<String>, request: Request) {
+        let route = route.into();
+        let hook = self.desk.forwarding.as_ref().map(|forwarding| Arc::clone(&forwarding.hook));
+        let text = match hook {
+            Some(_) if self.offer.hops >= HOPS_MAX => {
+                format!("{} sends it on to {route}, but it was forwarded {HOPS_MAX} times already", self.desk.route)
+            }
+            Some(hook) => {
+                self.offer.hops += 1;
+                self.kept = None;
+                return hook(Forwarded { route, request, answer: self });
+            }
+            None => format!("{} sends it on to {route}, but forwards nothing", self.desk.route),
+        };
+        self.end(Err(CallError::Refused(Refusal::new(0, text))));
+    }
+
+    /// Says that the handler panicked.
+    pub fn panicked(self, panic: &(dyn Any + Send)) {
+        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let reason = text.unwrap_or("with something that is no text").to_owned();
+        let route = self.desk.route.to_string();
+        self.end(Err(CallError::Panicked { route, reason }));
+    }
+
+    /// Gives any outcome.
+    pub fn end(mut self, outcome: Result<Reply, CallError>) {
+        if let Some(one_shot) = self.one_shot.take() {
+            one_shot.answer(outcome);
+        }
+    }
+
+    /// Whether nobody waits for it: a send.
+    #[must_use]
+    pub const fn is_one_way(&self) -> bool {
+        self.one_shot.is_none()
+    }
+
+    /// What travels with it.
+    #[must_use]
+    pub const fn offer(&self) -> &Offer {
+        &self.offer
+    }
+
+    /// What is owed for a request that nobody has taken.
+    pub(super) fn of(one_shot: Option<Arc<OneShot<Reply>>>, desk: &Arc<Desk<Request, Reply>>, offer: Offer) -> Self {
+        Self { one_shot, desk: Arc::clone(desk), offer, kept: None }
+    }
+
+    /// With its request it waits again, in another route.
+    pub(super) fn queue(mut self, request: Request) -> Queued<Request, Reply> {
+        Queued { request, one_shot: self.one_shot.take(), offer: self.offer.clone() }
+    }
+}
+
+impl<Request, Reply> Drop for Answer<Request, Reply> {
+    fn drop(&mut self) {
+        let Some(one_shot) = self.one_shot.take() else { return };
+        let route = self.desk.route.to_string();
+        one_shot.answer(Err(if std::thread::panicking() {
+            CallError::Panicked { route, reason: "the thread of its worker unwinds".to_owned() }
+        } else {
+            let (attempts, reason) =
+                (self.offer.attempt.into(), "its handler was dropped without an answer".to_owned());
+            CallError::Unknown { route, attempts, reason }
+        }));
+    }
+}

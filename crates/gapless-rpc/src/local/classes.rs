@@ -1,0 +1,160 @@
+//! [`Classes`]: four queues, one for each priority, served 8 : 4 : 2 : 1.
+//!
+//! Pure: no lock, no clock, no waiting. Weighted round robin: each class has as many credits a round as it weighs; the most
+//! urgent that has work and credit comes next, and when none of those that have work has credit left, a round begins. So
+//! over each round in which all have work the shares are exact, none waits longer than one round (15 takes) for its next
+//! turn, and a class that is alone is never held back.
+
+use crate::options::Priority;
+use std::collections::VecDeque;
+
+/// Number of classes.
+pub(super) const CLASSES: usize = 4;
+
+/// Takes of a class in one round.
+pub(super) const WEIGHTS: [u8; CLASSES] = [8, 4, 2, 1];
+
+/// All of them, the most urgent first.
+pub(super) const PRIORITIES: [Priority; CLASSES] = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low];
+
+/// Four queues, each with its share of the takes.
+#[derive(Debug)]
+pub(super) struct Classes<T> {
+    queues: [VecDeque<T>; CLASSES],
+    credits: [u8; CLASSES],
+    length: usize,
+}
+
+impl<T> Classes<T> {
+    pub(super) fn new() -> Self {
+        Self { queues: std::array::from_fn(|_| VecDeque::new()), credits: WEIGHTS, length: 0 }
+    }
+
+    /// How many wait in all classes.
+    pub(super) const fn len(&self) -> usize {
+        self.length
+    }
+
+    /// How many wait in one.
+    pub(super) fn len_of(&self, class: Priority) -> usize {
+        self.queues[class as usize].len()
+    }
+
+    /// Behind those of its class.
+    pub(super) fn push(&mut self, class: Priority, item: T) {
+        self.queues[class as usize].push_back(item);
+        self.length += 1;
+    }
+
+    /// The next by the shares, with its class.
+    pub(super) fn take(&mut self) -> Option<(Priority, T)> {
+        if self.length == 0 {
+            return None;
+        }
+        // Once with what is left of this round, once with a new one: then something is found, because something waits.
+        for _ in 0..2 {
+            for (index, queue) in self.queues.iter_mut().enumerate() {
+                if self.credits[index] == 0 {
+                    continue;
+                }
+                if let Some(item) = queue.pop_front() {
+                    self.credits[index] -= 1;
+                    self.length -= 1;
+                    return Some((PRIORITIES[index], item));
+                }
+            }
+            self.credits = WEIGHTS;
+        }
+        unreachable!("{} items wait, and no class has one", self.length)
+    }
+
+    /// Takes out what is no longer wanted of one class, in order, for the caller to drop.
+    pub(super) fn take_out(&mut self, class: Priority, is_unwanted: impl Fn(&T) -> bool) -> Vec<T> {
+        let queue = &mut self.queues[class as usize];
+        let mut unwanted = Vec::new();
+        for _ in 0..queue.len() {
+            let Some(item) = queue.pop_front() else { break };
+            if is_unwanted(&item) {
+                unwanted.push(item);
+            } else {
+                queue.push_back(item);
+            }
+        }
+        self.length -= unwanted.len();
+        unwanted
+    }
+
+    /// All of them, the most urgent class first.
+    pub(super) fn take_all(&mut self) -> Vec<T> {
+        self.length = 0;
+        self.queues.iter_mut().flat_map(std::mem::take).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::random::Random;
+
+    #[test]
+    fn classes_that_all_have_work_are_served_exactly_by_their_weights() {
+        let mut classes = Classes::new();
+        for number in 0..1_000 {
+            PRIORITIES.iter().for_each(|&class| classes.push(class, number));
+        }
+        for round in 1..=60_usize {
+            let mut served = [0_u8; CLASSES];
+            for _ in 0..15 {
+                served[classes.take().unwrap().0 as usize] += 1;
+            }
+            assert_eq!(served, WEIGHTS, "round {round}");
+        }
+    }
+
+    #[test]
+    fn an_empty_class_costs_the_others_nothing() {
+        let mut classes = Classes::new();
+        (0..300).for_each(|number| {
+            classes.push(Priority::High, number);
+            classes.push(Priority::Low, number);
+        });
+        let mut served = [0; CLASSES];
+        (0..100).for_each(|_| served[classes.take().unwrap().0 as usize] += 1);
+        assert_eq!(served, [0, 80, 0, 20]);
+    }
+
+    #[test]
+    fn none_waits_longer_than_a_round_and_each_keeps_its_order() {
+        let mut random = Random::seeded();
+        let mut classes = Classes::new();
+        let (mut pushed, mut taken) = ([0_u64; CLASSES], [0_u64; CLASSES]);
+        let mut waits = [0; CLASSES];
+        for _ in 0..200_000 {
+            if random.happens(500) {
+                let class = random.pick(&PRIORITIES);
+                classes.push(class, pushed[class as usize]);
+                pushed[class as usize] += 1;
+            } else if let Some((class, number)) = classes.take() {
+                let class = class as usize;
+                assert_eq!(number, taken[class]);
+                taken[class] += 1;
+                for other in 0..CLASSES {
+                    waits[other] = if other == class || pushed[other] == taken[other] { 0 } else { waits[other] + 1 };
+                    // Its credit may be spent in this round, and all the others served before it in the next.
+                    assert!(waits[other] <= 2 * 14, "class {other} was passed {} times", waits[other]);
+                }
+            }
+            assert_eq!(classes.len() as u64, pushed.iter().sum::<u64>() - taken.iter().sum::<u64>());
+        }
+    }
+
+    #[test]
+    fn what_is_unwanted_goes_and_the_rest_keeps_its_order() {
+        let mut classes = Classes::new();
+        (0..10).for_each(|number| classes.push(Priority::Normal, number));
+        assert_eq!(classes.take_out(Priority::Normal, |number| number % 3 == 0), [0, 3, 6, 9]);
+        assert_eq!((classes.len(), classes.len_of(Priority::Normal)), (6, 6));
+        assert_eq!(classes.take_all(), [1, 2, 4, 5, 7, 8]);
+        assert!(classes.take().is_none());
+    }
+}

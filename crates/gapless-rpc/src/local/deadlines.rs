@@ -1,0 +1,238 @@
+//! [`Deadlines`]: what is to be told when its time is over, by nobody else's help.
+//!
+//! A caller that blocks or polls looks at the clock itself; the time of a task or of a callback must come by itself. Told the
+//! time by [`Deadlines::expire`]; who does that is chosen above: [`Deadlines::of_process`] has a thread of its own, an I/O
+//! thread that waits anyway makes its own with [`Deadlines::new`] and asks [`Deadlines::next_deadline_ns`] how long it may wait.
+//!
+//! Entering and leaving cost one short lock each, of one of eight shards, and no wake-up: the thread is woken only for a
+//! deadline before the one that it sleeps for. When what it sleeps for has left meanwhile it wakes once for nothing and sleeps
+//! for the next, so calls that all have the same time cost one wake-up for each such time, not one each.
+//!
+//! No deadline is overslept. The sleeper first says that it sleeps for ever, then looks through the shards, then lowers what it
+//! said to what it found, then parks. What enters a shard behind that look reads, by the order of the shard's lock, a value at
+//! least as young as "for ever", lowers it and wakes; what enters before is found.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use super::wheel::Wheel;
+use crate::clock::monotonic_ns;
+
+/// Locks that threads share the load of.
+const SHARDS: usize = 8;
+
+/// What has a deadline.
+pub(super) trait Timed: Send + Sync {
+    /// Its time is over.
+    fn expire(&self);
+}
+
+/// Where something stands, to take it out again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeadlineKey {
+    shard: usize,
+    key: super::wheel::WheelKey,
+}
+
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard(Mutex<Wheel<Arc<dyn Timed>>>);
+
+/// Deadlines of calls.
+pub struct Deadlines {
+    shards: [Shard; SHARDS],
+    /// Until when the sleeper sleeps; 0 while it is awake and will look.
+    sleeps_until_ns: AtomicU64,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Deadlines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Deadlines").field("waiting", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Deadlines {
+    /// For somebody who calls [`Deadlines::expire`] when it is time. `wake` is called when that time has come nearer; it must
+    /// not be lost if he is not waiting yet.
+    #[must_use]
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { shards: Default::default(), sleeps_until_ns: AtomicU64::new(0), wake: Box::new(wake) }
+    }
+
+    /// Those of this process, with a thread of their own from the first use on.
+    #[must_use]
+    pub fn of_process() -> Arc<Self> {
+        static OF_PROCESS: OnceLock<Arc<Deadlines>> = OnceLock::new();
+        OF_PROCESS.get_or_init(spawn).clone()
+    }
+
+    /// Tells all whose time is over at `now_ns` of the monotonic clock. Returns when it must be called again, `u64::MAX` for
+    /// never; `wake` says when that has become earlier.
+    pub fn expire(&self, now_ns: u64) -> u64 {
+        let mut due = Vec::new();
+        for shard in &self.shards {
+            lock(shard).expire(now_ns, |timed| due.push(timed));
+        }
+        // Without a lock: what is told may run anything, and enter or leave here.
+        due.into_iter().for_each(|timed| timed.expire());
+        self.next_deadline_ns()
+    }
+
+    /// When [`Deadlines::expire`] must be called, `u64::MAX` for never. It may be early, by as much as half a second before
+    /// what is far away. Who asks sleeps until then, or until `wake`.
+    pub fn next_deadline_ns(&self) -> u64 {
+        // SeqCst throughout: once for each sleep; the argument stands at the head of the file.
+        self.sleeps_until_ns.store(u64::MAX, Ordering::SeqCst);
+        let next = self.shards.iter().map(|shard| lock(shard).next_ns()).min().unwrap_or(u64::MAX);
+        self.sleeps_until_ns.fetch_min(next, Ordering::SeqCst).min(next)
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn enter(&self, deadline_ns: u64, timed: Arc<dyn Timed>) -> DeadlineKey {
+        let shard = shard_of_thread();
+        let key = lock(&self.shards[shard]).enter(deadline_ns, timed);
+        // Relaxed: the shard's lock orders it behind the sleeper's "for ever", as the head of the file argues; and the store
+        // that comes after its look only makes it wake once more.
+        if deadline_ns < self.sleeps_until_ns.load(Ordering::Relaxed) {
+            self.wake_for(deadline_ns);
+        }
+        DeadlineKey { shard, key }
+    }
+
+    /// Nothing if its time has come meanwhile.
+    pub(super) fn leave(&self, key: DeadlineKey) {
+        let timed = lock(&self.shards[key.shard]).leave(key.key);
+        drop(timed);
+    }
+
+    #[cold]
+    fn wake_for(&self, deadline_ns: u64) {
+        if self.sleeps_until_ns.fetch_min(deadline_ns, Ordering::SeqCst) > deadline_ns {
+            (self.wake)();
+        }
+    }
+}
+
+fn lock(shard: &Shard) -> std::sync::MutexGuard<'_, Wheel<Arc<dyn Timed>>> {
+    // Nothing under these locks runs what can panic.
+    shard.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Threads are given the shards in turn.
+fn shard_of_thread() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    // Relaxed: a number, nothing is published by it.
+    thread_local!(static SHARD: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
+    // A thread that is ending may have none any more; any will do.
+    SHARD.try_with(|shard| *shard).unwrap_or(0)
+}
+
+/// The thread of this process's deadlines. It lives as long as the process.
+fn spawn() -> Arc<Deadlines> {
+    let thread = Arc::new(OnceLock::<std::thread::Thread>::new());
+    let to_wake = Arc::clone(&thread);
+    let deadlines = Arc::new(Deadlines::new(move || {
+        if let Some(thread) = to_wake.get() {
+            thread.unpark();
+        }
+    }));
+    let told = Arc::clone(&deadlines);
+    let spawned = std::thread::Builder::new().name("gapless-deadlines".to_owned()).spawn(move || {
+        // Set before its first look, so whoever finds it asleep can wake it.
+        let _ = thread.set(std::thread::current());
+        loop {
+            let next_ns = told.expire(monotonic_ns());
+            match next_ns.saturating_sub(monotonic_ns()) {
+                0 => {}
+                _ if next_ns == u64::MAX => std::thread::park(),
+                wait_ns => std::thread::park_timeout(Duration::from_nanos(wait_ns)),
+            }
+        }
+    });
+    if let Err(error) = spawned {
+        // Callers that block or poll keep their deadlines; workers keep them at the beginning of a call.
+        tracing::error!("no thread for deadlines: {error}; calls of tasks end late where nobody answers");
+    }
+    deadlines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::random::Random;
+    use gapless_testkit::wait;
+
+    struct Flag(AtomicU64);
+
+    impl Timed for Flag {
+        fn expire(&self) {
+            self.0.store(monotonic_ns(), Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn the_thread_tells_all_in_time_and_never_early() {
+        let mut random = Random::seeded();
+        let deadlines = Deadlines::of_process();
+        let begun_ns = monotonic_ns();
+        let flags: Vec<_> = (0..2_000)
+            .map(|_| {
+                let deadline_ns = begun_ns + random.below(1_500_000_000);
+                let flag = Arc::new(Flag(AtomicU64::new(0)));
+                let key = deadlines.enter(deadline_ns, flag.clone());
+                let leaves = random.happens(300);
+                if leaves {
+                    deadlines.leave(key);
+                }
+                (deadline_ns, flag, leaves)
+            })
+            .collect();
+        for (deadline_ns, flag, leaves) in &flags {
+            if !leaves {
+                wait::until("an expiry", || flag.0.load(Ordering::SeqCst) != 0);
+                assert!(flag.0.load(Ordering::SeqCst) >= *deadline_ns);
+            }
+        }
+        for (deadline_ns, flag, leaves) in &flags {
+            // One that left may have been told before it did.
+            let told_ns = flag.0.load(Ordering::SeqCst);
+            assert!(!leaves || told_ns == 0 || told_ns >= *deadline_ns);
+        }
+    }
+
+    #[test]
+    fn only_an_earlier_deadline_wakes() {
+        let wakes = Arc::new(AtomicUsize::new(0));
+        let counted = wakes.clone();
+        let deadlines = Deadlines::new(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        });
+        let flag = || Arc::new(Flag(AtomicU64::new(0)));
+        assert_eq!(deadlines.expire(1), u64::MAX);
+        let second = 1_000_000_000;
+        let keys: Vec<_> = (0..1_000).map(|number| deadlines.enter(second + number, flag())).collect();
+        assert_eq!(wakes.load(Ordering::SeqCst), 1);
+        keys.into_iter().for_each(|key| deadlines.leave(key));
+        deadlines.enter(2 * second, flag());
+        assert_eq!(wakes.load(Ordering::SeqCst), 1);
+        deadlines.enter(second / 2, flag());
+        assert_eq!(wakes.load(Ordering::SeqCst), 2);
+        assert!(deadlines.next_deadline_ns() <= second / 2);
+        assert_eq!(deadlines.len(), 2);
+        deadlines.expire(3 * second);
+        assert!(deadlines.is_empty());
+    }
+}

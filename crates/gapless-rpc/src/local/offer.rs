@@ -1,0 +1,94 @@
+//! [`Offer`]: what travels with a request inside the process.
+
+use std::time::Duration;
+
+use crate::clock::monotonic_ns;
+use crate::context::{Headers, TraceContext};
+use crate::options::{CallOptions, Priority};
+use crate::outcome::CallError;
+
+/// What travels with a request inside the process.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    pub(super) priority: Priority,
+    pub(super) attempt: u8,
+    pub(super) hops: u8,
+    /// Nanoseconds of the monotonic clock, 0 without one.
+    pub(super) deadline_ns: u64,
+    pub(super) timeout_ns: u64,
+    /// The affinity key, 0 without one: inside one process nobody looks at it but the handler.
+    pub(super) key: u64,
+    /// Apart, because most calls have neither.
+    pub(super) extra: Option<Box<Extra>>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Extra {
+    pub(super) headers: Headers,
+    pub(super) trace: TraceContext,
+}
+
+impl Default for Offer {
+    /// Of normal priority, the first attempt, without a deadline.
+    fn default() -> Self {
+        Self { priority: Priority::default(), attempt: 1, hops: 0, deadline_ns: 0, timeout_ns: 0, key: 0, extra: None }
+    }
+}
+
+impl Offer {
+    /// The first attempt of a call with these options, whose time begins now.
+    #[must_use]
+    pub fn new(options: &CallOptions) -> Self {
+        let mut offer = Self { priority: options.priority, key: options.key.unwrap_or(0), ..Self::default() };
+        if !options.headers.is_empty() || options.trace != TraceContext::default() {
+            offer.extra = Some(Box::new(Extra { headers: options.headers.clone(), trace: options.trace }));
+        }
+        match options.timeout {
+            Some(timeout) => offer.with_timeout(timeout),
+            None => offer,
+        }
+    }
+
+    /// Ends so long after now.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.with_deadline(monotonic_ns().saturating_add(timeout_ns), timeout)
+    }
+
+    /// Ends at `deadline_ns` of the monotonic clock; `timeout` is what errors say.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline_ns: u64, timeout: Duration) -> Self {
+        self.deadline_ns = deadline_ns;
+        self.timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// Of that class.
+    #[must_use]
+    pub const fn with_priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// The attempt that it is, from 1.
+    #[must_use]
+    pub const fn with_attempt(mut self, attempt: u8) -> Self {
+        self.attempt = attempt;
+        self
+    }
+
+    /// Whether its time is over. Reads the clock only if it has a deadline.
+    pub(super) fn is_late(&self) -> bool {
+        self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
+    }
+
+    /// The outcome of a call whose time is over.
+    pub(super) fn timed_out(&self, route: &str, begun: bool) -> CallError {
+        timed_out(route, self.timeout_ns, begun)
+    }
+}
+
+pub(super) fn timed_out(route: &str, timeout_ns: u64, begun: bool) -> CallError {
+    CallError::TimedOut { route: route.to_owned(), after: Duration::from_nanos(timeout_ns), begun }
+}

@@ -1,0 +1,223 @@
+//! [`OneShot`]: the place where a call's outcome is left and fetched, once. The only allocation of a call.
+//!
+//! Who has begun, cancelled and answered are three bits of one word, each only ever set: of a worker that begins and a caller
+//! that gives up, the second reads in the word what the first has done, so exactly one of "it began" and "it never begins" is
+//! true, and both know which. All of these are Relaxed: the word is the whole message. The outcome itself and who sleeps for
+//! it lie under a lock, in which the answered bit is set, too; who has seen that bit takes the lock before it takes the outcome.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use super::deadlines::{DeadlineKey, Deadlines, Timed};
+use super::idle::Sleeper;
+use super::sync::{AtomicU8, Mutex, MutexGuard};
+use crate::context::Watched;
+use crate::outcome::CallError;
+
+const BEGUN: u8 = 1;
+const CANCELLED: u8 = 2;
+const ANSWERED: u8 = 4;
+
+/// What a callback is told.
+pub(super) enum Ended<Reply> {
+    Outcome(Result<Reply, CallError>),
+    TimedOut { begun: bool },
+}
+
+pub(super) type Callback<Reply> = Box<dyn FnOnce(Ended<Reply>) + Send>;
+
+enum Waiter<Reply> {
+    Nobody,
+    Sleeper(Sleeper),
+    Callback(Callback<Reply>),
+}
+
+struct Place<Reply> {
+    outcome: Option<Result<Reply, CallError>>,
+    waiter: Waiter<Reply>,
+    /// Where the deadline of a callback stands, to be taken out when the outcome comes.
+    timer: Option<(Arc<Deadlines>, DeadlineKey)>,
+}
+
+/// The place of one outcome.
+pub(super) struct OneShot<Reply> {
+    word: AtomicU8,
+    place: Mutex<Place<Reply>>,
+}
+
+impl<Reply> fmt::Debug for OneShot<Reply> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word();
+        let has = |bit| word & bit != 0;
+        f.debug_struct("OneShot")
+            .field("begun", &has(BEGUN))
+            .field("cancelled", &has(CANCELLED))
+            .field("answered", &has(ANSWERED))
+            .finish()
+    }
+}
+
+impl<Reply> OneShot<Reply> {
+    pub(super) fn new() -> Self {
+        let place = Place { outcome: None, waiter: Waiter::Nobody, timer: None };
+        Self { word: AtomicU8::new(0), place: Mutex::new(place) }
+    }
+
+    fn word(&self) -> u8 {
+        // Relaxed: as the head of the file argues.
+        self.word.load(Ordering::Relaxed)
+    }
+
+    /// Sets a bit and returns what the word was.
+    fn set(&self, bit: u8) -> u8 {
+        // Relaxed: as the head of the file argues.
+        self.word.fetch_or(bit, Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Place<Reply>> {
+        // The only foreign code under it is the cloning of a waker, before anything has changed.
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.word() & ANSWERED != 0
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.word() & BEGUN != 0
+    }
+
+    pub(super) fn was_cancelled(&self) -> bool {
+        self.word() & CANCELLED != 0
+    }
+
+    /// Worker: the handler begins. False if the caller has given up, and then it must not.
+    pub(super) fn begin(&self) -> bool {
+        self.set(BEGUN) & CANCELLED == 0
+    }
+
+    /// Worker: leaves the outcome and wakes who waits. What nobody wants any more is dropped.
+    pub(super) fn answer(&self, outcome: Result<Reply, CallError>) {
+        let mut place = self.lock();
+        let waiter = std::mem::replace(&mut place.waiter, Waiter::Nobody);
+        let timer = place.timer.take();
+        let mut left_over = None;
+        match waiter {
+            Waiter::Callback(callback) => {
+                self.set(ANSWERED);
+                drop(place);
+                if let Some((deadlines, key)) = timer {
+                    deadlines.leave(key);
+                }
+                callback(Ended::Outcome(outcome));
+                return;
+            }
+            Waiter::Nobody | Waiter::Sleeper(_) if self.word() & (CANCELLED | ANSWERED) != 0 => {
+                left_over = Some(outcome);
+            }
+            Waiter::Nobody | Waiter::Sleeper(_) => {
+                place.outcome = Some(outcome);
+                self.set(ANSWERED);
+            }
+        }
+        drop(place);
+        drop(left_over);
+        if let Waiter::Sleeper(sleeper) = waiter {
+            sleeper.wake();
+        }
+    }
+
+    /// Caller: fetches the outcome.
+    pub(super) fn take(&self) -> Option<Result<Reply, CallError>> {
+        self.lock().outcome.take()
+    }
+
+    /// Caller: lays down how it is woken; `sleeper` sees what lies there and may let it lie. What it replaced is given back;
+    /// an error if the outcome is there.
+    pub(super) fn sleep(
+        &self,
+        sleeper: impl FnOnce(Option<&Sleeper>) -> Option<Sleeper>,
+    ) -> Result<Option<Sleeper>, ()> {
+        let mut place = self.lock();
+        if self.is_answered() {
+            return Err(());
+        }
+        let lying = if let Waiter::Sleeper(lying) = &place.waiter { Some(lying) } else { None };
+        let Some(sleeper) = sleeper(lying) else { return Ok(None) };
+        match std::mem::replace(&mut place.waiter, Waiter::Sleeper(sleeper)) {
+            Waiter::Sleeper(replaced) => Ok(Some(replaced)),
+            Waiter::Nobody | Waiter::Callback(_) => Ok(None),
+        }
+    }
+
+    /// Caller: the outcome goes to `callback`, now if it is there. Whether it is still to come.
+    pub(super) fn call_back(&self, callback: Callback<Reply>) -> bool {
+        let mut place = self.lock();
+        let Some(outcome) = place.outcome.take() else {
+            let replaced = std::mem::replace(&mut place.waiter, Waiter::Callback(callback));
+            drop(place);
+            drop(replaced);
+            return true;
+        };
+        drop(place);
+        callback(Ended::Outcome(outcome));
+        false
+    }
+
+    /// Caller: where the deadline of its callback stands.
+    pub(super) fn keep_timer(&self, deadlines: &Arc<Deadlines>, key: DeadlineKey) {
+        let mut place = self.lock();
+        if matches!(place.waiter, Waiter::Callback(_)) {
+            place.timer = Some((Arc::clone(deadlines), key));
+            return;
+        }
+        drop(place);
+        // The outcome was faster.
+        deadlines.leave(key);
+    }
+
+    /// Caller: gives up. Whether the handler had begun; `None` if it has answered.
+    pub(super) fn cancel(&self) -> Option<bool> {
+        let before = self.set(CANCELLED);
+        (before & ANSWERED == 0).then_some(before & BEGUN != 0)
+    }
+
+    /// Caller: gives up, and says whether the handler had begun.
+    pub(super) fn has_begun_before_cancelled(&self) -> bool {
+        self.set(CANCELLED) & BEGUN != 0
+    }
+
+    /// Caller: gives up and will not come back.
+    pub(super) fn abandon(&self, has_slept: bool) {
+        if self.cancel().is_none() || !has_slept {
+            return;
+        }
+        let waiter = std::mem::replace(&mut self.lock().waiter, Waiter::Nobody);
+        drop(waiter);
+    }
+}
+
+impl<Reply: Send> Watched for OneShot<Reply> {
+    fn is_cancelled(&self) -> bool {
+        self.was_cancelled()
+    }
+}
+
+impl<Reply: Send> Timed for OneShot<Reply> {
+    /// A callback is told so; a task is woken and sees for itself.
+    fn expire(&self) {
+        let mut place = self.lock();
+        let waiter = std::mem::replace(&mut place.waiter, Waiter::Nobody);
+        let timer = place.timer.take();
+        // Under the lock, so that an answer comes wholly before, and has taken the waiter, or wholly after.
+        let begun = if matches!(waiter, Waiter::Callback(_)) { self.cancel() } else { None };
+        drop(place);
+        drop(timer);
+        match waiter {
+            Waiter::Nobody => {}
+            Waiter::Sleeper(sleeper) => sleeper.wake(),
+            Waiter::Callback(callback) => callback(Ended::TimedOut { begun: begun == Some(true) }),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! [`Queued`]: a request that waits for a worker.
+
+use std::sync::Arc;
+
+use super::offer::Offer;
+use super::one_shot::OneShot;
+use crate::outcome::CallError;
+
+/// A request that waits.
+#[derive(Debug)]
+pub(super) struct Queued<Request, Reply> {
+    pub(super) request: Request,
+    /// `None` for a send.
+    pub(super) one_shot: Option<Arc<OneShot<Reply>>>,
+    pub(super) offer: Offer,
+}
+
+/// The outcome of a request that is lost with its queue. One that was forwarded had begun elsewhere.
+pub(super) fn lose<Reply>(one_shot: Option<&OneShot<Reply>>, offer: &Offer, route: &str, reason: &str) {
+    let Some(one_shot) = one_shot else { return };
+    let (route, attempts, reason) = (route.to_owned(), offer.attempt.into(), reason.to_owned());
+    one_shot.answer(Err(if one_shot.has_begun() {
+        CallError::Unknown { route, attempts, reason }
+    } else {
+        CallError::NotBegun { route, attempts, reason }
+    }));
+}

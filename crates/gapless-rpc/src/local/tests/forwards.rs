@@ -1,0 +1,100 @@
+//! Forwarding: the value goes on, the caller waits for the last, and nothing is lost on the way.
+
+use super::*;
+use crate::local::{Forwarded, Forwarding, HOPS_MAX};
+use crate::outcome::CallError;
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
+
+type Routes = Arc<OnceLock<Mutex<HashMap<String, Route>>>>;
+
+/// Routes that forward to each other by name.
+fn routes(names: &[&str]) -> Routes {
+    let routes: Routes = Arc::default();
+    let map = names.iter().map(|name| {
+        let known = Arc::downgrade(&routes);
+        let hook = move |forwarded: Forwarded<u64, u64>| {
+            let known = known.upgrade().unwrap();
+            let target = known.get().unwrap().lock().unwrap().get(&forwarded.route).cloned();
+            match target.map(|target| target.adopt(forwarded)) {
+                Some(Ok(())) | None => {}
+                Some(Err(back)) => back.0.answer.end(Err(back.1)),
+            }
+        };
+        let forwarding = Some(Forwarding { keep: Some(|request| *request), hook: Arc::new(hook) });
+        (name.to_string(), Route::new(name, LocalOptions { forwarding, ..LocalOptions::default() }).unwrap())
+    });
+    routes.set(Mutex::new(map.collect())).unwrap();
+    routes
+}
+
+fn get(routes: &Routes, name: &str) -> Route {
+    routes.get().unwrap().lock().unwrap()[name].clone()
+}
+
+#[test]
+fn a_forwarded_request_is_answered_by_the_last() {
+    let routes = routes(&["front", "back"]);
+    let front = serve(&get(&routes, "front"), |_, context| Err(context.forward("back")));
+    let back = serve(&get(&routes, "back"), |request, context| {
+        assert_eq!((context.route(), context.hops()), ("back", 1));
+        Ok(request + 1)
+    });
+    for request in 0..100 {
+        assert_eq!(call(&get(&routes, "front"), request).wait(Waiting::Park), Ok(request + 1));
+    }
+    // A send goes on, too.
+    get(&routes, "front").send(1, Offer::default()).unwrap();
+    get(&routes, "front").drain();
+    assert_eq!(front.join().unwrap(), 101);
+    get(&routes, "back").drain();
+    assert_eq!(back.join().unwrap(), 101);
+}
+
+#[test]
+fn a_circle_ends_after_so_many_hops() {
+    let routes = routes(&["round"]);
+    let round = serve(&get(&routes, "round"), |_, context| Err(context.forward("round")));
+    let Err(CallError::Refused(refusal)) = call(&get(&routes, "round"), 1).wait(Waiting::Park) else { panic!() };
+    assert!(refusal.text.contains("16 times"), "{refusal}");
+    get(&routes, "round").drain();
+    assert_eq!(round.join().unwrap(), u64::from(HOPS_MAX) + 1);
+}
+
+#[test]
+fn to_nowhere_is_unknown_because_a_handler_had_begun() {
+    let routes = routes(&["front", "back"]);
+    let front = serve(&get(&routes, "front"), |_, context| Err(context.forward("nowhere")));
+    assert!(matches!(call(&get(&routes, "front"), 1).wait(Waiting::Park), Err(CallError::Unknown { .. })));
+    get(&routes, "front").drain();
+    front.join().unwrap();
+    // So is one that waited at the second route when that ended.
+    let called = waiting_at(&get(&routes, "back"));
+    get(&routes, "back").withdraw();
+    let error = called.wait(Waiting::Park).unwrap_err();
+    assert!(matches!(error, CallError::Unknown { .. }) && !error.has_not_begun());
+}
+
+/// A call that has been forwarded to the back and waits there.
+fn waiting_at(back: &Route) -> crate::local::LocalCall<u64> {
+    let back = back.clone();
+    let hook = move |forwarded| assert!(back.adopt(forwarded).is_ok());
+    let forwarding = Some(Forwarding { keep: None, hook: Arc::new(hook) });
+    let front = Route::new("front", LocalOptions { forwarding, ..LocalOptions::default() }).unwrap();
+    let mut worker = front.worker().unwrap();
+    let called = call(&front, 1);
+    let incoming = next(&mut worker);
+    // The handler gives the value back: nothing is cloned.
+    incoming.answer.forward("back", incoming.request);
+    called
+}
+
+#[test]
+fn without_a_kept_request_or_a_hook_it_is_refused() {
+    let route = route();
+    let serving = serve(&route, |_, context| Err(context.forward("back")));
+    let Err(CallError::Refused(refusal)) = call(&route, 1).wait(Waiting::Park) else { panic!() };
+    assert!(refusal.text.contains("does not keep"), "{refusal}");
+    route.drain();
+    serving.join().unwrap();
+}

@@ -1,0 +1,65 @@
+//! Attacks on the whole of a route inside one process.
+
+mod calls;
+mod crowds;
+mod endings;
+mod forwards;
+mod overflows;
+mod routes;
+
+use super::{Incoming, LocalOptions, LocalRoute, LocalWorker, Offer};
+use crate::context::CallContext;
+use crate::options::Waiting;
+use crate::outcome::Rejection;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+use std::thread::JoinHandle;
+
+type Route = LocalRoute<u64, u64>;
+type Worker = LocalWorker<u64, u64>;
+
+fn route() -> Route {
+    Route::new("test", LocalOptions::default()).unwrap()
+}
+
+fn call(route: &Route, request: u64) -> super::LocalCall<u64> {
+    route.call(request, Offer::default()).unwrap()
+}
+
+fn next(worker: &mut Worker) -> Incoming<u64, u64> {
+    worker.try_next().expect("a request waits")
+}
+
+/// A thread that serves until the route ends, and says how many.
+fn serve(route: &Route, handler: fn(u64, CallContext) -> Result<u64, Rejection>) -> JoinHandle<u64> {
+    let mut worker = route.worker().unwrap();
+    std::thread::spawn(move || {
+        let mut served = 0;
+        while let Some(incoming) = worker.next_blocking(Waiting::Park) {
+            incoming.handle(handler);
+            served += 1;
+        }
+        served
+    })
+}
+
+fn plus_one(request: u64, _: CallContext) -> Result<u64, Rejection> {
+    Ok(request + 1)
+}
+
+/// A waker that counts.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Count {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}

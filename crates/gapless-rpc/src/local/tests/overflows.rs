@@ -1,0 +1,208 @@
+//! The seam of the overflow: order, limits, what is not ready, what is lost.
+
+use super::*;
+use crate::local::{ByteQueues, EncodedOverflow};
+use crate::message::{Encoding, Message, MessageError};
+use crate::options::Priority;
+use crate::outcome::CallError;
+use gapless_testkit::random::Random;
+use gapless_testkit::wait;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+/// A request that can be encoded, if it is not the greatest.
+#[derive(Debug, PartialEq, Eq)]
+struct Number(u64);
+
+type Route = LocalRoute<Number, u64>;
+
+fn call(route: &Route, request: u64) -> crate::local::LocalCall<u64> {
+    route.call(Number(request), Offer::default()).unwrap()
+}
+
+fn next(worker: &mut LocalWorker<Number, u64>) -> Incoming<Number, u64> {
+    worker.try_next().expect("a request waits")
+}
+
+fn serve(route: &Route) -> JoinHandle<u64> {
+    let mut worker = route.worker().unwrap();
+    std::thread::spawn(move || {
+        let mut served = 0;
+        while let Some(incoming) = worker.next_blocking(Waiting::Park) {
+            incoming.handle(|request, _| Ok(request.0 + 1));
+            served += 1;
+        }
+        served
+    })
+}
+
+impl Message for Number {
+    const TYPE_NAME: &'static str = "Number";
+    const ENCODING: Encoding = Encoding::Bytes;
+    fn fingerprint() -> u64 {
+        64
+    }
+    fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError> {
+        if self.0 == u64::MAX {
+            return Err(MessageError { type_name: Self::TYPE_NAME, reason: "too large".to_owned() });
+        }
+        into.extend_from_slice(&self.0.to_le_bytes());
+        Ok(())
+    }
+    fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
+        let error = |_| MessageError { type_name: Self::TYPE_NAME, reason: format!("{} bytes", bytes.len()) };
+        Ok(Self(u64::from_le_bytes(bytes.try_into().map_err(error)?)))
+    }
+}
+
+/// In place of a disk.
+#[derive(Default)]
+struct Disk {
+    queues: [VecDeque<Vec<u8>>; 4],
+    /// Of each class.
+    length_max: usize,
+    is_slow: bool,
+    most: usize,
+}
+
+#[derive(Clone, Default)]
+struct SharedDisk(Arc<Mutex<Disk>>);
+
+impl ByteQueues for SharedDisk {
+    fn push(&mut self, class: Priority, bytes: &[u8]) -> Result<(), String> {
+        let mut disk = self.0.lock().unwrap();
+        if disk.queues[class as usize].len() >= disk.length_max {
+            return Err("the disk is full".to_owned());
+        }
+        disk.queues[class as usize].push_back(bytes.to_vec());
+        disk.most = disk.most.max(disk.queues[class as usize].len());
+        Ok(())
+    }
+    fn pop(&mut self, class: Priority, into: &mut Vec<u8>) -> Result<bool, String> {
+        let mut disk = self.0.lock().unwrap();
+        if disk.is_slow {
+            return Ok(false);
+        }
+        let bytes = disk.queues[class as usize].pop_front().expect("it is asked only for what was pushed");
+        into.extend_from_slice(&bytes);
+        Ok(true)
+    }
+}
+
+fn overflowing(queue_max: usize, length_max: usize) -> (Route, SharedDisk) {
+    let disk = SharedDisk::default();
+    disk.0.lock().unwrap().length_max = length_max;
+    let overflow = Some(Box::new(EncodedOverflow::new(disk.clone())) as _);
+    (Route::new("test", LocalOptions { queue_max, overflow, ..LocalOptions::default() }).unwrap(), disk)
+}
+
+#[test]
+fn what_overflows_comes_back_in_order_and_is_answered() {
+    let (route, disk) = overflowing(4, 1_000);
+    let calls: Vec<_> = (0..500).map(|request| call(&route, request)).collect();
+    assert_eq!(route.queued(), (4, 496));
+    let mut worker = route.worker().unwrap();
+    for request in 0..500 {
+        let incoming = next(&mut worker);
+        assert_eq!(incoming.request.0, request);
+        incoming.answer.reply(request * 2);
+    }
+    assert!(worker.try_next().is_none());
+    calls.into_iter().zip(0..).for_each(|(call, request)| assert_eq!(call.wait(Waiting::Park), Ok(request * 2)));
+    assert_eq!(route.queued(), (0, 0));
+    assert_eq!(disk.0.lock().unwrap().most, 496);
+}
+
+#[test]
+fn a_full_disk_and_what_cannot_be_encoded_are_busy_with_the_reason() {
+    let (route, _disk) = overflowing(1, 2);
+    (0..3).for_each(|request| route.send(Number(request), Offer::default()).unwrap());
+    let reason = |request| route.send(Number(request), Offer::default()).unwrap_err().error.to_string();
+    assert!(reason(3).contains("the disk is full"));
+    assert!(reason(u64::MAX).contains("too large"));
+    let mut worker = route.worker().unwrap();
+    (0..3).for_each(|request| assert_eq!(next(&mut worker).request.0, request));
+}
+
+#[test]
+fn what_is_not_in_memory_yet_comes_when_it_is() {
+    let (route, disk) = overflowing(2, 100);
+    disk.0.lock().unwrap().is_slow = true;
+    let calls: Vec<_> = (0..20).map(|request| call(&route, request)).collect();
+    let serving: Vec<_> = (0..3).map(|_| serve(&route)).collect();
+    wait::until("the memory is empty", || route.queued() == (0, 18));
+    route.drain();
+    disk.0.lock().unwrap().is_slow = false;
+    route.refill();
+    calls.into_iter().zip(0..).for_each(|(call, request)| assert_eq!(call.wait(Waiting::Park), Ok(request + 1)));
+    assert_eq!(serving.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>(), 20);
+}
+
+#[test]
+fn what_the_disk_spoils_has_not_begun_and_the_next_is_not_harmed() {
+    let (route, disk) = overflowing(1, 100);
+    let calls: Vec<_> = (0..5).map(|request| call(&route, request)).collect();
+    disk.0.lock().unwrap().queues[Priority::Normal as usize][1].pop();
+    let serving = serve(&route);
+    for (request, call) in calls.into_iter().enumerate() {
+        let outcome = call.wait(Waiting::Park);
+        if request == 2 {
+            assert!(matches!(outcome, Err(CallError::NotBegun { reason, .. }) if reason.contains("7 bytes")));
+        } else {
+            assert_eq!(outcome, Ok(request as u64 + 1));
+        }
+    }
+    route.drain();
+    assert_eq!(serving.join().unwrap(), 4);
+}
+
+#[test]
+fn a_route_that_ends_ends_what_lies_on_the_disk() {
+    let (route, _disk) = overflowing(1, 100);
+    let calls: Vec<_> = (0..5).map(|request| call(&route, request)).collect();
+    route.withdraw();
+    for call in calls {
+        assert!(matches!(call.wait(Waiting::Park), Err(CallError::NotBegun { .. })));
+    }
+}
+
+/// Callers of all classes, more than memory holds, and workers at once: each request is answered, each caller's in order.
+#[test]
+fn nothing_is_lost_or_overtakes_between_memory_and_disk() {
+    let (route, disk) = overflowing(16, 1_000_000);
+    let seed = gapless_testkit::random::printed_seed();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let mut worker = route.worker().unwrap();
+    let taken = Arc::clone(&seen);
+    // One worker, so that the order in which requests are taken can be seen.
+    let serving = std::thread::spawn(move || {
+        while let Some(incoming) = worker.next_blocking(Waiting::Park) {
+            taken.lock().unwrap().push(incoming.request.0);
+            incoming.answer.reply(incoming.request.0);
+        }
+    });
+    let callers: Vec<_> = (0..4_u64)
+        .map(|caller| {
+            let route = route.clone();
+            std::thread::spawn(move || {
+                let mut random = Random::new(seed ^ caller);
+                let class = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low][caller as usize];
+                for burst in 0..100 {
+                    let calls: Vec<_> = (0..random.below(100))
+                        .map(|number| caller << 32 | burst << 16 | number)
+                        .map(|request| route.call(Number(request), Offer::default().with_priority(class)).unwrap())
+                        .collect();
+                    calls.into_iter().for_each(|call| assert!(call.wait(Waiting::Park).is_ok()));
+                }
+            })
+        })
+        .collect();
+    callers.into_iter().for_each(|caller| caller.join().unwrap());
+    route.drain();
+    serving.join().unwrap();
+    assert!(disk.0.lock().unwrap().most > 16);
+    let seen = seen.lock().unwrap();
+    for caller in 0..4 {
+        assert!(seen.iter().filter(|request| *request >> 32 == caller).is_sorted());
+    }
+}

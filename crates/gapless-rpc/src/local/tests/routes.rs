@@ -1,0 +1,188 @@
+//! The route as a whole: weights, limits, suspending, draining, withdrawing.
+
+use super::*;
+use crate::local::RouteState;
+use crate::options::Priority;
+use crate::outcome::CallError;
+use gapless_testkit::wait;
+use std::time::Duration;
+
+const PRIORITIES: [Priority; 4] = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low];
+
+fn limited(queue_max: usize) -> Route {
+    Route::new("test", LocalOptions { queue_max, ..LocalOptions::default() }).unwrap()
+}
+
+#[test]
+fn what_waits_is_served_by_its_weight() {
+    let route = route();
+    let mut worker = route.worker().unwrap();
+    for class in PRIORITIES {
+        (0..100).for_each(|_| route.send(class as u64, Offer::default().with_priority(class)).unwrap());
+    }
+    for _ in 0..12 {
+        let mut served = [0; 4];
+        (0..15).for_each(|_| served[next(&mut worker).request as usize] += 1);
+        assert_eq!(served, [8, 4, 2, 1]);
+    }
+}
+
+#[test]
+fn a_full_class_is_busy_gives_the_request_back_and_leaves_the_others_alone() {
+    let route = limited(3);
+    let kept: Vec<_> = (0..3).map(|request| call(&route, request)).collect();
+    let unsent = route.call(3, Offer::default()).unwrap_err();
+    assert_eq!(unsent.request, 3);
+    assert!(matches!(&unsent.error, CallError::Busy { route, .. } if route == "test"), "{}", unsent.error);
+    assert_eq!(route.send(4, Offer::default()).unwrap_err().request, 4);
+    assert!(route.send(5, Offer::default().with_priority(Priority::Urgent)).is_ok());
+    let mut worker = route.worker().unwrap();
+    assert_eq!(next(&mut worker).request, 5);
+    assert_eq!(next(&mut worker).request, 0);
+    assert!(route.call(6, Offer::default()).is_ok());
+    drop(kept);
+}
+
+#[test]
+fn what_was_cancelled_makes_room() {
+    let route = limited(8);
+    let mut calls: Vec<_> = (0..8).map(|request| call(&route, request)).collect();
+    calls.retain(|_| false);
+    // Not at each refusal is the queue searched, but soon.
+    let is_in = (0..3).any(|_| route.send(9, Offer::default()).is_ok());
+    assert!(is_in);
+    assert_eq!(route.queued(), (1, 0));
+}
+
+#[test]
+fn limits_and_names_out_of_range_are_refused() {
+    for queue_max in [0, crate::local::QUEUE_MAX_MAX + 1] {
+        let options = LocalOptions::<u64, u64> { queue_max, ..LocalOptions::default() };
+        assert!(Route::new("test", options).unwrap_err().to_string().contains(&queue_max.to_string()));
+    }
+    assert!(Route::new("", LocalOptions::default()).is_err());
+}
+
+#[test]
+fn a_suspended_route_takes_in_and_serves_when_it_is_resumed() {
+    let route = route();
+    let serving: Vec<_> = (0..3).map(|_| serve(&route, plus_one)).collect();
+    assert_eq!(call(&route, 1).wait(Waiting::Park), Ok(2));
+    assert!(route.suspend());
+    let mut calls: Vec<_> = (0..100).map(|request| call(&route, request)).collect();
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(calls.iter_mut().all(|call| call.try_take().is_none()));
+    assert!(route.resume());
+    calls.into_iter().zip(0..).for_each(|(call, request)| assert_eq!(call.wait(Waiting::Park), Ok(request + 1)));
+    route.drain();
+    assert!(!route.suspend() && !route.resume(), "there is no way back");
+    assert_eq!(serving.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>(), 101);
+}
+
+#[test]
+fn a_drained_route_serves_what_waits_and_takes_nothing_more() {
+    let route = route();
+    // The one that stays until all have come, for the route ends with the last.
+    let staying = route.worker();
+    let calls: Vec<_> = (0..1_000).map(|request| call(&route, request)).collect();
+    route.drain();
+    assert!(matches!(route.call(1, Offer::default()).unwrap_err().error, CallError::NoRoute { .. }));
+    let serving: Vec<_> = (0..3).map(|_| serve(&route, plus_one)).collect();
+    drop(staying);
+    calls.into_iter().zip(0..).for_each(|(call, request)| assert_eq!(call.wait(Waiting::Park), Ok(request + 1)));
+    assert!(route.wait_until_left(Some(wait::PATIENCE)));
+    assert_eq!(serving.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>(), 1_000);
+    assert_eq!(route.state(), RouteState::Withdrawn);
+    assert!(route.worker().is_none());
+}
+
+/// Everybody calls while it is drained: each call is refused with its request, or answered.
+#[test]
+fn draining_under_load_loses_nothing() {
+    for _ in 0..20 {
+        let route = route();
+        let serving: Vec<_> = (0..3).map(|_| serve(&route, plus_one)).collect();
+        let callers: Vec<_> = (0..4)
+            .map(|_| {
+                let route = route.clone();
+                std::thread::spawn(move || {
+                    let mut answered = 0;
+                    loop {
+                        match route.call(answered, Offer::default()) {
+                            Ok(called) => assert_eq!(called.wait(Waiting::Park), Ok(answered + 1)),
+                            Err(unsent) => {
+                                assert!(matches!(unsent.error, CallError::NoRoute { .. }));
+                                return answered;
+                            }
+                        }
+                        answered += 1;
+                    }
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(5));
+        route.drain();
+        let answered: u64 = callers.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!(serving.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>(), answered);
+    }
+}
+
+#[test]
+fn withdrawing_ends_what_waits_and_lets_finish_what_has_begun() {
+    let route = route();
+    let mut worker = route.worker().unwrap();
+    let begun = call(&route, 1);
+    let incoming = next(&mut worker);
+    let waits = call(&route, 2);
+    route.withdraw();
+    let error = waits.wait(Waiting::Park).unwrap_err();
+    assert!(matches!(error, CallError::NotBegun { attempts: 1, .. }) && error.has_not_begun());
+    incoming.answer.reply(11);
+    assert_eq!(begun.wait(Waiting::Park), Ok(11));
+    assert!(worker.next_blocking(Waiting::Park).is_none());
+    assert!(!route.wait_until_left(Some(Duration::from_millis(5))));
+    drop(worker);
+    assert!(route.wait_until_left(None));
+}
+
+#[test]
+fn a_route_that_is_dropped_ends_what_waits() {
+    let route = route();
+    let called = call(&route, 1);
+    drop(route);
+    assert!(matches!(called.wait(Waiting::Park), Err(CallError::NotBegun { .. })));
+}
+
+#[test]
+fn sleeping_workers_of_every_kind_end_with_the_route() {
+    for waiting in [Waiting::Park, Waiting::Spin, Waiting::SpinFor(Duration::from_millis(1))] {
+        for withdraws in [true, false] {
+            let route = route();
+            let mut worker = route.worker().unwrap();
+            let ended = std::thread::spawn(move || worker.next_blocking(waiting).is_none());
+            std::thread::sleep(Duration::from_millis(5));
+            if withdraws {
+                route.withdraw()
+            } else {
+                route.drain()
+            }
+            assert!(ended.join().unwrap());
+        }
+    }
+}
+
+/// Two are idle, one is woken for the first request and stays away: the second request wakes the other, which takes both.
+#[test]
+fn a_request_waits_for_no_worker_that_does_not_come() {
+    let route = route();
+    let count = Arc::new(Count::default());
+    let waker = Arc::clone(&count).into();
+    let mut workers = [route.worker().unwrap(), route.worker().unwrap()];
+    for worker in &mut workers {
+        assert!(worker.poll_next(&mut std::task::Context::from_waker(&waker)).is_pending());
+    }
+    let _calls = [call(&route, 1), call(&route, 2), call(&route, 3)];
+    assert_eq!(count.count(), 2, "one wake-up for each, and no more than there are workers");
+    assert_eq!(next(&mut workers[0]).request, 1);
+    assert_eq!(next(&mut workers[0]).request, 2);
+}

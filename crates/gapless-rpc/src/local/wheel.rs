@@ -1,0 +1,214 @@
+//! [`Wheel`]: things with a deadline each; entering and leaving take a constant time. Pure: it is told the time.
+//!
+//! A hashed wheel (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6): 512 slots of 1 ms, each a
+//! doubly linked list through a slab; what is further away than a turn of the wheel is passed over once a turn.
+
+const SLOTS: usize = 512;
+const TICK_NS: u64 = 1_000_000;
+const NONE: u32 = u32::MAX;
+
+/// Where something stands; stale after it has left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WheelKey {
+    index: u32,
+    generation: u32,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    deadline_ns: u64,
+    /// `None` while the entry is free.
+    item: Option<T>,
+    generation: u32,
+    slot: u32,
+    previous: u32,
+    /// Next of its slot, or of the free.
+    next: u32,
+}
+
+/// Things with a deadline each.
+#[derive(Debug)]
+pub(super) struct Wheel<T> {
+    entries: Vec<Entry<T>>,
+    free: u32,
+    slots: Box<[u32]>,
+    length: usize,
+    /// All slots before this tick have been looked through.
+    tick: u64,
+}
+
+impl<T> Default for Wheel<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), free: NONE, slots: vec![NONE; SLOTS].into(), length: 0, tick: 0 }
+    }
+}
+
+impl<T> Wheel<T> {
+    pub(super) const fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(super) fn enter(&mut self, deadline_ns: u64, item: T) -> WheelKey {
+        // What is over already is met by the next look.
+        let slot = ((deadline_ns / TICK_NS).max(self.tick) % SLOTS as u64) as u32;
+        let next = self.slots[slot as usize];
+        let index = if self.free == NONE {
+            let index = self.entries.len() as u32;
+            self.entries.push(Entry { deadline_ns, item: Some(item), generation: 0, slot, previous: NONE, next });
+            index
+        } else {
+            let index = self.free;
+            let entry = &mut self.entries[index as usize];
+            self.free = entry.next;
+            entry.deadline_ns = deadline_ns;
+            entry.item = Some(item);
+            entry.slot = slot;
+            entry.previous = NONE;
+            entry.next = next;
+            index
+        };
+        if next != NONE {
+            self.entries[next as usize].previous = index;
+        }
+        self.slots[slot as usize] = index;
+        self.length += 1;
+        WheelKey { index, generation: self.entries[index as usize].generation }
+    }
+
+    /// `None` if it has left before.
+    pub(super) fn leave(&mut self, key: WheelKey) -> Option<T> {
+        let entry = self.entries.get(key.index as usize)?;
+        if entry.generation != key.generation || entry.item.is_none() {
+            return None;
+        }
+        self.unlink(key.index)
+    }
+
+    /// Takes out all whose deadline is not after `now_ns`.
+    pub(super) fn expire(&mut self, now_ns: u64, mut told: impl FnMut(T)) {
+        let last = now_ns / TICK_NS;
+        if self.length > 0 {
+            // A whole turn meets every slot.
+            let first = self.tick.max((last + 1).saturating_sub(SLOTS as u64));
+            for tick in first..=last {
+                let slot = (tick % SLOTS as u64) as usize;
+                let mut index = self.slots[slot];
+                while index != NONE {
+                    let entry = &self.entries[index as usize];
+                    let next = entry.next;
+                    if entry.deadline_ns <= now_ns
+                        && let Some(item) = self.unlink(index)
+                    {
+                        told(item);
+                    }
+                    index = next;
+                }
+            }
+        }
+        // The present tick is looked through again: it is not over.
+        self.tick = self.tick.max(last);
+    }
+
+    /// When to look again: the earliest deadline of this turn, else the turn's end; `u64::MAX` without any.
+    pub(super) fn next_ns(&self) -> u64 {
+        if self.length == 0 {
+            return u64::MAX;
+        }
+        let end = self.tick + SLOTS as u64;
+        for tick in self.tick..end {
+            let mut index = self.slots[(tick % SLOTS as u64) as usize];
+            let mut earliest_ns = u64::MAX;
+            while index != NONE {
+                let entry = &self.entries[index as usize];
+                earliest_ns = earliest_ns.min(entry.deadline_ns);
+                index = entry.next;
+            }
+            if earliest_ns < (tick + 1) * TICK_NS {
+                return earliest_ns;
+            }
+        }
+        end * TICK_NS
+    }
+
+    fn unlink(&mut self, index: u32) -> Option<T> {
+        let free = self.free;
+        let entry = &mut self.entries[index as usize];
+        let (slot, previous, next) = (entry.slot as usize, entry.previous, entry.next);
+        let item = entry.item.take();
+        entry.generation = entry.generation.wrapping_add(1);
+        entry.next = free;
+        self.free = index;
+        if previous == NONE {
+            self.slots[slot] = next;
+        } else {
+            self.entries[previous as usize].next = next;
+        }
+        if next != NONE {
+            self.entries[next as usize].previous = previous;
+        }
+        self.length -= 1;
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::random::Random;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn it_tells_what_a_sorted_list_tells() {
+        let mut random = Random::seeded();
+        let mut wheel = Wheel::default();
+        let mut listed: BTreeMap<u64, (u64, WheelKey)> = BTreeMap::new();
+        let mut gone = Vec::new();
+        let mut now_ns = random.below(1 << 50);
+        for number in 0..100_000_u64 {
+            match random.below(4) {
+                0 | 1 => {
+                    let ahead_ns = random.pick(&[0, 500_000, 3_000_000, 700_000_000, 20_000_000_000]);
+                    // Some are over already.
+                    let deadline_ns = (now_ns + random.below(ahead_ns + 1)).saturating_sub(random.below(2) * 100_000);
+                    listed.insert(number, (deadline_ns, wheel.enter(deadline_ns, number)));
+                }
+                2 => {
+                    let chosen = listed.keys().nth(random.below(listed.len() as u64) as usize).copied();
+                    if let Some((chosen, (_, key))) = chosen.and_then(|chosen| listed.remove_entry(&chosen)) {
+                        assert_eq!(wheel.leave(key), Some(chosen));
+                        gone.push(key);
+                    }
+                }
+                _ => {
+                    let earliest_ns = listed.values().map(|(deadline_ns, _)| *deadline_ns).min();
+                    let next_ns = wheel.next_ns();
+                    assert_eq!(next_ns == u64::MAX, earliest_ns.is_none());
+                    assert!(earliest_ns.is_none_or(|earliest_ns| next_ns <= earliest_ns), "it oversleeps");
+                    let step_ns = random.pick(&[2, 800_000, 10_000_000, 1_200_000_000]);
+                    now_ns += random.below(step_ns);
+                    let mut told = Vec::new();
+                    wheel.expire(now_ns, |number| told.push(number));
+                    told.sort_unstable();
+                    let due: Vec<u64> =
+                        listed.iter().filter(|(_, (ns, _))| *ns <= now_ns).map(|(number, _)| *number).collect();
+                    assert_eq!(told, due);
+                    gone.extend(due.iter().map(|number| listed.remove(number).unwrap().1));
+                }
+            }
+            assert_eq!(wheel.len(), listed.len());
+            if let Some(key) = gone.pop() {
+                assert_eq!(wheel.leave(key), None, "a stale key takes out nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_left_costs_no_memory() {
+        let mut wheel = Wheel::default();
+        for turn in 0..100_000 {
+            let keys = [wheel.enter(turn, ()), wheel.enter(turn + 5_000_000_000, ())];
+            keys.into_iter().for_each(|key| assert!(wheel.leave(key).is_some()));
+        }
+        assert_eq!(wheel.entries.len(), 2);
+    }
+}

@@ -1,0 +1,113 @@
+//! Bytes and nothing as messages: what they mean is the application's.
+
+use super::{Encoding, Message, MessageError};
+
+impl Message for Vec<u8> {
+    const TYPE_NAME: &'static str = "bytes";
+    const ENCODING: Encoding = Encoding::Bytes;
+
+    /// Bytes are not compared.
+    fn fingerprint() -> u64 {
+        0
+    }
+
+    fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError> {
+        into.extend_from_slice(self);
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
+        Ok(bytes.to_vec())
+    }
+
+    /// A text if they are UTF-8, else an array of numbers.
+    fn to_json(&self) -> Result<Vec<u8>, MessageError> {
+        let json = match std::str::from_utf8(self) {
+            Ok(text) => serde_json::to_vec(text),
+            Err(_) => serde_json::to_vec(self),
+        };
+        json.map_err(|error| MessageError::of::<Self>(error.to_string()))
+    }
+
+    /// From a text or an array of numbers.
+    fn from_json(text: &[u8]) -> Result<Self, MessageError> {
+        if let Ok(text) = serde_json::from_slice::<String>(text) {
+            return Ok(text.into_bytes());
+        }
+        serde_json::from_slice(text).map_err(|error| {
+            MessageError::of::<Self>(format!(
+                "a text or an array of numbers from 0 to 255 is expected as JSON: {error}"
+            ))
+        })
+    }
+}
+
+impl Message for () {
+    const TYPE_NAME: &'static str = "nothing";
+    const ENCODING: Encoding = Encoding::Bytes;
+
+    fn fingerprint() -> u64 {
+        0
+    }
+
+    fn encode(&self, _into: &mut Vec<u8>) -> Result<(), MessageError> {
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        Err(MessageError::of::<Self>(format!("no bytes are expected, {} were found", bytes.len())))
+    }
+
+    /// `null`.
+    fn to_json(&self) -> Result<Vec<u8>, MessageError> {
+        Ok(b"null".to_vec())
+    }
+
+    /// From `null`, or from no text at all.
+    fn from_json(text: &[u8]) -> Result<Self, MessageError> {
+        if text.trim_ascii().is_empty() || text.trim_ascii() == b"null" {
+            return Ok(());
+        }
+        let found = String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned();
+        Err(MessageError::of::<Self>(format!("null is expected as JSON, {found:?} was found")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_come_back_in_both_forms(bytes: Vec<u8>) {
+            let mut encoded = vec![7];
+            bytes.encode(&mut encoded).unwrap();
+            prop_assert_eq!(&Vec::decode(&encoded[1..]).unwrap(), &bytes);
+            prop_assert_eq!(&Vec::from_json(&bytes.to_json().unwrap()).unwrap(), &bytes);
+        }
+    }
+
+    #[test]
+    fn nothing_is_no_bytes_and_nothing_else() {
+        let mut encoded = Vec::new();
+        ().encode(&mut encoded).unwrap();
+        assert_eq!(encoded, b"");
+        assert_eq!(<()>::decode(b""), Ok(()));
+        assert_eq!(<()>::decode(b"a").unwrap_err().to_string(), "nothing: no bytes are expected, 1 were found");
+        assert_eq!(<()>::from_json(b" null\n"), Ok(()));
+        assert_eq!(<()>::from_json(b""), Ok(()));
+        assert!(<()>::from_json(b"1").unwrap_err().to_string().contains("\"1\" was found"));
+    }
+
+    #[test]
+    fn what_is_no_text_and_no_array_of_numbers_is_refused() {
+        for text in ["1", "{}", "[256]", "[-1]", "\"a", ""] {
+            let error = Vec::<u8>::from_json(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with("bytes: a text or an array of numbers"), "{error}");
+        }
+    }
+}

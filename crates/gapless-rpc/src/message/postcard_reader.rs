@@ -1,0 +1,411 @@
+//! Postcard from bytes that nobody has checked.
+//!
+//! The crate `postcard` writes; it does not read here, because bytes from another process need limits that it has not: nesting (a
+//! list that holds itself takes a byte for each level and ends on the stack's guard page), elements that take no bytes (a
+//! vector of `()` can claim 2⁶⁴ of them in ten bytes), and the number of fields that an older version has. And its errors say neither
+//! the place nor what was found. The format is that of postcard 1: <https://postcard.jamesmunns.com/wire-format>.
+
+use serde::de::value::U32Deserializer;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
+use std::fmt;
+
+/// Levels of nesting at most: options, structs, sequences and enums in each other.
+pub const DEPTH_MAX: u32 = 256;
+/// Elements of sequences and maps that a message may have beyond one for each of its bytes: those that take none.
+pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
+
+/// Reads a value from all of `bytes`; of the fields of the outermost struct only the first `fields`, the rest are those
+/// that serde gives to fields which are not there.
+///
+/// # Errors
+/// What was expected, what was found, and at which byte.
+pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, String> {
+    let mut reader = Reader {
+        bytes,
+        position: 0,
+        depth: 0,
+        elements_left: bytes.len() as u64 + EMPTY_ELEMENTS_MAX,
+        fields: Some(fields),
+    };
+    let value = T::deserialize(&mut reader);
+    let (position, length) = (reader.position, bytes.len());
+    let value = value.map_err(|Fault(reason)| format!("{reason}, at byte {position} of {length}"))?;
+    if position < length {
+        return Err(format!("it ends at byte {position}, but {length} bytes were found"));
+    }
+    Ok(value)
+}
+
+/// What is wrong with the bytes.
+#[derive(Debug)]
+struct Fault(String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl de::Error for Fault {
+    fn custom<T: fmt::Display>(text: T) -> Self {
+        Self(text.to_string())
+    }
+}
+
+fn fault<T>(reason: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault(reason.into()))
+}
+
+struct Reader<'de> {
+    bytes: &'de [u8],
+    position: usize,
+    depth: u32,
+    elements_left: u64,
+    /// How many fields the outermost struct has, until something was read.
+    fields: Option<usize>,
+}
+
+/// Readers of a number of `bits` in groups of seven, the least significant first.
+macro_rules! varints {
+    ($($name:ident $type:ty;)*) => {
+        $(
+            #[inline]
+            fn $name(&mut self, bits: u32) -> Result<$type, Fault> {
+                let mut number: $type = 0;
+                for group in 0..bits.div_ceil(7) {
+                    let [byte] = self.array("a number")?;
+                    let shift = group * 7;
+                    let low = <$type>::from(byte & 0x7f);
+                    if bits - shift < 7 && low >> (bits - shift) != 0 {
+                        break;
+                    }
+                    number |= low << shift;
+                    if byte < 0x80 {
+                        return Ok(number);
+                    }
+                }
+                fault(format!("a number of {bits} bits is expected, a longer one was found"))
+            }
+        )*
+    };
+}
+
+impl<'de> Reader<'de> {
+    fn take(&mut self, length: usize, what: &str) -> Result<&'de [u8], Fault> {
+        let rest = &self.bytes[self.position..];
+        let Some(taken) = rest.get(..length) else {
+            return fault(format!("{what} takes {length} bytes, {} are left", rest.len()));
+        };
+        self.position += length;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Fault> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N, what)?);
+        Ok(array)
+    }
+
+    varints! {
+        varint u64;
+        wide_varint u128;
+    }
+
+    #[inline]
+    fn signed(&mut self, bits: u32) -> Result<i64, Fault> {
+        let number = self.varint(bits)?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// Bytes behind their length.
+    fn counted(&mut self, what: &str) -> Result<&'de [u8], Fault> {
+        let length = self.varint(64)?;
+        // A length beyond the address space is beyond the bytes, too.
+        self.take(usize::try_from(length).unwrap_or(usize::MAX), what)
+    }
+
+    fn text(&mut self) -> Result<&'de str, Fault> {
+        let bytes = self.counted("a text")?;
+        std::str::from_utf8(bytes).or_else(|error| fault(format!("UTF-8 is expected: {error}")))
+    }
+
+    fn is_set(&mut self, what: &str) -> Result<bool, Fault> {
+        match self.array(what)? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [other] => fault(format!("{what} of value 0 or 1 is expected, {other} was found")),
+        }
+    }
+
+    /// How many elements a sequence or a map has.
+    fn count(&mut self) -> Result<usize, Fault> {
+        let count = self.varint(64)?;
+        let Some(left) = self.elements_left.checked_sub(count) else {
+            return fault(format!("{count} elements cannot lie in {} bytes", self.bytes.len()));
+        };
+        self.elements_left = left;
+        Ok(count as usize)
+    }
+
+    /// Reads what lies one level deeper.
+    #[inline]
+    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        self.fields = None;
+        if self.depth == DEPTH_MAX {
+            return fault(format!("at most {DEPTH_MAX} levels of nesting are allowed"));
+        }
+        self.depth += 1;
+        let value = inner(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn tuple<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+        self.deeper(|reader| visitor.visit_seq(Elements { reader, left: length }))
+    }
+
+    fn fields<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+        let limit = self.fields.take().unwrap_or(usize::MAX);
+        self.tuple(length.min(limit), visitor)
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident $visit:ident $type:ty, $read:ident;)*) => {
+        $(
+            #[inline]
+            fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+                let number = self.$read(<$type>::BITS)?;
+                visitor.$visit(number as $type)
+            }
+        )*
+    };
+}
+
+macro_rules! not_there {
+    ($($method:ident: $what:literal;)*) => {
+        $(
+            fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
+                fault(concat!("postcard does not say ", $what))
+            }
+        )*
+    };
+}
+
+impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
+    type Error = Fault;
+
+    numbers! {
+        deserialize_u16 visit_u16 u16, varint;
+        deserialize_u32 visit_u32 u32, varint;
+        deserialize_u64 visit_u64 u64, varint;
+        deserialize_u128 visit_u128 u128, wide_varint;
+        deserialize_i16 visit_i16 i16, signed;
+        deserialize_i32 visit_i32 i32, signed;
+        deserialize_i64 visit_i64 i64, signed;
+    }
+
+    not_there! {
+        deserialize_any: "of which type a value is: write its type into the message";
+        deserialize_identifier: "how a field is called";
+        deserialize_ignored_any: "how long a value is that is left out";
+    }
+
+    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let number = self.wide_varint(128)?;
+        visitor.visit_i128((number >> 1) as i128 ^ -((number & 1) as i128))
+    }
+
+    #[inline]
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let [byte] = self.array("a number")?;
+        visitor.visit_u8(byte)
+    }
+
+    fn deserialize_i8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let bytes = self.array("a number")?;
+        visitor.visit_i8(i8::from_le_bytes(bytes))
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let bytes = self.array("a number")?;
+        visitor.visit_f32(f32::from_le_bytes(bytes))
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let bytes = self.array("a number")?;
+        visitor.visit_f64(f64::from_le_bytes(bytes))
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let is_true = self.is_set("a truth value")?;
+        visitor.visit_bool(is_true)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let text = self.text()?;
+        let mut characters = text.chars();
+        match (characters.next(), characters.next()) {
+            (Some(character), None) => visitor.visit_char(character),
+            _ => fault(format!("one character is expected, {} were found", text.chars().count())),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let text = self.text()?;
+        visitor.visit_borrowed_str(text)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let bytes = self.counted("bytes")?;
+        visitor.visit_borrowed_bytes(bytes)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        if self.is_set("an option's mark")? {
+            self.deeper(|reader| visitor.visit_some(reader))
+        } else {
+            visitor.visit_none()
+        }
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+        self.deeper(|reader| visitor.visit_newtype_struct(reader))
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let count = self.count()?;
+        self.tuple(count, visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+        self.tuple(length, visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.tuple(length, visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let count = self.count()?;
+        self.deeper(|reader| visitor.visit_map(Elements { reader, left: count }))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.fields(fields.len(), visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.deeper(|reader| visitor.visit_enum(Variant(reader)))
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+}
+
+/// What is left of a sequence, a tuple, a map or a struct.
+struct Elements<'a, 'de> {
+    reader: &'a mut Reader<'de>,
+    left: usize,
+}
+
+impl<'de> de::SeqAccess<'de> for Elements<'_, 'de> {
+    type Error = Fault;
+
+    #[inline]
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left)
+    }
+}
+
+impl<'de> de::MapAccess<'de> for Elements<'_, 'de> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        de::SeqAccess::next_element_seed(self, seed)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        seed.deserialize(&mut *self.reader)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left)
+    }
+}
+
+/// A variant, whose number comes first.
+struct Variant<'a, 'de>(&'a mut Reader<'de>);
+
+impl<'de> de::EnumAccess<'de> for Variant<'_, 'de> {
+    type Error = Fault;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
+        let number = self.0.varint(32)? as u32;
+        let number: U32Deserializer<Fault> = number.into_deserializer();
+        Ok((seed.deserialize(number)?, self))
+    }
+}
+
+impl<'de> de::VariantAccess<'de> for Variant<'_, 'de> {
+    type Error = Fault;
+
+    fn unit_variant(self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+        seed.deserialize(self.0)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+        self.0.tuple(length, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
+        self.0.tuple(fields.len(), visitor)
+    }
+}

@@ -1,0 +1,91 @@
+//! SBE and protobuf objects of `gapless-schema` as messages. Both encodings have their own rules for changes, so only schema
+//! and message are compared; an SBE payload says in its header which version of the schema wrote it.
+
+use super::shape::fingerprint;
+use super::{Encoding, Message, MessageError};
+use gapless_schema::{DecodeError, EncodeError, Protobuf, ProtobufObject, Sbe, SbeObject};
+
+macro_rules! schema_message {
+    ($wrapper:ident, $object:ident, $encoding:literal, $length:ident, $write:ident, $read:ident) => {
+        impl<T: $object + Send + 'static> Message for $wrapper<T> {
+            const TYPE_NAME: &'static str = T::NAME;
+            const ENCODING: Encoding = Encoding::$wrapper;
+
+            fn fingerprint() -> u64 {
+                fingerprint(&Self::shape())
+            }
+
+            fn shape() -> String {
+                format!("{} of {} schema {}, message {}", T::NAME, $encoding, T::SCHEMA_ID, T::TEMPLATE_ID)
+            }
+
+            fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError> {
+                encode_object::<Self>(into, self.0.$length(), |buffer| self.0.$write(buffer))
+            }
+
+            fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
+                T::$read(bytes).map($wrapper).map_err(|error| bad_bytes::<Self>(error))
+            }
+        }
+    };
+}
+
+schema_message!(Sbe, SbeObject, "SBE", sbe_length, to_sbe, from_sbe);
+schema_message!(Protobuf, ProtobufObject, "protobuf", protobuf_length, to_protobuf, from_protobuf);
+
+/// Appends `length` bytes and lets `write` fill them.
+fn encode_object<M: Message>(
+    into: &mut Vec<u8>,
+    length: usize,
+    write: impl FnOnce(&mut [u8]) -> Result<usize, EncodeError>,
+) -> Result<(), MessageError> {
+    let start = into.len();
+    into.resize(start + length, 0);
+    let written = write(&mut into[start..]);
+    into.truncate(start + written.unwrap_or(0));
+    written.map(|_| ()).map_err(|error| MessageError::of::<M>(error.to_string()))
+}
+
+fn bad_bytes<M: Message>(error: DecodeError) -> MessageError {
+    MessageError::of::<M>(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::version_of;
+    use gapless_schema_tests::car::Car;
+    use gapless_schema_tests::samples;
+
+    #[test]
+    fn the_reference_car_is_a_message_in_both_encodings() {
+        let mut sbe = vec![9];
+        Sbe(samples::reference()).encode(&mut sbe).unwrap();
+        assert_eq!(&sbe[1..], samples::golden("car"));
+        assert_eq!(Sbe::<Car>::decode(&sbe[1..]).unwrap(), Sbe(samples::reference()));
+
+        let mut protobuf = Vec::new();
+        Protobuf(samples::reference()).encode(&mut protobuf).unwrap();
+        assert_eq!(Protobuf::<Car>::decode(&protobuf).unwrap(), Protobuf(samples::reference()));
+    }
+
+    #[test]
+    fn one_object_in_two_encodings_is_two_messages() {
+        assert_eq!(Sbe::<Car>::shape(), "Car of SBE schema 1, message 1");
+        assert_eq!(version_of::<Sbe<Car>>(Sbe::<Car>::fingerprint()), Some(1));
+        assert_eq!(version_of::<Sbe<Car>>(Protobuf::<Car>::fingerprint()), None);
+    }
+
+    #[test]
+    fn a_cut_payload_and_a_value_out_of_range_are_errors() {
+        let golden = samples::golden("car");
+        for cut in 0..golden.len() {
+            assert!(Sbe::<Car>::decode(&golden[..cut]).unwrap_err().to_string().starts_with("Car: "), "cut at {cut}");
+        }
+        let mut car = samples::reference();
+        car.manufacturer = "x".repeat(70_000);
+        let mut into = vec![1, 2];
+        assert!(Sbe(car).encode(&mut into).is_err());
+        assert_eq!(into, [1, 2], "what stood before is left, and nothing else");
+    }
+}

@@ -1,0 +1,144 @@
+//! Serde types as messages: postcard between programs, JSON for people and tools. `#[derive(Message)]` writes code that stands on
+//! this; numbers, truth values and texts are messages by it.
+
+use super::shape::{Shape, fingerprint, shape_of};
+use super::{Encoding, Message, MessageError, postcard_reader};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// For derived code.
+#[doc(hidden)]
+pub use serde;
+
+/// Where postcard appends: at the end of what the caller has.
+struct End<'a>(&'a mut Vec<u8>);
+
+impl postcard::ser_flavors::Flavor for End<'_> {
+    type Output = ();
+
+    #[inline]
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
+/// Appends `value` as postcard; without it if that fails.
+///
+/// # Errors
+/// A value without such a form, in the name of `M`.
+pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) -> Result<(), MessageError> {
+    let start = into.len();
+    postcard::serialize_with_flavor(value, End(into)).map_err(|error| {
+        into.truncate(start);
+        MessageError::of::<M>(format!("it cannot be written as postcard: {error}"))
+    })
+}
+
+/// Appends `value` without its last fields, which `newer` appends by themselves.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_without<M: Message + Serialize>(
+    value: &M,
+    into: &mut Vec<u8>,
+    newer: impl FnOnce(&mut Vec<u8>) -> Result<(), MessageError>,
+) -> Result<(), MessageError> {
+    let start = into.len();
+    encode::<M, M>(value, into)?;
+    // A struct is its fields one behind the other, so the last fields are as long at its end as by themselves.
+    let end = into.len();
+    let measured = newer(into);
+    let newer_length = into.len() - end;
+    into.truncate(end - newer_length);
+    measured.inspect_err(|_| into.truncate(start))
+}
+
+/// Reads a message from all of `bytes`; of the fields of a struct only the first `fields`, the rest are their defaults.
+///
+/// # Errors
+/// What was expected, what was found, and at which byte.
+pub fn decode<M: Message + DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<M, MessageError> {
+    postcard_reader::read(bytes, fields).map_err(MessageError::of::<M>)
+}
+
+/// The error of a variant that a version does not have.
+#[must_use]
+pub fn too_new<M: Message>(variant: &str, since: u32, version: u32) -> MessageError {
+    MessageError::of::<M>(format!(
+        "{variant} is there since version {since}, and the other side speaks version {version}"
+    ))
+}
+
+/// The error of a version that is not spoken.
+#[must_use]
+pub fn other_version<M: Message>(version: u32) -> MessageError {
+    MessageError::other_version::<M>(version)
+}
+
+/// A message as JSON.
+///
+/// # Errors
+/// A value without such a form, such as a map whose keys are no texts.
+pub fn to_json<M: Message + Serialize>(value: &M) -> Result<Vec<u8>, MessageError> {
+    serde_json::to_vec(value).map_err(|error| MessageError::of::<M>(format!("it cannot be written as JSON: {error}")))
+}
+
+/// A message from JSON.
+///
+/// # Errors
+/// Text that is no such message, with what was expected and the place.
+pub fn from_json<M: Message + DeserializeOwned>(text: &[u8]) -> Result<M, MessageError> {
+    serde_json::from_slice(text).map_err(|error| MessageError::of::<M>(format!("as JSON: {error}")))
+}
+
+/// The fingerprint of a type that says its shape.
+#[must_use]
+pub fn fingerprint_of<T: Shape>() -> u64 {
+    fingerprint(&shape_of::<T>())
+}
+
+macro_rules! plain {
+    ($($type:ident)*) => {
+        $(impl Message for $type {
+            const TYPE_NAME: &'static str = stringify!($type);
+            const ENCODING: Encoding = Encoding::Postcard;
+
+            fn fingerprint() -> u64 {
+                fingerprint_of::<Self>()
+            }
+
+            fn shape() -> String {
+                shape_of::<Self>()
+            }
+
+            fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError> {
+                encode::<Self, Self>(self, into)
+            }
+
+            fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
+                decode(bytes, usize::MAX)
+            }
+
+            fn to_json(&self) -> Result<Vec<u8>, MessageError> {
+                to_json(self)
+            }
+
+            fn from_json(text: &[u8]) -> Result<Self, MessageError> {
+                from_json(text)
+            }
+        })*
+    };
+}
+
+plain! { bool char f32 f64 String u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize }

@@ -1,0 +1,76 @@
+//! Options of calls and routes, with their defaults.
+
+use crate::context::{Headers, TraceContext};
+use std::time::Duration;
+
+/// How urgent a call is. Of work that waits, classes are served 8 : 4 : 2 : 1, so none starves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Priority {
+    /// Before everything else.
+    Urgent = 0,
+    /// Before the normal.
+    High = 1,
+    /// Most calls.
+    #[default]
+    Normal = 2,
+    /// What can wait.
+    Low = 3,
+}
+
+/// When a call is offered again whose copy has died or was cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retry {
+    /// Never: the caller decides.
+    Never,
+    /// If its handler had not begun: a repetition has no second effect.
+    #[default]
+    NotBegun,
+    /// Always: the route is idempotent.
+    Always,
+}
+
+/// Options of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallOptions {
+    /// How long the caller waits; `None` for ever. A nested call has at most what is left of the outer one.
+    pub timeout: Option<Duration>,
+    /// Its class.
+    pub priority: Priority,
+    /// Calls of one key go to one copy while it lives; it is no exclusion.
+    pub key: Option<u64>,
+    /// Names and values that travel with it.
+    pub headers: Headers,
+    /// Waits so long for a copy where there is none; `None`: [`crate::CallError::NoRoute`] at once.
+    pub wait_for_route: Option<Duration>,
+    /// When it is offered again; `None`: as the caller's options say.
+    pub retry: Option<Retry>,
+    /// The trace that it belongs to.
+    pub trace: TraceContext,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Some(Duration::from_secs(5)),
+            priority: Priority::default(),
+            key: None,
+            headers: Headers::default(),
+            wait_for_route: None,
+            retry: None,
+            trace: TraceContext::default(),
+        }
+    }
+}
+
+/// How workers and callers wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// They look a few times, then they sleep.
+    #[default]
+    Park,
+    /// They spin for so long before they sleep.
+    SpinFor(Duration),
+    /// They never sleep: each needs a core of its own.
+    Spin,
+}

@@ -1,0 +1,159 @@
+//! How a call ends when it does not end with a reply.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Why a call has no reply. Each says whether the handler may have begun, because that decides whether it may be repeated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// Nobody serves the route.
+    #[error("no copy serves the route {route}; start one, or wait for it with CallOptions::wait_for_route")]
+    NoRoute {
+        /// The route.
+        route: String,
+    },
+    /// There is no room for another call: of the table's slots, the queue, or the limit of the overflow.
+    #[error("the route {route} has no room for another call: {reason}")]
+    Busy {
+        /// The route.
+        route: String,
+        /// Which limit was reached.
+        reason: String,
+    },
+    /// The request was lost before a handler had begun: it may be repeated without harm.
+    #[error("the call of {route} was lost before its handler began, after {attempts} attempts: {reason}")]
+    NotBegun {
+        /// The route.
+        route: String,
+        /// How often it was offered.
+        attempts: u32,
+        /// What happened.
+        reason: String,
+    },
+    /// The handler had begun when its process died or was cut off: nobody knows how far it came.
+    #[error("nobody knows what became of the call of {route}, after {attempts} attempts: {reason}")]
+    Unknown {
+        /// The route.
+        route: String,
+        /// How often it was offered.
+        attempts: u32,
+        /// What happened.
+        reason: String,
+    },
+    /// The handler, or an interceptor, refused.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// There was no reply in time.
+    #[error("no reply from {route} within {} ms; its handler {}", .after.as_millis(), if *.begun { "had begun" } else { "had not begun" })]
+    TimedOut {
+        /// The route.
+        route: String,
+        /// The time that the call had.
+        after: Duration,
+        /// Whether a handler had begun.
+        begun: bool,
+    },
+    /// Both sides do not mean the same by the route.
+    #[error("the route {route} is called with {caller}, and served with {copy}")]
+    Mismatch {
+        /// The route.
+        route: String,
+        /// The caller's types and version.
+        caller: String,
+        /// The copy's types and version.
+        copy: String,
+    },
+    /// The request or the reply cannot be encoded or decoded, or is too long.
+    #[error("the message of {route} is of no use: {reason}")]
+    BadMessage {
+        /// The route.
+        route: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The handler panicked.
+    #[error("the handler of {route} panicked: {reason}")]
+    Panicked {
+        /// The route.
+        route: String,
+        /// The panic's text.
+        reason: String,
+    },
+    /// The domain was closed.
+    #[error("the domain is closed")]
+    Closed,
+}
+
+impl CallError {
+    /// Whether no handler can have begun: a repetition has no second effect.
+    #[must_use]
+    pub const fn has_not_begun(&self) -> bool {
+        match self {
+            Self::NoRoute { .. } | Self::Busy { .. } | Self::NotBegun { .. } | Self::Mismatch { .. } | Self::Closed => {
+                true
+            }
+            Self::TimedOut { begun, .. } => !*begun,
+            Self::Unknown { .. } | Self::Refused(_) | Self::BadMessage { .. } | Self::Panicked { .. } => false,
+        }
+    }
+}
+
+/// A handler's refusal: the application's own code, a text for people, and a payload for programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// The application's own code.
+    pub code: u32,
+    /// A text for people.
+    pub text: String,
+    /// Whatever else the caller is to know.
+    pub payload: Vec<u8>,
+}
+
+impl Refusal {
+    /// A refusal without a payload.
+    #[must_use]
+    pub fn new(code: u32, text: impl Into<String>) -> Self {
+        Self { code, text: text.into(), payload: Vec::new() }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused with code {}: {}", self.code, self.text)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What a handler returns instead of a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// The caller gets [`CallError::Refused`].
+    Refused(Refusal),
+    /// The request goes on to another route, whose copy answers the caller.
+    Forward {
+        /// That route.
+        route: String,
+    },
+}
+
+impl From<Refusal> for Rejection {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// A text is a refusal with code 0.
+impl From<String> for Rejection {
+    fn from(text: String) -> Self {
+        Self::Refused(Refusal::new(0, text))
+    }
+}
+
+/// As the text in a `String`.
+impl From<&str> for Rejection {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}

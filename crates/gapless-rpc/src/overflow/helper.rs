@@ -1,0 +1,164 @@
+//! The helper thread of a queue: it alone touches the disk. It ends when the queue is dropped, and its files with it.
+
+use crate::options::Priority;
+use crate::overflow::block::Block;
+use crate::overflow::class::Place;
+use crate::overflow::options::Notice;
+use crate::overflow::shared::Shared;
+use crate::overflow::state::Job;
+use gapless_journal::{JournalError, UnlinkedSegment};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What the helper owns.
+pub(super) struct Helper {
+    shared: Arc<Shared>,
+    /// Those of each class, the oldest first.
+    segments: [Segments; 4],
+}
+
+/// The segments of one class. What was written first is read first.
+#[derive(Default)]
+struct Segments {
+    held: VecDeque<Held>,
+    next_number: u64,
+    next_sequence: u64,
+}
+
+struct Held {
+    segment: UnlinkedSegment,
+    number: u64,
+    /// Blocks on it that were not read back.
+    blocks: u64,
+}
+
+impl Helper {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, segments: Default::default() }
+    }
+
+    /// Works until the queue is dropped.
+    pub(super) fn run(mut self) {
+        while let Some(job) = self.next_job() {
+            match job {
+                Job::Write(class, block) => self.write(class, block),
+                Job::Read(class, place, buffer) => self.read(class, place, buffer),
+                Job::Sleep(_) => {}
+            }
+            self.give_notice();
+        }
+    }
+
+    /// The next job; waits for one. `None` at the end.
+    fn next_job(&self) -> Option<Job> {
+        let mut state = self.shared.lock();
+        loop {
+            if state.is_stopping {
+                return None;
+            }
+            match state.next_job(&self.shared.sizes, Instant::now()) {
+                job @ Job::Sleep(_) if state.is_notice_due(&self.shared.sizes) => return Some(job),
+                Job::Sleep(until) => {
+                    state.helper_sleeps = true;
+                    state = self.shared.wait(state, until);
+                    state.helper_sleeps = false;
+                }
+                job => return Some(job),
+            }
+        }
+    }
+
+    fn write(&mut self, class: Priority, mut block: Block) {
+        let segments = &mut self.segments[class as usize];
+        let first_sequence = segments.next_sequence + 1;
+        let length = block.length_on_disk() as u64;
+        let written = segments
+            .with_room(length, &self.shared)
+            .and_then(|held| Ok((held.number, held.segment.append(block.frames(class, first_sequence))?)));
+        match written {
+            Ok((segment, position)) => {
+                segments.next_sequence += block.frame_count();
+                if let Some(held) = segments.held.back_mut() {
+                    held.blocks += 1;
+                }
+                let buffer = block.take_buffer();
+                let mut state = self.shared.lock();
+                state.keep(buffer, self.shared.sizes.block_bytes);
+                state.finish_write(class, Place { block, segment, position, first_sequence });
+            }
+            Err(error) => {
+                if self.shared.lock().abandon_write(class, block, &error, Instant::now()) {
+                    tracing::warn!(queue = %self.shared.name, %error, "a backlog stays in memory");
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, class: Priority, place: Place, mut buffer: Vec<u8>) {
+        let Place { mut block, segment, position, first_sequence } = place;
+        let segments = &mut self.segments[class as usize];
+        // No zeros are stored where there are bytes already.
+        buffer.resize(block.length_on_disk(), 0);
+        let read = segments.oldest(segment).segment.read(position, first_sequence, &mut buffer).map(|_checked| ());
+        if let Err(error) = &read {
+            tracing::error!(queue = %self.shared.name, %error, "records of a backlog are lost");
+        }
+        block.restore(read.map(|()| buffer));
+        let freed_bytes = segments.release_oldest();
+        self.shared.lock().finish_read(class, block, freed_bytes);
+    }
+
+    /// Tells those who were sent away.
+    fn give_notice(&self) {
+        loop {
+            let (readable, has_room) = {
+                let mut state = self.shared.lock();
+                (state.next_readable(), state.take_room_notice(&self.shared.sizes))
+            };
+            let Some(notice) = &self.shared.notice else { return };
+            if has_room {
+                notice(Notice::Room);
+            }
+            match readable {
+                Some(class) => notice(Notice::Readable(class)),
+                None => return,
+            }
+        }
+    }
+}
+
+impl Segments {
+    /// The newest if `length` more bytes belong there, else a new one.
+    fn with_room(&mut self, length: u64, shared: &Shared) -> Result<&mut Held, JournalError> {
+        let has_room = self.held.back().is_some_and(|held| {
+            let used = held.segment.length_bytes();
+            used == 0 || used + length <= shared.sizes.segment_bytes
+        });
+        if !has_room {
+            let segment = UnlinkedSegment::create(&shared.directory, shared.disk.clone())?;
+            self.next_number += 1;
+            self.held.push_back(Held { segment, number: self.next_number, blocks: 0 });
+        }
+        Ok(self.held.back_mut().expect("there is one, or one was just put there"))
+    }
+
+    /// The oldest, which has this number.
+    fn oldest(&self, number: u64) -> &Held {
+        let held = self.held.front().expect("a block lies on a segment");
+        assert_eq!(held.number, number, "blocks are read in the order in which they were written");
+        held
+    }
+
+    /// A block of the oldest was read; if it was the last, the segment goes. Returns how many bytes that has freed.
+    fn release_oldest(&mut self) -> u64 {
+        let Some(held) = self.held.front_mut() else { return 0 };
+        held.blocks -= 1;
+        if held.blocks > 0 {
+            return 0;
+        }
+        let freed_bytes = held.segment.length_bytes();
+        self.held.pop_front();
+        freed_bytes
+    }
+}

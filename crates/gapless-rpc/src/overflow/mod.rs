@@ -1,0 +1,261 @@
+//! [`ElasticQueue`]: a queue of byte records in four classes whose rest lies on disk. It is the backlog of one caller, or
+//! of one route in this process, and it ends with its process: nothing is synced, nothing is recovered.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `helper` | the thread of a queue, which alone touches the disk |
+//! | `shared` | what the users of a queue share with that thread |
+//! | `state` | what the lock guards; what the helper does next |
+//! | `class` | the records of one class: oldest in memory, then on disk, newest in memory |
+//! | `options` | options, and the sizes that follow from them |
+//! | `block` | some records, one after the other: what moves between memory and disk |
+//! | `counters` | what the queue holds and has done |
+//! | `error` | what it refuses and what it has lost |
+//!
+//! # The walk of a record
+//! ```text
+//! push → newest block of its class ── the class is short ────────────────────────────→ front → pop
+//!           │ beyond the memory tier                                                     ↑
+//!           └→ helper: frame, checksums, pwrite → unlinked segment → pread, checksums ───┘
+//! ```
+//! `push` copies the record behind the newest of its class, into a block of up to 64 KiB. Beyond the memory tier the
+//! helper takes whole blocks, of the least urgent class first, makes each a frame (`gapless-wire`: two checksums and a
+//! sequence) in place, and appends it to a segment without a name of this class (`gapless-journal`). A class keeps its
+//! oldest records in memory, an eighth of the tier; when they become fewer, the helper reads the next blocks, ahead of
+//! need. A record is copied in and out once and passes the disk at most once.
+//!
+//! # States of a class
+//! | state | front (memory) | disk | tail (memory) | left by |
+//! |---|---|---|---|---|
+//! | in memory | all | – | – | the tier is full: the helper writes what lies behind the oldest eighth |
+//! | spilling | the oldest | those after them | the newest | tail → disk beyond the tier, disk → front when front becomes short |
+//! | draining | the oldest | fewer and fewer | the newest | the last block was read: in memory |
+//!
+//! Order: a record is pushed behind `tail`, or behind `front` if nothing lies between, and popped from `front`. A block
+//! moves only from the head of `tail` to the end of `disk`, and from the head of `disk` to the end of `front`, one at a
+//! time; what is moving stands between the two. So nothing overtakes in its class, whatever moves.
+//!
+//! # Limits
+//! - Memory: the tier and the burst (what waits for the disk); beyond both, [`FullReason::Behind`]. As well, one block or one
+//!   long record for each class, because the front block never goes to disk, 4 spare buffers, and about 100 bytes for each
+//!   block on disk.
+//! - Disk: `disk_bytes_max`. The files of a class are as long as a sixteenth of it and go one by one as they are drained, so
+//!   up to a sixteenth for each class may be free and not yet given back. About 24 descriptors at most. When it is reached,
+//!   memory fills up to the tier, then [`FullReason::DiskLimit`].
+//! - A record: 16 MiB.
+//! - A thread for each queue that has ever gone beyond its tier, so that a slow disk below one is not noticed by another.
+//!
+//! # Failures
+//! | what | consequence |
+//! |---|---|
+//! | disk full, failed write, directory gone | the block stays in memory; beyond the tier [`FullReason::Refused`] with what the system said; asked again each 100 ms |
+//! | no thread can be started | the same |
+//! | bytes that cannot be read back, or are not what was written | [`OverflowError::Lost`] in their place, with their numbers and the place on disk; the queue goes on behind them |
+//! | the process ends, by SIGKILL too | the kernel frees the files: they have no names |
+//! | the queue is dropped | the helper ends after the block that it moves; records are dropped with it |
+
+mod block;
+mod class;
+mod counters;
+mod error;
+mod helper;
+mod options;
+mod shared;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use counters::OverflowCounters;
+pub use error::{FullReason, OverflowError};
+pub use options::{ElasticQueueOptions, Notice, NoticeReceiver, RECORD_BYTES_LIMIT};
+
+use crate::error::RpcError;
+use crate::options::Priority;
+use block::Block;
+use helper::Helper;
+use options::Sizes;
+use shared::Shared;
+use state::{State, Taken};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// What [`ElasticQueue::pop`] has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Popped {
+    /// The record with this number among those of its class, counted from 0.
+    Record(u64),
+    /// The next record is on disk and is being read in. [`Notice::Readable`] follows.
+    Later,
+    /// The class has no record.
+    Empty,
+}
+
+/// A queue of byte records in four classes whose rest lies on disk. Any number of threads push and pop; neither waits
+/// for the disk.
+///
+/// ```
+/// use gapless_rpc::Priority;
+/// use gapless_rpc::overflow::{ElasticQueue, ElasticQueueOptions, Popped};
+/// let queue = ElasticQueue::new(ElasticQueueOptions::new("orders", std::env::temp_dir()))?;
+/// queue.push(Priority::Normal, b"one")?;
+/// queue.push(Priority::Normal, b"two")?;
+/// let mut record = Vec::new();
+/// assert_eq!(queue.pop(Priority::Normal, &mut record)?, Popped::Record(0));
+/// assert_eq!(record, b"one");
+/// assert_eq!(queue.pop(Priority::Urgent, &mut record)?, Popped::Empty);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ElasticQueue {
+    shared: Arc<Shared>,
+    /// Started when the first block goes to disk.
+    helper: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl ElasticQueue {
+    /// An empty queue. Nothing is on disk, and there is no thread, before the memory tier is full.
+    ///
+    /// # Errors
+    /// An option out of its range, and a directory that is not there.
+    pub fn new(options: ElasticQueueOptions) -> Result<Self, RpcError> {
+        let sizes = Sizes::of(&options)?;
+        let ElasticQueueOptions { name, directory, notice, disk, .. } = options;
+        let shared = Shared::new(name.into(), directory, sizes, notice, disk);
+        Ok(Self { shared: Arc::new(shared), helper: Mutex::new(None) })
+    }
+
+    /// Takes a record behind all others of its class, and returns its number among them, counted from 0: by it
+    /// [`OverflowError::Lost`] names what is lost.
+    ///
+    /// # Errors
+    /// [`OverflowError::Full`] and [`OverflowError::TooLong`]; the record was not taken.
+    pub fn push(&self, class: Priority, record: &[u8]) -> Result<u64, OverflowError> {
+        let sizes = &self.shared.sizes;
+        if record.len() > sizes.record_bytes_max {
+            return Err(OverflowError::TooLong {
+                queue: self.shared.name.clone(),
+                length_bytes: record.len(),
+                limit_bytes: sizes.record_bytes_max,
+            });
+        }
+        let needed_bytes = Block::length_alone(record.len());
+        let mut state = self.shared.lock();
+        self.check_room(&mut state, needed_bytes)?;
+        let alone = if needed_bytes > sizes.block_bytes {
+            // A long copy keeps nobody else waiting. Meanwhile there may be no room any more.
+            drop(state);
+            let block = Block::alone(record);
+            state = self.shared.lock();
+            self.check_room(&mut state, needed_bytes)?;
+            Some(block)
+        } else {
+            None
+        };
+        let (number, is_work) = state.push(class, record, alone, sizes);
+        if is_work && state.helper_sleeps {
+            self.shared.wake(state);
+        } else if is_work && !state.has_helper {
+            state.has_helper = true;
+            drop(state);
+            self.start_helper();
+        }
+        Ok(number)
+    }
+
+    /// Takes the oldest record of a class out, in the place of what is in `record`.
+    ///
+    /// # Errors
+    /// [`OverflowError::Lost`] where records cannot be read back, once for each run of them; afterwards the next call gives
+    /// the record behind them.
+    pub fn pop(&self, class: Priority, record: &mut Vec<u8>) -> Result<Popped, OverflowError> {
+        let sizes = &self.shared.sizes;
+        let mut state = self.shared.lock();
+        let taken = state.pop(class, record, sizes.block_bytes);
+        if matches!(taken, Taken::Record(_, false) | Taken::Empty) {
+            return Ok(if let Taken::Record(number, _) = taken { Popped::Record(number) } else { Popped::Empty });
+        }
+        let has_room = state.take_room_notice(sizes);
+        if state.helper_sleeps && state.wants_more(class, sizes) {
+            self.shared.wake(state);
+        } else {
+            drop(state);
+        }
+        if has_room && let Some(notice) = &self.shared.notice {
+            notice(Notice::Room);
+        }
+        match taken {
+            Taken::Record(number, _) => Ok(Popped::Record(number)),
+            Taken::Block(mut block) => {
+                let number = block.next_number();
+                block.pop(record);
+                Ok(Popped::Record(number))
+            }
+            Taken::Later => Ok(Popped::Later),
+            Taken::Empty => Ok(Popped::Empty),
+            Taken::Lost(first_number, records, source) => {
+                Err(OverflowError::Lost { queue: self.shared.name.clone(), class, first_number, records, source })
+            }
+        }
+    }
+
+    /// What it holds and has done.
+    #[must_use]
+    pub fn counters(&self) -> OverflowCounters {
+        self.shared.lock().counters
+    }
+
+    fn check_room(&self, state: &mut State, needed_bytes: usize) -> Result<(), OverflowError> {
+        state.check_room(needed_bytes, &self.shared.sizes).map_err(|reason| OverflowError::Full {
+            queue: self.shared.name.clone(),
+            memory_bytes: state.counters.memory_bytes,
+            disk_bytes: state.counters.disk_bytes,
+            reason,
+        })
+    }
+
+    /// Starts the helper thread.
+    #[cold]
+    fn start_helper(&self) {
+        let helper = Helper::new(self.shared.clone());
+        let name = format!("spill-{}", self.shared.name);
+        match std::thread::Builder::new().name(name).spawn(move || helper.run()) {
+            Ok(handle) => *self.handle() = Some(handle),
+            Err(error) => {
+                let reason = format!("cannot start the thread that writes records to disk: {error}");
+                let mut state = self.shared.lock();
+                state.has_helper = false;
+                state.refuse(reason, Instant::now());
+            }
+        }
+    }
+
+    fn handle(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.helper.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ElasticQueue {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.is_stopping = true;
+        self.shared.wake(state);
+        let handle = self.handle().take();
+        if let Some(handle) = handle
+            && handle.thread().id() != std::thread::current().id()
+        {
+            // Only a panic of the helper is an error here, and it has told so.
+            let _ended = handle.join();
+        }
+    }
+}
+
+impl fmt::Debug for ElasticQueue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ElasticQueue")
+            .field("name", &self.shared.name)
+            .field("counters", &self.counters())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! A queue that is dropped leaves neither file nor thread, in whatever state it is.
+
+use super::support::*;
+use crate::options::Priority;
+use crate::overflow::{ElasticQueueOptions, Notice};
+use gapless_testkit::wait;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Brings a queue into a state, drops it there, and looks for what is left.
+fn ends(name: &str, prepare: impl FnOnce(&mut ElasticQueueOptions), reach: impl FnOnce(&Noticed)) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = tiny(directory.path());
+    options.name = name.to_owned();
+    prepare(&mut options);
+    let queue = Noticed::new(options);
+    reach(&queue);
+    assert_no_names(directory.path());
+    drop(queue);
+    assert_no_names(directory.path());
+    assert_eq!(open_files(directory.path()), <[std::path::PathBuf; 0]>::default());
+    // A joined thread leaves the list of the process a moment after its end was told.
+    let thread = format!("spill-{name}");
+    wait::until("the thread has ended", || !has_thread(&thread));
+}
+
+#[track_caller]
+fn assert_no_names(directory: &Path) {
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 0, "no name ever stands in the directory");
+}
+
+fn push(queue: &Noticed, records: u64) {
+    for number in 0..records {
+        let class = CLASSES[number as usize % 4];
+        while queue.queue.push(class, &numbered(number, 100)).is_err() {
+            queue.wait_for(Notice::Room);
+        }
+    }
+}
+
+#[test]
+fn empty_or_in_memory() {
+    ends("empty", |_| (), |_| ());
+    ends("memory", |_| (), |queue| push(queue, 10));
+}
+
+#[test]
+fn while_it_spills() {
+    for _round in 0..20 {
+        ends("spilling", |_| (), |queue| push(queue, 1000));
+    }
+}
+
+#[test]
+fn while_it_drains_or_is_drained() {
+    for popped in [1, 100, 400, 1000] {
+        ends(
+            "drains",
+            |_| (),
+            |queue| {
+                push(queue, 1000);
+                let mut record = Vec::new();
+                for number in 0..popped {
+                    queue.pop(CLASSES[number % 4], &mut record).unwrap();
+                }
+                assert!(has_thread("spill-drains"));
+            },
+        );
+    }
+}
+
+#[test]
+fn while_the_disk_refuses() {
+    let told = Arc::new(ToldDisk::default());
+    told.tell(Told::Fail);
+    ends(
+        "refused",
+        |options| options.disk = Some(told),
+        |queue| {
+            queue.fill(Priority::Low, 100);
+        },
+    );
+}
+
+#[test]
+fn at_its_limit() {
+    ends(
+        "limit",
+        |options| options.disk_bytes_max = 20_000,
+        |queue| {
+            queue.fill(Priority::Low, 100);
+        },
+    );
+}

@@ -1,0 +1,63 @@
+//! [`identify`]: the process at the other end of a connection, as the operating system knows it, and a pidfd of it.
+
+use crate::error::RpcError;
+use nix::sys::socket::{getsockopt, sockopt};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+
+/// The process at the other end of a connection, as the operating system knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerIdentity {
+    /// Its process id.
+    pub process_id: u32,
+    /// Its user.
+    pub user_id: u32,
+}
+
+/// Who is at the other end of `socket`, and a descriptor that is readable when it is dead. A process that is dead already is
+/// an error.
+pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RpcError> {
+    // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
+    let credentials = getsockopt(&socket, sockopt::PeerCredentials).map_err(RpcError::system("asking who connects"))?;
+    let Some(pid) = Pid::from_raw(credentials.pid()).filter(|_| credentials.pid() > 0) else {
+        let reason = "it lives in another process namespace, so its death could not be seen".to_owned();
+        return Err(RpcError::Protocol { process_id: 0, reason });
+    };
+    let process_id = pid.as_raw_nonzero().get() as u32;
+    let dead = || RpcError::Protocol { process_id, reason: "it is dead already".to_owned() };
+    // Exact, from Linux 6.5 on. Before, the number may have come to another process by now: then the one that connected is
+    // dead, and its end of the connection is closed. (Unless it left that to a child.)
+    let pidfd = match getsockopt(&socket, sockopt::PeerPidfd) {
+        Ok(pidfd) => pidfd,
+        Err(nix::errno::Errno::ENOPROTOOPT) => {
+            let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| dead())?;
+            if is_hung_up(&socket) {
+                return Err(dead());
+            }
+            pidfd
+        }
+        Err(_) => return Err(dead()),
+    };
+    if is_dead(&pidfd) {
+        return Err(dead());
+    }
+    Ok((PeerIdentity { process_id, user_id: credentials.uid() }, pidfd))
+}
+
+/// Whether the process of a pidfd is dead.
+pub fn is_dead(pidfd: impl AsFd) -> bool {
+    !look(pidfd, PollFlags::IN).is_empty()
+}
+
+fn is_hung_up(socket: impl AsFd) -> bool {
+    look(socket, PollFlags::RDHUP).intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
+}
+
+fn look(fd: impl AsFd, flags: PollFlags) -> PollFlags {
+    let mut fds = [PollFd::new(&fd, flags)];
+    // It does not sleep, so no signal ends it; an error would mean that there is nothing to see.
+    let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    fds[0].revents()
+}

@@ -1,0 +1,233 @@
+//! [`RemoteCall`]: one call between processes, from its offer to its outcome. Its caller waits in it, or it is told by the reactor:
+//! no thread stands between.
+
+use super::status::Status;
+use super::table::{KEPT_BYTES, NotOffered, Offer, RouteTable, Ticket};
+use crate::clock::monotonic_ns;
+use crate::options::{Retry, Waiting};
+use gapless_log::call_table::RequestHeader;
+use gapless_log::claim::ClaimState;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Looks at a claim between two looks at the clock.
+const LOOKS_PER_TIME: u32 = 64;
+/// Looks before a caller sleeps that need not spin: an answer that is about to come costs no system call.
+const LOOKS_BEFORE_PARKING: u32 = 200;
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// A copy has answered; its words are in the caller's buffer.
+    Answered(Status),
+    /// A copy has answered with what this version does not know.
+    Unintelligible(u32),
+    /// It was lost before its handler began.
+    NotBegun(&'static str),
+    /// Its handler had begun at a copy that is gone.
+    Unknown(&'static str),
+    /// Its time is over.
+    TimedOut { begun: bool },
+}
+
+/// One call. Dropping it takes the request back, or withdraws it from the copy that has it.
+#[derive(Debug)]
+pub(crate) struct RemoteCall {
+    table: Arc<RouteTable>,
+    ticket: Option<Ticket>,
+    offer: Offer,
+    retry: Retry,
+    attempts: u32,
+    is_deadline_noted: bool,
+    /// Its request took more memory than a free slot keeps.
+    is_long: bool,
+}
+
+impl RemoteCall {
+    /// Offers a request. Its deadline stands in the offer's header.
+    pub(crate) fn start(
+        table: &Arc<RouteTable>,
+        offer: Offer,
+        retry: Retry,
+        user_headers: &[u8],
+        payload: &[u8],
+    ) -> Result<Self, NotOffered> {
+        let mut offer = offer;
+        offer.header.attempt = 1;
+        let ticket = table.offer(offer, user_headers, payload)?;
+        let is_long = user_headers.len() + payload.len() > KEPT_BYTES;
+        let (table, ticket) = (Arc::clone(table), Some(ticket));
+        Ok(Self { table, ticket, offer, retry, attempts: 1, is_deadline_noted: false, is_long })
+    }
+
+    pub(crate) const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    fn deadline_ns(&self) -> Option<u64> {
+        Some(self.offer.header.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
+    }
+
+    /// How it has ended, if it has: the reply is in `reply`. Not to be asked again once it has.
+    pub(crate) fn try_end(&mut self, reply: &mut Vec<u8>) -> Option<Ended> {
+        let ticket = self.ticket.expect("it was not asked again after its end");
+        let claim = self.table.table().claim(ticket.slot);
+        let seen = claim.load();
+        if seen.state() == Some(ClaimState::Answered) && seen.generation() == ticket.generation {
+            let header = self.table.table().reply_header(ticket.slot);
+            self.table.table().read_reply(ticket.slot, header, reply);
+            if self.is_long || reply.len() > KEPT_BYTES {
+                self.table.release_pages(ticket);
+            }
+            return Some(match Status::from_value(header.status) {
+                // The copy ends; another may take it.
+                Some(Status::NotServed) => return self.lost(false, "its copy has ended"),
+                Some(status) => Ended::Answered(status),
+                None => Ended::Unintelligible(header.status),
+            });
+        }
+        if seen.is_revoked() {
+            let begun = seen.state() == Some(ClaimState::Begun);
+            return self.lost(begun, "the process that had it has died, or has left the domain");
+        }
+        if seen.generation() != ticket.generation || seen.state().is_none() {
+            // Only a copy gone mad writes that. Its slot is left alone until it is dead.
+            return Some(Ended::Unknown("its claim was overwritten"));
+        }
+        None
+    }
+
+    /// Offers it again if its policy allows, else says what it is.
+    fn lost(&mut self, begun: bool, reason: &'static str) -> Option<Ended> {
+        let is_again = match self.retry {
+            Retry::Never => false,
+            Retry::NotBegun => !begun,
+            Retry::Always => true,
+        };
+        let ended = if begun { Ended::Unknown(reason) } else { Ended::NotBegun(reason) };
+        if !is_again || self.attempts == u32::from(u8::MAX) {
+            return Some(ended);
+        }
+        let Some(ticket) = self.ticket.take() else { return Some(ended) };
+        let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+        self.table.table().read_back(ticket.slot, &mut user_headers, &mut payload);
+        self.table.finish(ticket);
+        self.attempts += 1;
+        self.offer.header.attempt = self.attempts as u8;
+        match self.table.offer(self.offer, &user_headers, &payload) {
+            Ok(ticket) => {
+                self.ticket = Some(ticket);
+                self.is_deadline_noted = false;
+                None
+            }
+            Err(_) => Some(ended),
+        }
+    }
+
+    /// How a call ends whose time is over.
+    pub(crate) fn time_out(&self) -> Ended {
+        let ticket = self.ticket.expect("it has not ended");
+        let begun = self.table.table().claim(ticket.slot).load().state() == Some(ClaimState::Begun);
+        Ended::TimedOut { begun }
+    }
+
+    /// Waits for its end, as `waiting` says.
+    pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> Ended {
+        let began_ns = if matches!(waiting, Waiting::SpinFor(_)) { monotonic_ns() } else { 0 };
+        let mut looks = 0_u32;
+        loop {
+            if let Some(ended) = self.try_end(reply) {
+                return ended;
+            }
+            looks = looks.wrapping_add(1);
+            if !looks.is_multiple_of(LOOKS_PER_TIME) && looks < LOOKS_BEFORE_PARKING {
+                std::hint::spin_loop();
+                continue;
+            }
+            let spins = match waiting {
+                Waiting::Spin => true,
+                Waiting::Park => looks < LOOKS_BEFORE_PARKING,
+                Waiting::SpinFor(time) => {
+                    looks < LOOKS_BEFORE_PARKING || monotonic_ns() - began_ns < time.as_nanos() as u64
+                }
+            };
+            let is_clock_due = !spins || looks.is_multiple_of(LOOKS_PER_TIME);
+            let now_ns = if is_clock_due && self.deadline_ns().is_some() { monotonic_ns() } else { 0 };
+            if self.deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns) {
+                return self.try_end(reply).unwrap_or_else(|| self.time_out());
+            }
+            if spins {
+                std::hint::spin_loop();
+            } else {
+                let left =
+                    self.deadline_ns().map_or(Duration::MAX, |deadline_ns| Duration::from_nanos(deadline_ns - now_ns));
+                self.sleep(left);
+            }
+        }
+    }
+
+    fn sleep(&self, timeout: Duration) {
+        let Some(ticket) = self.ticket else { return };
+        if let Some(low_half) = self.table.table().claim(ticket.slot).announce_wait(ticket.generation) {
+            // A claim that a copy gone mad has overwritten wakes nobody: a look once a second.
+            self.table.table().wait(ticket.slot, low_half, timeout.min(Duration::from_secs(1)));
+        }
+    }
+
+    /// Its end, or `context` is woken when there is one. The I/O thread must be told of the new first deadline if
+    /// `note_deadline` is called.
+    pub(crate) fn poll(
+        &mut self,
+        context: &Context<'_>,
+        note_deadline: impl FnOnce(),
+        reply: &mut Vec<u8>,
+    ) -> Poll<Ended> {
+        let mut note_deadline = Some(note_deadline);
+        loop {
+            if let Some(ended) = self.try_end(reply) {
+                return Poll::Ready(ended);
+            }
+            let Some(ticket) = self.ticket else { return Poll::Pending };
+            if let Some(deadline_ns) = self.deadline_ns() {
+                if monotonic_ns() >= deadline_ns {
+                    return Poll::Ready(self.try_end(reply).unwrap_or_else(|| self.time_out()));
+                }
+                if !self.is_deadline_noted {
+                    self.is_deadline_noted = true;
+                    if self.table.note_deadline(ticket, deadline_ns)
+                        && let Some(note_deadline) = note_deadline.take()
+                    {
+                        note_deadline();
+                    }
+                }
+            }
+            if self.table.want_notice(ticket, context.waker().clone()) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// The request as it was offered, to be offered elsewhere: its header, user headers and payload.
+    pub(crate) fn request(&self) -> (RequestHeader, Vec<u8>, Vec<u8>) {
+        let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+        let ticket = self.ticket.expect("a call that was answered still has its slot");
+        let header = self.table.table().read_back(ticket.slot, &mut user_headers, &mut payload);
+        (header, user_headers, payload)
+    }
+}
+
+impl RemoteCall {
+    /// Nobody waits for it any more: its table frees the slot in time. Only of what was offered so.
+    pub(crate) fn leave(mut self) {
+        self.ticket = None;
+    }
+}
+
+impl Drop for RemoteCall {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.table.finish(ticket);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! [`ServedCallers`]: a copy's side of one route: the tables of all its callers, from which its workers pull.
+//!
+//! Workers look at every caller's table in turn; what they may take next is a matter of the class first (8 : 4 : 2 : 1), then of the
+//! caller's turn, then of age. Everything read here was written by another process: it is copied once, and checked.
+
+use crate::context::CallerIdentity;
+use gapless_log::Bell;
+use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
+use rustix::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::status::Status;
+
+/// The longest sleep of a worker: callers can spoil a bell, and it must not cost more than this.
+const PARK_MAX: Duration = Duration::from_millis(100);
+
+/// Which class is looked at first, turn by turn: 8 : 4 : 2 : 1.
+const TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
+
+const OPEN: u32 = 0;
+const SUSPENDED: u32 = 1;
+const ENDED: u32 = 2;
+
+/// One calling process, as a copy has it.
+#[derive(Debug)]
+pub(crate) struct AttachedCaller {
+    /// The registry's number of the attachment.
+    pub(crate) attachment: u64,
+    pub(crate) table: Arc<CopySide>,
+    /// Wakes the caller's reactor.
+    pub(crate) eventfd: OwnedFd,
+    pub(crate) identity: Arc<CallerIdentity>,
+    /// The version of the reply's type that it reads.
+    pub(crate) reply_version: u32,
+}
+
+/// All callers of one copy of a route, and the bell of its workers.
+#[derive(Debug)]
+pub(crate) struct ServedCallers {
+    bell: Bell,
+    /// Wakes the copy's tasks.
+    eventfd: OwnedFd,
+    callers: RwLock<Arc<[Arc<AttachedCaller>]>>,
+    /// Counts changes of `callers`, so that workers need not lock to see that there was none.
+    version: AtomicU64,
+    state: AtomicU32,
+    /// Tasks that sleep, by the numbers of their pullers.
+    tasks: Mutex<Vec<(u64, Waker)>>,
+    last_puller: AtomicU64,
+}
+
+impl ServedCallers {
+    pub(crate) fn new(bell: Bell, eventfd: OwnedFd) -> Self {
+        let callers = RwLock::new(Arc::from(Vec::new()));
+        Self {
+            bell,
+            eventfd,
+            callers,
+            version: AtomicU64::new(1),
+            state: AtomicU32::new(OPEN),
+            tasks: Mutex::default(),
+            last_puller: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn attach(&self, caller: AttachedCaller) {
+        self.change(|callers| callers.push(Arc::new(caller)));
+    }
+
+    /// The caller is gone, or wants no more.
+    pub(crate) fn detach(&self, attachment: u64) {
+        self.change(|callers| callers.retain(|caller| caller.attachment != attachment));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<AttachedCaller>>)) {
+        let mut callers = self.callers.write().expect("nobody panics with the lock");
+        let mut changed = callers.to_vec();
+        change(&mut changed);
+        *callers = changed.into();
+        // Release: pairs with the Acquire in `Puller::refresh`.
+        self.version.fetch_add(1, Ordering::Release);
+        drop(callers);
+        self.wake_all();
+    }
+
+    /// Takes nothing until it is resumed.
+    pub(crate) fn suspend(&self) {
+        // Relaxed: a worker that sees it late takes one request more. It does not bring an ended one back.
+        let _ = self.state.compare_exchange(OPEN, SUSPENDED, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    pub(crate) fn resume(&self) {
+        let _ = self.state.compare_exchange(SUSPENDED, OPEN, Ordering::Relaxed, Ordering::Relaxed);
+        self.wake_all();
+    }
+
+    /// Takes nothing any more: its workers finish what they have, and end.
+    pub(crate) fn end(&self) {
+        self.state.store(ENDED, Ordering::Relaxed);
+        self.wake_all();
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == ENDED
+    }
+
+    /// What callers write when its tasks sleep; the I/O thread then calls [`ServedCallers::wake_task`].
+    pub(crate) const fn eventfd(&self) -> &OwnedFd {
+        &self.eventfd
+    }
+
+    /// Wakes one task that sleeps.
+    pub(crate) fn wake_task(&self) {
+        let task = self.tasks.lock().expect("nobody panics with the lock").pop();
+        if let Some((_, task)) = task {
+            task.wake();
+        }
+    }
+
+    fn wake_all(&self) {
+        self.bell.ring_all();
+        let tasks = std::mem::take(&mut *self.tasks.lock().expect("nobody panics with the lock"));
+        tasks.into_iter().for_each(|(_, task)| task.wake());
+    }
+
+    fn is_open(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == OPEN
+    }
+
+    pub(crate) fn callers(&self) -> usize {
+        self.callers.read().expect("nobody panics with the lock").len()
+    }
+}
+
+/// What one worker knows of its turn.
+#[derive(Debug)]
+pub(crate) struct Puller {
+    served: Arc<ServedCallers>,
+    callers: Arc<[Arc<AttachedCaller>]>,
+    version: u64,
+    next_caller: usize,
+    turn: usize,
+    number: u64,
+    /// Its task was told to sleep, and has not asked since.
+    sleeps: bool,
+}
+
+impl Puller {
+    pub(crate) fn new(served: Arc<ServedCallers>) -> Self {
+        // Relaxed: the numbers differ, that is all.
+        let number = served.last_puller.fetch_add(1, Ordering::Relaxed);
+        Self { served, callers: Arc::from(Vec::new()), version: 0, next_caller: 0, turn: 0, number, sleeps: false }
+    }
+
+    pub(crate) const fn served(&self) -> &Arc<ServedCallers> {
+        &self.served
+    }
+
+    #[inline]
+    fn refresh(&mut self) {
+        // Acquire: pairs with the Release in `change`.
+        let version = self.served.version.load(Ordering::Acquire);
+        if version != self.version {
+            self.version = version;
+            self.callers = Arc::clone(&self.served.callers.read().expect("nobody panics with the lock"));
+        }
+    }
+
+    /// Claims the request whose turn it is, if there is one.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Claimed> {
+        if !self.served.is_open() {
+            return None;
+        }
+        self.refresh();
+        loop {
+            let (index, class) = self.next_offer()?;
+            let caller = &self.callers[index];
+            if let Some(taken) = caller.table.take(class) {
+                self.turn = (self.turn + 1) % TURNS.len();
+                self.next_caller = index + 1;
+                let claimed = Claimed { caller: Arc::clone(caller), taken, progress: Progress::Claimed };
+                // Whoever takes work and sees more wakes one more.
+                if self.served.bell.is_anyone_parked() && self.next_offer().is_some() && self.served.bell.ring() {
+                    self.served.wake_task();
+                }
+                return Some(claimed);
+            }
+        }
+    }
+
+    /// The caller and class whose turn it is, of those that may have something.
+    #[inline]
+    fn next_offer(&self) -> Option<(usize, usize)> {
+        let count = self.callers.len();
+        let mut first = [usize::MAX; CLASSES];
+        let preferred = usize::from(TURNS[self.turn]);
+        for step in 0..count {
+            let index = (self.next_caller + step) % count;
+            let table = &self.callers[index].table;
+            for (class, first) in first.iter_mut().enumerate() {
+                if *first == usize::MAX && table.has_offers(class) {
+                    *first = index;
+                }
+            }
+            if first[preferred] != usize::MAX {
+                break;
+            }
+        }
+        let class = if first[preferred] == usize::MAX {
+            first.iter().position(|index| *index != usize::MAX)?
+        } else {
+            preferred
+        };
+        Some((first[class], class))
+    }
+
+    /// As [`Puller::take`] for a task, which is woken when there may be something; `None` when the route has ended.
+    pub(crate) fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
+        loop {
+            self.stay_awake();
+            if self.served.has_ended() {
+                return Poll::Ready(None);
+            }
+            if let Some(claimed) = self.take() {
+                return Poll::Ready(Some(claimed));
+            }
+            self.served.tasks.lock().expect("nobody panics with the lock").push((self.number, task.waker().clone()));
+            self.sleeps = true;
+            self.served.bell.announce_tasks();
+            self.refresh();
+            let is_anything_there = self.served.is_open() && self.next_offer().is_some();
+            if !is_anything_there && !self.served.has_ended() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Its task sleeps no more. False if somebody has woken it meanwhile.
+    fn stay_awake(&mut self) -> bool {
+        if !std::mem::take(&mut self.sleeps) {
+            return true;
+        }
+        let mut tasks = self.served.tasks.lock().expect("nobody panics with the lock");
+        let own = tasks.iter().position(|(number, _)| *number == self.number);
+        own.map(|index| tasks.swap_remove(index)).is_some()
+    }
+
+    /// Sleeps until there may be something to take, at most for `timeout`.
+    pub(crate) fn park(&mut self, timeout: Duration) {
+        let served = Arc::clone(&self.served);
+        served.bell.park(timeout.min(PARK_MAX), || {
+            self.refresh();
+            served.has_ended() || served.is_open() && self.next_offer().is_some()
+        });
+    }
+}
+
+impl Drop for Puller {
+    fn drop(&mut self) {
+        // It was woken for something that it will never look at.
+        if !self.stay_awake() {
+            self.served.wake_task();
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Claimed,
+    Begun,
+    Answered,
+}
+
+/// A request that this copy has claimed. Dropping it without an answer tells the caller so.
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    caller: Arc<AttachedCaller>,
+    taken: Taken,
+    progress: Progress,
+}
+
+impl Claimed {
+    pub(crate) fn caller(&self) -> &AttachedCaller {
+        &self.caller
+    }
+
+    pub(crate) const fn taken(&self) -> Taken {
+        self.taken
+    }
+
+    /// Copies the request: both buffers are replaced. `None` if what stands there is none.
+    #[inline]
+    pub(crate) fn read(&self, user_headers: &mut Vec<u8>, payload: &mut Vec<u8>) -> Option<RequestHeader> {
+        let header = self.caller.table.request_header(self.taken)?;
+        self.caller.table.read_request(self.taken, &header, user_headers, payload);
+        Some(header)
+    }
+
+    /// The handler is about to begin. False if nobody waits for it any more.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> bool {
+        self.progress = Progress::Begun;
+        self.caller.table.begin(self.taken)
+    }
+
+    /// The bytes that a reply may have.
+    pub(crate) fn reply_length_max(&self) -> usize {
+        self.caller.table.shape().payload_length_max()
+    }
+
+    /// Answers; true if the caller will see it.
+    #[inline]
+    pub(crate) fn answer(mut self, status: Status, body: &[u8]) -> bool {
+        self.put_answer(status, body)
+    }
+
+    #[inline]
+    fn put_answer(&mut self, status: Status, body: &[u8]) -> bool {
+        self.progress = Progress::Answered;
+        match self.caller.table.answer(self.taken, status as u32, body) {
+            AnswerOutcome::Answered { ring_reactor } => {
+                if ring_reactor {
+                    // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
+                    let _ = rustix::io::write(&self.caller.eventfd, &1u64.to_ne_bytes());
+                }
+                true
+            }
+            AnswerOutcome::Withdrawn | AnswerOutcome::Lost => false,
+        }
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        let (status, body): (_, &[u8]) = match self.progress {
+            Progress::Answered => return,
+            Progress::Claimed => (Status::NotServed, &[]),
+            Progress::Begun => (Status::Panicked, b"the handler was dropped before it had answered"),
+        };
+        self.put_answer(status, body);
+    }
+}

@@ -1,0 +1,85 @@
+//! What a reply says of itself, and the bodies of those that are no reply of the handler's.
+
+use crate::outcome::Refusal;
+
+/// The status word of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Status {
+    /// The handler's reply.
+    Reply = 0,
+    /// The handler's refusal: u32 code, u32 length of the text, text, payload.
+    Refused = 1,
+    /// The deadline had passed before the handler began.
+    TooLate = 2,
+    /// The request cannot be decoded; the body says why. The handler has not begun.
+    BadRequest = 3,
+    /// The handler panicked; the body is the panic's text.
+    Panicked = 4,
+    /// The request is to be offered to another route; the body is its name.
+    Forward = 5,
+    /// The reply cannot be encoded or is too long; the body says why.
+    BadReply = 6,
+    /// The copy ends before the handler has begun.
+    NotServed = 7,
+}
+
+impl Status {
+    /// `None` for what no copy of this version says.
+    pub(crate) const fn from_value(value: u32) -> Option<Self> {
+        Some(match value {
+            0 => Self::Reply,
+            1 => Self::Refused,
+            2 => Self::TooLate,
+            3 => Self::BadRequest,
+            4 => Self::Panicked,
+            5 => Self::Forward,
+            6 => Self::BadReply,
+            7 => Self::NotServed,
+            _ => return None,
+        })
+    }
+}
+
+/// Appends a refusal's body. A text that does not fit is cut.
+pub(crate) fn write_refusal(refusal: &Refusal, into: &mut Vec<u8>) {
+    let text = refusal.text.as_bytes();
+    into.extend_from_slice(&refusal.code.to_le_bytes());
+    into.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    into.extend_from_slice(text);
+    into.extend_from_slice(&refusal.payload);
+}
+
+/// Reads a refusal's body.
+pub(crate) fn read_refusal(body: &[u8]) -> Option<Refusal> {
+    let (code, rest) = body.split_first_chunk::<4>()?;
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let (text, payload) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let text = String::from_utf8_lossy(text).into_owned();
+    Some(Refusal { code: u32::from_le_bytes(*code), text, payload: payload.to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_read_as_it_was_written_and_nothing_shorter() {
+        let refusal = Refusal { code: 7, text: "zu spät".to_owned(), payload: vec![1, 2, 3] };
+        let mut body = Vec::new();
+        write_refusal(&refusal, &mut body);
+        assert_eq!(read_refusal(&body), Some(refusal));
+        let shortest = body.len() - 3;
+        for cut in 0..shortest {
+            assert_eq!(read_refusal(&body[..cut]), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn every_status_has_its_own_value() {
+        for value in 0..8 {
+            assert_eq!(Status::from_value(value).map(|status| status as u32), Some(value));
+        }
+        assert_eq!(Status::from_value(8), None);
+    }
+}

@@ -1,0 +1,324 @@
+//! Caller and copies in one process, as they meet in two: through the regions alone.
+
+use super::call::{Ended, RemoteCall};
+use super::copy::{AttachedCaller, Puller, ServedCallers};
+use super::status::Status;
+use super::table::{CopyState, NotOffered, Offer, RouteTable};
+use crate::clock::monotonic_ns;
+use crate::context::CallerIdentity;
+use crate::options::{Retry, Waiting};
+use gapless_log::bell::BELL_LENGTH;
+use gapless_log::call_table::{CallTableShape, CopySide, RequestHeader};
+use gapless_log::{Bell, Region};
+use rustix::event::{EventfdFlags, eventfd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+fn table(slots: u32, payload_length_max: usize) -> Arc<RouteTable> {
+    Arc::new(
+        RouteTable::create("test.route".into(), CallTableShape::new(slots, payload_length_max).unwrap(), 0).unwrap(),
+    )
+}
+
+/// A copy with its workers as threads.
+struct TestCopy {
+    number: u32,
+    served: Arc<ServedCallers>,
+    workers: Vec<JoinHandle<()>>,
+    handled: Arc<AtomicU64>,
+}
+
+/// What a worker of a test does with a request.
+type Handler = Arc<dyn Fn(&RequestHeader, &[u8]) -> Option<(Status, Vec<u8>)> + Send + Sync>;
+
+impl TestCopy {
+    fn start(table: &Arc<RouteTable>, workers: usize, spins: bool, handler: Handler) -> Self {
+        let number = table.next_copy_number().unwrap();
+        let bell = Bell::create().unwrap();
+        let callers_bell = Region::open(bell.region().fd().try_clone_to_owned().unwrap(), BELL_LENGTH, true).unwrap();
+        let copys_eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        let callers_eventfd = copys_eventfd.try_clone().unwrap();
+        let served = Arc::new(ServedCallers::new(bell, copys_eventfd));
+        let identity = CallerIdentity { name: "test".to_owned(), process_id: 1, user_id: 1 };
+        served.attach(AttachedCaller {
+            attachment: 1,
+            table: Arc::new(CopySide::in_process(table.table(), number)),
+            eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
+            identity: Arc::new(identity),
+            reply_version: 1,
+        });
+        table.add_copy(number, number.into(), (callers_bell, callers_eventfd), CopyState::Open);
+        let handled = Arc::new(AtomicU64::new(0));
+        let workers = (0..workers)
+            .map(|_| {
+                let (mut puller, handler, handled) =
+                    (Puller::new(Arc::clone(&served)), Arc::clone(&handler), Arc::clone(&handled));
+                thread::spawn(move || work(&mut puller, spins, &handler, &handled))
+            })
+            .collect();
+        Self { number, served, workers, handled }
+    }
+
+    fn end(self) -> u64 {
+        self.served.end();
+        self.workers.into_iter().for_each(|worker| worker.join().unwrap());
+        self.handled.load(Ordering::Relaxed)
+    }
+}
+
+fn work(puller: &mut Puller, spins: bool, handler: &Handler, handled: &AtomicU64) {
+    let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+    while !puller.served().has_ended() {
+        let Some(mut claimed) = puller.take() else {
+            if spins {
+                std::hint::spin_loop();
+            } else {
+                puller.park(Duration::from_secs(1));
+            }
+            continue;
+        };
+        let header = claimed.read(&mut user_headers, &mut payload).unwrap();
+        if !claimed.begin() {
+            claimed.answer(Status::NotServed, &[]);
+            continue;
+        }
+        handled.fetch_add(1, Ordering::Relaxed);
+        match handler(&header, &payload) {
+            Some((status, reply)) => {
+                claimed.answer(status, &reply);
+            }
+            // As if its process had died: nothing is said.
+            None => std::mem::forget(claimed),
+        }
+    }
+}
+
+fn increment() -> Handler {
+    Arc::new(|_, payload| Some((Status::Reply, payload.iter().map(|byte| byte.wrapping_add(1)).collect())))
+}
+
+fn timeout_in(milliseconds: u64) -> Offer {
+    let deadline_ns = monotonic_ns() + milliseconds * 1_000_000;
+    Offer { header: RequestHeader { class: 2, deadline_ns, ..RequestHeader::default() }, ..Offer::default() }
+}
+
+fn call(table: &Arc<RouteTable>, waiting: Waiting, payload: &[u8], reply: &mut Vec<u8>) -> Ended {
+    RemoteCall::start(table, timeout_in(20_000), Retry::NotBegun, &[], payload).unwrap().wait(waiting, reply)
+}
+
+#[test]
+fn replies_of_every_length_come_back() {
+    let table = table(8, 100_000);
+    let copy = TestCopy::start(&table, 2, false, increment());
+    let mut reply = Vec::new();
+    for length in (0..600).chain([4095, 4096, 4097, 65_536, 100_000]) {
+        let payload: Vec<u8> = (0..length).map(|index| index as u8).collect();
+        assert_eq!(call(&table, Waiting::Park, &payload, &mut reply), Ended::Answered(Status::Reply));
+        assert_eq!(reply.len(), length);
+        assert!(reply.iter().zip(&payload).all(|(reply, sent)| *reply == sent.wrapping_add(1)));
+    }
+    assert_eq!(table.slots(), (8, 0, 0));
+    assert_eq!(copy.end(), 605);
+}
+
+#[test]
+fn calls_of_many_threads_are_answered_once_each() {
+    let table = table(64, 256);
+    let copies = [TestCopy::start(&table, 2, false, increment()), TestCopy::start(&table, 2, false, increment())];
+    let threads: Vec<_> = (0..8_u64)
+        .map(|number| {
+            let table = Arc::clone(&table);
+            thread::spawn(move || {
+                let mut reply = Vec::new();
+                for each in 0..5_000_u64 {
+                    let payload = (number << 32 | each).to_le_bytes();
+                    assert_eq!(call(&table, Waiting::Park, &payload, &mut reply), Ended::Answered(Status::Reply));
+                    assert_eq!(reply, payload.map(|byte| byte.wrapping_add(1)));
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(table.slots(), (64, 0, 0));
+    assert_eq!(copies.map(TestCopy::end).iter().sum::<u64>(), 40_000);
+}
+
+#[test]
+fn nobody_there_is_said_at_once_and_a_copy_that_comes_takes_what_waits() {
+    let table = table(2, 64);
+    let none = RemoteCall::start(&table, timeout_in(1_000), Retry::NotBegun, &[], b"x").unwrap_err();
+    assert_eq!(none, NotOffered::NoCopy);
+    table.wait_for_change(Duration::from_millis(1));
+    let copy = TestCopy::start(&table, 1, false, increment());
+    copy.served.suspend();
+    let mut first = RemoteCall::start(&table, timeout_in(20_000), Retry::NotBegun, &[], b"a").unwrap();
+    let second = RemoteCall::start(&table, timeout_in(20_000), Retry::NotBegun, &[], b"b").unwrap();
+    let full = RemoteCall::start(&table, timeout_in(20_000), Retry::NotBegun, &[], b"c").unwrap_err();
+    assert_eq!(full, NotOffered::Full);
+    // What was taken back is no call any more.
+    drop(second);
+    copy.served.resume();
+    let mut reply = Vec::new();
+    assert_eq!(first.wait(Waiting::Park, &mut reply), Ended::Answered(Status::Reply));
+    drop(first);
+    assert_eq!((reply, table.slots()), (b"b".to_vec(), (2, 0, 0)));
+    assert_eq!(copy.end(), 1);
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_withdrawn_and_its_slot_waits_for_the_copy() {
+    let table = table(1, 64);
+    let release = Arc::new(AtomicBool::new(false));
+    let blocked = Arc::clone(&release);
+    let copy = TestCopy::start(
+        &table,
+        1,
+        false,
+        Arc::new(move |_, payload| {
+            while !blocked.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            Some((Status::Reply, payload.to_vec()))
+        }),
+    );
+    let mut reply = Vec::new();
+    let mut late = RemoteCall::start(&table, timeout_in(30), Retry::NotBegun, &[], b"late").unwrap();
+    assert_eq!(late.wait(Waiting::Park, &mut reply), Ended::TimedOut { begun: true });
+    drop(late);
+    assert_eq!(table.slots(), (0, 1, 0), "in quarantine");
+    let refused = RemoteCall::start(&table, timeout_in(30), Retry::NotBegun, &[], b"x").unwrap_err();
+    assert_eq!(refused, NotOffered::Full);
+    release.store(true, Ordering::Release);
+    gapless_testkit::wait::until("the copy has noticed", || table.slots() == (1, 0, 0));
+    assert_eq!(call(&table, Waiting::Park, b"next", &mut reply), Ended::Answered(Status::Reply));
+    assert_eq!(reply, b"next");
+    copy.end();
+}
+
+#[test]
+fn the_death_of_a_copy_ends_what_it_has_as_its_policy_says() {
+    for (retry, ended) in [
+        (Retry::NotBegun, Ended::Unknown("the process that had it has died, or has left the domain")),
+        (Retry::Always, Ended::Answered(Status::Reply)),
+    ] {
+        let table = table(4, 64);
+        let dying = TestCopy::start(&table, 1, false, Arc::new(|_, _| None));
+        let number = dying.number;
+        let waiter = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || {
+                let mut reply = Vec::new();
+                let mut call = RemoteCall::start(&table, timeout_in(20_000), retry, &[], b"x").unwrap();
+                (call.wait(Waiting::Park, &mut reply), call.attempts())
+            })
+        };
+        gapless_testkit::wait::until("its handler has begun", || dying.handled.load(Ordering::Relaxed) == 1);
+        let twin = TestCopy::start(&table, 1, false, increment());
+        // The connection goes first, then the process.
+        table.close_copy(number);
+        let (found, attempts) = waiter.join().unwrap();
+        assert_eq!(found, ended);
+        assert_eq!(attempts, if retry == Retry::Always { 2 } else { 1 });
+        assert_eq!(table.slots(), (3, 1, 0), "its process may still write");
+        table.remove_copy(number);
+        assert_eq!(table.slots(), (4, 0, 0));
+        dying.end();
+        twin.end();
+    }
+}
+
+#[test]
+fn classes_are_served_eight_to_four_to_two_to_one() {
+    let table = table(64, 8);
+    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&order);
+    let copy = TestCopy::start(
+        &table,
+        1,
+        false,
+        Arc::new(move |header, _| {
+            seen.lock().unwrap().push(header.class);
+            Some((Status::Reply, Vec::new()))
+        }),
+    );
+    copy.served.suspend();
+    let calls: Vec<_> = (0..60)
+        .map(|number| {
+            let mut offer = timeout_in(20_000);
+            offer.header.class = number % 4;
+            RemoteCall::start(&table, offer, Retry::Never, &[], &[number]).unwrap()
+        })
+        .collect();
+    copy.served.resume();
+    for mut call in calls {
+        assert_eq!(call.wait(Waiting::Park, &mut Vec::new()), Ended::Answered(Status::Reply));
+    }
+    let order = order.lock().unwrap().clone();
+    let count = |class: u8| order[..15].iter().filter(|each| **each == class).count();
+    assert_eq!([0, 1, 2, 3].map(count), [8, 4, 2, 1]);
+    copy.end();
+}
+
+#[test]
+fn a_reply_wakes_a_task_and_a_deadline_does() {
+    let table = table(4, 64);
+    let copy = TestCopy::start(&table, 1, false, increment());
+    let woken = Arc::new(Flag::default());
+    let waker = std::task::Waker::from(Arc::clone(&woken));
+    let context = std::task::Context::from_waker(&waker);
+    let mut call = RemoteCall::start(&table, timeout_in(20_000), Retry::Never, &[], b"1").unwrap();
+    let mut reply = Vec::new();
+    let mut poll = |call: &mut RemoteCall| call.poll(&context, || {}, &mut reply);
+    if poll(&mut call).is_pending() {
+        gapless_testkit::wait::until("it is woken", || table.give_notices() && woken.0.load(Ordering::Acquire));
+        assert!(poll(&mut call).is_ready());
+    }
+    drop(call);
+    copy.served.suspend();
+    let mut late = RemoteCall::start(&table, timeout_in(20), Retry::Never, &[], b"2").unwrap();
+    woken.0.store(false, Ordering::Release);
+    assert!(poll(&mut late).is_pending());
+    gapless_testkit::wait::until("its time is over", || {
+        table.expire();
+        woken.0.load(Ordering::Acquire)
+    });
+    assert_eq!(poll(&mut late), std::task::Poll::Ready(Ended::TimedOut { begun: false }));
+    drop(late);
+    assert_eq!(table.slots(), (4, 0, 0));
+    copy.end();
+}
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl std::task::Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Not a test of speed: prints what a call costs, for who runs it by hand with `--ignored --nocapture` in a release build.
+#[test]
+#[ignore = "prints figures"]
+fn what_a_call_costs() {
+    for (name, spins, waiting) in [("spinning", true, Waiting::Spin), ("parked", false, Waiting::Park)] {
+        let table = table(64, 4096);
+        let copy = TestCopy::start(&table, 1, spins, increment());
+        for length in [1, 64, 256, 1024, 4096] {
+            let payload = vec![7; length];
+            let mut reply = Vec::new();
+            let mut times: Vec<u64> = (0..if spins { 200_000 } else { 5_000 })
+                .map(|_| {
+                    let begun_ns = monotonic_ns();
+                    assert_eq!(call(&table, waiting, &payload, &mut reply), Ended::Answered(Status::Reply));
+                    monotonic_ns() - begun_ns
+                })
+                .collect();
+            times.sort_unstable();
+            println!("{name} {length} B: p50 {} ns, p99 {} ns", times[times.len() / 2], times[times.len() * 99 / 100]);
+        }
+        copy.end();
+    }
+}

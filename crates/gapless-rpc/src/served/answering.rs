@@ -1,0 +1,219 @@
+//! [`Answering`]: from the bytes of a request of another process to the bytes of its reply.
+
+use super::counters::CopyCounters;
+use super::handler::{Handled, Handler, Ran};
+use crate::clock::monotonic_ns;
+use crate::context::{CallContext, Cancellation, Headers, TraceContext};
+use crate::message::{Message, version_of};
+use crate::outcome::Rejection;
+use crate::remote::copy::Claimed;
+use crate::remote::status::{Status, write_refusal};
+use gapless_log::call_table::RequestHeader;
+use std::sync::Arc;
+
+/// What is asked of a copy, in a request's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Asked {
+    /// A call of the handler.
+    Call = 0,
+    /// Whether the copy answers at all.
+    Ping = 1,
+    /// What the copy says of itself, as JSON.
+    Info = 2,
+    /// What it has counted, as JSON.
+    Statistics = 3,
+}
+
+impl Asked {
+    const fn from_value(value: u8) -> Option<Self> {
+        Some(match value {
+            0 => Self::Call,
+            1 => Self::Ping,
+            2 => Self::Info,
+            3 => Self::Statistics,
+            _ => return None,
+        })
+    }
+}
+
+/// In a header's flags: the payload is JSON, and so shall be the reply.
+pub(crate) const FLAG_JSON: u32 = 1;
+/// In a header's flags: nobody waits for the reply.
+pub(crate) const FLAG_ONE_WAY: u32 = 2;
+
+/// Everything that a copy's workers share of how they answer.
+pub(crate) struct Answering<Request, Reply> {
+    pub(crate) route: Arc<str>,
+    pub(crate) handler: Handler<Request, Reply>,
+    pub(crate) counters: Arc<CopyCounters>,
+    /// What the copy says of itself: a JSON object.
+    pub(crate) info: String,
+}
+
+/// Buffers of one worker, used again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    user_headers: Vec<u8>,
+    payload: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+/// A request that is to be handled.
+pub(crate) struct Ready<Request> {
+    claimed: Claimed,
+    request: Request,
+    context: CallContext,
+    form: ReplyForm,
+    begun_ns: u64,
+}
+
+/// How the caller wants its reply.
+#[derive(Clone, Copy, Debug)]
+struct ReplyForm {
+    is_json: bool,
+    is_one_way: bool,
+    version: u32,
+}
+
+impl<Request: Message, Reply: Message> Answering<Request, Reply> {
+    /// Reads a claimed request. One that is not for the handler is answered here.
+    pub(crate) fn prepare(&self, mut claimed: Claimed, scratch: &mut Scratch) -> Option<Ready<Request>> {
+        let Some(header) = claimed.read(&mut scratch.user_headers, &mut scratch.payload) else {
+            self.answer(claimed, Status::BadRequest, b"what stands in the slot is no request");
+            return None;
+        };
+        match Asked::from_value(header.kind) {
+            Some(Asked::Call) => {}
+            Some(asked) => {
+                self.answer_about_itself(claimed, asked);
+                return None;
+            }
+            None => {
+                self.answer(claimed, Status::BadRequest, format!("request of kind {}", header.kind).as_bytes());
+                return None;
+            }
+        }
+        if header.deadline_ns != 0 && monotonic_ns() >= header.deadline_ns {
+            self.answer(claimed, Status::TooLate, &[]);
+            return None;
+        }
+        let request = Self::decode(&header, &scratch.payload);
+        let headers = Headers::decode(&scratch.user_headers).ok_or_else(|| "its headers are none".to_owned());
+        let (request, headers) = match request.and_then(|request| headers.map(|headers| (request, headers))) {
+            Ok(read) => read,
+            Err(reason) => {
+                self.answer(claimed, Status::BadRequest, reason.as_bytes());
+                return None;
+            }
+        };
+        if !claimed.begin() {
+            // Nobody waits for it any more: the slot is given back.
+            self.answer(claimed, Status::NotServed, &[]);
+            return None;
+        }
+        self.counters.begin();
+        let caller = claimed.caller();
+        let form = ReplyForm {
+            is_json: header.flags & FLAG_JSON != 0,
+            is_one_way: header.flags & FLAG_ONE_WAY != 0,
+            version: caller.reply_version,
+        };
+        let context = CallContext {
+            route: Arc::clone(&self.route),
+            caller: Arc::clone(&caller.identity),
+            deadline_ns: header.deadline_ns,
+            attempt: header.attempt,
+            hops: header.hops,
+            key: header.key,
+            headers,
+            trace: TraceContext { trace_id: header.trace_id, span_id: header.span_id, flags: header.trace_flags },
+            cancellation: Cancellation::Remote(Arc::clone(&caller.table), claimed.taken()),
+        };
+        Some(Ready { claimed, request, context, form, begun_ns: monotonic_ns() })
+    }
+
+    fn decode(header: &RequestHeader, payload: &[u8]) -> Result<Request, String> {
+        if header.flags & FLAG_JSON != 0 {
+            return Request::from_json(payload).map_err(|error| error.to_string());
+        }
+        let version = version_of::<Request>(header.fingerprint).ok_or_else(|| {
+            let (name, own) = (Request::TYPE_NAME, Request::fingerprint());
+            format!("{name}: fingerprint {:#x} was found, this copy reads {own:#x}", header.fingerprint)
+        })?;
+        Request::decode_as(version, payload).map_err(|error| error.to_string())
+    }
+
+    /// Runs the handler on this thread, and answers.
+    pub(crate) fn handle(&self, ready: Ready<Request>, scratch: &mut Scratch) {
+        let Ready { claimed, request, context, form, begun_ns } = ready;
+        let ran = self.handler.run(request, &context);
+        self.finish(claimed, ran, form, begun_ns, &mut scratch.reply);
+    }
+
+    /// Runs the handler as a part of a task, and answers.
+    pub(crate) async fn handle_later(&self, ready: Ready<Request>, scratch: &mut Scratch) {
+        let Ready { claimed, request, context, form, begun_ns } = ready;
+        let ran = self.handler.run_later(request, context).await;
+        self.finish(claimed, ran, form, begun_ns, &mut scratch.reply);
+    }
+
+    fn finish(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, begun_ns: u64, body: &mut Vec<u8>) {
+        self.counters.end(monotonic_ns() - begun_ns);
+        body.clear();
+        let status = match ran {
+            Ok(handled) => Self::encode(handled, form, body),
+            Err(text) => {
+                tracing::error!(route = &*self.route, panic = text, "a handler has panicked");
+                body.extend_from_slice(text.as_bytes());
+                Status::Panicked
+            }
+        };
+        let length_max = claimed.reply_length_max();
+        if body.len() <= length_max {
+            self.answer(claimed, status, body);
+        } else {
+            let reason = format!("it has {} bytes; at most {length_max} are allowed on this route", body.len());
+            self.answer(claimed, Status::BadReply, reason.as_bytes());
+        }
+    }
+
+    fn encode(handled: Handled<Reply>, form: ReplyForm, body: &mut Vec<u8>) -> Status {
+        let encoded = match handled {
+            Ok(_) if form.is_one_way => return Status::Reply,
+            Ok(reply) if form.is_json => reply.to_json().map(|json| body.extend_from_slice(&json)),
+            Ok(reply) => reply.encode_as(form.version, body),
+            Err(Rejection::Refused(refusal)) => {
+                write_refusal(&refusal, body);
+                return Status::Refused;
+            }
+            Err(Rejection::Forward { route }) => {
+                body.extend_from_slice(route.as_bytes());
+                return Status::Forward;
+            }
+        };
+        match encoded {
+            Ok(()) => Status::Reply,
+            Err(error) => {
+                body.clear();
+                body.extend_from_slice(error.to_string().as_bytes());
+                Status::BadReply
+            }
+        }
+    }
+
+    fn answer_about_itself(&self, claimed: Claimed, asked: Asked) {
+        let body = match asked {
+            Asked::Call | Asked::Ping => String::new(),
+            Asked::Info => self.info.clone(),
+            Asked::Statistics => self.counters.statistics().to_json(),
+        };
+        self.answer(claimed, Status::Reply, body.as_bytes());
+    }
+
+    fn answer(&self, claimed: Claimed, status: Status, body: &[u8]) {
+        let cut = body.len().min(claimed.reply_length_max());
+        let is_heard = claimed.answer(status, &body[..cut]);
+        self.counters.answered(status, is_heard);
+    }
+}

@@ -1,0 +1,93 @@
+//! [`Handler`]: the application's function, plain or `async`.
+
+use crate::context::CallContext;
+use crate::local::Incoming;
+use crate::outcome::Rejection;
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// What a handler returns.
+pub(crate) type Handled<Reply> = Result<Reply, Rejection>;
+
+type PlainHandler<Request, Reply> = dyn Fn(Request, &CallContext) -> Handled<Reply> + Send + Sync;
+type AsyncHandler<Request, Reply> =
+    dyn Fn(Request, CallContext) -> Pin<Box<dyn Future<Output = Handled<Reply>> + Send>> + Send + Sync;
+
+/// The application's function. All workers of a copy share it.
+pub(crate) enum Handler<Request, Reply> {
+    Plain(Arc<PlainHandler<Request, Reply>>),
+    Async(Arc<AsyncHandler<Request, Reply>>),
+}
+
+impl<Request, Reply> Clone for Handler<Request, Reply> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Plain(handler) => Self::Plain(Arc::clone(handler)),
+            Self::Async(handler) => Self::Async(Arc::clone(handler)),
+        }
+    }
+}
+
+/// Its result, or the text of its panic.
+pub(crate) type Ran<Reply> = Result<Handled<Reply>, String>;
+
+impl<Request, Reply> Handler<Request, Reply> {
+    /// Runs it on this thread; one that is `async` is driven to its end here.
+    pub(crate) fn run(&self, request: Request, context: &CallContext) -> Ran<Reply> {
+        match self {
+            // The handler's state after a panic is its own affair, as it is with a mutex that is poisoned.
+            Self::Plain(handler) => {
+                catch_unwind(AssertUnwindSafe(|| context.current().enter(|| handler(request, context))))
+                    .map_err(|panic| text_of(&*panic))
+            }
+            Self::Async(_) => crate::block_on::block_on(self.run_later(request, context.clone())),
+        }
+    }
+
+    /// Runs it as a part of the task that polls this.
+    pub(crate) async fn run_later(&self, request: Request, context: CallContext) -> Ran<Reply> {
+        let current = context.current();
+        let handling = match self {
+            Self::Plain(_) => return self.run(request, &context),
+            Self::Async(handler) => catch_unwind(AssertUnwindSafe(|| current.enter(|| handler(request, context)))),
+        };
+        let mut handling = handling.map_err(|panic| text_of(&*panic))?;
+        std::future::poll_fn(move |task: &mut Context<'_>| {
+            match catch_unwind(AssertUnwindSafe(|| current.enter(|| handling.as_mut().poll(task)))) {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(handled)) => Poll::Ready(Ok(handled)),
+                Err(panic) => Poll::Ready(Err(text_of(&*panic))),
+            }
+        })
+        .await
+    }
+}
+
+impl<Request: Send + 'static, Reply: Send + 'static> Handler<Request, Reply> {
+    /// Answers a call of this process on this thread.
+    pub(crate) fn answer(&self, incoming: Incoming<Request, Reply>) {
+        let Incoming { request, context, answer } = incoming;
+        match self.run(request, &context) {
+            Ok(handled) => answer.settle(handled),
+            Err(text) => answer.panicked(&text),
+        }
+    }
+
+    /// Answers a call of this process as a part of a task.
+    pub(crate) async fn answer_later(&self, incoming: Incoming<Request, Reply>) {
+        let Incoming { request, context, answer } = incoming;
+        match self.run_later(request, context).await {
+            Ok(handled) => answer.settle(handled),
+            Err(text) => answer.panicked(&text),
+        }
+    }
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("with something that is no text").to_owned()
+}

@@ -1,0 +1,136 @@
+//! [`Workers`]: the threads and tasks of one copy of a route that pull requests of other processes.
+
+use super::answering::{Answering, Scratch};
+use crate::error::RpcError;
+use crate::message::Message;
+use crate::options::Waiting;
+use crate::remote::copy::{Claimed, Puller, ServedCallers};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Looks before a worker sleeps that need not spin.
+const LOOKS_BEFORE_PARKING: u32 = 200;
+/// Looks between two readings of the clock.
+const LOOKS_PER_TIME: u32 = 64;
+
+/// The workers of one copy. They end when the route has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Workers {
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    /// Starts `count` threads. `init` runs first on each, `done` last.
+    pub(crate) fn start_threads<Request: Message, Reply: Message>(
+        served: &Arc<ServedCallers>,
+        answering: &Arc<Answering<Request, Reply>>,
+        count: usize,
+        waiting: Waiting,
+        life: &Life,
+    ) -> Result<Self, RpcError> {
+        let mut workers = Self::default();
+        for number in 0..count {
+            let (mut puller, answering) = (Puller::new(Arc::clone(served)), Arc::clone(answering));
+            let life = life.clone();
+            let run = move || {
+                let _done = life.begin(number);
+                let mut scratch = Scratch::default();
+                while let Some(claimed) = next_request(&mut puller, waiting) {
+                    if let Some(ready) = answering.prepare(claimed, &mut scratch) {
+                        answering.handle(ready, &mut scratch);
+                    }
+                }
+            };
+            let thread = std::thread::Builder::new().name(format!("gapless-worker-{number}")).spawn(run);
+            match thread.map_err(RpcError::system("starting a worker's thread")) {
+                Ok(thread) => workers.threads.push(thread),
+                Err(error) => {
+                    served.end();
+                    workers.join();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(workers)
+    }
+
+    /// Waits for the end of all threads but the one that asks.
+    pub(crate) fn join(self) {
+        for thread in self.threads {
+            if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+                tracing::error!("a worker's thread has panicked outside of its handler");
+            }
+        }
+    }
+}
+
+/// What each worker does at its beginning and its end.
+#[derive(Clone, Default)]
+pub(crate) struct Life {
+    pub(crate) init: Option<Arc<dyn Fn(usize) + Send + Sync>>,
+    pub(crate) done: Option<Arc<dyn Fn(usize) + Send + Sync>>,
+}
+
+impl Life {
+    /// Worker `number` begins; it ends when the result is dropped.
+    pub(crate) fn begin(self, number: usize) -> impl Drop {
+        struct Done(Life, usize);
+        impl Drop for Done {
+            fn drop(&mut self) {
+                if let Some(done) = &self.0.done {
+                    done(self.1);
+                }
+            }
+        }
+        if let Some(init) = &self.init {
+            init(number);
+        }
+        Done(self, number)
+    }
+}
+
+/// Waits for the next request; `None` when the route has ended.
+fn next_request(puller: &mut Puller, waiting: Waiting) -> Option<Claimed> {
+    let mut looks = 0_u32;
+    let mut since = None;
+    while !puller.served().has_ended() {
+        if let Some(claimed) = puller.take() {
+            return Some(claimed);
+        }
+        looks = looks.wrapping_add(1);
+        let spins = match waiting {
+            Waiting::Spin => true,
+            Waiting::Park => looks < LOOKS_BEFORE_PARKING,
+            Waiting::SpinFor(time) if looks.is_multiple_of(LOOKS_PER_TIME) => {
+                since.get_or_insert_with(Instant::now).elapsed() < time
+            }
+            Waiting::SpinFor(_) => true,
+        };
+        if spins {
+            std::hint::spin_loop();
+        } else {
+            puller.park(Duration::MAX);
+            (looks, since) = (0, None);
+        }
+    }
+    None
+}
+
+/// A task that serves until the route has ended.
+pub(crate) async fn serve_as_task<Request: Message, Reply: Message>(
+    served: Arc<ServedCallers>,
+    answering: Arc<Answering<Request, Reply>>,
+    number: usize,
+    life: Life,
+) {
+    let _done = life.begin(number);
+    let mut puller = Puller::new(Arc::clone(&served));
+    let mut scratch = Scratch::default();
+    while !served.has_ended() {
+        let Some(claimed) = std::future::poll_fn(|task| puller.poll_take(task)).await else { continue };
+        if let Some(ready) = answering.prepare(claimed, &mut scratch) {
+            answering.handle_later(ready, &mut scratch).await;
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Replies, refusals, panics, deadlines, headers, forwarding: between processes as inside one.
+
+use super::copy_process::{Ask, Told, start};
+use gapless_rpc::{
+    CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Headers, Message, caller::together,
+};
+use gapless_testkit::scenarios::Module;
+use serde::{Deserialize, Serialize};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .side_by_side(2)
+        .scenario("replies_refusals_and_panics_come_back", replies_refusals_and_panics_come_back)
+        .scenario("nobody_there_is_said_at_once", nobody_there_is_said_at_once)
+        .scenario("a_deadline_ends_a_call_and_the_handler_sees_it", a_deadline_ends_a_call_and_the_handler_sees_it)
+        .scenario("a_nested_call_has_no_more_time_than_its_own", a_nested_call_has_no_more_time_than_its_own)
+        .scenario("a_request_goes_on_to_another_route_at_most_sixteen_times", a_request_goes_on)
+        .scenario("every_copy_is_reached_and_a_key_reaches_one", every_copy_is_reached_and_a_key_reaches_one)
+        .scenario("calls_are_awaited_joined_and_told", calls_are_awaited_joined_and_told)
+        .scenario("other_types_are_refused_by_name", other_types_are_refused_by_name)
+}
+
+fn caller(domain: &Domain, route: &str) -> Caller<Ask, Told> {
+    domain.caller(route).unwrap()
+}
+
+fn open(folder: &tempfile::TempDir) -> Domain {
+    Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap()
+}
+
+fn replies_refusals_and_panics_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = open(&folder);
+    let _copy = start(&folder.path().join("domain"), 2, &["route"]);
+    let caller = caller(&domain, "route");
+    for number in 0..1000 {
+        assert_eq!(caller.call(Ask::Increment(number)), Ok(Told::Number(number + 1)));
+    }
+    for length in [0, 1, 4000, 4096, 500_000, 16 << 20] {
+        let Told::Bytes(bytes) = caller.call(Ask::Bytes(length)).unwrap() else { panic!("bytes were asked for") };
+        assert!(bytes.len() == length as usize && bytes.iter().enumerate().all(|(index, byte)| *byte == index as u8));
+    }
+    let CallError::Refused(refusal) = caller.call(Ask::Refuse(7)).unwrap_err() else { panic!("it was refused") };
+    assert_eq!((refusal.code, refusal.text.as_str(), refusal.payload), (7, "no", vec![1, 2]));
+    let panicked = caller.call(Ask::Panic).unwrap_err();
+    assert_eq!(panicked, CallError::Panicked { route: "route".to_owned(), reason: "as it was asked to".to_owned() });
+    let headers = Headers::default().with("tenant", "blue");
+    let options = CallOptions { headers, ..CallOptions::default() };
+    assert_eq!(caller.call_with(Ask::Header("tenant".to_owned()), &options), Ok(Told::Text("blue".to_owned())));
+    let too_long = caller.call(Ask::Bytes(17 << 20)).unwrap_err();
+    assert!(matches!(&too_long, CallError::BadMessage { .. }), "{too_long}");
+    assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)), "it goes on");
+}
+
+fn nobody_there_is_said_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = open(&folder);
+    let caller = caller(&domain, "route");
+    let begun = Instant::now();
+    assert_eq!(caller.call(Ask::Increment(1)), Err(CallError::NoRoute { route: "route".to_owned() }));
+    assert!(begun.elapsed() < Duration::from_secs(5), "at once, not when the call's time is over");
+    // One that waits is served when somebody comes.
+    let waiting = std::thread::spawn(move || {
+        let options =
+            CallOptions { wait_for_route: Some(Duration::from_secs(60)), timeout: None, ..CallOptions::default() };
+        caller.call_with(Ask::Increment(1), &options)
+    });
+    let _copy = start(&folder.path().join("domain"), 1, &["other", "route"]);
+    assert_eq!(waiting.join().unwrap(), Ok(Told::Number(2)));
+}
+
+fn a_deadline_ends_a_call_and_the_handler_sees_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = open(&folder);
+    let mut copy = start(&folder.path().join("domain"), 1, &["route"]);
+    let caller = caller(&domain, "route");
+    let timeout = Duration::from_millis(50);
+    let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
+    let late = caller.call_with(Ask::SleepUntilCancelled, &options).unwrap_err();
+    assert_eq!(late, CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: true });
+    assert_eq!(copy.line(), "cancelled");
+    // One that is dropped is cancelled, too.
+    let dropped = caller.start_with(Ask::SleepUntilCancelled, &CallOptions { timeout: None, ..CallOptions::default() });
+    std::thread::sleep(Duration::from_millis(20));
+    drop(dropped);
+    let busy = caller.start(Ask::Sleep(100));
+    // It waits behind that one for longer than it may: nobody begins it.
+    let late = caller.call_with(Ask::Increment(1), &options);
+    assert!(matches!(late, Err(CallError::TimedOut { begun: false, .. }) | Ok(_)), "{late:?}");
+    assert!(busy.wait().is_ok());
+    assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)));
+}
+
+fn a_nested_call_has_no_more_time_than_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = open(&folder);
+    let path = folder.path().join("domain");
+    let _copies = [start(&path, 1, &["outer"]), start(&path, 1, &["inner"])];
+    let options = CallOptions { timeout: Some(Duration::from_secs(3)), ..CallOptions::default() };
+    let told = caller(&domain, "outer").call_with(Ask::Nested("inner".to_owned()), &options);
+    let Ok(Told::Left(milliseconds)) = told else { panic!("{told:?}") };
+    assert!((1..=3_000).contains(&milliseconds), "{milliseconds} ms, where five seconds are the default");
+}
+
+fn a_request_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = open(&folder);
+    let path = folder.path().join("domain");
+    let _copies = [start(&path, 1, &["first"]), start(&path, 1, &["loop"])];
+    let first = caller(&domain, "first");
+    // The handler of the other route sends it on to itself, again and again.
+    let endless = first.call(Ask::Forward("loop".to_owned())).unwrap_err();
+    assert!(matches!(&endless, CallError::NotBegun { reason, .. } if reason.contains("16 times")), "{endless}");
+    let nowhere = first.call(Ask::Forward("nowhere".to_owned())).unwrap_err();
+    assert_eq!(nowhere, CallError::NoRoute { route: "nowhere".to_owned() });
+    let no_name = first.call(Ask::Forward("no name".to_owned())).unwrap_err();
+    assert!(matches!(no_name, CallError::NotBegun { .. }), "{no_name}");
+}
+
+fn every_copy_is_reached_and_a_key_reaches_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = open(&folder);
+    let path = folder.path().join("domain");
+    let copies: Vec<_> = (0..3).map(|_| start(&path, 1, &["route"])).collect();
+    let caller = caller(&domain, "route");
+    gapless_testkit::wait::until("all are known", || {
+        caller.broadcast(&Ask::Increment(4)).is_ok_and(|outcomes| outcomes.len() == copies.len())
+    });
+    let outcomes = caller.broadcast(&Ask::Increment(4)).unwrap();
+    assert_eq!(outcomes, vec![Ok(Told::Number(5)); 3]);
+    let known = domain.routes(Duration::from_secs(10)).unwrap();
+    assert_eq!(known.iter().filter(|route| route.route == "route" && route.state == "open").count(), 3);
+    // While the one that has the key sleeps, others with that key wait, though its twins are idle.
+    let keyed = CallOptions { key: Some(9), ..CallOptions::default() };
+    let slow = caller.start_with(Ask::Sleep(200), &keyed);
+    let mut behind = caller.start_with(Ask::Increment(1), &keyed);
+    assert_eq!(caller.call(Ask::Increment(2)), Ok(Told::Number(3)), "another key's copy is free");
+    let is_early = behind.try_take().is_some();
+    assert!(slow.wait().is_ok());
+    assert!(!is_early || behind.wait().is_ok(), "only if the machine stood still meanwhile");
+}
+
+fn calls_are_awaited_joined_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = open(&folder);
+    let _copy = start(&folder.path().join("domain"), 4, &["route"]);
+    let caller = caller(&domain, "route");
+    let numbers = |count: u64| (0..count).map(|number| caller.start(Ask::Increment(number))).collect::<Vec<_>>();
+    let expected: Vec<_> = (1..=500).map(|number| Ok(Told::Number(number))).collect();
+    // More than there are slots.
+    assert_eq!(together::all(numbers(500)), expected);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    assert_eq!(runtime.block_on(together::all_async(numbers(500))), expected);
+    let (index, told) =
+        together::first([caller.start(Ask::Sleep(500)), caller.start(Ask::Increment(1))]).unwrap().unwrap();
+    assert_eq!((index, told), (1, Told::Number(2)));
+    let in_time = together::within(
+        [caller.start(Ask::Sleep(10_000)), caller.start(Ask::Increment(1))],
+        Duration::from_millis(100),
+    );
+    assert_eq!(in_time, [None, Some(Ok(Told::Number(2)))]);
+    let (sender, receiver) = mpsc::channel();
+    for number in 0..200 {
+        let sender = sender.clone();
+        caller.start(Ask::Increment(number)).on_end(move |outcome| sender.send((number, outcome)).unwrap());
+    }
+    for _ in 0..200 {
+        let (number, outcome) = receiver.recv_timeout(gapless_testkit::wait::PATIENCE).unwrap();
+        assert_eq!(outcome, Ok(Told::Number(number + 1)));
+    }
+    for _ in 0..1000 {
+        caller.send(Ask::Increment(1)).unwrap();
+    }
+    assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)));
+}
+
+#[derive(Debug, Serialize, Deserialize, Message)]
+struct Other {
+    field: u8,
+}
+
+fn other_types_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = open(&folder);
+    let _copy = start(&folder.path().join("domain"), 1, &["route"]);
+    let caller = domain.caller_with::<Other, Told>("route", CallerOptions::default()).unwrap();
+    let refused = caller.call(Other { field: 1 }).unwrap_err();
+    let CallError::Mismatch { caller: ours, copy, .. } = &refused else { panic!("{refused}") };
+    assert!(ours.contains("Other") && copy.contains("Ask"), "{refused}");
+}

@@ -1,0 +1,145 @@
+//! Copies and callers are killed at any moment: every call ends, no answer is wrong or doubled, nothing is left behind.
+
+use super::copy_process::{Ask, Told, start};
+use gapless_rpc::{CallError, CallOptions, CallerOptions, Domain, DomainOptions, Retry};
+use gapless_testkit::process::{Process, started_as, this_program};
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::until;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const CALLER: &str = "be-a-caller";
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .with_choices("copies_are_killed_under_traffic", copies_are_killed_under_traffic)
+        .with_choices("callers_are_killed_under_traffic", callers_are_killed_under_traffic)
+        .scenario("a_killed_copy_ends_its_calls_at_once", a_killed_copy_ends_its_calls_at_once)
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Retries of what had begun are allowed: incrementing is idempotent.
+fn copies_are_killed_under_traffic(random: &mut Random) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let mut copies: Vec<Process> = (0..2).map(|_| start(&path, 2, &["route"])).collect();
+    let options = CallerOptions {
+        retry: Retry::Always,
+        call: CallOptions { timeout: None, wait_for_route: Some(Duration::from_secs(60)), ..CallOptions::default() },
+        ..CallerOptions::default()
+    };
+    let caller = domain.caller_with::<Ask, Told>("route", options).unwrap();
+    assert_eq!(caller.call(Ask::Increment(0)), Ok(Told::Number(1)));
+    let (is_over, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let threads: Vec<_> = (0..4_u64)
+        .map(|number| {
+            let (caller, is_over, done) = (caller.clone(), Arc::clone(&is_over), Arc::clone(&done));
+            std::thread::spawn(move || {
+                let mut lost = 0_u64;
+                for each in 0_u64.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let asked = number << 32 | each;
+                    match caller.call(Ask::Increment(asked)) {
+                        Ok(told) => assert_eq!(told, Told::Number(asked + 1), "the answer to another call"),
+                        // All copies were dead at one moment, and it was not its first attempt.
+                        Err(CallError::Unknown { .. } | CallError::NotBegun { .. }) => lost += 1,
+                        Err(error) => panic!("{error}"),
+                    }
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+                lost
+            })
+        })
+        .collect();
+    let before = descriptors();
+    for _ in 0..60 {
+        let progress = done.load(Ordering::Relaxed);
+        until("calls go on", || done.load(Ordering::Relaxed) > progress);
+        std::thread::sleep(Duration::from_micros(random.below(3_000)));
+        let victim = random.below(2) as usize;
+        copies[victim].kill();
+        copies[victim] = start(&path, 2, &["route"]);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let lost: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    println!("{} calls, {lost} of them lost", done.load(Ordering::Relaxed));
+    assert_eq!(caller.call(Ask::Increment(7)), Ok(Told::Number(8)));
+    until("descriptors of the dead are closed", || descriptors() <= before + 2);
+    let files = std::fs::read_dir(&path).unwrap().count();
+    assert!(files <= 2 * 2 + 2, "the next process has swept what the dead have left, but for the last: {files} files");
+}
+
+pub fn be_a_caller_if_asked() {
+    let Some(arguments) = started_as(CALLER) else { return };
+    let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
+    let caller = domain.caller::<Ask, Told>("route").unwrap();
+    println!("calls");
+    for number in 0.. {
+        assert_eq!(caller.call(Ask::Increment(number)), Ok(Told::Number(number + 1)));
+        let pending: Vec<_> = (0..10).map(|each| caller.start(Ask::Increment(each))).collect();
+        drop(pending);
+    }
+}
+
+fn callers_are_killed_under_traffic(random: &mut Random) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let route = domain
+        .serve("route")
+        .workers(2)
+        .handle(|ask: Ask, _context| match ask {
+            Ask::Increment(number) => Ok(Told::Number(number + 1)),
+            other => Err(format!("{other:?}").into()),
+        })
+        .unwrap();
+    let begin = |path: &Path| {
+        let mut command = this_program();
+        let mut process = Process::start(command.arg(CALLER).arg(path));
+        assert_eq!(process.line(), "calls");
+        process
+    };
+    let mut before = None;
+    for _ in 0..40 {
+        let mut callers = [begin(&path), begin(&path)];
+        std::thread::sleep(Duration::from_micros(random.below(5_000)));
+        callers.iter_mut().for_each(Process::kill);
+        until("their tables are gone", || route.callers() == 0);
+        let open = descriptors();
+        assert!(open <= *before.get_or_insert(open) + 4, "{open} descriptors, {before:?} at first");
+    }
+    let statistics = route.statistics();
+    assert!(statistics.begun > 0 && statistics.in_flight == 0, "{statistics:?}");
+    let mut last = begin(&path);
+    until("it is served", || route.statistics().begun > statistics.begun);
+    last.kill();
+}
+
+fn a_killed_copy_ends_its_calls_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let mut copy = start(&path, 1, &["route"]);
+    let caller = domain.caller::<Ask, Told>("route").unwrap();
+    assert_eq!(caller.call(Ask::Increment(0)), Ok(Told::Number(1)));
+    let patient = CallOptions { timeout: None, ..CallOptions::default() };
+    let begun = caller.start_with(Ask::Sleep(1_000_000), &patient);
+    let mut waiting = caller.start_with(Ask::Increment(1), &patient);
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(waiting.try_take().is_none(), "one worker, which is busy");
+    copy.kill();
+    let outcome = begun.wait().unwrap_err();
+    assert!(matches!(outcome, CallError::Unknown { attempts: 1, .. }), "{outcome}");
+    // What had not begun waits for another copy.
+    let _next = start(&path, 1, &["route"]);
+    assert_eq!(waiting.wait(), Ok(Told::Number(2)));
+}

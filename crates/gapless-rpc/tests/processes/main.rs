@@ -1,0 +1,22 @@
+//! What calls between processes promise, also when processes die at any moment: one program, without a harness, see
+//! `gapless_testkit::scenarios`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
+
+mod copy_process;
+
+mod a_scribbler_spoils_only_its_own_routes;
+mod calls_end_as_their_handlers_say;
+mod killed_copies_lose_no_answer;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    copy_process::be_one_if_asked();
+    killed_copies_lose_no_answer::be_a_caller_if_asked();
+    gapless_testkit::scenarios::run(vec![
+        a_scribbler_spoils_only_its_own_routes::module(),
+        calls_end_as_their_handlers_say::module(),
+        killed_copies_lose_no_answer::module(),
+    ])
+}

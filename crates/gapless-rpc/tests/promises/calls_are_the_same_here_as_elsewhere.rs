@@ -1,0 +1,107 @@
+//! The same code calls and serves inside one process: threads and tasks, refusals, panics, interceptors, the life of a route.
+
+use gapless_rpc::{
+    CallContext, CallError, CallOptions, CallerOptions, Domain, Interceptor, Refusal, Rejection, caller::together,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+fn serve(number: u64, context: &CallContext) -> Result<u64, Rejection> {
+    match number {
+        0 => Err(Refusal::new(3, "zero").into()),
+        1 => panic!("one"),
+        2 => Ok(context.remaining().map_or(0, |left| left.as_millis() as u64)),
+        number => Ok(number * 2),
+    }
+}
+
+#[test]
+fn threads_and_tasks_answer_alike() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    let handle = runtime.handle().clone();
+    let domain = Domain::in_process("test");
+    let _threads = domain.serve("threads").workers(2).handle(serve).unwrap();
+    let _tasks = domain
+        .serve("tasks")
+        .workers(20)
+        .tasks(move |task| drop(handle.spawn(task)))
+        .handle_async(|number: u64, context| async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            serve(number, &context)
+        })
+        .unwrap();
+    for route in ["threads", "tasks"] {
+        let caller = domain.caller::<u64, u64>(route).unwrap();
+        assert_eq!(caller.call(0), Err(CallError::Refused(Refusal::new(3, "zero"))), "{route}");
+        assert_eq!(caller.call(1), Err(CallError::Panicked { route: route.to_owned(), reason: "one".to_owned() }));
+        let left = caller.call(2).unwrap();
+        assert!((1..=5_000).contains(&left), "{left} ms of the default's five seconds");
+        let calls: Vec<_> = (3..1_000).map(|number| caller.start(number)).collect();
+        let outcomes = runtime.block_on(together::all_async(calls));
+        assert!(outcomes.into_iter().zip(3..).all(|(outcome, number)| outcome == Ok(number * 2)), "{route}");
+        caller.send(9).unwrap();
+    }
+}
+
+#[derive(Default)]
+struct Counting {
+    before: AtomicU64,
+    after: AtomicU64,
+}
+
+impl Interceptor for Counting {
+    fn before(&self, _route: &str, options: &mut CallOptions) -> Result<(), Refusal> {
+        self.before.fetch_add(1, Ordering::Relaxed);
+        if options.key == Some(13) { Err(Refusal::new(13, "not this one")) } else { Ok(()) }
+    }
+
+    fn after(&self, route: &str, error: Option<&CallError>, _took: Duration) {
+        assert_eq!(route, "route");
+        self.after.fetch_add(if error.is_some() { 1_000 } else { 1 }, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn interceptors_see_every_call_and_may_refuse_it() {
+    let domain = Domain::in_process("test");
+    let _route = domain.serve("route").handle(serve).unwrap();
+    let counting = Arc::new(Counting::default());
+    let interceptors = vec![Arc::<Counting>::clone(&counting) as Arc<dyn Interceptor>];
+    let caller =
+        domain.caller_with::<u64, u64>("route", CallerOptions { interceptors, ..CallerOptions::default() }).unwrap();
+    assert_eq!(caller.call(7), Ok(14));
+    let options = CallOptions { key: Some(13), ..CallOptions::default() };
+    assert_eq!(caller.call_with(7, &options), Err(CallError::Refused(Refusal::new(13, "not this one"))));
+    assert_eq!((counting.before.load(Ordering::Relaxed), counting.after.load(Ordering::Relaxed)), (2, 1_001));
+}
+
+#[test]
+fn a_route_is_served_once_and_again_when_it_was_withdrawn() {
+    let domain = Domain::in_process("test");
+    let (begun, ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (init, done) = (Arc::clone(&begun), Arc::clone(&ended));
+    let route = domain
+        .serve("route")
+        .workers(3)
+        .init(move |_| {
+            init.fetch_add(1, Ordering::Relaxed);
+        })
+        .done(move |_| {
+            done.fetch_add(1, Ordering::Relaxed);
+        })
+        .handle(serve)
+        .unwrap();
+    assert!(domain.serve("route").handle(serve).is_err(), "twice at once");
+    assert!(domain.serve("no name").handle(serve).is_err());
+    assert!(domain.serve("other").workers(0).handle(serve).is_err());
+    let caller = domain.caller::<u64, u64>("route").unwrap();
+    assert_eq!(caller.call(7), Ok(14));
+    let wrong = domain.caller::<String, u64>("route").unwrap().call(String::new()).unwrap_err();
+    assert_eq!(wrong.to_string(), "the route route is called with String → u64, and served with u64 → u64");
+    route.drain();
+    assert_eq!((begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed)), (3, 3));
+    assert_eq!(caller.call(7), Err(CallError::NoRoute { route: "route".to_owned() }));
+    let _again = domain.serve("route").handle(|number: u64, _context| Ok(number + 1)).unwrap();
+    assert_eq!(caller.call(7), Ok(8));
+}

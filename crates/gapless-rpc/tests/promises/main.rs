@@ -1,0 +1,6 @@
+//! What calls inside one process promise to whoever uses the crate.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod calls_are_the_same_here_as_elsewhere;
+mod what_has_no_room_waits_on_disk;

@@ -1,0 +1,49 @@
+//! A route whose memory is full keeps requests on disk, in order, and answers all of them.
+
+use gapless_rpc::overflow::ElasticQueueOptions;
+use gapless_rpc::{CallError, CallerOptions, Domain, caller::together};
+use std::sync::{Arc, Mutex};
+
+#[test]
+fn what_has_no_room_waits_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::in_process("test");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let order = Arc::clone(&seen);
+    let mut overflow = ElasticQueueOptions::new("numbers", folder.path());
+    overflow.memory_bytes_max = 4096;
+    let route = domain
+        .serve("numbers")
+        .queue_max(16)
+        .overflow(overflow)
+        .handle(move |number: u64, _context| {
+            order.lock().unwrap().push(number);
+            Ok(number + 1)
+        })
+        .unwrap();
+    let caller = domain.caller::<u64, u64>("numbers").unwrap();
+    assert_eq!(caller.call(0), Ok(1));
+    route.suspend().unwrap();
+    let calls: Vec<_> = (1..50_000).map(|number| caller.start(number)).collect();
+    route.resume().unwrap();
+    let outcomes = together::all(calls);
+    assert!(outcomes.iter().zip(2..).all(|(outcome, expected)| *outcome == Ok(expected)), "each has its own answer");
+    assert!(seen.lock().unwrap().is_sorted(), "in the order in which they were made");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no name ever stands there");
+    route.drain();
+    assert_eq!(caller.call(1), Err(CallError::NoRoute { route: "numbers".to_owned() }));
+}
+
+#[test]
+fn without_it_a_full_route_is_busy() {
+    let domain = Domain::in_process("test");
+    let route = domain.serve("numbers").queue_max(16).handle(|number: u64, _context| Ok(number)).unwrap();
+    let caller = domain.caller_with::<u64, u64>("numbers", CallerOptions::default()).unwrap();
+    assert_eq!(caller.call(0), Ok(0));
+    route.suspend().unwrap();
+    let calls: Vec<_> = (0..20).map(|number| caller.start(number)).collect();
+    route.resume().unwrap();
+    let busy =
+        together::all(calls).into_iter().filter(|outcome| matches!(outcome, Err(CallError::Busy { .. }))).count();
+    assert_eq!(busy, 4);
+}
