@@ -10,7 +10,8 @@ use gapless_wire::{Encoding, Kind};
 pub enum NodeState {
     /// It was closed, or has failed; it does nothing any more.
     Closed,
-    /// It has no connection to the stream and looks for one; the first event of a node whose first attempt fails.
+    /// It has no connection to the stream and looks for one; the first event of a node whose first attempt fails, which over
+    /// networks none does: nobody has answered yet.
     Connecting,
     /// It is connected and reads what was there before.
     Rewinding,

@@ -498,7 +498,10 @@ impl<L: NodeLink> StreamNode<L> {
         let now_ns = self.clock.now().monotonic_ns;
         let start = if self.position == 0 { self.options.start } else { Start::Sequence(self.position) };
         let Some(connected) = self.link.connect(start, self.seen, now_ns)? else {
-            if self.connected.is_none() && !std::mem::replace(&mut self.is_waiting, true) {
+            let is_first = self.connected.is_none() && !self.is_waiting;
+            // Over networks an attempt has not failed: there is no answer yet.
+            if is_first && self.link.connect_failure().is_some() {
+                self.is_waiting = true;
                 take(NodeEvent::State(NodeState::Connecting));
             }
             return Ok(false);
