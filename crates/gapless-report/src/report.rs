@@ -43,7 +43,7 @@ pub struct Report {
 /// One floor: a latency (`p50_ns` …), a rate (`rate_per_s`) or a bandwidth (`bytes_per_s`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FloorRow {
-    /// The measured floor; the names are those of `gapless_bench::floor::FloorKind`.
+    /// The measured floor; the names are those of `gapless_measure::floor::FloorKind`.
     pub name: String,
     /// Bytes that were moved per message. Beside a benchmark of N payload bytes stands the floor of N + 64, the frame's header.
     pub payload_bytes: u64,

@@ -108,7 +108,7 @@ impl LatencyHistogram {
         })
     }
 
-    pub(crate) fn inner(&self) -> &Histogram<u64> {
+    pub fn inner(&self) -> &Histogram<u64> {
         &self.inner
     }
 }

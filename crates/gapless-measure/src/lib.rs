@@ -1,0 +1,27 @@
+//! What every benchmark measures with. Nothing here knows what is measured.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`floor`] | the floors of the machine itself, measured in the same run |
+//! | [`time_sources`] | clocks that can be read, and their cost |
+//! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
+//! | [`open_loop`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
+//! | [`statistics`] | the median, and the interval of a ratio from pairs |
+//! | [`resources`] | CPU time and memory of a process |
+//! | [`own_directory`] | a directory that a benchmark makes for itself, and removes |
+//! | `error` | [`BenchError`] |
+//!
+//! `unsafe` lives in [`floor`] alone, in the module that maps memory.
+
+#![deny(unsafe_code)]
+
+mod error;
+pub mod floor;
+pub mod histogram;
+pub mod open_loop;
+pub mod own_directory;
+pub mod resources;
+pub mod statistics;
+pub mod time_sources;
+
+pub use error::{BenchError, Result};
