@@ -3,12 +3,13 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 20] = [
+const FLOORS: [(&str, u8); 21] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
     ("gapless-sim", 10),
     ("gapless", 9),
+    ("gapless-bench-peers", 9),
     ("gapless-measure", 9),
     ("gapless-report", 8),
     ("gapless-engine", 7),
