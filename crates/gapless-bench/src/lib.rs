@@ -9,6 +9,7 @@
 //! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: the outage that clients see while members die and the lead changes |
+//! | [`rpc`] | `gapless bench rpc`: calls, beside those of other systems |
 //! | `child_process` | a process that a benchmark starts, and how the two speak |
 
 #![forbid(unsafe_code)]
@@ -20,6 +21,7 @@ pub mod components;
 pub mod failover;
 pub mod options;
 pub mod roles;
+pub mod rpc;
 pub mod sequencer;
 
 pub use gapless_measure::{BenchError, Result};

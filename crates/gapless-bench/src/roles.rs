@@ -2,7 +2,7 @@
 
 pub use crate::child_process::Role;
 
-use crate::{Result, canonical, components, failover, sequencer};
+use crate::{Result, canonical, components, failover, rpc, sequencer};
 
 /// Does the work of `assignment`, as JSON, for a child process in `role`.
 ///
@@ -16,5 +16,6 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::LogPartner => components::log::partner::main(assignment),
         Role::LinkPartner => components::link::partner::main(assignment),
         Role::FailoverMember => failover::member::main(assignment),
+        Role::RpcServer => rpc::server_process::main(assignment),
     }
 }

@@ -1,4 +1,5 @@
-//! Plots: charts beside and below each other, each a figure over time around an event, as SVG.
+//! Plots as SVG: charts beside and below each other, each a figure over time around an event; and curves, a figure against
+//! another.
 //!
 //! Drawn in `svg`, or refused in `no_svg`, which stands in its place without the feature `plots`.
 
@@ -34,6 +35,30 @@ pub struct Chart {
     pub series: Vec<Vec<(f64, f64)>>,
 }
 
+/// A picture of curves, which share their axes; the one upwards is logarithmic and as long as the points need.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curves {
+    /// Stands above all of it.
+    pub title: String,
+    /// Stands below the title: the machine.
+    pub subtitle: String,
+    /// The quantity to the right, with its unit.
+    pub x_label: String,
+    /// The quantity upwards, with its unit.
+    pub y_label: String,
+    /// The curves, in the order of the legend beside them.
+    pub curves: Vec<Curve>,
+}
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Its name in the legend.
+    pub name: String,
+    /// Points (x, y) from left to right; one that is not above 0 is left out.
+    pub points: Vec<(f64, f64)>,
+}
+
 /// Checks, before a long run, that a plot can be drawn.
 ///
 /// # Errors
@@ -51,10 +76,54 @@ pub fn write(plot: &Plot, path: &Path) -> Result<()> {
     std::fs::write(path, text).map_err(|source| ReportError::io("write", path, source))
 }
 
+/// Draws the curves into a file, which is replaced as a whole.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_curves(curves: &Curves, path: &Path) -> Result<()> {
+    let text = svg::draw_curves(curves)?;
+    std::fs::write(path, text).map_err(|source| ReportError::io("write", path, source))
+}
+
 #[cfg(test)]
 #[cfg(feature = "plots")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_curve_is_drawn_and_named_on_a_logarithmic_axis() {
+        let curve = |name: &str, points: &[(f64, f64)]| Curve { name: name.to_owned(), points: points.to_vec() };
+        let curves = Curves {
+            title: "Calls".to_owned(),
+            subtitle: "a machine".to_owned(),
+            x_label: "bytes".to_owned(),
+            y_label: "calls a second".to_owned(),
+            curves: vec![
+                curve("fast", &[(1.0, 1e6), (4096.0, 1e5)]),
+                curve("slow", &[(1.0, 1e3), (64.0, 0.0), (4096.0, 1e2)]),
+                curve("one point", &[(1.0, 1e4)]),
+                curve("nothing", &[]),
+            ],
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("curves.svg");
+        write_curves(&curves, &path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for expected in ["Calls", "a machine", "bytes", "calls a second", "fast", "slow", "one point", "nothing"] {
+            assert!(text.contains(expected), "{expected} is missing");
+        }
+        let height_of = |circle: &str| -> f64 {
+            let text = circle.split_once("cy=\"").unwrap().1;
+            text.split('"').next().unwrap().parse().unwrap()
+        };
+        let heights: Vec<f64> = text.lines().filter(|line| line.starts_with("<circle")).map(height_of).collect();
+        assert_eq!(heights.len(), 5);
+        // Ten times is as far everywhere: 10⁶ to 10⁵, 10³ to 10².
+        let (first, second) = (heights[1] - heights[0], heights[3] - heights[2]);
+        assert!(first > 20.0 && (first - second).abs() <= 2.0, "{heights:?}");
+        let empty = Curves { curves: Vec::new(), ..curves };
+        write_curves(&empty, &path).unwrap();
+    }
 
     #[test]
     fn each_series_has_a_colour_and_what_does_not_fit_stands_at_the_edge() {

@@ -19,8 +19,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where its server listens.
-const SUBJECT: &str = "gapless.increment";
 /// The servers of one kind share the requests.
 const QUEUE_GROUP: &str = "servers";
 /// How to get the server.
@@ -51,7 +49,7 @@ impl NatsBroker {
         std::fs::write(&file, configuration).map_err(|error| PeerError::io("write nats.conf", error))?;
         let arguments = ["-c".into(), file.into()];
         let mut process = BrokerProcess::start("nats-server", &path, &arguments, &[], directory)?;
-        process.wait_until_up(|| NatsCaller::connect(address, Waiting::Blocking).ok(), stop)?;
+        process.wait_until_up(|| NatsCaller::connect(address, "up", Waiting::Blocking).ok(), stop)?;
         Ok(Self { process, address })
     }
 
@@ -89,21 +87,22 @@ fn open(address: SocketAddr, waiting: Waiting, subscribe: &str) -> Result<Connec
 /// A caller.
 pub struct NatsCaller {
     connection: Connection,
+    route: String,
     inbox: String,
 }
 
 impl NatsCaller {
-    /// Connects a caller.
+    /// Connects a caller of `route`, a subject.
     ///
     /// # Errors
     /// No server there, or another one.
-    pub fn connect(address: SocketAddr, waiting: Waiting) -> Result<Self> {
+    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
         let mut token = [0; 8];
         rustix::rand::getrandom(&mut token, rustix::rand::GetRandomFlags::empty())
             .map_err(|error| PeerError::io("draw a random number", error))?;
         let inbox = format!("_INBOX.{:016x}", u64::from_le_bytes(token));
         let connection = open(address, waiting, &format!("SUB {inbox}.* 1\r\n"))?;
-        Ok(Self { connection, inbox })
+        Ok(Self { connection, route: route.to_owned(), inbox })
     }
 }
 
@@ -111,7 +110,7 @@ impl Caller for NatsCaller {
     fn begin(&mut self, ticket: u64, request: &[u8]) -> Result<()> {
         let output = self.connection.output();
         // Writing to memory does not fail.
-        let _ = write!(output, "PUB {SUBJECT} {}.{ticket} {}\r\n", self.inbox, request.len());
+        let _ = write!(output, "PUB {} {}.{ticket} {}\r\n", self.route, self.inbox, request.len());
         output.extend_from_slice(request);
         output.extend_from_slice(b"\r\n");
         self.connection.flush_if_long()
@@ -149,7 +148,7 @@ impl Caller for NatsCaller {
     fn send(&mut self, message: &[u8]) -> Result<()> {
         let output = self.connection.output();
         // Writing to memory does not fail.
-        let _ = write!(output, "PUB {SUBJECT} {}\r\n", message.len());
+        let _ = write!(output, "PUB {} {}\r\n", self.route, message.len());
         output.extend_from_slice(message);
         output.extend_from_slice(b"\r\n");
         self.connection.flush_if_long()
@@ -166,12 +165,12 @@ pub struct NatsServer {
 }
 
 impl NatsServer {
-    /// Connects a server and listens.
+    /// Connects a server of `route`, a subject, and listens.
     ///
     /// # Errors
     /// No broker there, or another one.
-    pub fn connect(address: SocketAddr, waiting: Waiting) -> Result<Self> {
-        Ok(Self { connection: open(address, waiting, &format!("SUB {SUBJECT} {QUEUE_GROUP} 1\r\n"))? })
+    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
+        Ok(Self { connection: open(address, waiting, &format!("SUB {route} {QUEUE_GROUP} 1\r\n"))? })
     }
 }
 

@@ -24,8 +24,6 @@ use session::Session;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where its server listens.
-const QUEUE: &str = "gapless.increment";
 /// The address of direct reply-to.
 const REPLY_TO: &str = "amq.rabbitmq.reply-to";
 /// Requests that a server may have without having acknowledged them: all in flight, and as many again.
@@ -43,25 +41,26 @@ pub enum Acknowledgement {
 /// A caller.
 pub struct RabbitMqCaller {
     session: Session,
+    route: String,
 }
 
 impl RabbitMqCaller {
-    /// Connects a caller.
+    /// Connects a caller of `route`, a queue.
     ///
     /// # Errors
     /// No broker there, or one that refuses what a caller needs.
-    pub fn connect(address: SocketAddr, waiting: Waiting) -> Result<Self> {
+    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
         let mut session = Session::open(address, waiting)?;
         // The queue is there before the first request is.
-        session.declare(QUEUE)?;
+        session.declare(route)?;
         session.consume(REPLY_TO, true)?;
-        Ok(Self { session })
+        Ok(Self { session, route: route.to_owned() })
     }
 }
 
 impl Caller for RabbitMqCaller {
     fn begin(&mut self, ticket: u64, request: &[u8]) -> Result<()> {
-        self.session.publish(QUEUE, Some((REPLY_TO, &ticket.to_string())), request)
+        self.session.publish(&self.route, Some((REPLY_TO, &ticket.to_string())), request)
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
@@ -83,7 +82,7 @@ impl Caller for RabbitMqCaller {
     }
 
     fn send(&mut self, message: &[u8]) -> Result<()> {
-        self.session.publish(QUEUE, None, message)
+        self.session.publish(&self.route, None, message)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -98,17 +97,22 @@ pub struct RabbitMqServer {
 }
 
 impl RabbitMqServer {
-    /// Connects a server and listens.
+    /// Connects a server of `route`, a queue, and listens.
     ///
     /// # Errors
     /// No broker there, or one that refuses what a server needs.
-    pub fn connect(address: SocketAddr, waiting: Waiting, acknowledgement: Acknowledgement) -> Result<Self> {
+    pub fn connect(
+        address: SocketAddr,
+        route: &str,
+        waiting: Waiting,
+        acknowledgement: Acknowledgement,
+    ) -> Result<Self> {
         let mut session = Session::open(address, waiting)?;
-        session.declare(QUEUE)?;
+        session.declare(route)?;
         if acknowledgement == Acknowledgement::Explicit {
             session.prefetch(PREFETCH_COUNT)?;
         }
-        session.consume(QUEUE, acknowledgement == Acknowledgement::Automatic)?;
+        session.consume(route, acknowledgement == Acknowledgement::Automatic)?;
         Ok(Self { session, acknowledgement })
     }
 }

@@ -49,7 +49,7 @@ impl RabbitMqBroker {
         let environment = environment(&node, address, distribution.port(), names_address.port());
         write_configuration(&node)?;
         let mut process = BrokerProcess::start("rabbitmq-server", &script, &[], &environment, &node)?;
-        process.wait_until_up(|| RabbitMqCaller::connect(address, Waiting::Blocking).ok(), stop)?;
+        process.wait_until_up(|| RabbitMqCaller::connect(address, "up", Waiting::Blocking).ok(), stop)?;
         Ok(Self { process, _names: names, address })
     }
 

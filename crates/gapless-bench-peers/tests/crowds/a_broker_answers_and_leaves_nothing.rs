@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+const ROUTE: &str = "increment";
 const SIZES: [usize; 5] = [0, 1, 64, 4096, 300_000];
 const CALLS: u64 = 200;
 const MESSAGES: u64 = 2_000;
@@ -102,8 +103,8 @@ fn nats_answers_and_leaves_nothing() {
     let Some(broker) = or_skipped(NatsBroker::start(directory.path(), &|| false)) else { return };
     assert!(!processes_in(directory.path()).is_empty());
     for waiting in BOTH {
-        let caller = NatsCaller::connect(broker.address(), waiting).unwrap();
-        is_served(caller, NatsServer::connect(broker.address(), waiting).unwrap());
+        let caller = NatsCaller::connect(broker.address(), ROUTE, waiting).unwrap();
+        is_served(caller, NatsServer::connect(broker.address(), ROUTE, waiting).unwrap());
     }
     assert!(broker.process().cpu_ns() > 0);
     drop(broker);
@@ -119,8 +120,8 @@ fn rabbitmq_answers_and_leaves_nothing() {
         (Acknowledgement::Automatic, Waiting::Blocking),
         (Acknowledgement::Explicit, Waiting::Spinning),
     ] {
-        let caller = RabbitMqCaller::connect(broker.address(), waiting).unwrap();
-        is_served(caller, RabbitMqServer::connect(broker.address(), waiting, acknowledgement).unwrap());
+        let caller = RabbitMqCaller::connect(broker.address(), ROUTE, waiting).unwrap();
+        is_served(caller, RabbitMqServer::connect(broker.address(), ROUTE, waiting, acknowledgement).unwrap());
     }
     assert!(broker.process().cpu_ns() > 0);
     drop(broker);
@@ -131,7 +132,7 @@ fn rabbitmq_answers_and_leaves_nothing() {
 fn a_broker_that_is_killed_is_known_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let Some(broker) = or_skipped(NatsBroker::start(directory.path(), &|| false)) else { return };
-    let mut caller = NatsCaller::connect(broker.address(), Waiting::Blocking).unwrap();
+    let mut caller = NatsCaller::connect(broker.address(), ROUTE, Waiting::Blocking).unwrap();
     drop(broker);
     let error = caller.begin(0, b"x").and_then(|()| caller.receive(&mut |_, _| ())).unwrap_err().to_string();
     assert!(error.contains("the broker"), "{error}");

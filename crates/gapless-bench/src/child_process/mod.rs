@@ -34,6 +34,8 @@ pub enum Role {
     LinkPartner,
     /// A member of the cluster of `failover`
     FailoverMember,
+    /// The server of `rpc`, or its idle callers
+    RpcServer,
 }
 
 /// Writes `value` as a line of JSON.

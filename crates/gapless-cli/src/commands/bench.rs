@@ -10,6 +10,7 @@ use gapless_bench::components::{
 use gapless_bench::failover::{self, FailoverArguments};
 use gapless_bench::options::CanonicalArguments;
 use gapless_bench::roles::{self, Role};
+use gapless_bench::rpc::curve::{self, CurveArguments};
 use gapless_bench::sequencer::{self, SequencerArguments};
 
 #[derive(Args)]
@@ -56,6 +57,9 @@ enum Benchmark {
         after_help = "Examples:\n  gapless bench failover --json failover.json --plot failover.svg\n  gapless bench failover --members witness --repeat 10\n  gapless bench failover --only catch-up --behind-frames 5000000\n  gapless bench failover --quick"
     )]
     Failover(FailoverArguments),
+    /// Calls between processes, beside those of other systems
+    #[command(subcommand)]
+    Rpc(RpcBenchmark),
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
     Time(ComponentArguments),
@@ -66,6 +70,15 @@ enum Benchmark {
         /// What to do, as JSON
         order: String,
     },
+}
+
+#[derive(Subcommand)]
+enum RpcBenchmark {
+    /// Increment each byte and answer: calls a second, latency and CPU time of every process against the size; one way, too
+    #[command(
+        after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick"
+    )]
+    Curve(CurveArguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -79,6 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
+        Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, &*interrupt()?),
         Benchmark::Serialization(arguments) => components::serialization::run(arguments, &*interrupt()?),
         Benchmark::Log(arguments) => components::log::run(arguments, &*interrupt()?),
         Benchmark::Link(arguments) => components::link::run(arguments, &*interrupt()?),

@@ -1,9 +1,13 @@
 //! In the place of `svg` where the feature `plots` is not built: nothing is drawn.
 
-use super::Plot;
+use super::{Curves, Plot};
 use crate::{ReportError, Result};
 
 pub(super) fn draw(_plot: &Plot) -> Result<String> {
+    Err(ReportError::Feature("plots"))
+}
+
+pub(super) fn draw_curves(_curves: &Curves) -> Result<String> {
     Err(ReportError::Feature("plots"))
 }
 

@@ -1,0 +1,124 @@
+//! The options of `gapless bench rpc curve`.
+
+use super::refused;
+use crate::Result;
+use crate::rpc::subject::{System, Waiting};
+use clap::{Args, ValueEnum as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Samples of each size.
+const SAMPLES: u64 = 1_000;
+/// With `--quick`.
+const SAMPLES_QUICK: u64 = 200;
+/// The sizes that are shown, and the only ones with `--quick`, bytes.
+pub(super) const SIZES_SHOWN: [usize; 5] = [1, 64, 256, 1024, 4096];
+/// The step of the curve and its end, bytes.
+const STEP: usize = 32;
+const SIZE_LAST: usize = 4096;
+
+/// What it takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct CurveArguments {
+    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw calls a second against size; FILE-one-way.svg beside it has the messages that nobody answers
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+
+    /// The results of an earlier run, to be set beside these
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<PathBuf>,
+
+    /// Few sizes and samples, to see that it works
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Payloads in bytes [default: 1, then 32 to 4096 in steps of 32]
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub sizes: Vec<u64>,
+
+    /// Calls of each size that are timed [default: 1000]
+    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(2..=10_000_000))]
+    pub samples: Option<u64>,
+
+    /// Only these systems
+    #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
+    pub systems: Vec<System>,
+
+    /// Only this way of waiting
+    #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
+    pub waiting: Vec<Waiting>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// Ascending, bytes.
+    pub(super) sizes: Vec<usize>,
+    pub(super) samples: u64,
+    pub(super) systems: Vec<System>,
+    pub(super) waiting: Vec<Waiting>,
+    /// For each floor at each size.
+    pub(super) floor_time: Duration,
+}
+
+impl CurveArguments {
+    /// What is measured.
+    ///
+    /// # Errors
+    /// A place for the picture that is no file.
+    pub(super) fn plan(&self) -> Result<Plan> {
+        if self.plot.as_ref().is_some_and(|path| path.file_stem().is_none()) {
+            return Err(refused("--plot: expected the name of a file, as curve.svg"));
+        }
+        let mut sizes: Vec<usize> = self.sizes.iter().map(|&size| size as usize).collect();
+        if sizes.is_empty() {
+            let curve = std::iter::once(1).chain((STEP..=SIZE_LAST).step_by(STEP));
+            sizes = if self.quick { SIZES_SHOWN.into() } else { curve.collect() };
+        }
+        sizes.sort_unstable();
+        sizes.dedup();
+        Ok(Plan {
+            sizes,
+            samples: self.samples.unwrap_or(if self.quick { SAMPLES_QUICK } else { SAMPLES }),
+            systems: chosen(&self.systems, System::value_variants()),
+            waiting: chosen(&self.waiting, Waiting::value_variants()),
+            floor_time: Duration::from_millis(if self.quick { 30 } else { 100 }),
+        })
+    }
+}
+
+/// Those of `all` that were named, or all if none was.
+fn chosen<T: Copy + PartialEq>(named: &[T], all: &[T]) -> Vec<T> {
+    all.iter().copied().filter(|each| named.is_empty() || named.contains(each)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_curve_has_129_sizes_and_each_option_its_effect() {
+        let plan = CurveArguments::default().plan().unwrap();
+        assert_eq!((plan.sizes.len(), plan.sizes[0], plan.sizes[1], plan.sizes[128]), (129, 1, 32, 4096));
+        assert_eq!((plan.samples, plan.systems.len(), plan.waiting.len()), (SAMPLES, 2, 2));
+        let quick = CurveArguments { quick: true, ..CurveArguments::default() }.plan().unwrap();
+        assert_eq!((quick.sizes, quick.samples), (SIZES_SHOWN.to_vec(), SAMPLES_QUICK));
+        let arguments = CurveArguments {
+            quick: true,
+            sizes: vec![64, 1, 64],
+            samples: Some(7),
+            systems: vec![System::Nats],
+            waiting: vec![Waiting::Spinning, Waiting::Blocking],
+            ..CurveArguments::default()
+        };
+        let plan = arguments.plan().unwrap();
+        assert_eq!((plan.sizes, plan.samples, plan.systems), (vec![1, 64], 7, vec![System::Nats]));
+        assert_eq!(plan.waiting, [Waiting::Blocking, Waiting::Spinning], "in the order of the table");
+        let error = CurveArguments { plot: Some("..".into()), ..CurveArguments::default() }.plan().unwrap_err();
+        assert!(error.is_about_options() && error.to_string().contains("--plot"));
+    }
+}

@@ -1,0 +1,224 @@
+//! `gapless bench rpc curve`: a call increments each byte of its payload; calls a second, latency and CPU time of every
+//! process, against the size; and messages that nobody answers, as their receiver counts them.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `arguments` | its options |
+//! | `earlier` | the results of an earlier run beside these |
+//! | `plot` | the two pictures |
+//! | `table` | what is printed |
+//! | `rows` | the rows of the report, and by what they are told apart |
+//!
+//! All systems are measured in one run, by turns at each size, each beside the floor of the machine. Every server is a
+//! process, and serves only while it is measured.
+
+mod arguments;
+mod earlier;
+mod plot;
+mod rows;
+mod table;
+
+pub use arguments::CurveArguments;
+
+use super::stand::{Stand, has_two_cores};
+use super::subject::{Broker, Waiting};
+use super::{check_interrupted, failed};
+use crate::Result;
+use crate::floor::{FloorKind, FloorPlan, HEADER_BYTES};
+use arguments::Plan;
+use gapless_report::progress::Progress;
+use gapless_report::{FloorRow, Report, Row, plot as pictures};
+use rows::Figure;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Calls in flight where there is more than one.
+const IN_FLIGHT: usize = 64;
+/// Calls in flight, and messages of a stream, for each call that is alone: they take as long together.
+const PER_SAMPLE: u64 = 10;
+/// Connected callers of which one calls, beside the one that is alone on the curve.
+const CONNECTED: [usize; 2] = [16, 256];
+/// Bytes of the calls with many callers connected.
+const CONNECTED_BYTES: usize = 256;
+
+/// Measures; returns the text to print.
+///
+/// # Errors
+/// A system that does not come up, a process that ends too early, an earlier run that cannot be read, a report or a
+/// picture that cannot be written.
+pub fn run(arguments: &CurveArguments, interrupted: &AtomicBool) -> Result<String> {
+    let plan = arguments.plan()?;
+    if arguments.plot.is_some() {
+        pictures::check()?;
+    }
+    let earlier = arguments.compare.as_deref().map(earlier::read).transpose()?;
+    let is_quiet = arguments.json.as_deref() == Some(Path::new("-"));
+    let mut report = Report::new("rpc curve");
+    if let Err(error) = measure(&plan, &mut report, is_quiet, interrupted) {
+        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+        if !interrupted.load(Ordering::Relaxed) {
+            return Err(error);
+        }
+        report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
+    }
+    report.notes.extend(notes(&plan));
+    if let Some(earlier) = &earlier {
+        earlier::compare(&mut report, earlier);
+    }
+    if let Some(path) = &arguments.plot {
+        plot::write(&report, path)?;
+    }
+    if let Some(target) = &arguments.json {
+        report.write_json(target)?;
+    }
+    Ok(if is_quiet { String::new() } else { table::text(&report, earlier.is_some()) })
+}
+
+/// Starts all systems, measures them by turns, and stops them.
+fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &AtomicBool) -> Result<()> {
+    let progress = Progress::new(plan.systems.len() as u64, "rpc curve", is_quiet);
+    let mut brokers = Vec::new();
+    for (number, &system) in plan.systems.iter().enumerate() {
+        progress.set_label(&format!("start {system:?}"));
+        progress.set_position(number as u64);
+        match Broker::start(system, interrupted)? {
+            Ok(broker) => brokers.push(broker),
+            Err(reason) => report.rows.push(rows::missing(system, &reason)),
+        }
+    }
+    let mut stands = Vec::new();
+    for broker in &brokers {
+        for endpoint in broker.endpoints() {
+            for &waiting in &plan.waiting {
+                stands.push(Stand::start(endpoint.clone(), waiting, Some(broker), interrupted)?);
+            }
+        }
+    }
+    progress.finish();
+    let steps = (plan.sizes.len() + CONNECTED.len()) * stands.len();
+    let progress = Progress::new(steps as u64, "rpc curve", is_quiet);
+    let mut step = 0;
+    let mut next = |stand: &Stand<'_>, what: &str| {
+        progress.set_label(&format!("{what}, {}, {}", stand.endpoint.system(), stand.waiting.key()));
+        progress.set_position(step);
+        step += 1;
+        check_interrupted(interrupted)
+    };
+    for &size in &plan.sizes {
+        let floors = Floors::measure(report, plan, size);
+        for stand in &mut stands {
+            next(stand, &format!("{size} B"))?;
+            let rows = stand.serve(|stand| one_size(stand, plan, size, &floors))?;
+            report.rows.extend(rows);
+        }
+    }
+    // More and more callers: those of before stay.
+    for connected in CONNECTED {
+        for stand in &mut stands {
+            next(stand, &format!("{connected} callers"))?;
+            let _idle = stand.hold_callers(connected - 1)?;
+            let row = stand.serve(|stand| {
+                let (calls, cpu) = stand.calls(CONNECTED_BYTES, plan.samples, 1)?;
+                Ok(Figure { size: CONNECTED_BYTES, in_flight: Some(1), connected }.of_calls(stand, &calls, cpu))
+            })?;
+            report.rows.push(row);
+        }
+    }
+    progress.finish();
+    Ok(())
+}
+
+/// The rows of one system at one size.
+fn one_size(stand: &mut Stand<'_>, plan: &Plan, size: usize, floors: &Floors) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for in_flight in [1, IN_FLIGHT] {
+        let count = if in_flight == 1 { plan.samples } else { plan.samples * PER_SAMPLE };
+        let (calls, cpu) = stand.calls(size, count, in_flight)?;
+        let mut row = Figure { size, in_flight: Some(in_flight), connected: 1 }.of_calls(stand, &calls, cpu);
+        if in_flight == 1
+            && let Some(floor) = floors.of_calls(stand.waiting)
+        {
+            row.compare_with(floor);
+        }
+        rows.push(row);
+    }
+    let one_way = stand.one_way(size, plan.samples * PER_SAMPLE)?;
+    let mut row = Figure { size, in_flight: None, connected: 1 }.of_stream(stand, &one_way);
+    if let Some(floor) = &floors.stream {
+        row.compare_with(floor);
+    }
+    rows.push(row);
+    Ok(rows)
+}
+
+/// The floors beside one size.
+struct Floors {
+    ping_pong: Option<FloorRow>,
+    wake: Option<FloorRow>,
+    stream: Option<FloorRow>,
+}
+
+impl Floors {
+    /// Measures them, and adds them to the report.
+    fn measure(report: &mut Report, plan: &Plan, size: usize) -> Self {
+        let bytes = size as u64 + HEADER_BYTES;
+        let mut items = vec![(FloorKind::ShmPingPong, bytes), (FloorKind::ShmStream, bytes)];
+        if plan.waiting.contains(&Waiting::Blocking) {
+            items.push((FloorKind::FutexRoundTrip, 0));
+        }
+        let floors = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(Path::new("."), items) };
+        let measured = floors.measure();
+        let of = |kind: FloorKind| measured.rows.iter().find(|row| row.name == kind.name()).cloned();
+        let found = Self {
+            ping_pong: of(FloorKind::ShmPingPong),
+            wake: of(FloorKind::FutexRoundTrip),
+            stream: of(FloorKind::ShmStream),
+        };
+        report.floor.extend(measured.rows);
+        report.notes.extend(measured.skipped);
+        found
+    }
+
+    /// That of a call: two threads that spin, or two that wake each other.
+    fn of_calls(&self, waiting: Waiting) -> Option<&FloorRow> {
+        match waiting {
+            Waiting::Spinning => self.ping_pong.as_ref(),
+            Waiting::Blocking => self.wake.as_ref(),
+        }
+    }
+}
+
+fn notes(plan: &Plan) -> Vec<String> {
+    let mut notes = vec![
+        format!(
+            "{} calls of each size one after the other, {} with {IN_FLIGHT} in flight, {} messages one way, each after a tenth \
+             of it that warms up; requests are written before the clock runs, replies are checked after it has stopped",
+            plan.samples,
+            plan.samples * PER_SAMPLE,
+            plan.samples * PER_SAMPLE
+        ),
+        "the original made 40,000 calls of a size, divided by the number of its step; here all sizes have equally many"
+            .to_owned(),
+        format!(
+            "rabbitmq: a queue in memory, transient messages, direct reply-to; explicit: at most 256 without \
+             acknowledgement, one for all that came together. nats: one inbox for all replies. All with TCP_NODELAY, \
+             {IN_FLIGHT} calls in flight leave together where they can"
+        ),
+        "blocking: threads are not pinned, the floor is the futex round trip, which carries no payload; spinning: client \
+         and server have a core each, their sockets are looked at and the CPU is given away again and again, the floor is \
+         the shared memory ping-pong with 64 bytes more"
+            .to_owned(),
+        "one way: counted by the receiver, from the first message that counts to the last; what leaves is collected up to \
+         32 KiB where there is a socket; the floor is the shared memory stream"
+            .to_owned(),
+    ];
+    if plan.waiting.contains(&Waiting::Spinning) && !has_two_cores() {
+        notes.push("spinning on one core: client and server take turns".to_owned());
+    }
+    notes
+}
+
+/// An error of an option.
+fn refused(text: impl Into<String>) -> crate::BenchError {
+    crate::BenchError::Option(text.into())
+}

@@ -1,0 +1,66 @@
+//! The two pictures: calls a second, and messages a second one way, against size, all curves in each.
+
+use super::failed;
+use super::rows::{curve, number_of_config};
+use crate::Result;
+use gapless_report::plot::{self, Curve, Curves};
+use gapless_report::{FloorRow, Report, ReportError, Row};
+use std::path::{Path, PathBuf};
+
+/// Writes the calls to `path`, and what goes one way to its neighbour.
+pub(super) fn write(report: &Report, path: &Path) -> Result<()> {
+    let is_call = |row: &Row| number_of_config(row, "in_flight").is_some();
+    let a_second = |ns: u64| 1e9 / ns.max(1) as f64;
+    for (path, what, floor, is_of) in [
+        (path.to_owned(), "Calls", "shm_ping_pong", &is_call as &dyn Fn(&Row) -> bool),
+        (one_way(path), "Messages one way", "shm_stream", &|row: &Row| !is_call(row)),
+    ] {
+        let floor_rate = |row: &FloorRow| row.rate_per_s.or(row.p50_ns.map(a_second));
+        let floors = report.floor.iter().filter(|row| row.name == floor);
+        // The size that it stands beside, without the header.
+        let points = floors.filter_map(|row| Some((row.payload_bytes.saturating_sub(64) as f64, floor_rate(row)?)));
+        let mut curves = vec![Curve { name: format!("floor: {floor}"), points: points.collect() }];
+        for row in report.rows.iter().filter(|row| is_of(row) && number_of_config(row, "connected") == Some(1)) {
+            let (Some(name), Some(size), Some(rate)) = (curve(row), row.config.payload_bytes, row.throughput_per_s)
+            else {
+                continue;
+            };
+            let point = (size as f64, rate);
+            match curves.iter_mut().find(|curve| curve.name == name) {
+                Some(curve) => curve.points.push(point),
+                None => curves.push(Curve { name, points: vec![point] }),
+            }
+        }
+        let machine = report.environment.summary();
+        let curves = Curves {
+            title: format!("{what} a second against size: each byte incremented"),
+            subtitle: machine.lines().next().unwrap_or_default().to_owned(),
+            x_label: "payload, bytes".to_owned(),
+            y_label: format!("{} a second", what.to_lowercase()),
+            curves,
+        };
+        plot::write_curves(&curves, &path).map_err(|error| match error {
+            ReportError::Plot(_) => failed(error.to_string()),
+            error => error.into(),
+        })?;
+    }
+    Ok(())
+}
+
+/// `curve.svg` → `curve-one-way.svg`.
+fn one_way(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map_or_else(|| "svg".into(), |extension| extension.to_string_lossy());
+    path.with_file_name(format!("{stem}-one-way.{extension}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_picture_stands_beside_the_first() {
+        assert_eq!(one_way(Path::new("a/curve.svg")), Path::new("a/curve-one-way.svg"));
+        assert_eq!(one_way(Path::new("curve")), Path::new("curve-one-way.svg"));
+    }
+}

@@ -1,0 +1,123 @@
+//! The rows of the report, and by what they are told apart.
+
+use crate::rpc::exchange::Calls;
+use crate::rpc::stand::{Cpu, OneWay, Stand};
+use crate::rpc::subject::System;
+use clap::ValueEnum as _;
+use gapless_report::{CpuPerMessage, Row, RowConfig};
+use serde_json::{Map, Value, json};
+
+/// The key of the reason why a system was not measured.
+pub(super) const NOT_MEASURED: &str = "not_measured";
+
+/// What a row measures.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figure {
+    pub(super) size: usize,
+    /// Calls in flight; none for messages that nobody answers.
+    pub(super) in_flight: Option<usize>,
+    /// Connected callers, of which one calls.
+    pub(super) connected: usize,
+}
+
+impl Figure {
+    /// The row of these calls.
+    pub(super) fn of_calls(self, stand: &Stand<'_>, calls: &Calls, cpu: Cpu) -> Row {
+        let count = calls.histogram.count();
+        let mut row = self.row(stand, count, cpu);
+        row.latency_ns = calls.histogram.latency_ns();
+        row.throughput_per_s = Some((count as f64 * 1e9 / calls.elapsed_ns.max(1) as f64).round());
+        row.elapsed_ns = Some(calls.elapsed_ns);
+        row.verified = Some(calls.is_verified());
+        (row.lost, row.duplicated) = (Some(0), Some(calls.doubled));
+        row.extra.insert("wrong".to_owned(), calls.wrong.into());
+        row
+    }
+
+    /// The row of this stream.
+    pub(super) fn of_stream(self, stand: &Stand<'_>, one_way: &OneWay) -> Row {
+        let mut row = self.row(stand, one_way.sent, one_way.cpu);
+        let received = one_way.received;
+        let lost = one_way.sent - received.received;
+        row.throughput_per_s = Some(one_way.rate_per_s.round()).filter(|rate| *rate > 0.0);
+        row.elapsed_ns = Some(received.elapsed_ns);
+        row.verified = Some(lost == 0 && received.wrong == 0);
+        row.lost = Some(lost);
+        row.extra.insert("wrong".to_owned(), received.wrong.into());
+        row
+    }
+
+    fn row(self, stand: &Stand<'_>, count: u64, cpu: Cpu) -> Row {
+        let mode = if self.in_flight.is_some() { "call" } else { "one_way" };
+        let extra = [
+            ("system", json!(stand.endpoint.system())),
+            ("acknowledgement", json!(stand.endpoint.acknowledgement())),
+            ("in_flight", json!(self.in_flight)),
+            ("waiting", json!(stand.waiting.key())),
+            ("connected", json!(self.connected)),
+        ];
+        let extra = extra.into_iter().filter(|(_, value)| !value.is_null());
+        let config = RowConfig {
+            mode: Some(mode.to_owned()),
+            payload_bytes: Some(self.size as u64),
+            count: Some(count),
+            extra: extra.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>(),
+            ..RowConfig::default()
+        };
+        let of_one = |ns: u64| ns as f64 / count.max(1) as f64;
+        let mut row = Row { config, sent: Some(count), ..Row::default() };
+        let (client, server) = (of_one(cpu.client_ns), of_one(cpu.server_ns));
+        let broker = cpu.broker_ns.map(of_one);
+        row.cpu_ns_per_message = Some(CpuPerMessage { driver: client, service: server + broker.unwrap_or(0.0) });
+        let mut each = json!({ "client": client.round(), "server": server.round() });
+        if let Some(broker) = broker {
+            each["broker"] = json!(broker.round());
+        }
+        row.extra.insert("cpu_ns_per_call".to_owned(), each);
+        row
+    }
+}
+
+/// The row of a system that is not there, with the way to install it.
+pub(super) fn missing(system: System, reason: &str) -> Row {
+    let name = system.to_possible_value().expect("every system has a name");
+    let mut row = Row::default();
+    row.config.extra.insert("system".to_owned(), name.get_name().into());
+    row.extra.insert(NOT_MEASURED.to_owned(), reason.into());
+    row
+}
+
+/// A text of the configuration.
+pub(super) fn of_config<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
+    row.config.extra.get(key).and_then(Value::as_str)
+}
+
+/// A number of the configuration.
+pub(super) fn number_of_config(row: &Row, key: &str) -> Option<u64> {
+    row.config.extra.get(key).and_then(Value::as_u64)
+}
+
+/// The curve on which the row is a point, in words: system, acknowledgement, waiting, and how many calls. None for a
+/// row without a figure.
+pub(super) fn curve(row: &Row) -> Option<String> {
+    row.throughput_per_s?;
+    let mut words: Vec<String> = ["system", "acknowledgement", "waiting"]
+        .iter()
+        .filter_map(|key| of_config(row, key).map(str::to_owned))
+        .collect();
+    words.push(what(row));
+    Some(words.join(", "))
+}
+
+/// What is called or sent, in words.
+pub(super) fn what(row: &Row) -> String {
+    let mut text = match number_of_config(row, "in_flight") {
+        None => "one way".to_owned(),
+        Some(1) => "call".to_owned(),
+        Some(in_flight) => format!("{in_flight} calls in flight"),
+    };
+    if let Some(connected) = number_of_config(row, "connected").filter(|&connected| connected > 1) {
+        text += &format!(", {connected} callers connected");
+    }
+    text
+}

@@ -1,0 +1,99 @@
+//! What is printed: the sizes that are usually stated, their floors, and what the reader must know.
+
+use super::arguments::SIZES_SHOWN;
+use super::earlier::RATIO;
+use super::rows::{NOT_MEASURED, number_of_config, of_config, what};
+use gapless_report::table::{
+    self, Column, Table, TableStyle, absent, bytes, floor_ratio, floor_section, latency, notes, throughput, verified,
+};
+use gapless_report::{Report, Row};
+use serde_json::Value;
+
+/// So many sizes are shown whatever they are.
+const SIZES_FEW: usize = 8;
+
+/// The whole text.
+pub(super) fn text(report: &Report, has_earlier: bool) -> String {
+    let mut sizes: Vec<u64> = report.rows.iter().filter_map(|row| row.config.payload_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let is_shown = |size: u64| sizes.len() <= SIZES_FEW || SIZES_SHOWN.contains(&(size as usize));
+    let rows: Vec<&Row> = report.rows.iter().filter(|row| row.config.payload_bytes.is_none_or(is_shown)).collect();
+    let mut columns: Vec<Column> = vec![
+        ("system", |row| of_config(row, "system").map_or_else(absent, str::to_owned)),
+        ("acknowledged", |row| of_config(row, "acknowledgement").map_or_else(absent, str::to_owned)),
+        ("waiting", |row| of_config(row, "waiting").map_or_else(absent, str::to_owned)),
+        ("what", |row| match row.extra.get(NOT_MEASURED).and_then(Value::as_str) {
+            Some(reason) => format!("not measured: {reason}"),
+            None => what(row),
+        }),
+        ("bytes", bytes),
+        ("a second", throughput),
+        ("p50 µs", |row| latency(row, |latency| latency.p50)),
+        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
+        ("CPU µs client", |row| cpu(row, "client")),
+        ("server", |row| cpu(row, "server")),
+        ("broker", |row| cpu(row, "broker")),
+        ("× floor", floor_ratio),
+        ("verified", verified),
+    ];
+    if has_earlier {
+        let ratio: fn(&Row) -> String =
+            |row| row.extra.get(RATIO).and_then(Value::as_f64).map_or_else(absent, |ratio| format!("{ratio:.2}"));
+        columns.push(("× earlier", ratio));
+    }
+    let style = TableStyle::for_stdout();
+    let mut text = format!("{}\n\n{}\n", report.environment.summary(), by_curve(&rows, style, &columns));
+    if report.rows.iter().any(|row| row.verified == Some(false)) {
+        text += "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n";
+    }
+    let floors = report.floor.iter().filter(|row| is_shown(row.payload_bytes.saturating_sub(64)));
+    // The floor without a payload is measured again at each size; one stands for all.
+    let mut floors: Vec<_> = floors.filter(|row| row.payload_bytes > 0).cloned().collect();
+    floors.extend(report.floor.iter().find(|row| row.payload_bytes == 0).cloned());
+    floors.sort_by(|a, b| a.name.cmp(&b.name));
+    let shown = Report { floor: floors, ..Report::default() };
+    text + &floor_section(&shown, "same run", style) + &notes(report)
+}
+
+/// The points of a curve below each other; they were measured size by size.
+fn by_curve(rows: &[&Row], style: TableStyle, columns: &[Column]) -> Table {
+    let mut rows = rows.to_vec();
+    let key = |row: &Row| {
+        let words = ["system", "acknowledgement", "waiting"].map(|key| of_config(row, key).map(str::to_owned));
+        let in_flight = number_of_config(row, "in_flight").unwrap_or(u64::MAX);
+        (words, in_flight, number_of_config(row, "connected"))
+    };
+    // Stable, so that sizes stay in their order.
+    rows.sort_by_key(|row| key(row));
+    Table::of_rows(style, &rows, 4, columns)
+}
+
+/// CPU time of a process for each call or message, µs.
+fn cpu(row: &Row, process: &str) -> String {
+    let ns = row.extra.get("cpu_ns_per_call").and_then(|all| all[process].as_f64());
+    ns.map_or_else(absent, |ns| table::microseconds(ns as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::missing;
+    use super::*;
+    use crate::rpc::subject::System;
+
+    #[test]
+    fn a_system_that_is_not_there_says_how_to_get_it_and_few_sizes_are_shown() {
+        let mut report = Report::default();
+        report.rows.push(missing(System::Nats, "nats-server is not on the PATH: apt-get install nats-server"));
+        for size in 1..=100 {
+            let mut row = Row { throughput_per_s: Some(1.0), ..Row::default() };
+            row.config.payload_bytes = Some(size);
+            row.config.extra.insert("system".to_owned(), "rabbitmq".into());
+            report.rows.push(row);
+        }
+        let text = text(&report, false);
+        assert!(text.contains("not measured: nats-server is not on the PATH: apt-get install nats-server"), "{text}");
+        assert_eq!(text.lines().filter(|line| line.contains("| rabbitmq")).count(), 2, "1 and 64 bytes: {text}");
+    }
+}

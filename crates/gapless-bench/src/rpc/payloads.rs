@@ -1,0 +1,67 @@
+//! What is sent, and what must come back. All of it is written before the clock runs.
+
+/// So many payloads are distinct; they differ in their first byte, so that also of one byte a neighbour is told apart.
+const DISTINCT: u64 = 64;
+
+/// The payloads of one size.
+pub(super) struct Payloads {
+    size: usize,
+    all: Vec<u8>,
+}
+
+impl Payloads {
+    /// Payloads of `size` bytes, at least one.
+    pub(super) fn new(size: usize) -> Self {
+        assert!(size > 0, "a payload has at least one byte");
+        let byte = |number: usize, index: usize| (number * 31 + index * 7 + size) as u8;
+        let all = (0..DISTINCT as usize).flat_map(|number| (0..size).map(move |index| byte(number, index))).collect();
+        Self { size, all }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The payload of a ticket, or of a message of a stream by its number.
+    #[inline]
+    pub(super) fn of(&self, ticket: u64) -> &[u8] {
+        let begin = (ticket % DISTINCT) as usize * self.size;
+        &self.all[begin..begin + self.size]
+    }
+
+    /// Whether `reply` is that payload with each byte incremented.
+    pub(super) fn is_answered_by(&self, ticket: u64, reply: &[u8]) -> bool {
+        let request = self.of(ticket);
+        reply.len() == request.len() && request.iter().zip(reply).all(|(sent, found)| sent.wrapping_add(1) == *found)
+    }
+
+    /// Whether `message` begins as it must; a message that is lost or overtaken is seen by this.
+    #[inline]
+    pub(super) fn begins(&self, number: u64, message: &[u8]) -> bool {
+        message.len() == self.size && message[0] == self.of(number)[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_increment_of_each_byte_is_an_answer() {
+        for size in [1, 2, 300] {
+            let payloads = Payloads::new(size);
+            for ticket in [0, 1, 63, 64, u64::MAX] {
+                let mut reply: Vec<u8> = payloads.of(ticket).iter().map(|byte| byte.wrapping_add(1)).collect();
+                assert!(payloads.is_answered_by(ticket, &reply));
+                assert!(!payloads.is_answered_by(ticket ^ 1, &reply), "that of the neighbour");
+                assert!(!payloads.is_answered_by(ticket, payloads.of(ticket)), "the request itself");
+                reply[size - 1] ^= 1;
+                assert!(!payloads.is_answered_by(ticket, &reply));
+                assert!(!payloads.is_answered_by(ticket, &reply[1..]));
+                assert!(
+                    payloads.begins(ticket, payloads.of(ticket)) && !payloads.begins(ticket ^ 1, payloads.of(ticket))
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The process that serves: increments each byte of what it is asked, and measures a stream where it arrives. Another of
+//! the same kind only holds connected callers.
+
+use super::failed;
+use super::payloads::Payloads;
+use super::subject::{Endpoint, Waiting};
+use crate::Result;
+use crate::child_process::{Parent, WhenGone};
+use crate::resources::process_cpu_ns;
+use crate::time_sources::elapsed_ns;
+use gapless_bench_peers::subject::{Handler, REPLY_TIME_MAX, Server, increment};
+use gapless_report::affinity::pin_current_thread;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Every so many messages of a stream the whole content is compared, not only its begin.
+const CHECK_EVERY: u64 = 16;
+/// Between two looks whether a stream has come to its end or to a standstill.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The assignment of the process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Assignment {
+    pub(super) endpoint: Endpoint,
+    pub(super) route: String,
+    pub(super) waiting: Waiting,
+    pub(super) task: Task,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Task {
+    /// Serve, on this CPU if it is named.
+    Serve { cpu: Option<usize> },
+    /// Connect so many callers that call nobody.
+    HoldCallers { count: usize },
+}
+
+/// What the process is asked; each has an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Order {
+    /// Begin to serve. Answer: true.
+    Serve,
+    /// Cease to serve, until asked again. Answer: true.
+    Rest,
+    /// Answer: CPU time of this process, ns.
+    Cpu,
+    /// A stream of so many messages comes, the first of which do not count. Answer: true.
+    Expect { size: usize, warm_up: u64, count: u64 },
+    /// Answer: [`Received`], when all of the stream is there or nothing more comes.
+    Received,
+}
+
+/// A stream as its receiver saw it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Received {
+    /// Between the arrivals of the first message that counts and of the last one, ns.
+    pub(super) elapsed_ns: u64,
+    /// Messages that came, those that do not count among them.
+    pub(super) received: u64,
+    /// Of those the ones that were not what should have come in their place.
+    pub(super) wrong: u64,
+}
+
+/// The work of the process.
+///
+/// # Errors
+/// A malformed assignment; a system that is not there; a benchmark that has gone.
+pub(crate) fn main(assignment: &str) -> Result<()> {
+    let Assignment { endpoint, route, waiting, task } = serde_json::from_str(assignment)?;
+    let parent = Parent::listen(super::NAME, WhenGone::Exit)?;
+    match task {
+        Task::HoldCallers { count } => {
+            let callers = (0..count).map(|_| endpoint.caller(&route, waiting)).collect::<Result<Vec<_>>>()?;
+            parent.send(&callers.len())?;
+            while parent.receive::<Order>()?.is_some() {}
+            Ok(())
+        }
+        Task::Serve { cpu } => {
+            let server = endpoint.server(&route, waiting)?;
+            let mut serving = Serving::new(server, cpu);
+            parent.send(&true)?;
+            while let Some(order) = parent.receive()? {
+                match order {
+                    Order::Serve => serving.begin()?,
+                    Order::Rest => serving.end()?,
+                    Order::Expect { size, warm_up, count } => serving.stream.expect(Plan { size, warm_up, count }),
+                    Order::Cpu => {
+                        parent.send(&process_cpu_ns())?;
+                        continue;
+                    }
+                    Order::Received => {
+                        let received = serving.stream.wait(&mut || serving.worker.look())?;
+                        parent.send(&received)?;
+                        continue;
+                    }
+                }
+                parent.send(&true)?;
+            }
+            serving.end()
+        }
+    }
+}
+
+/// The worker's thread while there is one; its end lies with the server until it is served again.
+enum Worker {
+    Resting(Box<dyn Server>),
+    Serving(JoinHandle<(Box<dyn Server>, gapless_bench_peers::Result<()>)>),
+    /// It has failed, which was said.
+    Gone,
+}
+
+impl Worker {
+    /// An error if it has ended though nobody asked for it.
+    fn look(&self) -> Result<()> {
+        match self {
+            Self::Serving(thread) if thread.is_finished() => Err(failed("the server has ended")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A server and its thread.
+struct Serving {
+    worker: Worker,
+    cpu: Option<usize>,
+    stop: Arc<AtomicBool>,
+    stream: Arc<Stream>,
+}
+
+impl Serving {
+    fn new(server: Box<dyn Server>, cpu: Option<usize>) -> Self {
+        Self { worker: Worker::Resting(server), cpu, stop: Arc::default(), stream: Arc::default() }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.worker = match std::mem::replace(&mut self.worker, Worker::Gone) {
+            Worker::Resting(mut server) => {
+                // Relaxed: the flag guards no data, here and in `end` (pairs with the load of the server).
+                self.stop.store(false, Ordering::Relaxed);
+                let (stop, cpu) = (Arc::clone(&self.stop), self.cpu);
+                let mut work = Work::new(Arc::clone(&self.stream));
+                Worker::Serving(std::thread::spawn(move || {
+                    if let Some(cpu) = cpu {
+                        // Not to be pinned makes it slower, not wrong.
+                        let _ = pin_current_thread(&[cpu]);
+                    }
+                    let served = server.serve(&mut work, &stop);
+                    (server, served)
+                }))
+            }
+            other => other,
+        };
+        self.worker.look()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        match std::mem::replace(&mut self.worker, Worker::Gone) {
+            Worker::Serving(thread) => {
+                let (server, served) = thread.join().map_err(|_| failed("the server panicked"))?;
+                served.map_err(failed)?;
+                self.worker = Worker::Resting(server);
+            }
+            other => self.worker = other,
+        }
+        Ok(())
+    }
+}
+
+/// A stream that is expected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Plan {
+    size: usize,
+    warm_up: u64,
+    count: u64,
+}
+
+/// What the worker and the thread that answers the benchmark share.
+#[derive(Default)]
+struct Stream {
+    /// Changes with each plan.
+    number: AtomicU64,
+    /// How many messages have come, for the one who waits.
+    received: AtomicU64,
+    state: Mutex<(Plan, Option<Received>)>,
+    is_done: Condvar,
+}
+
+impl Stream {
+    fn state(&self) -> MutexGuard<'_, (Plan, Option<Received>)> {
+        // A worker that panicked has ended, which is seen elsewhere.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn expect(&self, plan: Plan) {
+        *self.state() = (plan, None);
+        // Relaxed: only whether it changes is looked at.
+        self.received.store(0, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `Work::receive`; who sees the number finds the plan.
+        self.number.fetch_add(1, Ordering::Release);
+    }
+
+    /// Waits for the end of the stream; without one, until nothing more comes for [`REPLY_TIME_MAX`] or `look` fails.
+    fn wait(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<Received> {
+        let (mut seen, mut since) = (0, Instant::now());
+        let mut state = self.state();
+        loop {
+            if let Some(received) = state.1 {
+                return Ok(received);
+            }
+            state = self.is_done.wait_timeout(state, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
+            look()?;
+            // Relaxed: only whether it changes is looked at.
+            let received = self.received.load(Ordering::Relaxed);
+            if received != seen {
+                (seen, since) = (received, Instant::now());
+            } else if since.elapsed() > REPLY_TIME_MAX && state.1.is_none() {
+                return Ok(Received { received, ..Received::default() });
+            }
+        }
+    }
+}
+
+/// The work of the one worker.
+struct Work {
+    stream: Arc<Stream>,
+    number: u64,
+    plan: Plan,
+    payloads: Option<Payloads>,
+    received: u64,
+    wrong: u64,
+    begin: Option<Instant>,
+}
+
+impl Work {
+    fn new(stream: Arc<Stream>) -> Self {
+        Self { stream, number: 0, plan: Plan::default(), payloads: None, received: 0, wrong: 0, begin: None }
+    }
+
+    /// A plan is there that is not yet known.
+    fn begin_stream(&mut self, number: u64) {
+        let plan = self.stream.state().0;
+        let payloads = (plan.size > 0).then(|| Payloads::new(plan.size));
+        *self = Self { stream: Arc::clone(&self.stream), number, plan, payloads, received: 0, wrong: 0, begin: None };
+    }
+}
+
+impl Handler for Work {
+    fn call(&mut self, request: &[u8], reply: &mut Vec<u8>) {
+        increment(request, reply);
+    }
+
+    fn receive(&mut self, message: &[u8]) {
+        // Acquire: pairs with the Release in `Stream::expect`.
+        let number = self.stream.number.load(Ordering::Acquire);
+        if number != self.number {
+            self.begin_stream(number);
+        }
+        let Some(payloads) = &self.payloads else { return };
+        let is_right = if self.received.is_multiple_of(CHECK_EVERY) {
+            message == payloads.of(self.received)
+        } else {
+            payloads.begins(self.received, message)
+        };
+        self.wrong += u64::from(!is_right);
+        if self.received == self.plan.warm_up {
+            self.begin = Some(Instant::now());
+        }
+        self.received += 1;
+        // Relaxed: only whether it changes is looked at.
+        self.stream.received.store(self.received, Ordering::Relaxed);
+        if self.received == self.plan.warm_up + self.plan.count {
+            let elapsed_ns = self.begin.map_or(0, elapsed_ns);
+            self.stream.state().1 = Some(Received { elapsed_ns, received: self.received, wrong: self.wrong });
+            self.stream.is_done.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(messages: impl Iterator<Item = Vec<u8>>) -> (Arc<Stream>, Work) {
+        let stream = Arc::<Stream>::default();
+        let mut work = Work::new(Arc::clone(&stream));
+        stream.expect(Plan { size: 3, warm_up: 10, count: 90 });
+        messages.for_each(|message| work.receive(&message));
+        (stream, work)
+    }
+
+    #[test]
+    fn a_whole_stream_is_timed_and_a_second_one_begins_anew() {
+        let payloads = Payloads::new(3);
+        let (stream, mut work) = received((0..100).map(|number| payloads.of(number).to_vec()));
+        let found = stream.wait(&mut || Ok(())).unwrap();
+        assert_eq!((found.received, found.wrong), (100, 0));
+        assert!(found.elapsed_ns > 0);
+        stream.expect(Plan { size: 1, warm_up: 1, count: 1 });
+        (0..2).for_each(|number| work.receive(Payloads::new(1).of(number)));
+        assert_eq!(stream.wait(&mut || Ok(())).unwrap().received, 2);
+    }
+
+    #[test]
+    fn what_is_lost_overtaken_or_changed_is_counted() {
+        let payloads = Payloads::new(3);
+        let all = || (0..100).map(|number| payloads.of(number).to_vec());
+        let mut swapped: Vec<_> = all().collect();
+        swapped.swap(40, 41);
+        let mut changed: Vec<_> = all().collect();
+        changed[48][2] ^= 1;
+        for (messages, wrong) in [(swapped, 2), (changed, 1)] {
+            let (stream, _) = received(messages.into_iter());
+            assert_eq!(stream.wait(&mut || Ok(())).unwrap().wrong, wrong);
+        }
+        let (stream, _) = received(all().take(99));
+        let error = stream.wait(&mut || Err(failed("the server has ended"))).unwrap_err().to_string();
+        assert!(error.contains("has ended"), "{error}");
+    }
+}

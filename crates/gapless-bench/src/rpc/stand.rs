@@ -1,0 +1,163 @@
+//! The processes of one system under test, used in one way: its server, and callers that only are connected. The caller
+//! that calls is in this process.
+
+use super::exchange::{Calls, Edge, Exchange};
+use super::server_process::{Assignment, Order, Received, Task};
+use super::subject::{Broker, Endpoint, Waiting};
+use super::{check_interrupted, failed};
+use crate::Result;
+use crate::child_process::{Child, Role};
+use gapless_bench_peers::subject::Caller;
+use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use std::sync::atomic::AtomicBool;
+
+/// The part of the calls that warms up, before those that count: one in so many.
+const WARM_UP: u64 = 10;
+/// At least so many.
+const WARM_UP_MIN: u64 = 64;
+
+/// A system in one way of use.
+pub(super) struct Stand<'a> {
+    pub(super) endpoint: Endpoint,
+    pub(super) waiting: Waiting,
+    broker: Option<&'a Broker>,
+    route: String,
+    server: Child<'a>,
+    caller: Box<dyn Caller>,
+    next_ticket: u64,
+    interrupted: &'a AtomicBool,
+}
+
+/// CPU time of the processes, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cpu {
+    pub(super) client_ns: u64,
+    pub(super) server_ns: u64,
+    /// Where there is one.
+    pub(super) broker_ns: Option<u64>,
+}
+
+/// A stream, as both ends saw it.
+#[derive(Debug)]
+pub(super) struct OneWay {
+    pub(super) received: Received,
+    /// Messages a second between the arrivals of the first that counts and the last.
+    pub(super) rate_per_s: f64,
+    pub(super) sent: u64,
+    pub(super) cpu: Cpu,
+}
+
+impl<'a> Stand<'a> {
+    /// Starts the server, which rests, and connects the caller.
+    pub(super) fn start(
+        endpoint: Endpoint,
+        waiting: Waiting,
+        broker: Option<&'a Broker>,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self> {
+        let acknowledgement = endpoint.acknowledgement().unwrap_or("plain");
+        // Each has a route of its own: a server that rests is asked nothing.
+        let route = format!("gapless.increment.{acknowledgement}.{}", waiting.key());
+        let cpu = pair_of_cores().map(|(_, second)| second).filter(|_| waiting == Waiting::Spinning);
+        let assignment = Assignment { endpoint, route, waiting, task: Task::Serve { cpu } };
+        let name = format!("the server of {}", assignment.endpoint.system());
+        let mut server = Child::start(super::NAME, &name, (Role::RpcServer, &assignment), interrupted)?;
+        let Assignment { endpoint, route, .. } = assignment;
+        server.receive::<bool>()?;
+        let caller = endpoint.caller(&route, waiting)?;
+        Ok(Self { endpoint, waiting, broker, route, server, caller, next_ticket: 0, interrupted })
+    }
+
+    /// Lets the server serve while `measure` runs, on a thread that has a core of its own if both ends spin.
+    pub(super) fn serve<T: Send>(&mut self, measure: impl FnOnce(&mut Self) -> Result<T> + Send) -> Result<T>
+    where
+        Self: Send,
+    {
+        self.server.ask::<bool>(&Order::Serve)?;
+        let measured = std::thread::scope(|scope| {
+            let measurer = scope.spawn(|| {
+                if let Some((first, _)) = pair_of_cores().filter(|_| self.waiting == Waiting::Spinning) {
+                    pin_current_thread(&[first])?;
+                }
+                measure(self)
+            });
+            measurer.join().unwrap_or_else(|_| Err(failed("the client panicked")))
+        });
+        // A server that spins would take a core from who is measured next; its end may be the cause of an error.
+        let rested = self.server.ask::<bool>(&Order::Rest);
+        let measured = measured.map_err(|error| self.server.look().err().unwrap_or(error))?;
+        rested?;
+        Ok(measured)
+    }
+
+    /// Makes `count` calls of `size` bytes, after a few that warm up.
+    pub(super) fn calls(&mut self, size: usize, count: u64, in_flight: usize) -> Result<(Calls, Cpu)> {
+        let (server, broker, interrupted) = (&mut self.server, self.broker, self.interrupted);
+        let mut exchange = Exchange::new(&mut *self.caller, size, &mut self.next_ticket);
+        let warm_up = (count / WARM_UP).max(WARM_UP_MIN);
+        exchange.calls(warm_up, in_flight, &mut |_| check_interrupted(interrupted))?;
+        // Also that of a server that spins while replies are checked is not that of calls.
+        let (mut sum, mut before) = (Cpu::default(), Cpu::default());
+        let mut edge = |edge: Edge| {
+            check_interrupted(interrupted)?;
+            let now = Cpu::now(server, broker)?;
+            match edge {
+                Edge::Begin => before = now,
+                Edge::End => sum = sum.plus(now.since(before)),
+            }
+            Ok(())
+        };
+        let calls = exchange.calls(count, in_flight, &mut edge)?;
+        let cpu = Cpu { client_ns: calls.cpu_ns, ..sum };
+        Ok((calls, cpu))
+    }
+
+    /// Sends `count` messages of `size` bytes that nobody answers, after a few that warm up.
+    pub(super) fn one_way(&mut self, size: usize, count: u64) -> Result<OneWay> {
+        let warm_up = (count / WARM_UP).max(WARM_UP_MIN);
+        self.server.ask::<bool>(&Order::Expect { size, warm_up, count })?;
+        let before = Cpu::now(&mut self.server, self.broker)?;
+        let client_ns = Exchange::new(&mut *self.caller, size, &mut self.next_ticket).stream(warm_up + count)?;
+        let received: Received = self.server.ask(&Order::Received)?;
+        let cpu = Cpu { client_ns, ..Cpu::now(&mut self.server, self.broker)?.since(before) };
+        let rate_per_s = match received.elapsed_ns {
+            0 => 0.0,
+            elapsed_ns => (count - 1) as f64 * 1e9 / elapsed_ns as f64,
+        };
+        Ok(OneWay { received, rate_per_s, sent: warm_up + count, cpu })
+    }
+
+    /// Connects so many more callers, in a process of their own, which call nobody; until the value is dropped.
+    pub(super) fn hold_callers(&self, count: usize) -> Result<Child<'a>> {
+        let (endpoint, route) = (self.endpoint.clone(), self.route.clone());
+        // Who waits for nothing need not spin.
+        let assignment = Assignment { endpoint, route, waiting: Waiting::Blocking, task: Task::HoldCallers { count } };
+        let mut child =
+            Child::start(super::NAME, "the idle callers", (Role::RpcServer, &assignment), self.interrupted)?;
+        child.receive::<usize>()?;
+        Ok(child)
+    }
+}
+
+impl Cpu {
+    /// Of server and broker up to now.
+    fn now(server: &mut Child<'_>, broker: Option<&Broker>) -> Result<Self> {
+        Ok(Self { client_ns: 0, server_ns: server.ask(&Order::Cpu)?, broker_ns: broker.map(Broker::cpu_ns) })
+    }
+
+    fn since(self, before: Self) -> Self {
+        // That of a thread which has ended is missing.
+        let broker_ns = self.broker_ns.zip(before.broker_ns).map(|(now, then)| now.saturating_sub(then));
+        Self { client_ns: 0, server_ns: self.server_ns.saturating_sub(before.server_ns), broker_ns }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let broker_ns = other.broker_ns.map(|ns| ns + self.broker_ns.unwrap_or(0));
+        Self { client_ns: self.client_ns, server_ns: self.server_ns + other.server_ns, broker_ns }
+    }
+}
+
+/// Whether client and server can spin each on a core of its own.
+pub(super) fn has_two_cores() -> bool {
+    available_cpus().len() > 1
+}

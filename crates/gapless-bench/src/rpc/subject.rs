@@ -1,0 +1,157 @@
+//! The systems under test, and how both ends of each are connected. A new system is a variant of [`System`], of
+//! [`Endpoint`] and of [`Broker`]; its ends implement `Caller` and `Server` of `gapless-bench-peers`.
+
+use super::failed;
+use crate::Result;
+use crate::own_directory::OwnDirectory;
+use clap::ValueEnum;
+use gapless_bench_peers::PeerError;
+use gapless_bench_peers::nats::{NatsBroker, NatsCaller, NatsServer};
+use gapless_bench_peers::rabbitmq::{Acknowledgement, RabbitMqBroker, RabbitMqCaller, RabbitMqServer};
+use gapless_bench_peers::subject::{self, Caller, Server};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum System {
+    /// `rabbitmq-server`, with explicit and with automatic acknowledgement
+    Rabbitmq,
+    /// `nats-server`
+    Nats,
+}
+
+/// The way in which both ends wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// Asleep in the kernel
+    Blocking,
+    /// Looking again and again, client and server each on a core of its own
+    Spinning,
+}
+
+impl Waiting {
+    /// Its name in reports.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Blocking => "blocking",
+            Self::Spinning => "spinning",
+        }
+    }
+
+    fn of_peer(self) -> subject::Waiting {
+        match self {
+            Self::Blocking => subject::Waiting::Blocking,
+            Self::Spinning => subject::Waiting::Spinning,
+        }
+    }
+}
+
+/// Where a system is, and how it is used: all that either end needs to be connected, also in another process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Endpoint {
+    Rabbitmq { address: SocketAddr, is_explicit: bool },
+    Nats { address: SocketAddr },
+}
+
+impl Endpoint {
+    /// Its system's name in reports.
+    pub(super) fn system(&self) -> &'static str {
+        match self {
+            Self::Rabbitmq { .. } => "rabbitmq",
+            Self::Nats { .. } => "nats",
+        }
+    }
+
+    /// When a request is forgotten, where there is a choice.
+    pub(super) fn acknowledgement(&self) -> Option<&'static str> {
+        match self {
+            Self::Rabbitmq { is_explicit, .. } => Some(if *is_explicit { "explicit" } else { "automatic" }),
+            Self::Nats { .. } => None,
+        }
+    }
+
+    /// Connects a caller of `route`.
+    ///
+    /// # Errors
+    /// Nobody there, or one that refuses.
+    pub(super) fn caller(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Caller>> {
+        let waiting = waiting.of_peer();
+        let caller: std::result::Result<Box<dyn Caller>, PeerError> = match self {
+            Self::Rabbitmq { address, .. } => {
+                RabbitMqCaller::connect(*address, route, waiting).map(|caller| Box::new(caller) as _)
+            }
+            Self::Nats { address } => NatsCaller::connect(*address, route, waiting).map(|caller| Box::new(caller) as _),
+        };
+        caller.map_err(failed)
+    }
+
+    /// Connects a server of `route`.
+    ///
+    /// # Errors
+    /// Nobody there, or one that refuses.
+    pub(super) fn server(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Server>> {
+        let waiting = waiting.of_peer();
+        let server: std::result::Result<Box<dyn Server>, PeerError> = match self {
+            Self::Rabbitmq { address, is_explicit } => {
+                let acknowledgement = if *is_explicit { Acknowledgement::Explicit } else { Acknowledgement::Automatic };
+                RabbitMqServer::connect(*address, route, waiting, acknowledgement).map(|server| Box::new(server) as _)
+            }
+            Self::Nats { address } => NatsServer::connect(*address, route, waiting).map(|server| Box::new(server) as _),
+        };
+        server.map_err(failed)
+    }
+}
+
+/// What stands in the middle of a system, if anything does; stopped with this value, its files removed.
+pub(super) enum Broker {
+    RabbitMq(RabbitMqBroker, #[expect(dead_code, reason = "removed after it")] OwnDirectory),
+    Nats(NatsBroker, #[expect(dead_code, reason = "removed after it")] OwnDirectory),
+}
+
+impl Broker {
+    /// Starts that of `system`, or says how it is installed.
+    ///
+    /// # Errors
+    /// One that does not come up.
+    pub(super) fn start(system: System, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
+        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+        let stop = || interrupted.load(Ordering::Relaxed);
+        let name = system.to_possible_value().expect("every system has a name").get_name().to_owned();
+        let name = format!("gapless-bench-{name}-{}", std::process::id());
+        let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
+        let started = match system {
+            System::Rabbitmq => {
+                RabbitMqBroker::start(directory.path(), &stop).map(|broker| Self::RabbitMq(broker, directory))
+            }
+            System::Nats => NatsBroker::start(directory.path(), &stop).map(|broker| Self::Nats(broker, directory)),
+        };
+        match started {
+            Ok(broker) => Ok(Ok(broker)),
+            Err(error @ PeerError::Missing { .. }) => Ok(Err(error.to_string())),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The ways in which the system is used, each a curve.
+    pub(super) fn endpoints(&self) -> Vec<Endpoint> {
+        match self {
+            Self::RabbitMq(broker, _) => {
+                let address = broker.address();
+                [true, false].map(|is_explicit| Endpoint::Rabbitmq { address, is_explicit }).into()
+            }
+            Self::Nats(broker, _) => vec![Endpoint::Nats { address: broker.address() }],
+        }
+    }
+
+    /// CPU time that it has used, ns.
+    pub(super) fn cpu_ns(&self) -> u64 {
+        match self {
+            Self::RabbitMq(broker, _) => broker.process().cpu_ns(),
+            Self::Nats(broker, _) => broker.process().cpu_ns(),
+        }
+    }
+}
