@@ -7,7 +7,6 @@ use super::subject::{Endpoint, Waiting};
 use crate::Result;
 use crate::child_process::{Parent, WhenGone};
 use crate::resources::process_cpu_ns;
-use crate::time_sources::elapsed_ns;
 use gapless_bench_peers::subject::{Handler, REPLY_TIME_MAX, Server, increment};
 use gapless_report::affinity::pin_current_thread;
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,12 @@ use std::time::{Duration, Instant};
 const CHECK_EVERY: u64 = 16;
 /// Between two looks whether a stream has come to its end or to a standstill.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The time, ns, by the one clock that all processes of a machine share.
+pub(super) fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
 
 /// The assignment of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +54,8 @@ pub(super) enum Order {
     Rest,
     /// Answer: CPU time of this process, ns.
     Cpu,
-    /// A stream of so many messages comes, the first of which do not count. Answer: true.
-    Expect { size: usize, warm_up: u64, count: u64 },
+    /// A stream of so many messages comes. Answer: true.
+    Expect { size: usize, count: u64 },
     /// Answer: [`Received`], when all of the stream is there or nothing more comes.
     Received,
 }
@@ -58,9 +63,9 @@ pub(super) enum Order {
 /// A stream as its receiver saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Received {
-    /// Between the arrivals of the first message that counts and of the last one, ns.
-    pub(super) elapsed_ns: u64,
-    /// Messages that came, those that do not count among them.
+    /// When the last message arrived, by the clock that all processes share ([`now_ns`]); 0 if it did not.
+    pub(super) last_at_ns: u64,
+    /// Messages that came.
     pub(super) received: u64,
     /// Of those the ones that were not what should have come in their place.
     pub(super) wrong: u64,
@@ -88,7 +93,7 @@ pub(crate) fn main(assignment: &str) -> Result<()> {
                 match order {
                     Order::Serve => serving.begin()?,
                     Order::Rest => serving.end()?,
-                    Order::Expect { size, warm_up, count } => serving.stream.expect(Plan { size, warm_up, count }),
+                    Order::Expect { size, count } => serving.stream.expect(Plan { size, count }),
                     Order::Cpu => {
                         parent.send(&process_cpu_ns())?;
                         continue;
@@ -176,7 +181,6 @@ impl Serving {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Plan {
     size: usize,
-    warm_up: u64,
     count: u64,
 }
 
@@ -234,19 +238,18 @@ struct Work {
     payloads: Option<Payloads>,
     received: u64,
     wrong: u64,
-    begin: Option<Instant>,
 }
 
 impl Work {
     fn new(stream: Arc<Stream>) -> Self {
-        Self { stream, number: 0, plan: Plan::default(), payloads: None, received: 0, wrong: 0, begin: None }
+        Self { stream, number: 0, plan: Plan::default(), payloads: None, received: 0, wrong: 0 }
     }
 
     /// A plan is there that is not yet known.
     fn begin_stream(&mut self, number: u64) {
         let plan = self.stream.state().0;
         let payloads = (plan.size > 0).then(|| Payloads::new(plan.size));
-        *self = Self { stream: Arc::clone(&self.stream), number, plan, payloads, received: 0, wrong: 0, begin: None };
+        *self = Self { stream: Arc::clone(&self.stream), number, plan, payloads, received: 0, wrong: 0 };
     }
 }
 
@@ -268,15 +271,11 @@ impl Handler for Work {
             payloads.begins(self.received, message)
         };
         self.wrong += u64::from(!is_right);
-        if self.received == self.plan.warm_up {
-            self.begin = Some(Instant::now());
-        }
         self.received += 1;
         // Relaxed: only whether it changes is looked at.
         self.stream.received.store(self.received, Ordering::Relaxed);
-        if self.received == self.plan.warm_up + self.plan.count {
-            let elapsed_ns = self.begin.map_or(0, elapsed_ns);
-            self.stream.state().1 = Some(Received { elapsed_ns, received: self.received, wrong: self.wrong });
+        if self.received == self.plan.count {
+            self.stream.state().1 = Some(Received { last_at_ns: now_ns(), received: self.received, wrong: self.wrong });
             self.stream.is_done.notify_all();
         }
     }
@@ -289,7 +288,7 @@ mod tests {
     fn received(messages: impl Iterator<Item = Vec<u8>>) -> (Arc<Stream>, Work) {
         let stream = Arc::<Stream>::default();
         let mut work = Work::new(Arc::clone(&stream));
-        stream.expect(Plan { size: 3, warm_up: 10, count: 90 });
+        stream.expect(Plan { size: 3, count: 100 });
         messages.for_each(|message| work.receive(&message));
         (stream, work)
     }
@@ -300,8 +299,8 @@ mod tests {
         let (stream, mut work) = received((0..100).map(|number| payloads.of(number).to_vec()));
         let found = stream.wait(&mut || Ok(())).unwrap();
         assert_eq!((found.received, found.wrong), (100, 0));
-        assert!(found.elapsed_ns > 0);
-        stream.expect(Plan { size: 1, warm_up: 1, count: 1 });
+        assert!(found.last_at_ns > 0 && found.last_at_ns <= now_ns());
+        stream.expect(Plan { size: 1, count: 2 });
         (0..2).for_each(|number| work.receive(Payloads::new(1).of(number)));
         assert_eq!(stream.wait(&mut || Ok(())).unwrap().received, 2);
     }

@@ -2,7 +2,7 @@
 //! that calls is in this process.
 
 use super::exchange::{Calls, Edge, Exchange};
-use super::server_process::{Assignment, Order, Received, Task};
+use super::server_process::{Assignment, Order, Received, Task, now_ns};
 use super::subject::{Broker, Endpoint, Waiting};
 use super::{check_interrupted, failed};
 use crate::Result;
@@ -41,8 +41,8 @@ pub(super) struct Cpu {
 #[derive(Debug)]
 pub(super) struct OneWay {
     pub(super) received: Received,
-    /// Messages a second between the arrivals of the first that counts and the last.
-    pub(super) rate_per_s: f64,
+    /// From the sending of the first message to the arrival of the last; 0 if that did not arrive.
+    pub(super) elapsed_ns: u64,
     pub(super) sent: u64,
     pub(super) cpu: Cpu,
 }
@@ -112,19 +112,24 @@ impl<'a> Stand<'a> {
         Ok((calls, cpu))
     }
 
-    /// Sends `count` messages of `size` bytes that nobody answers, after a few that warm up.
+    /// Sends `count` messages of `size` bytes that nobody answers, after a stream that warms up. The time goes from the
+    /// sending of the first to the arrival of the last: between two arrivals a receiver that was late would only find what
+    /// sockets have gathered meanwhile.
     pub(super) fn one_way(&mut self, size: usize, count: u64) -> Result<OneWay> {
-        let warm_up = (count / WARM_UP).max(WARM_UP_MIN);
-        self.server.ask::<bool>(&Order::Expect { size, warm_up, count })?;
+        self.stream(size, (count / WARM_UP).max(WARM_UP_MIN))?;
+        check_interrupted(self.interrupted)?;
+        self.stream(size, count)
+    }
+
+    fn stream(&mut self, size: usize, count: u64) -> Result<OneWay> {
+        self.server.ask::<bool>(&Order::Expect { size, count })?;
+        let mut exchange = Exchange::new(&mut *self.caller, size, &mut self.next_ticket);
         let before = Cpu::now(&mut self.server, self.broker)?;
-        let client_ns = Exchange::new(&mut *self.caller, size, &mut self.next_ticket).stream(warm_up + count)?;
+        let begin_ns = now_ns();
+        let client_ns = exchange.stream(count)?;
         let received: Received = self.server.ask(&Order::Received)?;
         let cpu = Cpu { client_ns, ..Cpu::now(&mut self.server, self.broker)?.since(before) };
-        let rate_per_s = match received.elapsed_ns {
-            0 => 0.0,
-            elapsed_ns => (count - 1) as f64 * 1e9 / elapsed_ns as f64,
-        };
-        Ok(OneWay { received, rate_per_s, sent: warm_up + count, cpu })
+        Ok(OneWay { received, elapsed_ns: received.last_at_ns.saturating_sub(begin_ns), sent: count, cpu })
     }
 
     /// Connects so many more callers, in a process of their own, which call nobody; until the value is dropped.

@@ -90,7 +90,8 @@ fn every_system_that_is_there_has_its_curves() {
     }
 
     // The same figures again, beside the first.
-    let words = ["--sizes", "1", "--samples", "20", "--waiting", "blocking", "--json", "second.json", "--compare", "out.json"];
+    let words =
+        ["--sizes", "1", "--samples", "20", "--waiting", "blocking", "--json", "second.json", "--compare", "out.json"];
     let table = run(directory.path(), &words).good();
     assert!(table.contains("× earlier"), "{table}");
     let second = self::report(directory.path(), "second.json");
@@ -140,7 +141,9 @@ fn a_broker_does_not_outlive_a_benchmark_that_is_killed() {
     let Some((mut child, _)) = long_run(directory.path()) else { return };
     child.kill().unwrap();
     child.wait().unwrap();
-    until_some("the end of the broker", || processes_of(&[directory.path().to_str().unwrap()]).is_empty().then_some(()));
+    until_some("the end of the broker", || {
+        processes_of(&[directory.path().to_str().unwrap()]).is_empty().then_some(())
+    });
 }
 
 #[test]
@@ -154,7 +157,8 @@ fn a_broker_that_is_killed_ends_the_run_with_an_error() {
     }
     let ended: Ended = child.wait_with_output().unwrap().into();
     let error = ended.error(1);
-    assert!(error.contains("the broker"), "{error}");
+    // Whether its server was connected by then is chance.
+    assert!(error.contains("the broker") || error.contains("connect to 127.0.0.1"), "{error}");
     assert_eq!(names(directory.path()), ["tmp"], "no report of what was not measured");
 }
 

@@ -93,6 +93,7 @@ fn text_of_curves(curves: &Curves) -> std::result::Result<String, Box<dyn std::e
             .configure_mesh()
             .x_desc(&curves.x_label)
             .y_desc(&curves.y_label)
+            .x_label_formatter(&|value| grouped(value.round() as u64))
             .y_label_formatter(&|value| grouped(value.round() as u64))
             .light_line_style(TRANSPARENT)
             .label_style(("sans-serif", 12))

@@ -34,8 +34,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Calls in flight where there is more than one.
 const IN_FLIGHT: usize = 64;
-/// Calls in flight, and messages of a stream, for each call that is alone: they take as long together.
-const PER_SAMPLE: u64 = 10;
+/// Calls in flight for each call that is alone: they take as long together.
+const CALLS_PER_SAMPLE: u64 = 10;
+/// Messages of a stream for each call that is alone: what sockets hold is a small part of them.
+const MESSAGES_PER_SAMPLE: u64 = 20;
 /// Connected callers of which one calls, beside the one that is alone on the curve.
 const CONNECTED: [usize; 2] = [16, 256];
 /// Bytes of the calls with many callers connected.
@@ -132,7 +134,7 @@ fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &Atomi
 fn one_size(stand: &mut Stand<'_>, plan: &Plan, size: usize, floors: &Floors) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for in_flight in [1, IN_FLIGHT] {
-        let count = if in_flight == 1 { plan.samples } else { plan.samples * PER_SAMPLE };
+        let count = if in_flight == 1 { plan.samples } else { plan.samples * CALLS_PER_SAMPLE };
         let (calls, cpu) = stand.calls(size, count, in_flight)?;
         let mut row = Figure { size, in_flight: Some(in_flight), connected: 1 }.of_calls(stand, &calls, cpu);
         if in_flight == 1
@@ -142,7 +144,7 @@ fn one_size(stand: &mut Stand<'_>, plan: &Plan, size: usize, floors: &Floors) ->
         }
         rows.push(row);
     }
-    let one_way = stand.one_way(size, plan.samples * PER_SAMPLE)?;
+    let one_way = stand.one_way(size, plan.samples * MESSAGES_PER_SAMPLE)?;
     let mut row = Figure { size, in_flight: None, connected: 1 }.of_stream(stand, &one_way);
     if let Some(floor) = &floors.stream {
         row.compare_with(floor);
@@ -194,8 +196,8 @@ fn notes(plan: &Plan) -> Vec<String> {
             "{} calls of each size one after the other, {} with {IN_FLIGHT} in flight, {} messages one way, each after a tenth \
              of it that warms up; requests are written before the clock runs, replies are checked after it has stopped",
             plan.samples,
-            plan.samples * PER_SAMPLE,
-            plan.samples * PER_SAMPLE
+            plan.samples * CALLS_PER_SAMPLE,
+            plan.samples * MESSAGES_PER_SAMPLE
         ),
         "the original made 40,000 calls of a size, divided by the number of its step; here all sizes have equally many"
             .to_owned(),
@@ -208,7 +210,7 @@ fn notes(plan: &Plan) -> Vec<String> {
          and server have a core each, their sockets are looked at and the CPU is given away again and again, the floor is \
          the shared memory ping-pong with 64 bytes more"
             .to_owned(),
-        "one way: counted by the receiver, from the first message that counts to the last; what leaves is collected up to \
+        "one way: counted by the receiver, from the sending of the first message to the arrival of the last; what leaves is collected up to \
          32 KiB where there is a socket; the floor is the shared memory stream"
             .to_owned(),
     ];

@@ -39,8 +39,10 @@ impl Figure {
         let mut row = self.row(stand, one_way.sent, one_way.cpu);
         let received = one_way.received;
         let lost = one_way.sent - received.received;
-        row.throughput_per_s = Some(one_way.rate_per_s.round()).filter(|rate| *rate > 0.0);
-        row.elapsed_ns = Some(received.elapsed_ns);
+        if one_way.elapsed_ns > 0 {
+            row.throughput_per_s = Some((one_way.sent as f64 * 1e9 / one_way.elapsed_ns as f64).round());
+            row.elapsed_ns = Some(one_way.elapsed_ns);
+        }
         row.verified = Some(lost == 0 && received.wrong == 0);
         row.lost = Some(lost);
         row.extra.insert("wrong".to_owned(), received.wrong.into());
