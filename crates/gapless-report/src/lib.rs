@@ -2,9 +2,9 @@
 //!
 //! | module | what lives there | feature |
 //! |---|---|---|
+//! | [`plot`] | charts over time, and curves, as SVG | `plots` |
 //! | [`table`] | its tables | `tables`: lines around the cells |
 //! | [`published`] | figures of others, to be printed beside ours | – |
-//! | [`plot`] | charts over time, as SVG | `plots` |
 //! | [`workbook`] | Excel output | `workbooks` |
 //! | `report` | the JSON object, as types | – |
 //! | [`progress`] | progress bar and lines on stderr | `progress`: the bar |
