@@ -13,6 +13,7 @@ use crate::outcome::CallError;
 use crate::remote::table::{CallStatistics, Offer, RouteTable};
 use crate::served::answering::FLAG_ONE_WAY;
 use gapless_log::call_table::RequestHeader;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -66,12 +67,14 @@ pub struct Caller<Request, Reply> {
 }
 
 struct Shared<Request, Reply> {
-    key: RouteKey,
+    key: Arc<RouteKey>,
     options: CallerOptions,
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     local_routes: Arc<LocalRoutes>,
     /// The route in this process, with the version of the routes at which that was so.
     local: Mutex<(u64, Option<LocalRoute<Request, Reply>>)>,
+    /// The version at which it was not served here, so that calls to other processes need no lock to know that.
+    not_local: AtomicU64,
     remote_routes: Option<Arc<dyn RemoteRoutes>>,
     table: OnceLock<Arc<RouteTable>>,
     /// The domain stays open for as long as it has callers.
@@ -92,12 +95,23 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         remote_routes: Option<Arc<dyn RemoteRoutes>>,
         keeps: impl Send + Sync + 'static,
     ) -> Self {
-        let key = RouteKey { route, request: TypeKey::of::<Request>(), reply: TypeKey::of::<Reply>() };
+        let key = Arc::new(RouteKey { route, request: TypeKey::of::<Request>(), reply: TypeKey::of::<Reply>() });
         let interceptors = options.interceptors.clone().into();
         let (local, table) = (Mutex::new((u64::MAX, None)), OnceLock::new());
+        let not_local = AtomicU64::new(u64::MAX);
         let _keeps = Box::new(keeps);
         Self {
-            shared: Arc::new(Shared { key, options, interceptors, local_routes, local, remote_routes, table, _keeps }),
+            shared: Arc::new(Shared {
+                key,
+                options,
+                interceptors,
+                local_routes,
+                local,
+                not_local,
+                remote_routes,
+                table,
+                _keeps,
+            }),
         }
     }
 
@@ -263,6 +277,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             return Ok(None);
         }
         let version = self.shared.local_routes.version();
+        // Relaxed: it only repeats what was found at that version.
+        if self.shared.not_local.load(Ordering::Relaxed) == version {
+            return Ok(None);
+        }
         let mut local = self.shared.local.lock().expect("nobody panics with the lock");
         if local.0 != version {
             *local = (version, self.shared.local_routes.get(&self.shared.key.route)?);
@@ -270,6 +288,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         match &local.1 {
             None if self.shared.options.reach == Reach::Process || self.shared.remote_routes.is_none() => {
                 Err(CallError::NoRoute { route: self.route().to_owned() })
+            }
+            None => {
+                self.shared.not_local.store(version, Ordering::Relaxed);
+                Ok(None)
             }
             found => Ok(found.clone()),
         }

@@ -23,7 +23,7 @@ const LOOK_NS: u64 = 10_000_000;
 /// One call between processes.
 pub(crate) struct Pursuit {
     routes: Arc<dyn RemoteRoutes>,
-    key: RouteKey,
+    key: Arc<RouteKey>,
     table: Arc<RouteTable>,
     state: State,
     offer: Offer,
@@ -51,7 +51,7 @@ impl Pursuit {
     /// A call that begins now. It is offered at once if that is possible.
     pub(crate) fn start(
         routes: &Arc<dyn RemoteRoutes>,
-        key: &RouteKey,
+        key: &Arc<RouteKey>,
         table: &Arc<RouteTable>,
         (offer, retry): (Offer, Retry),
         (timeout, wait_for_route): (Duration, Option<Duration>),
@@ -61,7 +61,7 @@ impl Pursuit {
         let wait_ns = wait_for_route.map_or(0, |wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
         let mut pursuit = Self {
             routes: Arc::clone(routes),
-            key: key.clone(),
+            key: Arc::clone(key),
             table: Arc::clone(table),
             state: State::Over,
             offer,
@@ -82,7 +82,7 @@ impl Pursuit {
     }
 
     /// The route that it is on now.
-    pub(crate) const fn route(&self) -> &Arc<str> {
+    pub(crate) fn route(&self) -> &Arc<str> {
         &self.key.route
     }
 
@@ -218,14 +218,19 @@ impl Pursuit {
 
     /// What the end means; `None` if it goes on elsewhere.
     fn conclude(&mut self, ended: Ended, reply: &[u8]) -> Option<Result<(), CallError>> {
+        if ended == Ended::Answered(Status::Reply) {
+            self.state = State::Over;
+            return Some(Ok(()));
+        }
+        self.conclude_without_reply(ended, reply).map(Err)
+    }
+
+    #[cold]
+    fn conclude_without_reply(&mut self, ended: Ended, reply: &[u8]) -> Option<CallError> {
         let route = self.key.route.to_string();
         let attempts = self.attempts();
         let text = || String::from_utf8_lossy(reply).into_owned();
         let error = match ended {
-            Ended::Answered(Status::Reply) => {
-                self.state = State::Over;
-                return Some(Ok(()));
-            }
             Ended::Answered(Status::Forward) => match self.forward(&text()) {
                 Ok(()) => return None,
                 Err(error) => error,
@@ -237,7 +242,7 @@ impl Pursuit {
             Ended::Answered(Status::TooLate) => self.timed_out(false),
             Ended::Answered(Status::BadRequest | Status::BadReply) => CallError::BadMessage { route, reason: text() },
             Ended::Answered(Status::Panicked) => CallError::Panicked { route, reason: text() },
-            Ended::Answered(Status::NotServed) => {
+            Ended::Answered(Status::Reply | Status::NotServed) => {
                 CallError::NotBegun { route, attempts, reason: "its copy has ended".to_owned() }
             }
             Ended::Unintelligible(status) => CallError::BadMessage {
@@ -250,7 +255,7 @@ impl Pursuit {
         };
         // What it had is given back: withdrawn, if a copy has it still.
         self.state = State::Over;
-        Some(Err(error))
+        Some(error)
     }
 
     /// Offers the same bytes to another route.
@@ -267,7 +272,7 @@ impl Pursuit {
             return Err(not_begun(self.attempts(), error.to_string()));
         }
         self.attempts_before = self.attempts();
-        self.key.route = to.into();
+        self.key = Arc::new(RouteKey { route: to.into(), ..(*self.key).clone() });
         self.table = self.routes.table(&self.key)?;
         self.offer.header.hops = header.hops + 1;
         self.offer.target = 0;

@@ -40,6 +40,8 @@ pub(crate) struct RemoteCall {
     retry: Retry,
     attempts: u32,
     is_deadline_noted: bool,
+    /// A task of its was to be woken.
+    has_task: bool,
     /// Its request took more memory than a free slot keeps.
     is_long: bool,
 }
@@ -58,7 +60,7 @@ impl RemoteCall {
         let ticket = table.offer(offer, user_headers, payload)?;
         let is_long = user_headers.len() + payload.len() > KEPT_BYTES;
         let (table, ticket) = (Arc::clone(table), Some(ticket));
-        Ok(Self { table, ticket, offer, retry, attempts: 1, is_deadline_noted: false, is_long })
+        Ok(Self { table, ticket, offer, retry, attempts: 1, is_deadline_noted: false, has_task: false, is_long })
     }
 
     pub(crate) const fn attempts(&self) -> u32 {
@@ -112,7 +114,7 @@ impl RemoteCall {
         let Some(ticket) = self.ticket.take() else { return Some(ended) };
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
         self.table.table().read_back(ticket.slot, &mut user_headers, &mut payload);
-        self.table.finish(ticket);
+        self.table.finish(ticket, self.has_task);
         self.attempts += 1;
         self.offer.header.attempt = self.attempts as u8;
         match self.table.offer(self.offer, &user_headers, &payload) {
@@ -202,6 +204,7 @@ impl RemoteCall {
                     }
                 }
             }
+            self.has_task = true;
             if self.table.want_notice(ticket, context.waker().clone()) {
                 return Poll::Pending;
             }
@@ -227,7 +230,7 @@ impl RemoteCall {
 impl Drop for RemoteCall {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.table.finish(ticket);
+            self.table.finish(ticket, self.has_task);
         }
     }
 }

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// Bytes of a slot's request and reply that keep their memory when it is free.
 pub(super) const KEPT_BYTES: usize = 1 << 20;
 
+/// Bytes of a request that are copied into its slot with the table locked.
+const COPIED_LOCKED_MAX: usize = 1024;
+
 /// Between two looks at slots in quarantine, when there is no other.
 const QUARANTINE_LOOK: Duration = Duration::from_millis(1);
 
@@ -278,13 +281,17 @@ impl RouteTable {
 
     /// Takes a slot, writes the request into it and offers it. Its call has the slot until [`RouteTable::finish`].
     pub(crate) fn offer(&self, mut offer: Offer, user_headers: &[u8], payload: &[u8]) -> Result<Ticket, NotOffered> {
-        let slot = self.take_slot(&mut self.lock(), offer.target)?;
+        let mut state = self.lock();
+        let slot = self.take_slot(&mut state, offer.target)?;
+        // A long one is copied without the lock: others go on meanwhile.
+        let is_short = user_headers.len() + payload.len() <= COPIED_LOCKED_MAX;
+        let locked = is_short.then_some(state);
         // Relaxed: written only by the owner of the slot, handed over under the lock.
         let generation = self.slots[slot as usize].generation.load(Ordering::Relaxed).wrapping_add(1);
         self.slots[slot as usize].generation.store(generation, Ordering::Relaxed);
         offer.header.generation = generation;
         self.table.write_request(slot, offer.header, user_headers, payload);
-        let mut state = self.lock();
+        let mut state = locked.unwrap_or_else(|| self.lock());
         let State { rings, .. } = &mut *state;
         rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, offer.notify));
         state.counts.offered += 1;
@@ -339,9 +346,12 @@ impl RouteTable {
     }
 
     /// The call has seen the end of its request: its slot is free, or goes into quarantine.
-    pub(crate) fn finish(&self, ticket: Ticket) {
+    /// `has_task`: it had asked for a notice.
+    pub(crate) fn finish(&self, ticket: Ticket, has_task: bool) {
         let Ticket { slot, generation } = ticket;
-        self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
+        if has_task {
+            self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
+        }
         let claim = self.table.claim(slot);
         let held = match claim.withdraw(generation) {
             Withdrawal::TakenBack | Withdrawal::Answered | Withdrawal::Lost => None,

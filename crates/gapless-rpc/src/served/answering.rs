@@ -94,7 +94,8 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
                 return None;
             }
         }
-        if header.deadline_ns != 0 && monotonic_ns() >= header.deadline_ns {
+        let now_ns = monotonic_ns();
+        if header.deadline_ns != 0 && now_ns >= header.deadline_ns {
             self.answer(claimed, Status::TooLate, &[]);
             return None;
         }
@@ -130,7 +131,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             trace: TraceContext { trace_id: header.trace_id, span_id: header.span_id, flags: header.trace_flags },
             cancellation: Cancellation::Remote(Arc::clone(&caller.table), claimed.taken()),
         };
-        Some(Ready { claimed, request, context, form, begun_ns: monotonic_ns() })
+        Some(Ready { claimed, request, context, form, begun_ns: now_ns })
     }
 
     fn decode(header: &RequestHeader, payload: &[u8]) -> Result<Request, String> {
