@@ -57,4 +57,6 @@ pub use outcome::{CallError, Refusal, Rejection};
 #[cfg(not(loom))]
 pub use remote::table::CallStatistics;
 #[cfg(not(loom))]
+pub use served::answering::Asked;
+#[cfg(not(loom))]
 pub use served::counters::CopyStatistics;

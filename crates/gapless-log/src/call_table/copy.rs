@@ -24,7 +24,12 @@ pub struct CopySide {
     number: u32,
     /// How far the workers of this copy have looked through the rings.
     heads: [AtomicU64; CLASSES],
+    /// 1 once the caller is gone.
+    is_abandoned: AtomicU64,
 }
+
+/// Bytes of the next payload that are asked for ahead.
+const PREFETCHED_LENGTH: usize = 256;
 
 /// A request that this copy has claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +56,14 @@ impl CopySide {
     #[must_use]
     pub fn in_process(table: &CallTable, number: u32) -> Self {
         let (requests, claims) = table.regions();
-        Self { requests, claims, shape: table.shape(), number, heads: Self::no_heads() }
+        Self {
+            requests,
+            claims,
+            shape: table.shape(),
+            number,
+            heads: Self::no_heads(),
+            is_abandoned: AtomicU64::new(0),
+        }
     }
 
     fn no_heads() -> [AtomicU64; CLASSES] {
@@ -98,7 +110,7 @@ impl CopySide {
             return Err(foreign("a claim region's magic", format!("{magic:#x}"), format!("{CLAIMS_MAGIC:#x}")));
         }
         let (requests, claims) = (Arc::new(requests), Arc::new(claims));
-        Ok(Self { requests, claims, shape, number, heads: Self::no_heads() })
+        Ok(Self { requests, claims, shape, number, heads: Self::no_heads(), is_abandoned: AtomicU64::new(0) })
     }
 
     /// The caller's number for this copy.
@@ -144,7 +156,21 @@ impl CopySide {
             taken = self.claim_entry(entry);
         }
         head.fetch_max(position, Ordering::Relaxed);
+        if position < tail && taken.is_some() {
+            self.prefetch(self.requests.word(self.shape.offer(class, position)).load(Ordering::Relaxed) as u32);
+        }
         taken
+    }
+
+    /// Asks for the lines of a request that will be taken next, while the one before it is handled: they lie in another core's
+    /// cache.
+    #[inline]
+    fn prefetch(&self, slot: u32) {
+        if slot < self.shape.slots() {
+            self.claims.prefetch_for_writing(self.shape.claim(slot));
+            let length = PREFETCHED_LENGTH.min(self.shape.payload_length_max());
+            self.requests.prefetch(self.shape.request(slot), REQUEST_HEADER_LENGTH + length);
+        }
     }
 
     #[inline]
@@ -205,11 +231,19 @@ impl CopySide {
         self.claim(taken.slot).begin(taken.generation, self.number)
     }
 
+    /// The caller is gone: nobody waits for anything that this copy has claimed of it.
+    pub fn abandon(&self) {
+        // Relaxed: a hint to handlers, pairs with nothing.
+        self.is_abandoned.store(1, Ordering::Relaxed);
+    }
+
     /// Whether the caller no longer waits for what this copy has claimed.
     #[inline]
     #[must_use]
     pub fn is_withdrawn(&self, taken: Taken) -> bool {
-        self.claim(taken.slot).is_withdrawn(taken.generation, self.number)
+        // Relaxed: as in `abandon`.
+        self.is_abandoned.load(Ordering::Relaxed) != 0
+            || self.claim(taken.slot).is_withdrawn(taken.generation, self.number)
     }
 
     /// Writes the reply and says so; wakes the thread of the caller that sleeps on it.

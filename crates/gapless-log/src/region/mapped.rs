@@ -3,6 +3,7 @@
 use super::{AtomicU64, LogError, REGION_LENGTH_MAX};
 use crate::sealed::{self, foreign, system};
 use crate::sync::Ordering;
+use gapless_wire::prefetch::{prefetch_bytes, prefetch_bytes_for_writing};
 use gapless_wire::words::copy_words;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, SealFlags};
@@ -149,6 +150,18 @@ impl Region {
             last[..rest.len()].copy_from_slice(rest);
             words[whole.len()].store(u64::from_ne_bytes(last), Ordering::Relaxed);
         }
+    }
+
+    /// Asks for the line at `offset`, which will be written soon.
+    #[inline]
+    pub(crate) fn prefetch_for_writing(&self, offset: usize) {
+        prefetch_bytes_for_writing(self.words(offset, 0).as_ptr().cast(), 1);
+    }
+
+    /// Asks for the lines of `length` bytes from `offset` on, which will be read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, offset: usize, length: usize) {
+        prefetch_bytes(self.words(offset, length.next_multiple_of(8)).as_ptr().cast(), length);
     }
 
     /// Gives the memory of the whole pages in the range back; they are zeros afterwards.

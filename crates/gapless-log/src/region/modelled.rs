@@ -52,6 +52,10 @@ impl Region {
         }
     }
 
+    pub(crate) fn prefetch_for_writing(&self, _offset: usize) {}
+
+    pub(crate) fn prefetch(&self, _offset: usize, _length: usize) {}
+
     /// Sleeps without a time-out, so that a wake-up that is lost is a deadlock, which loom reports. As the kernel does, it compares
     /// the value under the lock that a waker takes.
     pub fn wait(&self, offset: usize, expected: u32, _timeout: Duration) {

@@ -11,7 +11,7 @@ use crate::message::{Message, version_of};
 use crate::options::{CallOptions, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::table::{CallStatistics, Offer, RouteTable};
-use crate::served::answering::FLAG_ONE_WAY;
+use crate::served::answering::{Asked, FLAG_ONE_WAY};
 use gapless_log::call_table::RequestHeader;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -264,6 +264,36 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             return Err(CallError::NoRoute { route: self.route().to_owned() });
         }
         Ok(super::together::all(calls))
+    }
+
+    /// Asks every copy of the route in other processes for what it says of itself, without its handler: whether it answers, what
+    /// it is, what it has counted; JSON, or nothing for a ping.
+    ///
+    /// # Errors
+    /// [`CallError::NoRoute`] if there is none.
+    pub fn ask_copies(&self, asked: Asked) -> Result<Vec<Result<String, CallError>>, CallError> {
+        let none = || CallError::NoRoute { route: self.route().to_owned() };
+        let routes = self.shared.remote_routes.as_ref().ok_or_else(none)?;
+        let table = self.table(routes)?;
+        routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
+        let inherited = Inherited::of(&self.shared.options.call);
+        let (sent_ns, deadline_ns) = (inherited.sent_ns, inherited.deadline_ns);
+        let header = RequestHeader { kind: asked as u8, sent_ns, deadline_ns, ..RequestHeader::default() };
+        let ask = |copy: u32| {
+            let offer = Offer { header, target: copy, notify: false, one_way: false };
+            let times = (inherited.timeout, None);
+            Pursuit::start(routes, &self.shared.key, table, (offer, Retry::Never), times, (&[], &[]))
+        };
+        let asked: Vec<_> = table.open_copies().into_iter().map(ask).collect();
+        if asked.is_empty() {
+            return Err(none());
+        }
+        let mut said = Vec::new();
+        let mut answer = |pursuit: Result<Pursuit, CallError>| {
+            pursuit?.wait(self.shared.options.waiting, &mut said)?;
+            Ok(String::from_utf8_lossy(&said).into_owned())
+        };
+        Ok(asked.into_iter().map(&mut answer).collect())
     }
 
     fn call_of(&self, reach: Reaching<Reply>) -> Call<Reply> {

@@ -313,15 +313,19 @@ impl CallingSide for Calling {
         }
         let indexes: Vec<usize> =
             (0..state.attached.len()).filter(|index| *state.attached[*index].key.route == *route.name).collect();
+        let mut tables = Vec::new();
         for index in indexes {
             self.bring(&mut state, index, number);
             let attached = &mut state.attached[index];
-            attached.table.set_copy_state(number.0, state_of(route.state));
+            tables.push(Arc::clone(&attached.table));
             if route.state == RouteState::Gone {
                 // Served again, it is asked again.
                 attached.copies.remove(&number);
             }
         }
+        drop(state);
+        // Without the lock: this wakes tasks, which may call at once.
+        tables.iter().for_each(|table| table.set_copy_state(number.0, state_of(route.state)));
     }
 
     fn copy_listed(&self, _copy: CopyNumber) {
@@ -335,25 +339,38 @@ impl CallingSide for Calling {
 
     fn attached(&self, number: CopyNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd) {
         let bell = Region::open(bell, BELL_LENGTH, true);
+        let state = self.lock();
+        let attached = state.attachments.get(&attachment).map(|index| &state.attached[*index]);
+        let (Some(attached), Some(copy)) = (attached, state.copies.get(&number)) else { return };
+        let route = copy.routes.get(&*attached.key.route);
+        if let Some(route) = route
+            && attached.key.request.older.contains(&route.request.fingerprint)
+        {
+            attached.table.set_request_fingerprint(route.request.fingerprint);
+        }
+        let copy_state = route.map_or(CopyState::Draining, |route| state_of(route.state));
+        let (table, identity) = (Arc::clone(&attached.table), identity_of(&copy.process));
+        drop(state);
+        // Without the lock, because this wakes tasks, which may call at once; and before the table counts as attached, because
+        // who waits for that expects to find the copy in it.
+        let outcome = match bell {
+            Ok(bell) => {
+                table.add_copy(number.0, identity, (bell, eventfd), copy_state);
+                Ok(())
+            }
+            Err(error) => {
+                self.io().iter().for_each(|io| io.detach(number, attachment));
+                Err(error)
+            }
+        };
         self.with_table(attachment, number, |copy, attached| {
-            let state =
-                copy.routes.get(&*attached.key.route).map_or(CopyState::Draining, |route| state_of(route.state));
-            let outcome = match bell {
-                Ok(bell) => {
-                    if let Some(route) = copy.routes.get(&*attached.key.route)
-                        && attached.key.request.older.contains(&route.request.fingerprint)
-                    {
-                        attached.table.set_request_fingerprint(route.request.fingerprint);
-                    }
-                    attached.table.add_copy(number.0, identity_of(&copy.process), (bell, eventfd), state);
-                    Attachment::Attached
-                }
-                Err(error) => {
-                    self.io().iter().for_each(|io| io.detach(number, attachment));
+            let outcome = outcome.map_or_else(
+                |error| {
                     let reason = format!("process {} has brought no bell: {error}", copy.process.process_id);
                     Attachment::Refused(CallError::Busy { route: attached.key.route.to_string(), reason })
-                }
-            };
+                },
+                |()| Attachment::Attached,
+            );
             attached.copies.insert(number, outcome);
         });
     }

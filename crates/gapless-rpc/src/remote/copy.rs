@@ -72,7 +72,10 @@ impl ServedCallers {
 
     /// The caller is gone, or wants no more.
     pub(crate) fn detach(&self, attachment: u64) {
-        self.change(|callers| callers.retain(|caller| caller.attachment != attachment));
+        self.change(|callers| {
+            let gone = callers.extract_if(.., |caller| caller.attachment == attachment);
+            gone.for_each(|caller| caller.table.abandon());
+        });
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<AttachedCaller>>)) {

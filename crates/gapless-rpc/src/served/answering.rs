@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// What is asked of a copy, in a request's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Asked {
+pub enum Asked {
     /// A call of the handler.
     Call = 0,
     /// Whether the copy answers at all.

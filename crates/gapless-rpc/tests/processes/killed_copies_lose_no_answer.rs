@@ -82,8 +82,11 @@ pub fn be_a_caller_if_asked() {
     let Some(arguments) = started_as(CALLER) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
     let caller = domain.caller::<Ask, Told>("route").unwrap();
+    let patient = CallOptions { timeout: None, ..CallOptions::default() };
+    let endless = caller.start_with(Ask::SleepUntilCancelled, &patient);
     println!("calls");
     for number in 0.. {
+        assert_eq!(endless.attempts(), 1);
         assert_eq!(caller.call(Ask::Increment(number)), Ok(Told::Number(number + 1)));
         let pending: Vec<_> = (0..10).map(|each| caller.start(Ask::Increment(each))).collect();
         drop(pending);
@@ -94,11 +97,18 @@ fn callers_are_killed_under_traffic(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let handlers = Arc::new(AtomicU64::new(0));
+    let cancelled = Arc::clone(&handlers);
     let route = domain
         .serve("route")
-        .workers(2)
-        .handle(|ask: Ask, _context| match ask {
+        .workers(4)
+        .handle(move |ask: Ask, context| match ask {
             Ask::Increment(number) => Ok(Told::Number(number + 1)),
+            Ask::SleepUntilCancelled => {
+                until("its caller is dead", || context.is_cancelled());
+                cancelled.fetch_add(1, Ordering::Relaxed);
+                Ok(Told::Cancelled(true))
+            }
             other => Err(format!("{other:?}").into()),
         })
         .unwrap();
@@ -113,12 +123,15 @@ fn callers_are_killed_under_traffic(random: &mut Random) {
         let mut callers = [begin(&path), begin(&path)];
         std::thread::sleep(Duration::from_micros(random.below(5_000)));
         callers.iter_mut().for_each(Process::kill);
-        until("their tables are gone", || route.callers() == 0);
+        until("their tables are gone, and handlers have noticed", || {
+            route.callers() == 0 && route.statistics().in_flight == 0
+        });
         let open = descriptors();
         assert!(open <= *before.get_or_insert(open) + 4, "{open} descriptors, {before:?} at first");
     }
     let statistics = route.statistics();
     assert!(statistics.begun > 0 && statistics.in_flight == 0, "{statistics:?}");
+    assert!(handlers.load(Ordering::Relaxed) > 0, "handlers have seen that their callers were dead");
     let mut last = begin(&path);
     until("it is served", || route.statistics().begun > statistics.begun);
     last.kill();
