@@ -70,6 +70,12 @@ impl StreamLayout {
         self.root.join("outputs")
     }
 
+    /// The commands of a node's service that no handler took.
+    #[must_use]
+    pub fn dead_letters(&self) -> PathBuf {
+        self.root.join("dead-letters.jsonl")
+    }
+
     /// The counters.
     #[must_use]
     pub fn counters(&self) -> PathBuf {

@@ -341,7 +341,7 @@ impl RecoveredDirectory {
     fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
         let directory =
             options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
-        directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
+        directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Service))?;
         let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
         let mut found = Self {
             directory,

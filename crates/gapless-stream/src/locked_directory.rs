@@ -17,8 +17,10 @@ pub struct LockedDirectory {
 /// The owner of the directory, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A sequencer, or a node with a service.
+    /// A sequencer.
     Stream,
+    /// A service host.
+    Service,
     Relay,
     Member,
 }
@@ -57,7 +59,30 @@ impl LockedDirectory {
                  make a stream of what it has kept, copy its folder `journal` into a directory of its own",
             );
         }
-        Ok(())
+        match owner {
+            Owner::Stream => self.of_service().map_or(Ok(()), |path| {
+                refuse(
+                    path,
+                    "the directory is a service's, and behind a sequencer's frames its service would not start again: start \
+                     the program of the service, and give the stream a directory of its own",
+                )
+            }),
+            Owner::Service if self.layout.state().exists() && !self.layout.outputs().exists() => refuse(
+                self.layout.state(),
+                "this is a stream's directory: start its sequencer (`gapless stream sequencer`), and give the service a \
+                 directory of its own",
+            ),
+            Owner::Service | Owner::Relay | Owner::Member => Ok(()),
+        }
+    }
+
+    /// What says that a service host has written the journal here. Snapshots and dead letters alone may be those of a
+    /// service on the stream of this directory, where a sequencer has run, or one that has none of its own yet.
+    fn of_service(&self) -> Option<PathBuf> {
+        let layout = &self.layout;
+        let is_hosts = layout.journal().exists() && !layout.state().exists();
+        let beside = [layout.snapshots(), layout.dead_letters()].into_iter().filter(|_| is_hosts);
+        std::iter::once(layout.outputs()).chain(beside).find(|path| path.exists())
     }
 
     /// The paths of its files.

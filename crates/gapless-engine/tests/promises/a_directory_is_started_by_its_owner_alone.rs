@@ -1,5 +1,5 @@
-//! A sequencer or a service host does not start on the directory of a member or of a relay, nor a member on that of a stream or of another
-//! member: each would make another history of what is there. What is refused is as it was.
+//! A sequencer or a service host does not start on the directory of a member or of a relay, nor on each other's, nor a member on that
+//! of a stream or of another member: each would make another history of what is there. What is refused is as it was.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::{Adder, add, connect, options, start};
@@ -39,6 +39,27 @@ fn a_stream_or_a_node_on_what_is_a_members_or_a_relays() {
         is_refused(place, words, || EventStream::start(&EventStreamOptions::in_directory(place)));
         is_refused(place, words, || ServiceHost::start(Adder::default(), options(place)));
     }
+}
+
+#[test]
+fn a_stream_on_what_is_a_services_and_a_service_on_what_is_a_streams() {
+    let directory = tempfile::tempdir().unwrap();
+    let (service, stream) = (directory.path().join("service"), directory.path().join("stream"));
+    let start_stream = |place: &Path| EventStream::start(&EventStreamOptions::in_directory(place));
+    start(options(&service)).stop().unwrap();
+    is_refused(&service, "a service's", || start_stream(&service));
+    // Nor is it a stream's where some of the service's files are lost.
+    std::fs::remove_file(StreamLayout::new(&service).outputs()).unwrap();
+    is_refused(&service, "a service's", || start_stream(&service));
+    start(options(&service)).stop().unwrap();
+
+    start_stream(&stream).unwrap().stop().unwrap();
+    is_refused(&stream, "this is a stream's directory", || ServiceHost::start(Adder::default(), options(&stream)));
+    // A sequencer started here before that was refused, and nothing was published: it is a service's still.
+    std::fs::create_dir_all(StreamLayout::new(&service).state()).unwrap();
+    start(options(&service)).stop().unwrap();
+    is_refused(&service, "a service's", || start_stream(&service));
+    start_stream(&stream).unwrap().stop().unwrap();
 }
 
 #[test]
