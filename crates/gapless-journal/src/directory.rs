@@ -12,6 +12,7 @@ use rustix::fs::{FlockOperation, OFlags};
 
 use crate::boot::BootId;
 use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
+use crate::disk::open_regular;
 use crate::error::JournalError;
 use crate::history::{self, History};
 use crate::mapping::Mapping;
@@ -208,7 +209,7 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
             }
             continue;
         };
-        let file = match File::open(&path) {
+        let file = match open_regular(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(JournalError::io("open", path, error)),

@@ -3,6 +3,7 @@
 
 use crate::JournalError;
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{LockResult, PoisonError};
 use std::{fmt, io};
@@ -37,4 +38,17 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
     File::open(directory)
         .and_then(|opened| opened.sync_all())
         .map_err(|error| JournalError::io("sync the directory", directory, error))
+}
+
+/// Opens a regular file for reading. Nothing else is waited for: the open of a pipe with nobody behind it would never end.
+///
+/// # Errors
+/// Those of an open, and that something else stands there.
+pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(std::io::Error::other("it is no regular file; remove it, and put back what was there"))
 }

@@ -34,7 +34,7 @@ use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
 use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
-use crate::disk::DiskWork;
+use crate::disk::{DiskWork, open_regular};
 use crate::durable_file::FileReplacement;
 use crate::error::JournalError;
 use crate::options::Environment;
@@ -148,7 +148,7 @@ impl HistoryFile {
 /// The contents of the file in `directory`; `None` where there is none.
 pub(crate) fn read(directory: &Path) -> Result<Option<History>, JournalError> {
     let path = directory.join(HISTORY_NAME);
-    match File::open(&path) {
+    match open_regular(&path) {
         Ok(file) => read_slots(&file, &path).map(|(_, history)| Some(history)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(JournalError::io("open", path, error)),

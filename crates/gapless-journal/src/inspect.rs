@@ -3,7 +3,6 @@
 //! Reads only, without the lock, also beside a running writer.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::cut_files::bytes_on_device;
 use crate::descriptor as d;
@@ -194,7 +193,7 @@ pub fn verify_with(
     points: &[FilePoint],
 ) -> Result<VerifyReport, JournalError> {
     let directory = directory.into();
-    let (reader, complete) = open_complete(&directory, &environment)?;
+    let (reader, complete) = JournalReader::open_and_compare(&directory, environment.clone())?;
     let info = match (info_of(&reader), complete.as_ref()) {
         (Ok(info), _) => info,
         // A missing segment explains why the marks of the rest do not fit.
@@ -234,27 +233,6 @@ pub fn verify_with(
         report.problems.extend(reader.check_point(point).err());
     }
     Ok(report)
-}
-
-/// How often a look at a directory is repeated in which something seems to be missing: a live writer may have changed it
-/// between the look at the history and the listing.
-const COMPLETE_ATTEMPTS_MAX: usize = 10;
-
-/// The journal, and whether all is there that its history names.
-fn open_complete(
-    directory: &Path,
-    environment: &Environment,
-) -> Result<(JournalReader, Result<(), JournalError>), JournalError> {
-    let mut attempt = 1;
-    loop {
-        let reader = JournalReader::open_in(directory, environment.clone())?;
-        let complete = reader.survey().check_complete(directory);
-        if complete.is_ok() || attempt == COMPLETE_ATTEMPTS_MAX {
-            return Ok((reader, complete));
-        }
-        attempt += 1;
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// How far the journal is vouched for, and the bytes after its end.

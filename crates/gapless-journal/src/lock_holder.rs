@@ -1,6 +1,7 @@
 //! The holder of a journal's lock, found out without taking part: for programs that look at a directory from outside.
 
 use crate::descriptor::LOCK_NAME;
+use crate::disk::open_regular;
 use std::fs::{File, TryLockError};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -8,10 +9,11 @@ use std::path::Path;
 
 /// The holder of a journal's lock, as it wrote itself there; `None` if nobody holds it.
 pub fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
-    let mut file = match File::open(journal.join(LOCK_NAME)) {
+    let path = journal.join(LOCK_NAME);
+    let mut file = match open_regular(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) => return Err(std::io::Error::new(error.kind(), format!("opening {}: {error}", path.display()))),
     };
     if !is_locked(&file)? {
         return Ok(None);

@@ -4,6 +4,7 @@
 //! at journals. It never writes.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::directory::{Found, Survey, survey};
 use crate::error::{JournalError, MarkName};
@@ -11,6 +12,10 @@ use crate::evaluation::evaluate;
 use crate::options::{Environment, RecoveryCheck};
 use crate::records::{Record, Records, SegmentRecords};
 use crate::replay::Replay;
+
+/// How often a look at a directory is repeated in which something seems to be missing: a live writer may have changed it
+/// between the look at the history and the listing.
+const COMPLETE_ATTEMPTS_MAX: usize = 10;
 
 /// A journal, open for reading.
 #[derive(Clone, Debug)]
@@ -41,6 +46,34 @@ impl JournalReader {
             return Err(JournalError::NoJournal { directory });
         }
         Ok(Self { directory, environment, survey })
+    }
+
+    /// As [`JournalReader::open`], for who would take what is left for all there is: refuses a journal of which the oldest
+    /// or the newest segments are gone, as opening it for writing does.
+    ///
+    /// # Errors
+    /// As [`JournalReader::open`]; the missing segments, and the file that names them.
+    pub fn open_complete(directory: impl Into<PathBuf>) -> Result<Self, JournalError> {
+        let (reader, complete) = Self::open_and_compare(directory, Environment::default())?;
+        complete.map(|()| reader)
+    }
+
+    /// The journal, and whether all is there that its history names.
+    pub(crate) fn open_and_compare(
+        directory: impl Into<PathBuf>,
+        environment: Environment,
+    ) -> Result<(Self, Result<(), JournalError>), JournalError> {
+        let directory = directory.into();
+        let mut attempt = 1;
+        loop {
+            let reader = Self::open_in(&directory, environment.clone())?;
+            let complete = reader.survey.check_complete(&directory);
+            if complete.is_ok() || attempt == COMPLETE_ATTEMPTS_MAX {
+                return Ok((reader, complete));
+            }
+            attempt += 1;
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// From the findings of a survey, which are at least one segment.

@@ -11,13 +11,13 @@ mod records;
 mod view;
 
 use crate::ReplayStop;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use gapless_wire::{Frame, aligned_length};
 
 use crate::directory::{Found, Survey, survey};
+use crate::disk::open_regular;
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::frame_batch::FrameBatch;
 use crate::mapping::Mapping;
@@ -232,13 +232,19 @@ impl Replay {
     /// The last sequence of the newest segment, by its mark.
     pub(crate) fn journaled_sequence(&mut self) -> Result<u64, JournalError> {
         let (mut is_sealed, mut last_sequence) = self.move_limit()?;
+        let mut attempt = 0;
         while is_sealed {
-            self.segments = survey(&self.directory, None)?.segments;
-            match self.successor() {
-                Some(next) => self.enter(&next)?,
-                None => break,
+            if attempt == end::SUCCESSOR_ATTEMPTS_MAX {
+                let (segment, sequence) = (self.current.found.path.clone(), last_sequence + 1);
+                return Err(JournalError::SuccessorMissing { segment, sequence });
             }
-            (is_sealed, last_sequence) = self.move_limit()?;
+            attempt += 1;
+            self.segments = survey(&self.directory, None)?.segments;
+            if let Some(next) = self.successor() {
+                self.enter(&next)?;
+                (is_sealed, last_sequence) = self.move_limit()?;
+                attempt = 0;
+            }
         }
         Ok(last_sequence)
     }
@@ -389,11 +395,11 @@ const REREAD_ATTEMPTS_MAX: usize = 3;
 impl Current {
     fn open(found: &Found, directory: &Path, segments: &[Found], sequence: u64) -> Result<Self, JournalError> {
         let mut path = found.path.clone();
-        let mut opened = File::open(&path);
+        let mut opened = open_regular(&path);
         if !found.has_final_name && matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
             // It has got its final name since it was listed.
             path = directory.join(d::segment_name(found.first_sequence));
-            opened = File::open(&path);
+            opened = open_regular(&path);
         }
         let file = match opened {
             Ok(file) => file,

@@ -37,7 +37,7 @@ impl JournalLink {
 
 impl NodeLink for JournalLink {
     fn connect(&mut self, start: Start, _seen: Seen, _now_ns: u64) -> Result<Option<Connected>, ClientError> {
-        let reader = JournalReader::open(&self.directory)?;
+        let reader = JournalReader::open_complete(&self.directory)?;
         self.last_sequence = reader.last_sequence()?;
         let position = match start {
             Start::First => reader.first_sequence(),

@@ -10,7 +10,7 @@ use crate::records::ReplayStop;
 use crate::{descriptor as d, mark};
 
 /// A sealed segment has a successor; a listing may miss it while its name is being changed.
-const SUCCESSOR_ATTEMPTS_MAX: usize = 10;
+pub(super) const SUCCESSOR_ATTEMPTS_MAX: usize = 10;
 
 impl Replay {
     /// At the limit on the same boot, after the records that end `at` it: `true` if there is more now, here or in the

@@ -33,7 +33,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         return Err(Usage(format!("--from {from} lies behind --to {to}")).into());
     }
     let form = Form { is_json: arguments.json, has_payload: arguments.payload };
-    let reader = JournalReader::open(journal_of(&arguments.directory))?;
+    let journal = journal_of(&arguments.directory);
+    let reader = JournalReader::open(&journal)?;
     let mut replay = reader.replay(arguments.from.unwrap_or_else(|| reader.first_sequence()))?;
     let mut stdout = BufWriter::new(std::io::stdout().lock());
     while replay.next_sequence() <= arguments.to.unwrap_or(u64::MAX) {
@@ -56,5 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if let Some(stop) = replay.stop() {
         eprintln!("note: {stop}");
     }
+    // So are the frames of a journal whose oldest segments are gone, which is not all that it held.
+    JournalReader::open_complete(journal)?;
     Ok(())
 }

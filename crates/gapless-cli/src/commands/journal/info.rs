@@ -3,7 +3,7 @@
 use super::directory::{journal_of, snapshot_sequences};
 use crate::commands::{Outcome, print};
 use clap::Args;
-use gapless_journal::{JournalInfo, info};
+use gapless_journal::{JournalInfo, JournalReader, info};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -22,9 +22,12 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let found =
         Found { snapshots: snapshot_sequences(&directory)?, holder: gapless_journal::lock_holder(&directory)?, info };
     if arguments.json {
-        return print(&format!("{}\n", serde_json::to_string_pretty(&found.object())?));
+        print(&format!("{}\n", serde_json::to_string_pretty(&found.object())?))?;
+    } else {
+        print(&found.text())?;
     }
-    print(&found.text())
+    JournalReader::open_complete(directory)?;
+    Ok(())
 }
 
 /// The journal and the files beside it.

@@ -34,7 +34,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let interrupted = interrupt()?;
     let form = Form { is_json: arguments.json, has_payload: arguments.payload };
-    let reader = JournalReader::open(journal_of(&arguments.directory))?;
+    let reader = JournalReader::open_complete(journal_of(&arguments.directory))?;
     let end = reader.last_sequence()? + 1;
     let mut replay = reader.replay(end.saturating_sub(arguments.lines).max(reader.first_sequence()))?;
     let mut stdout = BufWriter::new(std::io::stdout().lock());

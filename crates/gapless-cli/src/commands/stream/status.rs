@@ -120,7 +120,7 @@ fn status(
     let mut status = Map::new();
     status.insert("running".to_owned(), json!(now.is_some()));
     let Some(now) = now else {
-        match JournalReader::open(layout.journal()) {
+        match JournalReader::open_complete(layout.journal()) {
             Ok(reader) => status.insert("last_sequence".to_owned(), json!(reader.last_sequence()?)),
             Err(JournalError::NoJournal { .. }) => None,
             Err(error) => return Err(error.into()),
