@@ -91,7 +91,7 @@ pub struct IntervalRecorder {
 
 impl IntervalRecorder {
     /// A recorder of a counted section that begins at `start_ns` and is expected to last
-    /// `expected_length_ns`. Intervals are one second, or longer where [`INTERVALS_MAX`] seconds are not enough.
+    /// `expected_length_ns`. Intervals are one second, or longer where `INTERVALS_MAX` seconds are not enough.
     pub fn new(start_ns: u64, expected_length_ns: u64) -> Self {
         let seconds = expected_length_ns.div_ceil(SECOND_NS).max(1);
         let seconds_each = seconds.div_ceil(INTERVALS_MAX as u64);

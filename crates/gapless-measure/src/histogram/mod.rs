@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`intervals`] | a recorder that a driver can use in its hot loop, one histogram per interval |
+//! | `intervals` | a recorder that a driver can use in its hot loop, one histogram per interval |
 //! | [`hlog`] | `.hlog` files |
 //!
 //! Recording never allocates and never fails.

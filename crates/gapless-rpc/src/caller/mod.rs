@@ -6,9 +6,9 @@
 //! | `calling` | [`Caller`]: calls, sends and broadcasts of one route |
 //! | [`together`] | many calls under one deadline: all results, the first, or what came in time |
 //! | [`call`] | [`Call`]: waited for, polled, awaited, or told to a function |
-//! | [`pursuit`] | one call between processes, over copies and routes, until it has ended |
+//! | `pursuit` | one call between processes, over copies and routes, until it has ended |
 //! | [`interceptor`] | [`Interceptor`]: what looks at every call of a caller |
-//! | [`routes`] | [`RemoteRoutes`](routes::RemoteRoutes) and [`LocalRoutes`](routes::LocalRoutes): where routes are served |
+//! | `routes` | where routes are served: in this process, in others |
 
 pub mod call;
 mod calling;
