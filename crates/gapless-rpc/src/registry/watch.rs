@@ -3,14 +3,21 @@
 //! A socket appears by being renamed, so that is all that is watched; that one disappears is not, because connections and
 //! pidfds say more about its process. The watch begins before the first listing, and after an overflow of the kernel's queue
 //! there is another listing: a socket may be told twice, but none is missed.
+//!
+//! The kernel allows a user few watches (128 on many machines), of all their processes together. Who gets none lists the directory
+//! ten times a second instead.
 
 use super::directory::{CopyId, DomainDirectory, FileKind};
 use crate::error::RpcError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
+
+/// Between two listings without a watch, ns.
+const LISTING_INTERVAL_NS: i64 = 100_000_000;
 
 /// Room for some hundred events.
 const BUFFER_BYTES: usize = 32 << 10;
@@ -19,25 +26,51 @@ const BUFFER_BYTES: usize = 32 << 10;
 #[derive(Debug)]
 pub struct DirectoryWatch {
     directory: Arc<DomainDirectory>,
-    inotify: OwnedFd,
+    signs: Signs,
+}
+
+/// What says that it is time to look.
+#[derive(Debug)]
+enum Signs {
+    Inotify(OwnedFd),
+    /// There was no watch left.
+    Timer(OwnedFd),
 }
 
 impl DirectoryWatch {
     /// Begins to watch. Also returns the sockets that are there.
     pub fn begin(directory: &Arc<DomainDirectory>) -> Result<(Self, Vec<CopyId>), RpcError> {
         let failed = || RpcError::system(format!("watching the domain {}", directory.path().display()));
-        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map_err(failed())?;
-        let flags = WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-        inotify::add_watch(&inotify, directory.own_path(), flags).map_err(failed())?;
+        let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).and_then(|inotify| {
+            inotify::add_watch(&inotify, directory.own_path(), WatchFlags::MOVED_TO | WatchFlags::ONLYDIR)?;
+            Ok(inotify)
+        });
+        let signs = match watched {
+            Ok(inotify) => Signs::Inotify(inotify),
+            // Of instances the first, of watches the second; without a descriptor the timer fails as well.
+            Err(Errno::MFILE | Errno::NOSPC) => Signs::Timer(timer().map_err(failed())?),
+            Err(errno) => return Err(failed()(errno)),
+        };
         let there = sockets(directory)?;
-        Ok((Self { directory: Arc::clone(directory), inotify }, there))
+        Ok((Self { directory: Arc::clone(directory), signs }, there))
     }
 
     /// The sockets that have appeared since.
     pub fn appeared(&self) -> Result<Vec<CopyId>, RpcError> {
+        match &self.signs {
+            Signs::Inotify(inotify) => self.appeared_by(inotify),
+            Signs::Timer(timer) => {
+                // How often it went off does not matter, nor whether it did.
+                let _ = rustix::io::read(timer, &mut [0; 8]);
+                sockets(&self.directory)
+            }
+        }
+    }
+
+    fn appeared_by(&self, inotify: &OwnedFd) -> Result<Vec<CopyId>, RpcError> {
         let failed = || RpcError::system(format!("watching the domain {}", self.directory.path().display()));
         let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
-        let mut reader = inotify::Reader::new(&self.inotify, &mut buffer);
+        let mut reader = inotify::Reader::new(inotify, &mut buffer);
         let (mut found, mut is_incomplete) = (Vec::new(), false);
         loop {
             let event = match reader.next() {
@@ -64,8 +97,20 @@ impl DirectoryWatch {
 
 impl AsFd for DirectoryWatch {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.inotify.as_fd()
+        match &self.signs {
+            Signs::Inotify(fd) | Signs::Timer(fd) => fd.as_fd(),
+        }
     }
+}
+
+/// A timer that goes off again and again.
+fn timer() -> rustix::io::Result<OwnedFd> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+    let interval = Timespec { tv_sec: 0, tv_nsec: LISTING_INTERVAL_NS };
+    let times = Itimerspec { it_interval: interval, it_value: interval };
+    rustix::time::timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+    Ok(timer)
 }
 
 fn sockets(directory: &DomainDirectory) -> Result<Vec<CopyId>, RpcError> {
@@ -78,6 +123,20 @@ mod tests {
     use super::*;
     use crate::registry::copy_files::CopyFiles;
     use crate::registry::directory::Place;
+
+    #[test]
+    fn without_a_watch_what_appears_is_found_by_looking() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = DomainDirectory::open(&Place::Path(parent.path().join("domain")), None).unwrap();
+        let directory = Arc::new(directory);
+        let watch = DirectoryWatch { directory: Arc::clone(&directory), signs: Signs::Timer(timer().unwrap()) };
+        let (copy, _socket) = CopyFiles::create(&directory, |_| ()).unwrap();
+        for _ in 0..3 {
+            let mut signs = [rustix::event::PollFd::new(&watch, rustix::event::PollFlags::IN)];
+            assert_eq!(rustix::event::poll(&mut signs, None), Ok(1));
+            assert_eq!(watch.appeared().unwrap(), [copy.id()]);
+        }
+    }
 
     #[test]
     fn what_is_there_and_what_appears_is_told_even_after_an_overflow() {
