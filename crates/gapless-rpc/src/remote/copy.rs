@@ -129,6 +129,12 @@ impl ServedCallers {
         tasks.into_iter().for_each(|(_, task)| task.wake());
     }
 
+    /// Whether it takes nothing until it is resumed.
+    pub(crate) fn is_suspended(&self) -> bool {
+        // Relaxed: a worker that sees it late looks once more.
+        self.state.load(Ordering::Relaxed) == SUSPENDED
+    }
+
     fn is_open(&self) -> bool {
         self.state.load(Ordering::Relaxed) == OPEN
     }

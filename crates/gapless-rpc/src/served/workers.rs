@@ -100,6 +100,7 @@ fn next_request(puller: &mut Puller, waiting: Waiting) -> Option<Claimed> {
         }
         looks = looks.wrapping_add(1);
         let spins = match waiting {
+            Waiting::Spin | Waiting::SpinFor(_) if puller.served().is_suspended() => false,
             Waiting::Spin => true,
             Waiting::Park => looks < LOOKS_BEFORE_PARKING,
             Waiting::SpinFor(time) if looks.is_multiple_of(LOOKS_PER_TIME) => {
