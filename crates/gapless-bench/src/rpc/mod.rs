@@ -8,9 +8,11 @@
 //! | `exchange` | calls and streams, timed; replies are checked outside the clock |
 //! | `payloads` | what is sent, and what must come back |
 //! | `subject` | the systems, and how both ends of each are connected |
+//! | `gapless_caller` | the calling end of Gapless |
 
 pub mod curve;
 mod exchange;
+mod gapless_caller;
 mod payloads;
 pub(crate) mod server_process;
 mod stand;

@@ -2,13 +2,16 @@
 //! the same kind only holds connected callers.
 
 use super::failed;
+use super::gapless_caller::waiting_of;
 use super::payloads::Payloads;
-use super::subject::{Endpoint, Waiting};
+use super::subject::{Endpoint, ServingEnd, Waiting};
 use crate::Result;
 use crate::child_process::{Parent, WhenGone};
 use crate::resources::process_cpu_ns;
 use gapless_bench_peers::subject::{Handler, REPLY_TIME_MAX, Server, increment};
 use gapless_report::affinity::pin_current_thread;
+use gapless_rpc::{Domain, ServedRoute};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -56,6 +59,8 @@ pub(super) enum Order {
     Cpu,
     /// A stream of so many messages comes. Answer: true.
     Expect { size: usize, count: u64 },
+    /// Answer: how many callers are connected, if the server knows.
+    Callers,
     /// Answer: [`Received`], when all of the stream is there or nothing more comes.
     Received,
 }
@@ -78,6 +83,7 @@ pub(super) struct Received {
 pub(crate) fn main(assignment: &str) -> Result<()> {
     let Assignment { endpoint, route, waiting, task } = serde_json::from_str(assignment)?;
     let parent = Parent::listen(super::NAME, WhenGone::Exit)?;
+    allow_all_files();
     match task {
         Task::HoldCallers { count } => {
             let callers = (0..count).map(|_| endpoint.caller(&route, waiting)).collect::<Result<Vec<_>>>()?;
@@ -86,20 +92,24 @@ pub(crate) fn main(assignment: &str) -> Result<()> {
             Ok(())
         }
         Task::Serve { cpu } => {
-            let server = endpoint.server(&route, waiting)?;
-            let mut serving = Serving::new(server, cpu);
+            let stream = Arc::<Stream>::default();
+            let mut serving = Serving::new(endpoint.server(&route, waiting)?, (&route, waiting, cpu), &stream)?;
             parent.send(&true)?;
             while let Some(order) = parent.receive()? {
                 match order {
                     Order::Serve => serving.begin()?,
                     Order::Rest => serving.end()?,
-                    Order::Expect { size, count } => serving.stream.expect(Plan { size, count }),
+                    Order::Expect { size, count } => stream.expect(Plan { size, count }),
                     Order::Cpu => {
                         parent.send(&process_cpu_ns())?;
                         continue;
                     }
+                    Order::Callers => {
+                        parent.send(&serving.callers())?;
+                        continue;
+                    }
                     Order::Received => {
-                        let received = serving.stream.wait(&mut || serving.worker.look())?;
+                        let received = stream.wait(&mut || serving.look())?;
                         parent.send(&received)?;
                         continue;
                     }
@@ -109,6 +119,90 @@ pub(crate) fn main(assignment: &str) -> Result<()> {
             serving.end()
         }
     }
+}
+
+/// As many files as the kernel allows: each caller has some.
+fn allow_all_files() {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    // If it is refused, what lacks a file says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// A server that serves and rests by turns.
+enum Serving {
+    Peer(DrivenServer),
+    Gapless(ServedRoute),
+}
+
+impl Serving {
+    /// One that rests. `cpu` is its worker's.
+    fn new(
+        end: ServingEnd,
+        (route, waiting, cpu): (&str, Waiting, Option<usize>),
+        stream: &Arc<Stream>,
+    ) -> Result<Self> {
+        Ok(match end {
+            ServingEnd::Peer(server) => Self::Peer(DrivenServer::new(server, cpu, Arc::clone(stream))),
+            ServingEnd::Gapless(domain) => Self::Gapless(offer(&domain, (route, waiting, cpu), stream)?),
+        })
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        match self {
+            Self::Peer(server) => server.begin(),
+            Self::Gapless(route) => route.resume().map_err(failed),
+        }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match self {
+            Self::Peer(server) => server.end(),
+            Self::Gapless(route) => route.suspend().map_err(failed),
+        }
+    }
+
+    /// An error if it has ended though nobody asked for it.
+    fn look(&self) -> Result<()> {
+        match self {
+            Self::Peer(server) => server.worker.look(),
+            Self::Gapless(_) => Ok(()),
+        }
+    }
+
+    fn callers(&self) -> Option<usize> {
+        match self {
+            Self::Peer(_) => None,
+            Self::Gapless(route) => Some(route.callers()),
+        }
+    }
+}
+
+/// Offers a route of Gapless with one worker, and lets it rest.
+fn offer(
+    domain: &Domain,
+    (route, waiting, cpu): (&str, Waiting, Option<usize>),
+    stream: &Arc<Stream>,
+) -> Result<ServedRoute> {
+    let (work, stream) = (Mutex::new(Work::new(Arc::clone(stream))), Arc::clone(stream));
+    let pin = move |_| {
+        if let Some(cpu) = cpu {
+            // Not to be pinned makes it slower, not wrong.
+            let _ = pin_current_thread(&[cpu]);
+        }
+    };
+    let served = domain.serve(route).waiting(waiting_of(waiting.of_peer())).init(pin).handle(
+        move |mut bytes: Vec<u8>, _context| {
+            if stream.is_expected() {
+                work.lock().unwrap_or_else(PoisonError::into_inner).receive(&bytes);
+                return Ok(Vec::new());
+            }
+            bytes.iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+            Ok(bytes)
+        },
+    );
+    let served = served.map_err(failed)?;
+    served.suspend().map_err(failed)?;
+    Ok(served)
 }
 
 /// The worker's thread while there is one; its end lies with the server until it is served again.
@@ -129,17 +223,17 @@ impl Worker {
     }
 }
 
-/// A server and its thread.
-struct Serving {
+/// A server of another system and its thread.
+struct DrivenServer {
     worker: Worker,
     cpu: Option<usize>,
     stop: Arc<AtomicBool>,
     stream: Arc<Stream>,
 }
 
-impl Serving {
-    fn new(server: Box<dyn Server>, cpu: Option<usize>) -> Self {
-        Self { worker: Worker::Resting(server), cpu, stop: Arc::default(), stream: Arc::default() }
+impl DrivenServer {
+    fn new(server: Box<dyn Server>, cpu: Option<usize>, stream: Arc<Stream>) -> Self {
+        Self { worker: Worker::Resting(server), cpu, stop: Arc::default(), stream }
     }
 
     fn begin(&mut self) -> Result<()> {
@@ -189,6 +283,8 @@ struct Plan {
 struct Stream {
     /// Changes with each plan.
     number: AtomicU64,
+    /// Between an expectation and its end.
+    is_expected: AtomicBool,
     /// How many messages have come, for the one who waits.
     received: AtomicU64,
     state: Mutex<(Plan, Option<Received>)>,
@@ -207,10 +303,23 @@ impl Stream {
         self.received.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire in `Work::receive`; who sees the number finds the plan.
         self.number.fetch_add(1, Ordering::Release);
+        // Relaxed: the benchmark sends only when it has the answer to its order (here and where it is cleared).
+        self.is_expected.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether what comes is a stream's, for a system whose handler is not told.
+    fn is_expected(&self) -> bool {
+        self.is_expected.load(Ordering::Relaxed)
     }
 
     /// Waits for the end of the stream; without one, until nothing more comes for [`REPLY_TIME_MAX`] or `look` fails.
     fn wait(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<Received> {
+        let received = self.wait_for_end(look);
+        self.is_expected.store(false, Ordering::Relaxed);
+        received
+    }
+
+    fn wait_for_end(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<Received> {
         let (mut seen, mut since) = (0, Instant::now());
         let mut state = self.state();
         loop {

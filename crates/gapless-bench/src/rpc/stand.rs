@@ -20,7 +20,7 @@ const WARM_UP_MIN: u64 = 64;
 pub(super) struct Stand<'a> {
     pub(super) endpoint: Endpoint,
     pub(super) waiting: Waiting,
-    broker: Option<&'a Broker>,
+    broker: &'a Broker,
     route: String,
     server: Child<'a>,
     caller: Box<dyn Caller>,
@@ -52,7 +52,7 @@ impl<'a> Stand<'a> {
     pub(super) fn start(
         endpoint: Endpoint,
         waiting: Waiting,
-        broker: Option<&'a Broker>,
+        broker: &'a Broker,
         interrupted: &'a AtomicBool,
     ) -> Result<Self> {
         let acknowledgement = endpoint.acknowledgement().unwrap_or("plain");
@@ -133,21 +133,27 @@ impl<'a> Stand<'a> {
     }
 
     /// Connects so many more callers, in a process of their own, which call nobody; until the value is dropped.
-    pub(super) fn hold_callers(&self, count: usize) -> Result<Child<'a>> {
+    pub(super) fn hold_callers(&mut self, count: usize) -> Result<Child<'a>> {
         let (endpoint, route) = (self.endpoint.clone(), self.route.clone());
         // Who waits for nothing need not spin.
         let assignment = Assignment { endpoint, route, waiting: Waiting::Blocking, task: Task::HoldCallers { count } };
         let mut child =
             Child::start(super::NAME, "the idle callers", (Role::RpcServer, &assignment), self.interrupted)?;
         child.receive::<usize>()?;
-        Ok(child)
+        // Beside them the one that calls.
+        match self.server.ask::<Option<usize>>(&Order::Callers)? {
+            Some(connected) if connected != count + 1 => {
+                Err(failed(format!("{connected} callers are connected; {} were expected", count + 1)))
+            }
+            _ => Ok(child),
+        }
     }
 }
 
 impl Cpu {
     /// Of server and broker up to now.
-    fn now(server: &mut Child<'_>, broker: Option<&Broker>) -> Result<Self> {
-        Ok(Self { client_ns: 0, server_ns: server.ask(&Order::Cpu)?, broker_ns: broker.map(Broker::cpu_ns) })
+    fn now(server: &mut Child<'_>, broker: &Broker) -> Result<Self> {
+        Ok(Self { client_ns: 0, server_ns: server.ask(&Order::Cpu)?, broker_ns: broker.cpu_ns() })
     }
 
     fn since(self, before: Self) -> Self {

@@ -1,7 +1,9 @@
 //! The systems under test, and how both ends of each are connected. A new system is a variant of [`System`], of
-//! [`Endpoint`] and of [`Broker`]; its ends implement `Caller` and `Server` of `gapless-bench-peers`.
+//! [`Endpoint`] and of [`Broker`]; its caller implements `Caller` of `gapless-bench-peers`, its server `Server` or is a
+//! variant of [`ServingEnd`].
 
 use super::failed;
+use super::gapless_caller::{self, GaplessCaller};
 use crate::Result;
 use crate::own_directory::OwnDirectory;
 use clap::ValueEnum;
@@ -9,13 +11,17 @@ use gapless_bench_peers::PeerError;
 use gapless_bench_peers::nats::{NatsBroker, NatsCaller, NatsServer};
 use gapless_bench_peers::rabbitmq::{Acknowledgement, RabbitMqBroker, RabbitMqCaller, RabbitMqServer};
 use gapless_bench_peers::subject::{self, Caller, Server};
+use gapless_rpc::Domain;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum System {
+    /// This program, with nobody in the middle
+    Gapless,
     /// `rabbitmq-server`, with explicit and with automatic acknowledgement
     Rabbitmq,
     /// `nats-server`
@@ -41,7 +47,7 @@ impl Waiting {
         }
     }
 
-    fn of_peer(self) -> subject::Waiting {
+    pub(super) fn of_peer(self) -> subject::Waiting {
         match self {
             Self::Blocking => subject::Waiting::Blocking,
             Self::Spinning => subject::Waiting::Spinning,
@@ -53,6 +59,7 @@ impl Waiting {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Endpoint {
+    Gapless { domain: PathBuf },
     Rabbitmq { address: SocketAddr, is_explicit: bool },
     Nats { address: SocketAddr },
 }
@@ -61,6 +68,7 @@ impl Endpoint {
     /// Its system's name in reports.
     pub(super) fn system(&self) -> &'static str {
         match self {
+            Self::Gapless { .. } => "gapless",
             Self::Rabbitmq { .. } => "rabbitmq",
             Self::Nats { .. } => "nats",
         }
@@ -70,7 +78,7 @@ impl Endpoint {
     pub(super) fn acknowledgement(&self) -> Option<&'static str> {
         match self {
             Self::Rabbitmq { is_explicit, .. } => Some(if *is_explicit { "explicit" } else { "automatic" }),
-            Self::Nats { .. } => None,
+            Self::Gapless { .. } | Self::Nats { .. } => None,
         }
     }
 
@@ -81,6 +89,7 @@ impl Endpoint {
     pub(super) fn caller(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Caller>> {
         let waiting = waiting.of_peer();
         let caller: std::result::Result<Box<dyn Caller>, PeerError> = match self {
+            Self::Gapless { domain } => return Ok(Box::new(GaplessCaller::connect(domain, route, waiting)?)),
             Self::Rabbitmq { address, .. } => {
                 RabbitMqCaller::connect(*address, route, waiting).map(|caller| Box::new(caller) as _)
             }
@@ -93,21 +102,32 @@ impl Endpoint {
     ///
     /// # Errors
     /// Nobody there, or one that refuses.
-    pub(super) fn server(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Server>> {
+    pub(super) fn server(&self, route: &str, waiting: Waiting) -> Result<ServingEnd> {
         let waiting = waiting.of_peer();
         let server: std::result::Result<Box<dyn Server>, PeerError> = match self {
+            Self::Gapless { domain } => return Ok(ServingEnd::Gapless(gapless_caller::open(domain)?)),
             Self::Rabbitmq { address, is_explicit } => {
                 let acknowledgement = if *is_explicit { Acknowledgement::Explicit } else { Acknowledgement::Automatic };
                 RabbitMqServer::connect(*address, route, waiting, acknowledgement).map(|server| Box::new(server) as _)
             }
             Self::Nats { address } => NatsServer::connect(*address, route, waiting).map(|server| Box::new(server) as _),
         };
-        server.map_err(failed)
+        server.map(ServingEnd::Peer).map_err(failed)
     }
 }
 
-/// What stands in the middle of a system, if anything does; stopped with this value, its files removed.
+/// What serves.
+pub(super) enum ServingEnd {
+    /// An end whose one worker is driven.
+    Peer(Box<dyn Server>),
+    /// A domain, in which a route is served by workers of its own.
+    Gapless(Domain),
+}
+
+/// What stands in the middle of a system, of Gapless only the directory where processes meet; stopped with this value, its
+/// files removed.
 pub(super) enum Broker {
+    Gapless(OwnDirectory),
     RabbitMq(RabbitMqBroker, #[expect(dead_code, reason = "removed after it")] OwnDirectory),
     Nats(NatsBroker, #[expect(dead_code, reason = "removed after it")] OwnDirectory),
 }
@@ -124,6 +144,7 @@ impl Broker {
         let name = format!("gapless-bench-{name}-{}", std::process::id());
         let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
         let started = match system {
+            System::Gapless => Ok(Self::Gapless(directory)),
             System::Rabbitmq => {
                 RabbitMqBroker::start(directory.path(), &stop).map(|broker| Self::RabbitMq(broker, directory))
             }
@@ -139,6 +160,8 @@ impl Broker {
     /// The ways in which the system is used, each a curve.
     pub(super) fn endpoints(&self) -> Vec<Endpoint> {
         match self {
+            // A domain makes its directory itself, for its user alone.
+            Self::Gapless(directory) => vec![Endpoint::Gapless { domain: directory.path().join("domain") }],
             Self::RabbitMq(broker, _) => {
                 let address = broker.address();
                 [true, false].map(|is_explicit| Endpoint::Rabbitmq { address, is_explicit }).into()
@@ -147,11 +170,12 @@ impl Broker {
         }
     }
 
-    /// CPU time that it has used, ns.
-    pub(super) fn cpu_ns(&self) -> u64 {
+    /// CPU time that it has used, ns, if it is a process.
+    pub(super) fn cpu_ns(&self) -> Option<u64> {
         match self {
-            Self::RabbitMq(broker, _) => broker.process().cpu_ns(),
-            Self::Nats(broker, _) => broker.process().cpu_ns(),
+            Self::Gapless(_) => None,
+            Self::RabbitMq(broker, _) => Some(broker.process().cpu_ns()),
+            Self::Nats(broker, _) => Some(broker.process().cpu_ns()),
         }
     }
 }

@@ -104,7 +104,7 @@ mod tests {
     fn the_curve_has_129_sizes_and_each_option_its_effect() {
         let plan = CurveArguments::default().plan().unwrap();
         assert_eq!((plan.sizes.len(), plan.sizes[0], plan.sizes[1], plan.sizes[128]), (129, 1, 32, 4096));
-        assert_eq!((plan.samples, plan.systems.len(), plan.waiting.len()), (SAMPLES, 2, 2));
+        assert_eq!((plan.samples, plan.systems.len(), plan.waiting.len()), (SAMPLES, 3, 2));
         let quick = CurveArguments { quick: true, ..CurveArguments::default() }.plan().unwrap();
         assert_eq!((quick.sizes, quick.samples), (SIZES_SHOWN.to_vec(), SAMPLES_QUICK));
         let arguments = CurveArguments {

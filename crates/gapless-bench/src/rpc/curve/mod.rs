@@ -92,7 +92,7 @@ fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &Atomi
     for broker in &brokers {
         for endpoint in broker.endpoints() {
             for &waiting in &plan.waiting {
-                stands.push(Stand::start(endpoint.clone(), waiting, Some(broker), interrupted)?);
+                stands.push(Stand::start(endpoint.clone(), waiting, broker, interrupted)?);
             }
         }
     }

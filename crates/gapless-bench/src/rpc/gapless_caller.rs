@@ -1,0 +1,87 @@
+//! A caller of Gapless, as the benchmark drives callers of every system.
+
+use super::failed;
+use crate::Result;
+use gapless_bench_peers::PeerError;
+use gapless_bench_peers::subject::{self, REPLY_TIME_MAX, Waiting};
+use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
+use std::collections::VecDeque;
+use std::path::Path;
+
+/// A caller.
+pub(super) struct GaplessCaller {
+    caller: Caller<Vec<u8>, Vec<u8>>,
+    /// Calls under way with their tickets, the oldest first.
+    calls: VecDeque<(u64, Call<Vec<u8>>)>,
+}
+
+/// The way in which an end of Gapless waits.
+pub(super) fn waiting_of(waiting: Waiting) -> gapless_rpc::Waiting {
+    match waiting {
+        Waiting::Blocking => gapless_rpc::Waiting::Park,
+        Waiting::Spinning => gapless_rpc::Waiting::Spin,
+    }
+}
+
+/// The domain in `directory`, as everybody has it who sets no options.
+pub(super) fn open(directory: &Path) -> Result<Domain> {
+    Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
+}
+
+impl GaplessCaller {
+    /// Connects a caller of `route` with a domain of its own, as in a process of its own: nothing is shared with others.
+    ///
+    /// # Errors
+    /// A directory that is no domain; nobody who serves.
+    pub(super) fn connect(directory: &Path, route: &str, waiting: Waiting) -> Result<Self> {
+        let patient = CallOptions { timeout: Some(REPLY_TIME_MAX), ..CallOptions::default() };
+        let options = CallerOptions {
+            call: patient.clone(),
+            waiting: waiting_of(waiting),
+            reach: Reach::Machine,
+            ..CallerOptions::default()
+        };
+        let caller = open(directory)?.caller_with(route, options).map_err(failed)?;
+        // The first call brings the caller's table to those who serve. They rest, so it is taken back before it begins.
+        let mut first: Call<Vec<u8>> =
+            caller.start_with(Vec::new(), &CallOptions { wait_for_route: Some(REPLY_TIME_MAX), ..patient });
+        match first.try_take() {
+            Some(Err(error)) => Err(failed(error)),
+            _ => Ok(Self { caller, calls: VecDeque::new() }),
+        }
+    }
+}
+
+impl subject::Caller for GaplessCaller {
+    fn begin(&mut self, ticket: u64, request: &[u8]) -> gapless_bench_peers::Result<()> {
+        self.calls.push_back((ticket, self.caller.start(request.to_vec())));
+        Ok(())
+    }
+
+    fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> gapless_bench_peers::Result<()> {
+        // One worker answers in the order of the calls.
+        let Some((ticket, call)) = self.calls.pop_front() else { return Ok(()) };
+        take(ticket, &call.wait().map_err(not_a_reply)?);
+        while let Some((ticket, call)) = self.calls.front_mut()
+            && let Some(outcome) = call.try_take()
+        {
+            take(*ticket, &outcome.map_err(not_a_reply)?);
+            self.calls.pop_front();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, message: &[u8]) -> gapless_bench_peers::Result<()> {
+        self.caller.send(message.to_vec()).map_err(not_a_reply)
+    }
+
+    fn flush(&mut self) -> gapless_bench_peers::Result<()> {
+        // What is offered is there.
+        Ok(())
+    }
+}
+
+/// The error of a call.
+fn not_a_reply(error: CallError) -> PeerError {
+    PeerError::Protocol { protocol: "gapless", expected: "a reply".to_owned(), found: error.to_string() }
+}
