@@ -201,6 +201,10 @@ fn notes(plan: &Plan) -> Vec<String> {
         ),
         "the original made 40,000 calls of a size, divided by the number of its step; here all sizes have equally many"
             .to_owned(),
+        "gapless: default options, one worker; the request is copied into a vector of its own within the clock, as the \
+         reply is; with many callers connected each has a domain of its own, all in one process. blocking looks some \
+         200 times before it sleeps"
+            .to_owned(),
         format!(
             "rabbitmq: a queue in memory, transient messages, direct reply-to; explicit: at most 256 without \
              acknowledgement, one for all that came together. nats: one inbox for all replies. All with TCP_NODELAY, \
