@@ -135,6 +135,12 @@ impl ServedCallers {
         self.state.load(Ordering::Relaxed) == SUSPENDED
     }
 
+    /// Whether a worker sleeps.
+    #[cfg(test)]
+    pub(crate) fn is_anyone_parked(&self) -> bool {
+        self.bell.is_anyone_parked()
+    }
+
     fn is_open(&self) -> bool {
         self.state.load(Ordering::Relaxed) == OPEN
     }

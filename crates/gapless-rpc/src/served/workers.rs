@@ -135,3 +135,27 @@ pub(crate) async fn serve_as_task<Request: Message, Reply: Message>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_log::Bell;
+    use gapless_testkit::wait::until;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    #[test]
+    fn a_worker_that_spins_sleeps_while_its_route_is_suspended() {
+        for waiting in [Waiting::Spin, Waiting::SpinFor(Duration::MAX)] {
+            let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+            let served = Arc::new(ServedCallers::new(Bell::create().unwrap(), eventfd));
+            served.suspend();
+            let mut puller = Puller::new(Arc::clone(&served));
+            let worker = std::thread::spawn(move || next_request(&mut puller, waiting).is_none());
+            until("its sleep", || served.is_anyone_parked());
+            served.resume();
+            until("its waking", || !served.is_anyone_parked());
+            served.end();
+            assert!(worker.join().unwrap(), "there was nothing to take");
+        }
+    }
+}
