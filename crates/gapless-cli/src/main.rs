@@ -26,6 +26,16 @@ struct Arguments {
 enum Command {
     /// Measure this machine with the canonical benchmark, or its parts one by one
     Bench(commands::bench::Arguments),
+    /// Call every copy of a route, and print an outcome for each
+    #[command(
+        after_help = "Examples:\n  gapless broadcast cache/clear\n  gapless broadcast cache/resize '{\"entries\": 1000}' --json | jq 'select(.error)'\n\nA line for each copy: its process id, and its reply or its error. The exit code is 0 if every copy replied."
+    )]
+    Broadcast(commands::broadcast::Arguments),
+    /// Call a route: JSON to its handler, and JSON back
+    #[command(
+        after_help = "Examples:\n  gapless call calculator/add '{\"left\": 2, \"right\": 3}'\n  gapless call calculator/add @sum.json --timeout 0.5 | jq .value\n  date | gapless call log - --bytes\n\nThe exit code is 0 with a reply; 1 if there is none: refused, no copy, too late; 2 for wrong options."
+    )]
+    Call(commands::call::Arguments),
     /// Run a replicated stream: its members, how they stand, who leads
     Cluster(commands::cluster::Arguments),
     /// Read the counters of a running node: positions, repeats, refusals, dead letters
@@ -35,8 +45,18 @@ enum Command {
     Counters(commands::counters::Arguments),
     /// Look into the journal of a service, a stream or a member: check it, print it, follow it
     Journal(commands::journal::Arguments),
+    /// List the routes that processes serve: state, copies, workers, versions, types
+    #[command(
+        after_help = "Examples:\n  gapless routes\n  gapless routes --domain trading --watch\n  gapless routes --json | jq '.[] | select(.state != \"open\")'"
+    )]
+    Routes(commands::routes::Arguments),
     /// Generate Rust and protobuf from SBE schemas, or check them
     Schema(commands::schema::Arguments),
+    /// Serve a route with a program: a process for each request
+    #[command(
+        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve sum --json -- jq add\n  gapless serve thumbnail -- convert - -resize 128x128 png:-\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one ends at once."
+    )]
+    Serve(commands::serve::Arguments),
     /// Run a stream, publish into it, read it
     Stream(commands::stream::Arguments),
     /// Watch nodes and members of a cluster: roles, sequences, lags, counters and their rates
@@ -63,10 +83,14 @@ fn main() -> ExitCode {
     };
     let done = match arguments.command {
         Command::Bench(arguments) => commands::bench::run(&arguments),
+        Command::Broadcast(arguments) => commands::broadcast::run(&arguments),
+        Command::Call(arguments) => commands::call::run(&arguments),
         Command::Cluster(arguments) => commands::cluster::run(&arguments),
         Command::Counters(arguments) => commands::counters::run(&arguments),
         Command::Journal(arguments) => commands::journal::run(&arguments),
+        Command::Routes(arguments) => commands::routes::run(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
+        Command::Serve(arguments) => commands::serve::run(&arguments),
         Command::Stream(arguments) => commands::stream::run(&arguments),
         Command::Top(arguments) => commands::top::run(&arguments),
     };

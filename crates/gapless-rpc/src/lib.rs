@@ -51,7 +51,7 @@ pub use context::{CallContext, CallerIdentity, Headers, TraceContext};
 pub use domain::{Domain, DomainOptions, RouteBuilder, ServedRoute};
 pub use error::RpcError;
 pub use gapless_rpc_macros::{Message, route};
-pub use message::{Encoding, Message, MessageError};
+pub use message::{Encoding, Json, Message, MessageError};
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};
 #[cfg(not(loom))]

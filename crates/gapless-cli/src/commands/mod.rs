@@ -1,11 +1,16 @@
-//! The subcommands, one file each; `pipe` and `watch` are what they share of standard output and of printing again.
+//! The subcommands, one file each. What they share: `pipe` of standard output, `watch` of printing again, `domain` of calls.
 
 pub(crate) mod bench;
+pub(crate) mod broadcast;
+pub(crate) mod call;
 pub(crate) mod cluster;
 pub(crate) mod counters;
+pub(crate) mod domain;
 pub(crate) mod journal;
 pub(crate) mod pipe;
+pub(crate) mod routes;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod stream;
 pub(crate) mod top;
 pub(crate) mod watch;

@@ -22,5 +22,6 @@ mod a_stream_s_nodes_are_shown;
 mod a_stream_says_what_is_wrong;
 mod lines_are_published_exactly_once;
 mod nodes_and_members_are_watched;
+mod routes_are_called_and_served;
 mod the_program_explains_itself;
 mod what_is_gone_from_a_journal_is_missed;

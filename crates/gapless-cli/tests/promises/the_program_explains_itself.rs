@@ -16,12 +16,16 @@ fn every_subcommand_has_a_help_with_an_example() {
         "bench storage",
         "bench sequencer",
         "bench time",
+        "broadcast",
+        "call",
         "journal verify",
         "journal dump",
         "journal tail",
         "journal info",
+        "routes",
         "schema generate",
         "schema check",
+        "serve",
         "stream sequencer",
         "stream node",
         "stream tail",
@@ -49,7 +53,7 @@ fn every_subcommand_has_a_help_with_an_example() {
 fn the_whole_names_its_subcommands() {
     let directory = tempfile::tempdir().unwrap();
     for (words, expected) in [
-        (&["--help"][..], &["bench", "journal", "schema", "top"][..]),
+        (&["--help"][..], &["bench", "broadcast", "call", "journal", "routes", "schema", "serve", "top"][..]),
         (
             &["bench", "--help"],
             &["canonical", "serialization", "log", "link", "messaging", "persistence", "sequencer", "time"],

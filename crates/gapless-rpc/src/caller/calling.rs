@@ -7,11 +7,11 @@ use super::routes::{LocalRoutes, RemoteRoutes, RouteKey, TypeKey};
 use crate::clock::monotonic_ns;
 use crate::context::Current;
 use crate::local::{self, LocalRoute};
-use crate::message::{Message, version_of};
+use crate::message::{Encoding, Message, version_of};
 use crate::options::{CallOptions, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::table::{CallStatistics, Offer, RouteTable};
-use crate::served::answering::{Asked, FLAG_ONE_WAY};
+use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY};
 use gapless_log::call_table::RequestHeader;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -158,7 +158,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let mut call = Call {
             reach: Reaching::Over,
             waiting: self.shared.options.waiting,
-            decode: decode_reply::<Reply>,
+            decode: decoder::<Request, Reply>(),
             reply_fingerprint: key.reply.fingerprint,
             observed: None,
         };
@@ -229,11 +229,11 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     /// Calls every copy of the route in other processes, and the one in this process; an outcome for each, with the process id of
-    /// the copy where it is known.
+    /// the copy.
     ///
     /// # Errors
     /// [`CallError::NoRoute`] if there is none.
-    pub fn broadcast(&self, request: &Request) -> Result<Vec<Result<Reply, CallError>>, CallError>
+    pub fn broadcast(&self, request: &Request) -> Result<Vec<(u32, Result<Reply, CallError>)>, CallError>
     where
         Request: Clone,
     {
@@ -245,7 +245,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 Ok(call) => Reaching::Local(call),
                 Err(unsent) => Reaching::Failed(unsent.error),
             };
-            calls.push(self.call_of(reach));
+            calls.push((std::process::id(), self.call_of(reach)));
         }
         if self.shared.options.reach != Reach::Process
             && let Some(routes) = &self.shared.remote_routes
@@ -253,17 +253,19 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             let table = self.table(routes)?;
             routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
             for copy in table.open_copies() {
+                // One that has gone meanwhile is no copy any more.
+                let Some(process_id) = routes.process_of(copy) else { continue };
                 let reach = match self.pursue_at(request, options, 0, copy) {
                     Ok(pursuit) => Reaching::Remote(Box::new(pursuit), Vec::new()),
                     Err(error) => Reaching::Failed(error),
                 };
-                calls.push(self.call_of(reach));
+                calls.push((process_id, self.call_of(reach)));
             }
         }
         if calls.is_empty() {
             return Err(CallError::NoRoute { route: self.route().to_owned() });
         }
-        Ok(super::together::all(calls))
+        Ok(calls.into_iter().map(|(process_id, call)| (process_id, call.wait())).collect())
     }
 
     /// Asks every copy of the route in other processes for what it says of itself, without its handler: whether it answers, what
@@ -298,7 +300,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
     fn call_of(&self, reach: Reaching<Reply>) -> Call<Reply> {
         let (waiting, reply_fingerprint) = (self.shared.options.waiting, self.shared.key.reply.fingerprint);
-        Call { reach, waiting, decode: decode_reply::<Reply>, reply_fingerprint, observed: None }
+        Call { reach, waiting, decode: decoder::<Request, Reply>(), reply_fingerprint, observed: None }
     }
 
     /// The route in this process, if it is served here and this caller may use it.
@@ -360,7 +362,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             let inherited = Inherited::of(options);
             let header = RequestHeader {
                 class: options.priority as u8,
-                flags,
+                flags: if Request::ENCODING == Encoding::Json { flags | FLAG_JSON } else { flags },
                 encoding: Request::ENCODING as u32,
                 call: inherited.sent_ns,
                 sent_ns: inherited.sent_ns,
@@ -385,6 +387,14 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 thread_local! {
     /// User headers and payload of the request that a thread encodes.
     static SCRATCH: std::cell::RefCell<(Vec<u8>, Vec<u8>)> = const { std::cell::RefCell::new((Vec::new(), Vec::new())) };
+}
+
+/// What reads a reply: who asks in JSON is answered in JSON.
+fn decoder<Request: Message, Reply: Message>() -> fn(&[u8], u64) -> Result<Reply, String> {
+    if Request::ENCODING == Encoding::Json {
+        return |bytes, _| Reply::from_json(bytes).map_err(|error| error.to_string());
+    }
+    decode_reply::<Reply>
 }
 
 fn decode_reply<Reply: Message>(bytes: &[u8], fingerprint: u64) -> Result<Reply, String> {

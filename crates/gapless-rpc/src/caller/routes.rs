@@ -53,6 +53,9 @@ pub(crate) trait RemoteRoutes: Send + Sync {
     /// Why copies have refused the table.
     fn mismatch(&self, key: &RouteKey) -> Option<CallError>;
 
+    /// The process id of a copy that is connected.
+    fn process_of(&self, copy: u32) -> Option<u32>;
+
     /// The I/O thread sleeps too long.
     fn wake(&self);
 }

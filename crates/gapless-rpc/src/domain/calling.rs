@@ -194,6 +194,8 @@ impl Calling {
 
 /// The types that both sides speak, as the copy is told.
 fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, TypeDescription), CallError> {
+    // A request in JSON is answered in JSON, whatever the copy's types are.
+    let asks_json = key.request.encoding == Encoding::Json;
     let agreed_type = |own: &TypeKey, other: &TypeDescription| {
         let fingerprint = match (own.fingerprint, other.fingerprint) {
             (own, 0) => Some(own),
@@ -202,8 +204,11 @@ fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, 
             // The copy may be newer, and read what this program writes: it says so.
             (ours, _) => Some(ours),
         }?;
-        (own.encoding == other.encoding || own.encoding == Encoding::Bytes || other.encoding == Encoding::Bytes)
-            .then(|| TypeDescription { name: own.name.to_owned(), fingerprint, encoding: own.encoding })
+        let is_same = own.encoding == other.encoding
+            || own.encoding == Encoding::Bytes
+            || other.encoding == Encoding::Bytes
+            || asks_json;
+        is_same.then(|| TypeDescription { name: own.name.to_owned(), fingerprint, encoding: own.encoding })
     };
     let request = agreed_type(&key.request, &route.request);
     let reply = agreed_type(&key.reply, &route.reply);
@@ -273,6 +278,10 @@ impl RemoteRoutes for Calling {
             Attachment::Refused(error) => Some(error.clone()),
             Attachment::Brought | Attachment::Attached => None,
         })
+    }
+
+    fn process_of(&self, copy: u32) -> Option<u32> {
+        self.lock().copies.get(&CopyNumber(copy)).map(|copy| copy.process.process_id)
     }
 
     fn wake(&self) {

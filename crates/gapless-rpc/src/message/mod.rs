@@ -5,6 +5,7 @@
 //! | [`typed`] | serde types as postcard and JSON: what `#[derive(Message)]` stands on; numbers and texts as messages |
 //! | `schema` | SBE and protobuf objects of `gapless-schema` as messages; behind the feature `schema` |
 //! | [`bytes`] | bytes and nothing as messages |
+//! | [`json`] | [`Json`]: for callers that know a route's types only when they run |
 //! | [`version`] | [`OlderVersion`] and [`version_of`]: which version both sides speak |
 //! | [`postcard_reader`] | postcard from bytes that nobody has checked, with limits |
 //! | [`shape`] | [`Shape`]: a type's layout as text, and its fingerprint |
@@ -59,6 +60,7 @@
 //! [`shape`]: mod@shape
 
 pub mod bytes;
+pub mod json;
 pub mod postcard_reader;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -66,6 +68,7 @@ pub mod shape;
 pub mod typed;
 pub mod version;
 
+pub use json::Json;
 pub use shape::{Shape, ShapeWriter};
 pub use version::{OlderVersion, version_of};
 

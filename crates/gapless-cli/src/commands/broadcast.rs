@@ -1,0 +1,74 @@
+//! `gapless broadcast`: calls every copy of a route; an outcome for each.
+
+use super::domain::{DomainArguments, about_options, ended, request, seconds};
+use super::{Outcome, Usage, is_printed};
+use clap::Args;
+use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Json, Reach};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The route
+    route: String,
+
+    /// The request: JSON, @FILE, or - for standard input
+    #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_hyphen_values = true)]
+    request: String,
+
+    #[command(flatten)]
+    domain: DomainArguments,
+
+    /// Wait so long for the replies
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    timeout: Duration,
+
+    /// Print a JSON object for each copy: its process, and its reply or error
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let request = Json::new(request(&arguments.request)?);
+    let request = request.map_err(|error| Usage(format!("the request is no {error}")))?;
+    let call = CallOptions { timeout: Some(arguments.timeout), ..CallOptions::default() };
+    let options = CallerOptions { call, reach: Reach::Machine, ..CallerOptions::default() };
+    let domain = arguments.domain.open()?;
+    let caller: Caller<Json, Json> = domain.caller_with(&arguments.route, options).map_err(about_options)?;
+    let outcomes = caller.broadcast(&request).map_err(ended)?;
+    let mut text = String::new();
+    for (process_id, outcome) in &outcomes {
+        // Writing to a string cannot fail.
+        let _ = if arguments.json {
+            writeln!(text, "{}", as_object(*process_id, outcome)?)
+        } else {
+            match outcome {
+                Ok(reply) => writeln!(text, "{process_id} {}", in_one_line(reply)),
+                Err(error) => writeln!(text, "{process_id} error: {}", error.to_string().escape_debug()),
+            }
+        };
+    }
+    is_printed(&text)?;
+    let failed = outcomes.iter().filter(|(_, outcome)| outcome.is_err()).count();
+    if failed > 0 {
+        return Err(ended(format!("{failed} of {} copies gave no reply", outcomes.len())));
+    }
+    Ok(())
+}
+
+/// A break of the line stands between JSON's words only.
+fn in_one_line(reply: &Json) -> String {
+    String::from_utf8_lossy(reply.text()).replace(['\n', '\r'], " ").trim().to_owned()
+}
+
+fn as_object(process_id: u32, outcome: &Result<Json, CallError>) -> Result<String, serde_json::Error> {
+    let object = match outcome {
+        // As the copy wrote it: a number of any length stays what it is.
+        Ok(reply) => format!("{{\"process_id\":{process_id},\"reply\":{}}}", in_one_line(reply)),
+        Err(error) => {
+            let error = serde_json::to_string(&error.to_string())?;
+            format!("{{\"process_id\":{process_id},\"error\":{error}}}")
+        }
+    };
+    Ok(object)
+}

@@ -1,0 +1,142 @@
+//! `gapless routes`: the routes that processes of a domain serve, once or at an interval.
+
+use super::domain::{DomainArguments, seconds};
+use super::watch::{clear, sleep_until};
+use super::{Outcome, interrupt, is_printed};
+use clap::Args;
+use gapless_rpc::domain::KnownRoute;
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    domain: DomainArguments,
+
+    /// Print again every so many seconds, until Ctrl-C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
+    watch: Option<Duration>,
+
+    /// Print one JSON array, a line each time, with an object for each route of each process
+    #[arg(long)]
+    json: bool,
+}
+
+/// Processes that have not told their routes by then are left out.
+const DISCOVERY_MAX: Duration = Duration::from_secs(5);
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let domain = arguments.domain.open()?;
+    let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
+    let mut is_again = false;
+    loop {
+        let now = Instant::now();
+        let known = domain.routes(DISCOVERY_MAX)?;
+        let text = if arguments.json { in_json(&known) } else { in_text(&known) };
+        let clear = clear(is_again && !arguments.json);
+        if !is_printed(&format!("{clear}{text}"))? {
+            return Ok(());
+        }
+        let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else {
+            if known.is_empty() && !arguments.json {
+                eprintln!("note: no process serves a route in the domain {}", domain.name());
+            }
+            return Ok(());
+        };
+        is_again = true;
+        // Relaxed: the flag guards no data.
+        if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+    }
+}
+
+fn in_json(known: &[KnownRoute]) -> String {
+    let objects = known.iter().map(|route| {
+        let metadata: serde_json::Map<String, serde_json::Value> =
+            route.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+        serde_json::json!({
+            "route": route.route,
+            "state": route.state,
+            "version": route.version,
+            "request": route.types.0,
+            "reply": route.types.1,
+            "workers": route.workers,
+            "process_id": route.process_id,
+            "process": route.process_name,
+            "metadata": metadata,
+        })
+    });
+    format!("{}\n", serde_json::Value::Array(objects.collect()))
+}
+
+/// Copies that say the same of a route are one line.
+fn in_text(known: &[KnownRoute]) -> String {
+    let is_same = |a: &KnownRoute, b: &KnownRoute| {
+        (&a.route, a.state, &a.version, &a.types) == (&b.route, b.state, &b.version, &b.types)
+    };
+    let mut groups: Vec<Vec<&KnownRoute>> = Vec::new();
+    for route in known {
+        match groups.iter_mut().find(|group| is_same(group[0], route)) {
+            Some(group) => group.push(route),
+            None => groups.push(vec![route]),
+        }
+    }
+    let head = ["ROUTE", "STATE", "COPIES", "WORKERS", "VERSION", "REQUEST → REPLY", "PROCESSES"].map(str::to_owned);
+    let rows = groups.iter().map(|group| {
+        let first = group[0];
+        let processes: Vec<_> =
+            group.iter().map(|route| format!("{} {}", route.process_name, route.process_id)).collect();
+        [
+            first.route.clone(),
+            first.state.to_owned(),
+            group.len().to_string(),
+            group.iter().map(|route| u64::from(route.workers)).sum::<u64>().to_string(),
+            if first.version.is_empty() { "-".to_owned() } else { first.version.clone() },
+            format!("{} → {}", first.types.0, first.types.1),
+            processes.join(", "),
+        ]
+        // Other processes wrote it: nothing of it moves the cursor.
+        .map(|cell| cell.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect())
+    });
+    let rows: Vec<[String; 7]> = std::iter::once(head).chain(rows).collect();
+    let widths: Vec<usize> =
+        (0..7).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            // Writing to a string cannot fail.
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_that_say_the_same_are_one_line_and_nothing_moves_the_cursor() {
+        let copy = |process_id, version: &str| KnownRoute {
+            route: "calculator/add".to_owned(),
+            state: "open",
+            process_id,
+            process_name: "calc\u{1b}[2J".to_owned(),
+            version: version.to_owned(),
+            metadata: Vec::new(),
+            types: ("Add".to_owned(), "Sum".to_owned()),
+            workers: 4,
+        };
+        let text = in_text(&[copy(11, ""), copy(12, ""), copy(13, "2")]);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        let first = ["calculator/add", "open", "2", "8", "-", "Add", "→", "Sum", "calc?[2J", "11,", "calc?[2J", "12"];
+        assert_eq!(lines[1], first);
+        assert_eq!(lines[2][2..5], ["1", "4", "2"]);
+    }
+}

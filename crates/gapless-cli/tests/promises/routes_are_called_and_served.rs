@@ -1,0 +1,246 @@
+//! `gapless call`, `routes`, `broadcast` and `serve`: a shell takes part in what programs serve and call.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{Ended, gapless, run};
+use gapless::rpc::{CallContext, Domain, DomainOptions, Message, Rejection, ServedRoute};
+use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
+use serde_json::Value;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+use tempfile::TempDir;
+
+#[derive(serde::Serialize, serde::Deserialize, Message)]
+struct Add {
+    left: i64,
+    right: i64,
+}
+
+/// A domain in `folder`, with a route of this process.
+fn calculator(folder: &TempDir) -> (Domain, ServedRoute) {
+    let options = DomainOptions { process_name: Some("calculator".to_owned()), ..DomainOptions::default() };
+    let domain = Domain::open_directory(folder.path().join("domain"), options).unwrap();
+    let add = |add: Add, context: &CallContext| -> Result<i64, Rejection> {
+        let twice = context.headers().get("twice").is_some();
+        let sum = add.left.checked_add(add.right).ok_or_else(|| Rejection::from("the sum is too large"))?;
+        Ok(if twice { sum * 2 } else { sum })
+    };
+    let route = domain.serve("calculator/add").workers(3).version("1.2").metadata("team", "blue");
+    let served = route.handle(add).unwrap();
+    (domain, served)
+}
+
+/// The program in the domain of `folder`, run to its end.
+fn here(folder: &Path, words: &[&str]) -> Ended {
+    let words: Vec<&str> = [words[0], "--directory", "domain"].into_iter().chain(words[1..].iter().copied()).collect();
+    run(folder, &words)
+}
+
+/// `gapless serve`, once it serves.
+fn serving(folder: &Path, words: &[&str]) -> Process {
+    let words: Vec<&str> = ["serve", "--directory", "domain"].into_iter().chain(words.iter().copied()).collect();
+    let mut process = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
+    let line = process.line();
+    assert!(line.contains(" is served"), "{line}");
+    process
+}
+
+/// A call whose request is its standard input.
+fn piped(folder: &Path, words: &[&str], input: &[u8]) -> std::process::Output {
+    let mut command = gapless(folder, &["call", "--directory", "domain"]);
+    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    output
+}
+
+#[test]
+fn a_typed_route_takes_json_and_gives_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let _calculator = calculator(&folder);
+    let folder = folder.path();
+    let call = |words: &[&str]| here(folder, &[&["call", "calculator/add"], words].concat());
+    assert_eq!(call(&[r#"{"left": 2, "right": 3}"#]).good(), "5\n");
+    assert_eq!(call(&[r#"{"left": 2, "right": 3}"#, "--header", "twice=yes"]).good(), "10\n");
+    std::fs::write(folder.join("sum.json"), "{\"left\": -2,\n \"right\": 1}\n").unwrap();
+    assert_eq!(call(&["@sum.json"]).good(), "-1\n");
+    let output = piped(folder, &["calculator/add", "-"], br#"{"left": 40, "right": 2}"#);
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"42\n"[..]));
+
+    let refused = call(&[r#"{"left": 9223372036854775807, "right": 3}"#]).error(1);
+    assert!(refused.contains("refused with code 0: the sum is too large"), "{refused}");
+    let other = call(&[r#"{"left": 2}"#]).error(1);
+    assert!(other.contains("right"), "{other}");
+    assert!(call(&["@missing.json"]).error(1).contains("missing.json"));
+    let no_json = call(&["{left: 2}"]).error(2);
+    assert!(no_json.contains("no JSON"), "{no_json}");
+    assert!(call(&["null", "--timeout", "0"]).error(2).contains("--timeout"));
+    assert!(call(&["null", "--header", "=x"]).error(2).contains("--header"));
+    assert!(here(folder, &["call", "no name", "1"]).error(2).contains("no route's name"));
+    let nobody = here(folder, &["call", "calculator/subtract", "1"]).error(1);
+    assert!(nobody.contains("no copy serves the route calculator/subtract"), "{nobody}");
+}
+
+#[test]
+fn routes_are_listed_with_their_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = here(folder.path(), &["routes"]);
+    assert!(empty.stderr.starts_with("note: no process serves a route"), "{empty:?}");
+    assert_eq!(empty.good().lines().count(), 1, "the head alone");
+    assert_eq!(here(folder.path(), &["routes", "--json"]).good(), "[]\n");
+
+    let (_domain, served) = calculator(&folder);
+    let folder = folder.path();
+    let _copy = serving(folder, &["upper", "--workers", "2", "--route-version", "7", "--", "tr", "a-z", "A-Z"]);
+    let text = here(folder, &["routes"]).good();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][..3], ["ROUTE", "STATE", "COPIES"], "{text}");
+    let process = std::process::id().to_string();
+    let expected = ["calculator/add", "open", "1", "3", "1.2", "Add", "→", "i64", "calculator", &process];
+    assert_eq!(lines[1], expected, "{text}");
+    assert_eq!(lines[2][..8], ["upper", "open", "1", "2", "7", "bytes", "→", "bytes"], "{text}");
+    served.suspend().unwrap();
+    let json: Value = serde_json::from_str(&here(folder, &["routes", "--json"]).good()).unwrap();
+    assert_eq!(json[0]["state"], "suspended");
+    assert_eq!(json[0]["metadata"]["team"], "blue");
+    assert_eq!(json[1]["workers"], 2);
+
+    // Watched, and its reader goes away.
+    let words = ["routes", "--directory", "domain", "--json", "--watch", "0.01"];
+    let mut watching = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
+    let first = watching.line();
+    served.resume().unwrap();
+    until("the change is shown", || watching.line() != first);
+    watching.stop_reading();
+    assert!(watching.wait_end("a watch whose reader has gone ends").success());
+}
+
+#[test]
+fn every_copy_has_an_outcome_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let nobody = here(folder, &["broadcast", "who"]).error(1);
+    assert!(nobody.contains("no copy serves the route who"), "{nobody}");
+    let copies =
+        [(); 2].map(|()| serving(folder, &["who", "--json", "--", "sh", "-c", "printf '[\\n%s\\n]\\n' $PPID"]));
+    let text = here(folder, &["broadcast", "who"]).good();
+    let mut expected: Vec<_> = copies.iter().map(|copy| format!("{0} [ {0} ]", copy.pid().as_raw_nonzero())).collect();
+    let mut lines: Vec<_> = text.lines().collect();
+    (expected.sort(), lines.sort_unstable());
+    assert_eq!(lines, expected);
+    let refusing = serving(folder, &["who", "--", "sh", "-c", "echo not me >&2; exit 4"]);
+    let some = here(folder, &["broadcast", "who", "--json"]);
+    let objects: Vec<Value> = some.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 3, "{some:?}");
+    let failed = objects.iter().find(|object| object["process_id"] == refusing.pid().as_raw_nonzero().get()).unwrap();
+    assert_eq!(failed["error"], "refused with code 4: not me");
+    assert!(some.error(1).contains("1 of 3 copies gave no reply"));
+    assert!(here(folder, &["broadcast", "who", "{"]).error(2).contains("no JSON"));
+}
+
+#[test]
+fn a_program_is_a_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let _upper = serving(folder, &["upper", "--", "tr", "a-z", "A-Z"]);
+    assert_eq!(here(folder, &["call", "upper", "hello", "--bytes"]).good(), "HELLO");
+    assert_eq!(here(folder, &["call", "upper", "\"hello\""]).good(), "\"HELLO\"\n", "bytes have a form as JSON");
+    // More than pipes hold, both ways at once.
+    let long = b"abc\n".repeat(1 << 20);
+    let output = piped(folder, &["upper", "-", "--bytes"], &long);
+    assert_eq!(output.stdout, b"ABC\n".repeat(1 << 20), "{}", String::from_utf8_lossy(&output.stderr));
+
+    // It may end without having read, write much that is an error, or be killed.
+    let _deaf = serving(folder, &["deaf", "--", "true"]);
+    assert_eq!(piped(folder, &["deaf", "-", "--bytes"], &long).status.code(), Some(0));
+    let script = "head -c 1000000 /dev/zero | tr '\\0' 'x' >&2; exit 9";
+    let _loud = serving(folder, &["loud", "--", "sh", "-c", script]);
+    let refused = here(folder, &["call", "loud"]).error(1);
+    assert!(refused.starts_with("gapless: refused with code 9: xxxx") && refused.len() < 10_000, "{refused}");
+    let _mortal = serving(folder, &["mortal", "--", "sh", "-c", "kill -9 $$"]);
+    assert!(here(folder, &["call", "mortal"]).error(1).contains("refused with code 137: "));
+    let _endless = serving(folder, &["endless", "--", "cat", "/dev/zero"]);
+    assert!(here(folder, &["call", "endless", "--timeout", "60"]).error(1).contains("longer than 16 MiB"));
+    let _json = serving(folder, &["json", "--json", "--", "cat"]);
+    assert_eq!(here(folder, &["call", "json", "[1, 2]"]).good(), "[1, 2]\n");
+    let _wrong = serving(folder, &["wrong", "--json", "--", "echo", "no json"]);
+    assert!(here(folder, &["call", "wrong"]).error(1).contains("is no JSON"));
+
+    assert!(
+        here(folder, &["serve", "x", "--", "no-such-program"]).error(1).contains("no-such-program: no such program")
+    );
+    assert!(here(folder, &["serve", "x"]).error(2).contains("COMMAND"));
+    assert!(here(folder, &["serve", "x", "--workers", "0", "--", "cat"]).error(2).contains("--workers"));
+    assert!(here(folder, &["serve", "no name", "--", "cat"]).error(2).contains("no route's name"));
+}
+
+#[test]
+fn a_late_request_ends_its_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // The only worker, and a child of it that would hold its output open.
+    let script = "read word; if [ $word = slow ]; then sleep 1000 & sleep 1000; fi; echo $word";
+    let _copy = serving(folder, &["echo", "--", "sh", "-c", script]);
+    let late = here(folder, &["call", "echo", "slow", "--bytes", "--timeout", "0.5"]).error(1);
+    assert!(late.contains("no reply from echo within 500 ms"), "{late}");
+    assert_eq!(here(folder, &["call", "echo", "fast", "--bytes", "--timeout", "60"]).good(), "fast\n");
+}
+
+#[test]
+fn a_served_program_finishes_what_it_has_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let script = "touch begun; while [ ! -e go ]; do sleep 0.02; done; echo done";
+    let mut copy = serving(folder, &["slow", "--", "sh", "-c", script]);
+    let words = ["call", "--directory", "domain", "slow", "x", "--bytes", "--timeout", "60"];
+    let mut call = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
+    until("its process runs", || folder.join("begun").exists());
+    copy.interrupt();
+    until("it takes nothing new", || here(folder, &["routes"]).good().contains(" draining "));
+    std::fs::write(folder.join("go"), "").unwrap();
+    assert_eq!(call.line(), "done");
+    assert!(call.wait_end("the call").success());
+    assert!(copy.wait_end("the copy").success(), "an end by Ctrl-C is none by an error");
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let _copy = serving(folder, &["echo", "--", "cat"]);
+    for words in [&["call", "echo", "x", "--bytes"][..], &["broadcast", "echo", "\"x\""], &["routes"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let words = [&[words[0], "--directory", "domain"], &words[1..]].concat();
+        let output = gapless(folder, &words).stdout(writer).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_domain_is_found_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let command = |words: &[&str], domain: Option<&str>| {
+        let mut command = gapless(folder, words);
+        command.env("XDG_RUNTIME_DIR", folder).env_remove("GAPLESS_DOMAIN");
+        domain.into_iter().for_each(|domain| drop(command.env("GAPLESS_DOMAIN", domain)));
+        command
+    };
+    let words = ["serve", "echo", "--domain", "trading", "--", "cat"];
+    let mut copy = Process::start(command(&words, None).stderr(Stdio::inherit()));
+    copy.line();
+    let run = |words: &[&str], domain| Ended::from(command(words, domain).output().unwrap());
+    assert_eq!(run(&["call", "echo", "1", "--domain", "trading"], None).code, Some(1), "a number is no bytes");
+    assert_eq!(run(&["call", "echo", "\"1\"", "--domain", "trading"], None).good(), "\"1\"\n");
+    assert_eq!(run(&["call", "echo", "\"1\""], Some("trading")).good(), "\"1\"\n");
+    assert!(run(&["call", "echo", "\"1\""], None).error(1).contains("no copy serves"));
+    let both = run(&["routes", "--domain", "trading", "--directory", "d"], None).error(2);
+    assert!(both.contains("--directory"), "{both}");
+    assert!(run(&["routes", "--domain", "../x"], None).error(1).contains("../x"));
+}

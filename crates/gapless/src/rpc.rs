@@ -1,0 +1,59 @@
+//! Calls: services by name, in this process and between processes of one machine, with nobody in the middle: with the feature
+//! `rpc`.
+//!
+//! A function becomes a route and its typed client. The same code serves and calls within one process ([`Domain::in_process`]),
+//! where values move, and between processes ([`Domain::open`]), where they travel through shared memory:
+//!
+//! ```
+//! use gapless::rpc::{CallError, CallOptions, Domain, Message, Rejection, route, together};
+//! use serde::{Deserialize, Serialize};
+//! use std::time::Duration;
+//!
+//! #[derive(Serialize, Deserialize, Message)]
+//! struct Divide { dividend: i64, divisor: i64 }
+//!
+//! #[route("calculator/divide")]
+//! fn divide(request: Divide) -> Result<i64, Rejection> {
+//!     request.dividend.checked_div(request.divisor).ok_or_else(|| "no number is divided by 0".into())
+//! }
+//!
+//! fn server(domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+//!     let served = divide::serve_by(domain.serve(divide::NAME).workers(2))?;
+//!     // A program of its own would wait for its signal here.
+//! #   client(domain)?;
+//!     served.drain();
+//!     Ok(())
+//! }
+//!
+//! fn client(domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+//!     let divider = divide::caller(domain)?;
+//!     assert_eq!(divider.call(Divide { dividend: 42, divisor: 6 })?, 7);
+//!     match divider.call(Divide { dividend: 42, divisor: 0 }) {
+//!         Err(CallError::Refused(refusal)) => assert_eq!(refusal.text, "no number is divided by 0"),
+//!         other => panic!("{other:?}"),
+//!     }
+//!     // Ten at once, joined under one deadline: `None` for what has not come by then.
+//!     let calls = (1..=10).map(|divisor| divider.start(Divide { dividend: 2520, divisor }));
+//!     let quotients = together::within(calls, Duration::from_secs(5));
+//!     assert_eq!(quotients[9], Some(Ok(252)));
+//!     Ok(())
+//! }
+//!
+//! // In two processes each opens it: `Domain::open("calculator", DomainOptions::default())`.
+//! server(&Domain::in_process("calculator"))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `gapless routes`, `gapless call`, `gapless serve` and `gapless broadcast` do the same from a shell. The guide
+//! `docs/guides/calling.md` has the rest: options, how calls end, retries, and what happens at each death.
+
+pub use gapless_rpc::caller::together;
+pub use gapless_rpc::domain::{KnownRoute, ServeReach};
+pub use gapless_rpc::message::{self, Encoding, Json, Message, MessageError};
+pub use gapless_rpc::overflow::ElasticQueueOptions;
+pub use gapless_rpc::{
+    Call, CallContext, CallError, CallOptions, CallStatistics, Caller, CallerIdentity, CallerOptions, CopyStatistics,
+    Domain, DomainOptions, Headers, Interceptor, Priority, Reach, Refusal, Rejection, Retry, RouteBuilder, RpcError,
+    ServedRoute, TraceContext, Waiting,
+};
+pub use gapless_rpc_macros::{FaceMessage as Message, face_route as route};
