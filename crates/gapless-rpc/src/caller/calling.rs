@@ -60,6 +60,9 @@ impl std::fmt::Debug for CallerOptions {
     }
 }
 
+/// Of each copy its process id, and how the call of it ended.
+pub type CopyOutcomes<Reply> = Vec<(u32, Result<Reply, CallError>)>;
+
 /// Calls one route. Threads may share it; a clone calls the same route.
 #[derive(Clone)]
 pub struct Caller<Request, Reply> {
@@ -233,7 +236,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     ///
     /// # Errors
     /// [`CallError::NoRoute`] if there is none.
-    pub fn broadcast(&self, request: &Request) -> Result<Vec<(u32, Result<Reply, CallError>)>, CallError>
+    pub fn broadcast(&self, request: &Request) -> Result<CopyOutcomes<Reply>, CallError>
     where
         Request: Clone,
     {

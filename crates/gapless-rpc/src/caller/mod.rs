@@ -18,5 +18,5 @@ pub(crate) mod routes;
 pub mod together;
 
 pub use call::Call;
-pub use calling::{Caller, CallerOptions, Reach};
+pub use calling::{Caller, CallerOptions, CopyOutcomes, Reach};
 pub use interceptor::Interceptor;
