@@ -131,7 +131,8 @@ fn every_copy_has_an_outcome_of_its_own() {
     let text = here(folder, &["broadcast", "who"]).good();
     let mut expected: Vec<_> = copies.iter().map(|copy| format!("{0} [ {0} ]", copy.pid().as_raw_nonzero())).collect();
     let mut lines: Vec<_> = text.lines().collect();
-    (expected.sort(), lines.sort_unstable());
+    expected.sort();
+    lines.sort_unstable();
     assert_eq!(lines, expected);
     let refusing = serving(folder, &["who", "--", "sh", "-c", "echo not me >&2; exit 4"]);
     let some = here(folder, &["broadcast", "who", "--json"]);
@@ -229,7 +230,9 @@ fn a_domain_is_found_by_its_name() {
     let command = |words: &[&str], domain: Option<&str>| {
         let mut command = gapless(folder, words);
         command.env("XDG_RUNTIME_DIR", folder).env_remove("GAPLESS_DOMAIN");
-        domain.into_iter().for_each(|domain| drop(command.env("GAPLESS_DOMAIN", domain)));
+        if let Some(domain) = domain {
+            command.env("GAPLESS_DOMAIN", domain);
+        }
         command
     };
     let words = ["serve", "echo", "--domain", "trading", "--", "cat"];
