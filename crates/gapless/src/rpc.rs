@@ -52,8 +52,8 @@ pub use gapless_rpc::domain::{KnownRoute, ServeReach};
 pub use gapless_rpc::message::{self, Encoding, Json, Message, MessageError};
 pub use gapless_rpc::overflow::ElasticQueueOptions;
 pub use gapless_rpc::{
-    Call, CallContext, CallError, CallOptions, CallStatistics, Caller, CallerIdentity, CallerOptions, CopyStatistics,
-    Domain, DomainOptions, Headers, Interceptor, Priority, Reach, Refusal, Rejection, Retry, RouteBuilder, RpcError,
-    ServedRoute, TraceContext, Waiting,
+    Asked, Call, CallContext, CallError, CallOptions, CallStatistics, Caller, CallerIdentity, CallerOptions,
+    CopyStatistics, Domain, DomainOptions, Headers, Interceptor, Priority, Reach, Refusal, Rejection, Retry,
+    RouteBuilder, RpcError, ServedRoute, TraceContext, Waiting,
 };
 pub use gapless_rpc_macros::{FaceMessage as Message, face_route as route};
