@@ -245,5 +245,5 @@ fn a_domain_is_found_by_its_name() {
     assert!(run(&["call", "echo", "\"1\""], None).error(1).contains("no copy serves"));
     let both = run(&["routes", "--domain", "trading", "--directory", "d"], None).error(2);
     assert!(both.contains("--directory"), "{both}");
-    assert!(run(&["routes", "--domain", "../x"], None).error(1).contains("../x"));
+    assert!(run(&["routes", "--domain", "../x"], None).error(2).contains("../x"));
 }

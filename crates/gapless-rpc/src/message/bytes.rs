@@ -29,8 +29,11 @@ impl Message for Vec<u8> {
         json.map_err(|error| MessageError::of::<Self>(error.to_string()))
     }
 
-    /// From a text or an array of numbers.
+    /// From a text or an array of numbers; `null` is no bytes.
     fn from_json(text: &[u8]) -> Result<Self, MessageError> {
+        if text.trim_ascii() == b"null" {
+            return Ok(Self::new());
+        }
         if let Ok(text) = serde_json::from_slice::<String>(text) {
             return Ok(text.into_bytes());
         }
@@ -105,6 +108,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_and_no_array_of_numbers_is_refused() {
+        assert_eq!(Vec::<u8>::from_json(b" null\n").unwrap(), b"");
         for text in ["1", "{}", "[256]", "[-1]", "\"a", ""] {
             let error = Vec::<u8>::from_json(text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with("bytes: a text or an array of numbers"), "{error}");
