@@ -33,7 +33,7 @@ pub enum ClientError {
         reason: String,
     },
     /// A reader lags so far that the frames it needs are nowhere any more.
-    #[error("frame {sequence} is no longer held: {reason}")]
+    #[error("frame {sequence} is not held: {reason}")]
     Lapped {
         /// The frame that the reader needs.
         sequence: u64,

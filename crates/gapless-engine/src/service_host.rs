@@ -357,6 +357,9 @@ impl RecoveredDirectory {
             return Ok(found);
         }
         let points = snapshot::points(&layout.snapshots())?;
+        if points.is_empty() {
+            found.directory.as_ref().map_or(Ok(()), LockedDirectory::check_journal_is_there)?;
+        }
         let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
         let mut opened = options.persistence.open(&layout.journal(), opening)?;
         found.identity = opened.identity;

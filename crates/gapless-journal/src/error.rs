@@ -231,7 +231,7 @@ pub enum JournalError {
     },
     /// A file beside the journal, a state or a snapshot, is not of the journal's history.
     #[error(
-        "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; put the files back that belong together, or make what is here a history of its own with `gapless journal restore`"
+        "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; {}", fault.advice()
     )]
     OtherHistory {
         file: PathBuf,
@@ -431,6 +431,22 @@ pub enum PointFault {
         /// That of the journal, ns since the epoch.
         journal_ns: u64,
     },
+}
+
+impl PointFault {
+    /// What helps.
+    const fn advice(&self) -> &'static str {
+        match self {
+            Self::NoJournal => {
+                "put the folder `journal` back from a copy of this directory: without it the stream cannot go on here; or choose \
+                 another directory, for a stream of its own"
+            }
+            _ => {
+                "put the files back that belong together, or make what is here a history of its own with `gapless journal \
+                 restore`"
+            }
+        }
+    }
 }
 
 impl std::fmt::Display for PointFault {

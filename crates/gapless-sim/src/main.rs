@@ -4,6 +4,7 @@ use clap::Parser;
 use gapless_sim::{Failure, Offer, Options, Shape, Tally, simulate_own};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use std::io::Write;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -55,6 +56,13 @@ struct Arguments {
     json: bool,
 }
 
+/// A line on standard output. Its reader may go away, which is no error: the exit code says what has come of the runs.
+macro_rules! say {
+    ($($words:tt)*) => {
+        let _unread = writeln!(std::io::stdout(), $($words)*);
+    };
+}
+
 /// All runs together.
 #[derive(Serialize)]
 struct Summary {
@@ -81,7 +89,9 @@ fn main() -> ExitCode {
     let summary = run(seeds, &options, &arguments);
     if arguments.json {
         match serde_json::to_string_pretty(&summary) {
-            Ok(text) => println!("{text}"),
+            Ok(text) => {
+                say!("{text}");
+            }
             Err(error) => {
                 eprintln!("error: {error}");
                 return ExitCode::FAILURE;
@@ -145,9 +155,9 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
 fn print(summary: &Summary, arguments: &Arguments) {
     let Summary { seeds, failures, tally } = summary;
     let seconds = tally.virtual_ns as f64 / 1e9;
-    println!("{seeds} seeds, {seconds:.1} s of virtual time, {} events", tally.events);
+    say!("{seeds} seeds, {seconds:.1} s of virtual time, {} events", tally.events);
     let Tally { released, acknowledged, repeated, resolved, notices, timers, terms, times_kept, .. } = tally;
-    println!(
+    say!(
         "  {released} frames released, {acknowledged} messages acknowledged, {repeated} replies given once more, {resolved} \
          outcomes told to clients started anew, {timers} timers, {notices} notices, {terms} terms with a leader, of which \
          {times_kept} went on with the time of the one before"
@@ -173,24 +183,26 @@ fn print(summary: &Summary, arguments: &Arguments) {
         publishers,
         ..
     } = tally;
-    println!(
+    say!(
         "  {crashes} members killed between turns, {kills} in the middle of one, {power_losses} losses of power, {flips} bits \
          changed, {disks} disks lost, {copies} older copies of directories put back and {exchanges} exchanged, {found_out} members stopped by that, {fetched} states fetched, {full_disks} members stopped by full disks and {disk_errors} by failing ones, {pauses} pauses, {cuts} cuts of the network, {broken} connections broken, {jumps} jumps of clocks, {transfers} leaders \
          asked to hand over, {changes} changes of members, {publishers} publishers started anew"
     );
     if *seeds == 1 && failures.is_empty() {
-        println!("  trace {:016x}", tally.trace);
+        say!("  trace {:016x}", tally.trace);
     }
     let mut same = arguments.members.map(|shape| format!(" --members {shape}")).unwrap_or_default();
     same.extend(arguments.offer.map(|offer| format!(" --offer {offer}")));
     for failure in failures {
-        println!("FAILED: {failure}");
-        println!(
+        say!("FAILED: {failure}");
+        say!(
             "  replay it: cargo run --release -p gapless-sim --features program -- --seed {} --trace --messages {} --faults-ms {}{same}",
-            failure.seed, arguments.messages, arguments.faults_ms
+            failure.seed,
+            arguments.messages,
+            arguments.faults_ms
         );
     }
     if failures.is_empty() {
-        println!("all promises were kept");
+        say!("all promises were kept");
     }
 }

@@ -2,6 +2,7 @@
 //! the same.
 
 use std::fmt;
+use std::io::{self, Write};
 
 /// Events of a run, folded into a hash.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl Trace {
         let text = what.to_string();
         self.fold(&[now_ns, hash_of(text.as_bytes())]);
         if self.is_told {
-            println!("{:>10.3} ms  {text}", now_ns as f64 / 1e6);
+            let _unread = writeln!(io::stdout(), "{:>10.3} ms  {text}", now_ns as f64 / 1e6);
         }
     }
 

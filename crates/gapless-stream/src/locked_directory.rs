@@ -3,6 +3,8 @@
 use crate::StreamError;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::DirectoryLock;
+use gapless_journal::descriptor::HISTORY_NAME;
+use gapless_journal::inspect::holds_journal;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
@@ -83,6 +85,24 @@ impl LockedDirectory {
         let is_hosts = layout.journal().exists() && !layout.state().exists();
         let beside = [layout.snapshots(), layout.dead_letters()].into_iter().filter(|_| is_hosts);
         std::iter::once(layout.outputs()).chain(beside).find(|path| path.exists())
+    }
+
+    /// Refuses a directory without a journal in which one was: a folder or a file that is written beside a journal alone is
+    /// still there. Where the journal left its file `history`, its opening says more.
+    ///
+    /// # Errors
+    /// [`StreamError::State`], with what is there.
+    pub fn check_journal_is_there(&self) -> Result<(), StreamError> {
+        let (layout, journal) = (&self.layout, self.layout.journal());
+        if holds_journal(&journal) || journal.join(HISTORY_NAME).exists() {
+            return Ok(());
+        }
+        let Some(path) = [layout.state(), layout.outputs()].into_iter().find(|path| path.exists()) else {
+            return Ok(());
+        };
+        let reason = "it was written beside a journal, and there is no segment of one: put the folder `journal` back from a \
+                      copy of this directory, or choose another directory, for a stream of its own";
+        Err(StreamError::State { path, reason: reason.to_owned() })
     }
 
     /// The paths of its files.

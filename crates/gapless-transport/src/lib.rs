@@ -38,6 +38,7 @@ pub mod publisher_rings;
 pub mod pump;
 mod readiness;
 pub mod seen;
+pub mod socket_path;
 pub mod sockets;
 pub mod tier;
 pub mod token;

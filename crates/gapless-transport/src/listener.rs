@@ -10,13 +10,13 @@ use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
 use crate::publisher_link::new_eventfd;
 use crate::publisher_rings::{PublisherRings, ServiceEnds};
 use crate::readiness;
+use crate::socket_path::socket_address;
 use crate::warnings::Warnings;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
@@ -261,7 +261,8 @@ impl PendingConnection {
 
 fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
     let failed = || TransportError::system(format!("listening on {}", path.display()));
-    let address = SocketAddrUnix::new(path).map_err(failed())?;
+    let address = socket_address(path)
+        .map_err(|source| TransportError::System { action: format!("listening on {}", path.display()), source })?;
     let socket = |flags| rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
     if path.exists() {
         // A killed service leaves its socket file behind, without a listener.

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     watch: Option<Duration>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected, such as 1 or 0.5".to_owned())?;
     if (0.01..=86_400.0).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))

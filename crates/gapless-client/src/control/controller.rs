@@ -6,9 +6,10 @@ use crate::control_messages::{ANSWER_LENGTH, ControlAnswer, ControlCommand, Cont
 use crate::stream_layout::StreamLayout;
 use gapless_log::StreamIdentity;
 use gapless_transport::TransportError;
+use gapless_transport::socket_path::socket_address;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -180,7 +181,8 @@ impl Controller {
 
     fn dial(&self) -> Result<OwnedFd, ClientError> {
         let action = || format!("connecting to {}", self.peer());
-        let address = SocketAddrUnix::new(&self.socket).map_err(TransportError::system(action()))?;
+        let address =
+            socket_address(&self.socket).map_err(|source| TransportError::System { action: action(), source })?;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(TransportError::system(action()))?;
         match rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address)) {

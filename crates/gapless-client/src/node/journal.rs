@@ -44,6 +44,10 @@ impl NodeLink for JournalLink {
             _ => start.position(self.last_sequence),
         };
         self.replay = None;
+        if position > self.last_sequence + 1 {
+            let reason = format!("the stream ends at {} in {}", self.last_sequence, self.directory.display());
+            return Err(ClientError::Lapped { sequence: position, reason });
+        }
         if position <= self.last_sequence {
             let replay = reader.replay(position).map_err(|error| cut_off(error, &self.directory, position))?;
             self.replay = Some(replay);

@@ -273,7 +273,9 @@ impl NodeLink for SharedMemoryLink {
                 self.go_on();
                 return Ok(None);
             }
-            let reason = format!("the stream ends at {released_sequence}; it has lost frames that this node has read");
+            let lost =
+                if seen.sequence > released_sequence { "; it has lost frames that this node has read" } else { "" };
+            let reason = format!("the stream ends at {released_sequence}{lost}");
             return Err(ClientError::Lapped { sequence: position, reason });
         }
         self.behind_since_ns = None;

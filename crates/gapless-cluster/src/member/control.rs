@@ -239,9 +239,19 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> 
 /// No member runs there, or it does not answer within `timeout`.
 pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Result<Answer, ClusterError> {
     let path = socket(directory);
-    let failed = |source| ClusterError::System { action: format!("asking the member at {}", path.display()), source };
+    let failed = |source: std::io::Error| {
+        let source = match source.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => std::io::Error::new(
+                ErrorKind::TimedOut,
+                format!("it does not answer within {} s; is it stopped, or stuck?", timeout.as_secs_f64()),
+            ),
+            _ => source,
+        };
+        ClusterError::System { action: format!("asking the member at {}", path.display()), source }
+    };
     let mut stream = UnixStream::connect(&path).map_err(failed)?;
     stream.set_read_timeout(Some(timeout)).map_err(failed)?;
+    stream.set_write_timeout(Some(timeout)).map_err(failed)?;
     let mut line = serde_json::to_string(request).map_err(|error| failed(error.into()))?;
     line.push('\n');
     stream.write_all(line.as_bytes()).map_err(failed)?;

@@ -33,6 +33,9 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     let mut opened = None;
     if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
         let points = sequencer_state_writer::points(&layout.state())?;
+        if points.is_empty() {
+            directory.as_ref().map_or(Ok(()), LockedDirectory::check_journal_is_there)?;
+        }
         let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
         let mut found = options.persistence.open(&layout.journal(), opening)?;
         identity = found.identity;

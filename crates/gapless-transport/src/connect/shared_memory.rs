@@ -6,13 +6,13 @@ use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, W
 use crate::link::ring_size_reason;
 use crate::publisher_link::PublisherLink;
 use crate::readiness::timespec;
+use crate::socket_path::socket_address;
 use gapless_log::{RingReader, RingWriter, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::retry_on_intr;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketFlags, SocketType,
 };
 use std::io::IoSliceMut;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, T
     let refused = |reason: String| TransportError::Handshake { peer: peer.clone(), status: None, reason };
     options.check(&peer)?;
     let action = || format!("connecting to {peer}");
-    let address = SocketAddrUnix::new(path).map_err(TransportError::system(action()))?;
+    let address = socket_address(path).map_err(|source| TransportError::System { action: action(), source })?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(TransportError::system(action()))?;
     // A signal, such as that of a Ctrl-C, is no answer: its handler has been called, and the wait goes on.

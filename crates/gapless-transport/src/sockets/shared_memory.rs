@@ -16,12 +16,13 @@
 //! positions and lengths are checked, and bytes are looked at in a copy only.
 
 use super::bytes::SocketRead;
+use crate::socket_path::socket_address;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, sockopt,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -65,7 +66,7 @@ impl SharedSocket {
     /// Nobody listens there, or a process of another user does.
     pub fn dial(path: &Path, ring_bytes: usize) -> io::Result<Self> {
         let socket = unix_socket()?;
-        rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+        rustix::net::connect(&socket, &socket_address(path)?)?;
         if !is_trusted(&socket)? {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -302,7 +303,7 @@ impl SharedListener {
     /// # Errors
     /// Another process listens there, or the file there is no socket.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let address = SocketAddrUnix::new(path)?;
+        let address = socket_address(path)?;
         match rustix::net::connect(unix_socket()?, &address) {
             Err(Errno::NOENT) => {}
             // The answer for a file that is no socket, too, and that is somebody's.

@@ -5,6 +5,7 @@ use super::leading::{change, leading};
 use super::member::Member;
 use crate::commands::{Outcome, Usage, interrupt, print};
 use clap::{Args, ValueEnum};
+use gapless_client::stream_file::read_text;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{MemberReport, Request, StatusReport};
 use std::fs::OpenOptions;
@@ -69,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         return Err(Usage(text.to_owned()).into());
     };
     let config = ClusterConfig::load(first)?;
-    let template = std::fs::read_to_string(first).map_err(|error| format!("reading {}: {error}", first.display()))?;
+    let template = read_text(first).map_err(|error| format!("reading {}: {error}", first.display()))?;
     let name = format!("member-{}", arguments.member);
     let output = arguments.output.clone().unwrap_or_else(|| first.with_file_name(format!("{name}.toml")));
     if output.exists() {

@@ -48,7 +48,15 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let path = arguments.directory.join(format!("member-{member}.toml"));
         ClusterConfig::parse(&text, &path.display().to_string())?;
         let opened = OpenOptions::new().write(true).create_new(true).open(&path);
-        let mut file = opened.map_err(|error| format!("writing {}: {error}", path.display()))?;
+        let mut file = opened.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => format!(
+                "{} is there already: a cluster was made here; start its members (`gapless cluster start {}`), or choose \
+                 another directory",
+                path.display(),
+                path.display()
+            ),
+            _ => format!("writing {}: {error}", path.display()),
+        })?;
         std::io::Write::write_all(&mut file, text.as_bytes())
             .map_err(|error| format!("writing {}: {error}", path.display()))?;
         let _ = writeln!(written, "gapless cluster start {}", path.display());

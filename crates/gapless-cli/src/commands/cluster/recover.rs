@@ -4,6 +4,7 @@ use super::file::{Own, rewritten};
 use super::member::Member;
 use crate::commands::{Outcome, Usage, print};
 use clap::Args;
+use gapless_client::stream_file::read_text;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::member::recover::ForcedRecovery;
@@ -33,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if config.own().kind != MemberKind::Full {
         return Err(format!("member {} is no full member, and could serve nobody alone", config.member).into());
     }
-    let template = std::fs::read_to_string(path).map_err(|error| format!("reading {}: {error}", path.display()))?;
+    let template = read_text(path).map_err(|error| format!("reading {}: {error}", path.display()))?;
     let incarnation = new_incarnation(config.incarnation);
     // As it is written there, relative to the file.
     let written = ClusterConfig::parse(&template, &path.display().to_string())?;

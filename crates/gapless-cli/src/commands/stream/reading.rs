@@ -22,12 +22,16 @@ pub(super) struct Patience {
 }
 
 impl Patience {
+    pub(super) const fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+
     /// Of the sequencer that `node` asks since `begun`, which has not answered yet.
     ///
     /// # Errors
     /// It is over.
     pub(super) fn check(&self, node: &StreamNode<AnyLink>, begun: Instant) -> Outcome {
-        let patience = Duration::from_secs(self.timeout);
+        let patience = self.timeout();
         if begun.elapsed() > patience { Err(silent(node, patience).into()) } else { Ok(()) }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::location::StreamLocation;
 use super::nodes;
+use crate::commands::counters::seconds;
 use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
@@ -23,8 +24,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Print again every second, or every so many, until Ctrl-C
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    watch: Option<u64>,
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
+    watch: Option<Duration>,
 }
 
 /// Rates are those of so long a time, at least; nodes over networks say every 200 ms how they are.
@@ -59,7 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let _ = feed.read(TIMEOUT);
     }
     loop {
-        let interval = arguments.watch.map_or(SAMPLE, Duration::from_secs);
+        let interval = arguments.watch.unwrap_or(SAMPLE);
         let until = Instant::now() + if before.is_some() { interval } else { Duration::ZERO };
         if !sleep_until(until, is_interrupted) {
             return Ok(());
@@ -76,8 +77,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         if !is_read {
             return Ok(());
         }
-        let Some(seconds) = arguments.watch else { return Ok(()) };
-        let pause = if now.is_none() { Duration::from_secs(seconds) } else { Duration::ZERO };
+        let Some(interval) = arguments.watch else { return Ok(()) };
+        let pause = if now.is_none() { interval } else { Duration::ZERO };
         if !sleep_until(Instant::now() + pause, is_interrupted) {
             return Ok(());
         }

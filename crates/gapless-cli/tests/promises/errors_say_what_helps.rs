@@ -1,0 +1,95 @@
+//! An error in what somebody has asked for ends soon, and says what is wrong and what helps.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{Ended, run};
+use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
+use rustix::process::{Signal, kill_process};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn start_is_refused(here: &Path, words: &str) {
+    let ended: Ended = stream_command(here, "sequencer").output().unwrap().into();
+    let told = ended.error(1);
+    assert!(told.contains(words) && !told.contains("journal restore"), "{told}");
+}
+
+#[test]
+fn a_stream_whose_journal_is_gone() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "a", &some_lines(10));
+    let mut running = sequencer(here);
+    stream(here, "publish a").good();
+    running.kill();
+    // Before its first state: nothing names the journal but what was made beside it.
+    assert_eq!(std::fs::read_dir(here.join("stream/sequencer")).unwrap().count(), 0);
+    std::fs::remove_dir_all(here.join("stream/journal")).unwrap();
+    start_is_refused(here, "put the folder `journal` back");
+
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "a", &some_lines(10));
+    let mut running = sequencer(here);
+    stream(here, "publish a").good();
+    running.interrupt();
+    running.wait();
+    std::fs::remove_dir_all(here.join("stream/journal")).unwrap();
+    start_is_refused(here, "put the folder `journal` back");
+    start_is_refused(here, "no segment of a journal");
+}
+
+#[test]
+fn a_position_behind_the_end() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "a", &some_lines(10));
+    let mut running = sequencer(here);
+    stream(here, "publish a").good();
+    let told = stream(here, "tail --from 900").error(1);
+    assert!(told.contains("the stream ends at 1") && !told.contains("lost"), "{told}");
+    let told = stream(here, "replay --from 900").error(1);
+    assert!(told.contains("the stream ends at 1"), "{told}");
+    running.interrupt();
+    running.wait();
+    let told = stream(here, "replay --from 900").error(1);
+    assert!(told.contains("the stream ends at 1"), "{told}");
+}
+
+#[test]
+fn a_sequencer_that_stands_still() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let running = sequencer(here);
+    let process = running.pid();
+    kill_process(process, Signal::STOP).unwrap();
+    let begun = Instant::now();
+    let told = stream(here, "tail --timeout 1");
+    assert_eq!(told.code, Some(1), "{told:?}");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}: {told:?}", begun.elapsed());
+    kill_process(process, Signal::CONT).unwrap();
+}
+
+#[test]
+fn a_configuration_that_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    for words in [&["stream", "sequencer", "--config", "/dev/zero"][..], &["cluster", "start", "/dev/zero"]] {
+        let told = run(here, words).error(1);
+        assert!(told.contains("no regular file"), "{told}");
+    }
+    std::fs::write(here.join("long.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
+    let told = run(here, &["stream", "status", "--config", "long.toml"]).error(1);
+    assert!(told.contains("more than 1 MiB"), "{told}");
+}
+
+#[test]
+fn a_cluster_that_is_there_a_path_that_is_too_long() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    run(here, &["cluster", "new", "trades"]).good();
+    let told = run(here, &["cluster", "new", "trades"]).error(1);
+    assert!(told.contains("cluster start") && told.contains("another directory"), "{told}");
+    let long = "x".repeat(120);
+    let told = run(here, &["stream", "sequencer", "--directory", &long]).error(1);
+    assert!(told.contains("at most 107") && told.contains("shorter path"), "{told}");
+}

@@ -1,0 +1,37 @@
+//! The address of a socket by its path, which the kernel allows to be short only.
+
+use rustix::net::SocketAddrUnix;
+use std::io;
+use std::path::Path;
+
+/// The longest path of a socket, bytes.
+pub const SOCKET_PATH_LENGTH_MAX: usize = 107;
+
+/// The address of the socket at `path`.
+///
+/// # Errors
+/// The path is longer than [`SOCKET_PATH_LENGTH_MAX`], or holds a zero byte.
+pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
+    let length = path.as_os_str().len();
+    if length > SOCKET_PATH_LENGTH_MAX {
+        let what = format!(
+            "the path has {length} bytes, that of a socket at most {SOCKET_PATH_LENGTH_MAX}; choose a directory with a \\
+             shorter path"
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidFilename, what));
+    }
+    Ok(SocketAddrUnix::new(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_too_long_is_refused_with_the_limit() {
+        let path = |length: usize| std::path::PathBuf::from("x".repeat(length));
+        assert!(socket_address(&path(SOCKET_PATH_LENGTH_MAX)).is_ok());
+        let refused = socket_address(&path(SOCKET_PATH_LENGTH_MAX + 1)).unwrap_err().to_string();
+        assert!(refused.contains("108 bytes") && refused.contains("at most 107"), "{refused}");
+    }
+}
