@@ -79,7 +79,7 @@ pub fn write(plot: &Plot, path: &Path) -> Result<()> {
 /// Draws the curves into a file, which is replaced as a whole.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_curves(curves: &Curves, path: &Path) -> Result<()> {
     let text = svg::draw_curves(curves)?;
     std::fs::write(path, text).map_err(|source| ReportError::io("write", path, source))

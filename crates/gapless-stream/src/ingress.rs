@@ -194,7 +194,7 @@ impl Ingress {
         let length = match publisher.reader.next_length() {
             Ok(Some(length)) => length,
             Ok(None) => return Ok(Step::Empty),
-            Err(error) => return Ok(Step::Spoiled(error.to_string())),
+            Err(error) => return Ok(Step::spoiled(error)),
         };
         let session = publisher.reader.peek_session();
         if session != publisher.session {
@@ -203,14 +203,11 @@ impl Ingress {
         }
         publisher.reader.prefetch_ahead(length);
         if length > self.window.frame_length_max() {
-            let limit = self.window.frame_length_max();
-            let reason = format!("a frame of {length} bytes is longer than the stream's limit of {limit}");
-            return Ok(Step::Spoiled(reason));
+            return Ok(Step::too_long(length, self.window.frame_length_max()));
         }
         let claim = match self.window.claim(length) {
             Ok(claim) => claim,
-            Err(LogError::Full { .. }) => return Ok(Step::WindowFull),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Step::unclaimed(error),
         };
         publisher.reader.copy(claim);
         // No checksum covers the padding, and the journal takes a frame for damaged whose padding is not zero.
@@ -218,8 +215,8 @@ impl Ingress {
         crash_point("between_claim_and_commit");
         let frame = match checked(claim, publisher.is_checked) {
             Ok(frame) if frame.length() == length => frame,
-            Ok(_) => return Ok(Step::Spoiled("a frame changed its length while it was read".to_owned())),
-            Err(error) => return Ok(Step::Spoiled(error.to_string())),
+            Ok(_) => return Ok(Step::spoiled("a frame changed its length while it was read")),
+            Err(error) => return Ok(Step::spoiled(error)),
         };
         let connection = publisher.connection;
         let (kind, session, session_seq) = (frame.kind(), frame.session(), frame.session_seq());
@@ -246,7 +243,7 @@ impl Ingress {
                 Decision::Append | Decision::AppendRefused => {
                     let timer = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
                     let open = (kind == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload())).flatten();
-                    let is_refused = decision == Decision::AppendRefused;
+                    let is_refused = matches!(decision, Decision::AppendRefused);
                     let by = (connection, self.now.epoch_ns);
                     let sequence = stamp_in_place(&mut self.sequencer, claim, open.as_ref(), is_refused, by);
                     self.window.commit(length, sequence);
@@ -467,6 +464,29 @@ enum Step {
     Spoiled(String),
     /// A frame that makes no sense in this session, and why.
     Malformed(&'static str, u64),
+}
+
+/// What seldom happens to a frame. The compiler takes the branches that do not lead here for the likely ones; else it would
+/// take every branch of [`Ingress::take_frame`] for even, those behind a few others for rare, and inline nothing there.
+impl Step {
+    #[cold]
+    fn spoiled(reason: impl std::fmt::Display) -> Self {
+        Self::Spoiled(reason.to_string())
+    }
+
+    #[cold]
+    fn too_long(length: usize, limit: usize) -> Self {
+        Self::Spoiled(format!("a frame of {length} bytes is longer than the stream's limit of {limit}"))
+    }
+
+    /// The window has given no space.
+    #[cold]
+    fn unclaimed(error: LogError) -> Result<Self, StreamError> {
+        match error {
+            LogError::Full { .. } => Ok(Self::WindowFull),
+            error => Err(error.into()),
+        }
+    }
 }
 
 /// Stamps a frame where it stands in the window, and opens its session if it is an open. Returns its sequence. `by` is its
