@@ -230,7 +230,7 @@ fn what_is_wrong_is_said() {
     fails(&["cluster", "new", directory, "--port", "65535"], 2, "are not ports");
     fails(&["cluster", "status", directory], 1, "No such file");
     assert!(run(&["cluster", "new", directory, "--members", "1"]).status.success());
-    fails(&["cluster", "new", directory, "--members", "1"], 1, "exists");
+    fails(&["cluster", "new", directory, "--members", "1"], 1, "is there already");
     let file = format!("{directory}/member-1.toml");
     fails(&["cluster", "status", &file], 1, "no member was ever there");
     fails(&["cluster", "start", directory], 1, "is a directory");
