@@ -78,7 +78,8 @@ fn check<'a>(program: &Command, words: impl Iterator<Item = &'a str>) -> Result<
     let mut at = program;
     let mut options = BTreeSet::new();
     options_of(at, &mut options);
-    for word in words {
+    // What stands behind `--` is another program's.
+    for word in words.take_while(|word| *word != "--") {
         if word.starts_with('-') && word.len() > 1 {
             let option = word.split('=').next().unwrap_or(word);
             let is_number = option[1..].parse::<f64>().is_ok();
