@@ -13,6 +13,7 @@
 //! | [`sockets`] | connections of bytes: [`TcpSocket`](sockets::TcpSocket), [`SharedSocket`](sockets::SharedSocket), a simulation's |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
 //! | [`warnings`] | [`Warnings`](warnings::Warnings): warnings that others can provoke are logged once a second |
+//! | [`socket_path`] | the address of a socket by its path |
 //! | `readiness` | sleeping until a descriptor is ready |
 //! | [`error`] | [`TransportError`] |
 //! | [`handshake`] | the messages of both sides over the Unix socket before the rings |

@@ -49,7 +49,8 @@
 
 pub use gapless_rpc::caller::{CopyOutcomes, together};
 pub use gapless_rpc::domain::{KnownRoute, ServeReach};
-pub use gapless_rpc::message::{self, Encoding, Json, Message, MessageError};
+pub use gapless_rpc::message;
+pub use gapless_rpc::message::{Encoding, Json, Message, MessageError};
 pub use gapless_rpc::overflow::ElasticQueueOptions;
 pub use gapless_rpc::{
     Asked, Call, CallContext, CallError, CallOptions, CallStatistics, Caller, CallerIdentity, CallerOptions,
