@@ -292,6 +292,11 @@ impl RouteTable {
         offer.header.generation = generation;
         self.table.write_request(slot, offer.header, user_headers, payload);
         let mut state = locked.unwrap_or_else(|| self.lock());
+        if !state.has_open_copy(offer.target) {
+            // It has gone while a long request was copied: nobody would ever revoke what only it may take.
+            self.free(&mut state, slot, generation);
+            return Err(NotOffered::NoCopy);
+        }
         let State { rings, .. } = &mut *state;
         rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, offer.notify));
         state.counts.offered += 1;
