@@ -1,0 +1,116 @@
+//! The copies of a table: they come, change their state, and go.
+
+use super::RouteTable;
+use super::state::{Copy, CopyState, State};
+use gapless_log::{Bell, Region};
+use rustix::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+impl RouteTable {
+    /// A number for a copy of a test.
+    #[cfg(test)]
+    pub(crate) fn next_copy_number(&self) -> Option<u32> {
+        let mut state = self.lock();
+        state.last_number += 1;
+        Some(state.last_number)
+    }
+
+    /// The copy has opened the table and passed its bell.
+    /// `identity` is the same for this copy in every calling process.
+    pub(crate) fn add_copy(
+        &self,
+        number: u32,
+        identity: u64,
+        (bell, eventfd): (Region, OwnedFd),
+        copy_state: CopyState,
+    ) {
+        let mut state = self.lock();
+        // A route that was withdrawn and is served again has another bell.
+        state.copies.retain(|copy| copy.number != number);
+        state.copies.push(Copy { number, identity, bell: Bell::new(bell), eventfd, state: copy_state });
+        state.wake_waiting(&self.changed);
+        // What was offered before it came is there for it, too.
+        state.ring(0);
+    }
+
+    pub(crate) fn set_copy_state(&self, number: u32, to: CopyState) {
+        let mut state = self.lock();
+        for copy in state.copies.iter_mut().filter(|copy| copy.number == number && copy.state != CopyState::Closed) {
+            copy.state = to;
+        }
+        state.wake_waiting(&self.changed);
+    }
+
+    /// The copy's connection has ended: it takes nothing new, and what it has is lost.
+    pub(crate) fn close_copy(&self, number: u32) {
+        let mut state = self.lock();
+        for copy in state.copies.iter_mut().filter(|copy| copy.number == number) {
+            copy.state = CopyState::Closed;
+        }
+        let lost = self.lose(&mut state, number);
+        drop(state);
+        lost.into_iter().for_each(|slot| self.notice(slot));
+    }
+
+    /// The copy's process is dead: nobody writes to what it had any more.
+    pub(crate) fn remove_copy(&self, number: u32) {
+        let mut state = self.lock();
+        state.copies.retain(|copy| copy.number != number);
+        let lost = self.lose(&mut state, number);
+        self.sweep(&mut state);
+        state.wake_waiting(&self.changed);
+        drop(state);
+        lost.into_iter().for_each(|slot| self.notice(slot));
+    }
+
+    /// Ends everything that a copy has, and what only it may take. Notice is to be given of these slots, without the lock.
+    fn lose(&self, state: &mut State, number: u32) -> Vec<u32> {
+        let lost: Vec<u32> =
+            (0..self.table.shape().slots()).filter(|slot| self.table.claim(*slot).revoke(number)).collect();
+        lost.iter().for_each(|slot| self.table.wake(*slot));
+        state.counts.lost += lost.len() as u64;
+        lost
+    }
+
+    /// The copies that take requests now.
+    pub(crate) fn open_copies(&self) -> Vec<u32> {
+        self.lock().copies.iter().filter(|copy| copy.state == CopyState::Open).map(|copy| copy.number).collect()
+    }
+
+    /// The copy that requests of this key go to, or 0 if there is none: of all copies that take requests the one with the
+    /// greatest hash of key and copy (rendezvous hashing), so that only a dead copy's keys move.
+    pub(crate) fn copy_of_key(&self, key: u64) -> u32 {
+        let state = self.lock();
+        let open = state.copies.iter().filter(|copy| copy.state == CopyState::Open);
+        let weight = |copy: &&Copy| mix(mix(key) ^ copy.identity);
+        open.max_by_key(weight).map_or(0, |copy| copy.number)
+    }
+
+    /// The fingerprint of requests that every copy reads.
+    pub(crate) fn request_fingerprint(&self) -> u64 {
+        // Relaxed: a copy that has come since reads the older form, too, or has refused.
+        self.request_fingerprint.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_request_fingerprint(&self, fingerprint: u64) {
+        self.request_fingerprint.store(fingerprint, Ordering::Relaxed);
+    }
+
+    /// Calls end: nothing more is offered.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let numbers: Vec<u32> = state.copies.iter().map(|copy| copy.number).collect();
+        let lost: Vec<u32> = numbers.into_iter().flat_map(|number| self.lose(&mut state, number)).collect();
+        state.wake_waiting(&self.changed);
+        drop(state);
+        lost.into_iter().for_each(|slot| self.notice(slot));
+    }
+}
+
+/// The finisher of SplitMix64: every bit of the input changes about half of the output's.
+const fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

@@ -1,0 +1,263 @@
+//! [`RouteTable`]: the calling process's side of one route: its slots, its copies, and what is to be done when one dies.
+//!
+//! A slot belongs to one call from [`RouteTable::offer`] until the call gives it back; only then may it be written again. One that
+//! a copy may still be writing to goes into quarantine instead, and is free when that copy has answered or its process is dead.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `copies` | copies come, change and go |
+//! | `notices` | what the I/O thread does for calls that no thread waits for |
+//! | `state` | what the lock guards |
+
+mod copies;
+mod notices;
+mod state;
+
+pub use state::CallStatistics;
+pub(crate) use state::CopyState;
+
+use crate::error::RpcError;
+use gapless_log::call_table::{CallTable, CallTableShape, RequestHeader};
+use gapless_log::claim::{ClaimState, Withdrawal};
+use state::{Held, Locked, State};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::Waker;
+use std::time::Duration;
+
+/// Bytes of a slot's request and reply that keep their memory when it is free.
+pub(super) const KEPT_BYTES: usize = 1 << 20;
+
+/// Bytes of a request that are copied into its slot with the table locked.
+const COPIED_LOCKED_MAX: usize = 1024;
+
+/// Between two looks at slots in quarantine, when there is no other.
+const QUARANTINE_LOOK: Duration = Duration::from_millis(1);
+
+/// The calling process's side of one route.
+#[derive(Debug)]
+pub(crate) struct RouteTable {
+    route: Arc<str>,
+    table: CallTable,
+    state: Mutex<State>,
+    /// A copy has come, or a slot is free.
+    changed: Condvar,
+    slots: Box<[Slot]>,
+    request_fingerprint: AtomicU64,
+}
+
+/// What a slot's own call leaves for the reactor.
+#[derive(Debug, Default)]
+struct Slot {
+    generation: AtomicU32,
+    task: Mutex<Option<Waker>>,
+}
+
+/// A request's slot, for as long as its call has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// Why a request cannot be offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotOffered {
+    /// No copy takes requests of this route, or not the one that was asked for.
+    NoCopy,
+    /// Every slot is taken.
+    Full,
+    /// The domain is closed.
+    Closed,
+}
+
+/// What a request is offered with, besides its bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Offer {
+    pub(crate) header: RequestHeader,
+    /// The only copy that may take it, or 0.
+    pub(crate) target: u32,
+    /// The reactor is to be told of its end.
+    pub(crate) notify: bool,
+    /// Nobody waits for its end.
+    pub(crate) one_way: bool,
+}
+
+impl RouteTable {
+    pub(crate) fn create(route: Arc<str>, shape: CallTableShape, request_fingerprint: u64) -> Result<Self, RpcError> {
+        let table = CallTable::create(shape)?;
+        let slots = (0..shape.slots()).map(|_| Slot::default()).collect();
+        let (state, changed) = (Mutex::new(State::new(shape.slots())), Condvar::new());
+        Ok(Self { route, table, state, changed, slots, request_fingerprint: AtomicU64::new(request_fingerprint) })
+    }
+
+    pub(crate) const fn table(&self) -> &CallTable {
+        &self.table
+    }
+
+    fn lock(&self) -> Locked<'_> {
+        Locked(Some(self.state.lock().expect("nobody panics with the lock")))
+    }
+
+    /// Takes a slot, writes the request into it and offers it. Its call has the slot until [`RouteTable::finish`].
+    pub(crate) fn offer(&self, mut offer: Offer, user_headers: &[u8], payload: &[u8]) -> Result<Ticket, NotOffered> {
+        let mut state = self.lock();
+        let slot = self.take_slot(&mut state, offer.target)?;
+        // A long one is copied without the lock: others go on meanwhile.
+        let is_short = user_headers.len() + payload.len() <= COPIED_LOCKED_MAX;
+        let locked = is_short.then_some(state);
+        // Relaxed: written only by the owner of the slot, handed over under the lock.
+        let generation = self.slots[slot as usize].generation.load(Ordering::Relaxed).wrapping_add(1);
+        self.slots[slot as usize].generation.store(generation, Ordering::Relaxed);
+        offer.header.generation = generation;
+        self.table.write_request(slot, offer.header, user_headers, payload);
+        let mut state = locked.unwrap_or_else(|| self.lock());
+        if !state.has_open_copy(offer.target) {
+            // It has gone while a long request was copied: nobody would ever revoke what only it may take.
+            self.free(&mut state, slot, generation);
+            return Err(NotOffered::NoCopy);
+        }
+        let State { rings, .. } = &mut *state;
+        rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, offer.notify));
+        state.counts.offered += 1;
+        if offer.one_way {
+            state.one_way.push(Held { slot, generation, holder: 0, attempt: 1 });
+        }
+        state.ring(offer.target);
+        Ok(Ticket { slot, generation })
+    }
+
+    fn take_slot(&self, state: &mut State, target: u32) -> Result<u32, NotOffered> {
+        if state.is_closed {
+            return Err(NotOffered::Closed);
+        }
+        if !state.has_open_copy(target) {
+            return Err(NotOffered::NoCopy);
+        }
+        if let Some(slot) = state.free.pop() {
+            return Ok(slot);
+        }
+        self.sweep(state);
+        state.free.pop().ok_or(NotOffered::Full)
+    }
+
+    /// Sleeps until a slot is free or the copies have changed, or for `timeout`; may end early.
+    pub(crate) fn wait_for_change(&self, timeout: Duration) {
+        let mut state = self.lock();
+        self.sweep(&mut state);
+        if !state.free.is_empty() && state.has_open_copy(0) || state.is_closed {
+            return;
+        }
+        // Of requests that nobody waits for, the one in the middle: whoever answers it wakes this thread, and then half of their
+        // slots are free. One wake for many requests.
+        if state.free.is_empty()
+            && let Some(held) = state.one_way.get(state.one_way.len() / 2).copied()
+        {
+            drop(state);
+            if let Some(low_half) = self.table.claim(held.slot).announce_wait(held.generation) {
+                self.table.wait(held.slot, low_half, timeout.min(QUARANTINE_LOOK));
+            }
+            return;
+        }
+        state.waiting_threads += 1;
+        // Slots in quarantine become free without a word, so it looks now and then.
+        let timeout = if state.free.is_empty() { timeout.min(QUARANTINE_LOOK) } else { timeout };
+        state.wait(&self.changed, timeout);
+        state.waiting_threads -= 1;
+    }
+
+    /// A task wants to be woken when a slot is free or the copies have changed.
+    pub(crate) fn want_change(&self, task: &Waker) {
+        let mut state = self.lock();
+        if !state.waiting_tasks.iter().any(|waiting| waiting.will_wake(task)) {
+            state.waiting_tasks.push_back(task.clone());
+        }
+        // One may have become free between the attempt and this.
+        self.sweep(&mut state);
+        if !state.free.is_empty() && state.has_open_copy(0) || state.is_closed {
+            state.wake_waiting(&self.changed);
+        }
+    }
+
+    /// The call has seen the end of its request: its slot is free, or goes into quarantine.
+    /// `has_task`: it had asked for a notice.
+    pub(crate) fn finish(&self, ticket: Ticket, has_task: bool) {
+        let Ticket { slot, generation } = ticket;
+        if has_task {
+            self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
+        }
+        let claim = self.table.claim(slot);
+        let held = match claim.withdraw(generation) {
+            Withdrawal::TakenBack | Withdrawal::Answered | Withdrawal::Lost => None,
+            Withdrawal::NotBegun { holder } | Withdrawal::Begun { holder } => Some(holder),
+        };
+        let mut state = self.lock();
+        match held {
+            Some(holder) if state.is_alive(holder) => {
+                state.counts.withdrawn += 1;
+                state.quarantine.push(Held { slot, generation, holder, attempt: 0 });
+            }
+            _ => self.free(&mut state, slot, generation),
+        }
+    }
+
+    fn free(&self, state: &mut State, slot: u32, generation: u32) {
+        self.table.claim(slot).free(generation);
+        state.free.push(slot);
+        if state.waiting_threads != 0 {
+            self.changed.notify_one();
+        } else if let Some(task) = state.waiting_tasks.pop_front() {
+            state.woken_tasks.push(task);
+        }
+    }
+
+    /// Gives memory of long payloads back; of a slot that its call still has and whose end it has seen.
+    pub(crate) fn release_pages(&self, ticket: Ticket) {
+        if let Err(error) = self.table.release_pages(ticket.slot, KEPT_BYTES) {
+            tracing::debug!(route = &*self.route, %error, "memory of a long call is kept");
+        }
+    }
+
+    /// Frees what is over: requests that nobody waits for, and slots in quarantine.
+    fn sweep(&self, state: &mut State) {
+        let quarantine = std::mem::take(&mut state.quarantine);
+        for held in quarantine {
+            let is_answered = self.table.claim(held.slot).load().state() == Some(ClaimState::Answered);
+            if is_answered || !state.is_alive(held.holder) {
+                self.free(state, held.slot, held.generation);
+            } else {
+                state.quarantine.push(held);
+            }
+        }
+        let one_way = std::mem::take(&mut state.one_way);
+        for held in one_way {
+            let seen = self.table.claim(held.slot).load();
+            if seen.state() == Some(ClaimState::Answered) {
+                self.free(state, held.slot, held.generation);
+            } else if seen.is_revoked() && !state.is_alive(seen.holder()) {
+                if seen.state() == Some(ClaimState::Begun) || held.attempt == u8::MAX {
+                    self.free(state, held.slot, held.generation);
+                } else {
+                    // It has not begun, so it may be offered again without harm.
+                    let again = self.offer_again(state, held);
+                    state.one_way.push(again);
+                }
+            } else {
+                state.one_way.push(held);
+            }
+        }
+    }
+
+    /// Offers what stands in a slot once more, to any copy.
+    fn offer_again(&self, state: &mut State, held: Held) -> Held {
+        let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+        let header = self.table.read_back(held.slot, &mut user_headers, &mut payload);
+        let (generation, attempt) = (held.generation.wrapping_add(1), held.attempt + 1);
+        self.slots[held.slot as usize].generation.store(generation, Ordering::Relaxed);
+        let header = RequestHeader { generation, attempt, ..header };
+        self.table.write_request(held.slot, header, &user_headers, &payload);
+        state.rings.offer(&self.table, header.class.into(), held.slot, generation, (0, false));
+        state.ring(0);
+        Held { generation, attempt, ..held }
+    }
+}

@@ -1,0 +1,171 @@
+//! What the lock of a table guards: free slots, copies, who waits. It knows nothing of the calls themselves.
+
+use gapless_log::Bell;
+use gapless_log::call_table::OfferRings;
+use rustix::fd::OwnedFd;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Condvar, MutexGuard};
+use std::task::Waker;
+use std::time::Duration;
+
+/// What the lock of a table guards.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) free: Vec<u32>,
+    pub(super) rings: OfferRings,
+    pub(super) copies: Vec<Copy>,
+    #[cfg(test)]
+    pub(super) last_number: u32,
+    pub(super) next_copy: usize,
+    pub(super) quarantine: Vec<Held>,
+    /// Requests that nobody waits for, oldest first.
+    pub(super) one_way: Vec<Held>,
+    /// Deadlines of calls that no thread waits for; those that are over are dropped when they come up.
+    pub(super) deadlines: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    pub(super) is_closed: bool,
+    /// Threads that wait for a slot or a copy.
+    pub(super) waiting_threads: u32,
+    /// Tasks that do, the one that has waited longest first.
+    pub(super) waiting_tasks: VecDeque<Waker>,
+    /// Those that are woken when the state is unlocked.
+    pub(super) woken_tasks: Vec<Waker>,
+    pub(super) counts: CallStatistics,
+}
+
+/// How often what has happened to the requests that a process has made of one route of other processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallStatistics {
+    /// Offered to copies, each attempt.
+    pub offered: u64,
+    /// Withdrawn from a copy that had taken them: time-outs and cancellations.
+    pub withdrawn: u64,
+    /// Taken by a copy that died or left.
+    pub lost: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) slot: u32,
+    pub(super) generation: u32,
+    pub(super) holder: u32,
+    pub(super) attempt: u8,
+}
+
+/// A copy as its callers see it.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub(super) number: u32,
+    pub(super) identity: u64,
+    pub(super) bell: Bell,
+    pub(super) eventfd: OwnedFd,
+    pub(super) state: CopyState,
+}
+
+/// Whether a copy takes requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopyState {
+    /// It takes requests.
+    Open,
+    /// It takes none for now.
+    Suspended,
+    /// It takes none any more, and finishes what it has.
+    Draining,
+    /// Its connection has ended, its process may live: what it has is lost, and its slots stay as they are.
+    Closed,
+}
+
+/// The state, locked. Tasks that are to be woken are woken when it is unlocked: nobody knows what an executor does then.
+pub(super) struct Locked<'a>(pub(super) Option<MutexGuard<'a, State>>);
+
+const UNTIL_DROPPED: &str = "it is locked until it is dropped";
+
+impl Locked<'_> {
+    /// Unlocks it until `changed` is notified, or for `timeout`.
+    pub(super) fn wait(&mut self, changed: &Condvar, timeout: Duration) {
+        let guard = self.0.take().expect(UNTIL_DROPPED);
+        let (guard, _) = changed.wait_timeout(guard, timeout).expect("nobody panics with the lock");
+        self.0 = Some(guard);
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.0.as_ref().expect(UNTIL_DROPPED)
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.0.as_mut().expect(UNTIL_DROPPED)
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let woken = std::mem::take(&mut self.woken_tasks);
+        self.0 = None;
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl State {
+    pub(super) fn new(slots: u32) -> Self {
+        Self {
+            free: (0..slots).rev().collect(),
+            rings: OfferRings::default(),
+            copies: Vec::new(),
+            #[cfg(test)]
+            last_number: 0,
+            next_copy: 0,
+            quarantine: Vec::new(),
+            one_way: Vec::new(),
+            deadlines: BinaryHeap::new(),
+            is_closed: false,
+            waiting_threads: 0,
+            waiting_tasks: VecDeque::new(),
+            woken_tasks: Vec::new(),
+            counts: CallStatistics::default(),
+        }
+    }
+
+    pub(super) fn is_alive(&self, number: u32) -> bool {
+        self.copies.iter().any(|copy| copy.number == number)
+    }
+
+    /// Whether a copy takes requests, now or when it is resumed.
+    pub(super) fn has_open_copy(&self, target: u32) -> bool {
+        let is_open = |copy: &Copy| matches!(copy.state, CopyState::Open | CopyState::Suspended);
+        self.copies.iter().any(|copy| is_open(copy) && (target == 0 || copy.number == target))
+    }
+
+    pub(super) fn wake_waiting(&mut self, changed: &Condvar) {
+        changed.notify_all();
+        let Self { waiting_tasks, woken_tasks, .. } = self;
+        woken_tasks.extend(waiting_tasks.drain(..));
+    }
+
+    /// Wakes one sleeping worker of one copy that may take what was offered.
+    pub(super) fn ring(&mut self, target: u32) {
+        // SeqCst: pairs with the fence in `Bell::park`: whoever goes to sleep now sees the offer.
+        fence(Ordering::SeqCst);
+        let count = self.copies.len();
+        for step in 0..count {
+            let index = (self.next_copy + step) % count;
+            let copy = &self.copies[index];
+            let is_meant = copy.state == CopyState::Open && (target == 0 || copy.number == target);
+            if is_meant && copy.bell.is_anyone_parked() {
+                self.next_copy = index + 1;
+                if copy.bell.ring() {
+                    // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
+                    let _ = rustix::io::write(&copy.eventfd, &1u64.to_ne_bytes());
+                }
+                return;
+            }
+        }
+    }
+}
