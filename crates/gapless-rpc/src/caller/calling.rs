@@ -2,7 +2,7 @@
 
 use super::call::{Call, Observed, Reaching};
 use super::interceptor::Interceptor;
-use super::pursuit::Pursuit;
+use super::pursuit::{Pursuit, Terms};
 use super::routes::{LocalRoutes, RemoteRoutes, RouteKey, TypeKey};
 use crate::clock::monotonic_ns;
 use crate::context::Current;
@@ -286,8 +286,9 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let header = RequestHeader { kind: asked as u8, sent_ns, deadline_ns, ..RequestHeader::default() };
         let ask = |copy: u32| {
             let offer = Offer { header, target: copy, notify: false, one_way: false };
-            let times = (inherited.timeout, None);
-            Pursuit::start(routes, &self.shared.key, table, (offer, Retry::Never), times, (&[], &[]))
+            let (timeout, wait_for_route) = (inherited.timeout, Duration::ZERO);
+            let terms = Terms { offer, retry: Retry::Never, affinity: None, timeout, wait_for_route };
+            Pursuit::start(routes, &self.shared.key, table, terms, (&[], &[]))
         };
         let asked: Vec<_> = table.open_copies().into_iter().map(ask).collect();
         if asked.is_empty() {
@@ -377,12 +378,14 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 trace_flags: inherited.trace.flags,
                 ..RequestHeader::default()
             };
-            let target = if copy != 0 { copy } else { options.key.map_or(0, |key| table.copy_of_key(key)) };
-            let offer = Offer { header, target, notify: false, one_way: flags & FLAG_ONE_WAY != 0 };
-            let retry = options.retry.unwrap_or(self.shared.options.retry);
-            let retry = if copy == 0 { retry } else { Retry::Never };
-            let times = (inherited.timeout, options.wait_for_route);
-            Pursuit::start(routes, &self.shared.key, table, (offer, retry), times, (user_headers, payload))
+            let terms = Terms {
+                offer: Offer { header, target: copy, notify: false, one_way: flags & FLAG_ONE_WAY != 0 },
+                retry: if copy == 0 { options.retry.unwrap_or(self.shared.options.retry) } else { Retry::Never },
+                affinity: options.key.filter(|_| copy == 0),
+                timeout: inherited.timeout,
+                wait_for_route: options.wait_for_route.unwrap_or_default(),
+            };
+            Pursuit::start(routes, &self.shared.key, table, terms, (user_headers, payload))
         })
     }
 }

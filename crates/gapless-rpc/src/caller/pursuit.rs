@@ -8,6 +8,7 @@ use crate::outcome::CallError;
 use crate::remote::call::{Ended, RemoteCall};
 use crate::remote::status::{Status, read_refusal};
 use crate::remote::table::{NotOffered, Offer, RouteTable};
+use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -20,21 +21,40 @@ const SETTLE_MAX: Duration = Duration::from_secs(1);
 /// Between two looks of a call that cannot be offered, ns.
 const LOOK_NS: u64 = 10_000_000;
 
+/// What a call is made with, besides its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) offer: Offer,
+    pub(crate) retry: Retry,
+    /// Each attempt goes to the copy that calls of this key go to.
+    pub(crate) affinity: Option<u64>,
+    /// How long it has; for errors.
+    pub(crate) timeout: Duration,
+    /// How long it waits where there is no copy.
+    pub(crate) wait_for_route: Duration,
+}
+
 /// One call between processes.
 pub(crate) struct Pursuit {
     routes: Arc<dyn RemoteRoutes>,
     key: Arc<RouteKey>,
     table: Arc<RouteTable>,
     state: State,
-    offer: Offer,
-    retry: Retry,
-    /// When the call began, and how long it has.
-    began_ns: u64,
-    timeout: Duration,
-    /// It waits for a copy until then, ns of the monotonic clock.
-    wait_for_route_ns: u64,
+    terms: Terms,
+    /// Since when it has found no copy, ns of the monotonic clock.
+    no_copy_since_ns: Option<u64>,
+    /// How its last attempt was lost.
+    loss: Option<Loss>,
     /// Attempts on routes that it was forwarded from.
     attempts_before: u32,
+}
+
+/// How an attempt was lost.
+#[derive(Clone, Copy)]
+struct Loss {
+    /// In this attempt or in one before it.
+    has_begun: bool,
+    reason: &'static str,
 }
 
 enum State {
@@ -53,30 +73,21 @@ impl Pursuit {
         routes: &Arc<dyn RemoteRoutes>,
         key: &Arc<RouteKey>,
         table: &Arc<RouteTable>,
-        (offer, retry): (Offer, Retry),
-        (timeout, wait_for_route): (Duration, Option<Duration>),
+        terms: Terms,
         (user_headers, payload): (&[u8], &[u8]),
     ) -> Result<Self, CallError> {
-        let began_ns = offer.header.sent_ns;
-        let wait_ns = wait_for_route.map_or(0, |wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
         let mut pursuit = Self {
             routes: Arc::clone(routes),
             key: Arc::clone(key),
             table: Arc::clone(table),
             state: State::Over,
-            offer,
-            retry,
-            began_ns,
-            timeout,
-            wait_for_route_ns: began_ns.saturating_add(wait_ns),
+            terms,
+            no_copy_since_ns: None,
+            loss: None,
             attempts_before: 0,
         };
-        match RemoteCall::start(table, offer, retry, user_headers, payload) {
-            Ok(call) => pursuit.state = State::Offered(call),
-            Err(not_offered) => {
-                pursuit.check(not_offered)?;
-                pursuit.state = State::Offering { user_headers: user_headers.to_vec(), payload: payload.to_vec() };
-            }
+        if !pursuit.offer(user_headers, payload)? {
+            pursuit.state = State::Offering { user_headers: user_headers.to_vec(), payload: payload.to_vec() };
         }
         Ok(pursuit)
     }
@@ -88,53 +99,80 @@ impl Pursuit {
 
     /// How often it was offered.
     pub(crate) fn attempts(&self) -> u32 {
-        self.attempts_before + if let State::Offered(call) = &self.state { call.attempts() } else { 0 }
+        self.attempts_before + u32::from(self.terms.offer.header.attempt)
+    }
+
+    /// Offers it to its route. False if it is to be tried again.
+    fn offer(&mut self, user_headers: &[u8], payload: &[u8]) -> Result<bool, CallError> {
+        let mut offer = self.terms.offer;
+        offer.header.attempt += 1;
+        if let Some(key) = self.terms.affinity {
+            offer.target = self.table.copy_of_key(key);
+        }
+        match RemoteCall::start(&self.table, offer, user_headers, payload) {
+            Ok(call) => {
+                self.state = State::Offered(call);
+                (self.terms.offer, self.no_copy_since_ns) = (offer, None);
+                Ok(true)
+            }
+            Err(not_offered) => self.check(not_offered).map(|()| false),
+        }
     }
 
     /// Whether it makes sense to go on trying.
-    fn check(&self, not_offered: NotOffered) -> Result<(), CallError> {
-        let route = || self.key.route.to_string();
-        match not_offered {
-            NotOffered::Closed => Err(CallError::Closed),
-            NotOffered::Full => Ok(()),
-            NotOffered::NoCopy => {
-                let is_settled = self.routes.is_settled(&self.key);
-                let now_ns = monotonic_ns();
-                let waits = now_ns < self.wait_for_route_ns
-                    || !is_settled && now_ns < self.began_ns.saturating_add(SETTLE_MAX.as_nanos() as u64);
-                match self.routes.mismatch(&self.key) {
-                    _ if waits => Ok(()),
-                    Some(mismatch) => Err(mismatch),
-                    None => Err(CallError::NoRoute { route: route() }),
-                }
+    fn check(&mut self, not_offered: NotOffered) -> Result<(), CallError> {
+        let error = match not_offered {
+            NotOffered::Full => {
+                self.no_copy_since_ns = None;
+                return Ok(());
             }
+            NotOffered::Closed => CallError::Closed,
+            NotOffered::NoCopy => {
+                let now_ns = monotonic_ns();
+                let waits_ns = now_ns - *self.no_copy_since_ns.get_or_insert(now_ns);
+                let waits = Duration::from_nanos(waits_ns);
+                if waits < self.terms.wait_for_route || waits < SETTLE_MAX && !self.routes.is_settled(&self.key) {
+                    return Ok(());
+                }
+                let no_route = || CallError::NoRoute { route: self.key.route.to_string() };
+                self.routes.mismatch(&self.key).unwrap_or_else(no_route)
+            }
+        };
+        Err(self.loss.map_or(error, |loss| self.lost(loss)))
+    }
+
+    fn lost(&self, loss: Loss) -> CallError {
+        let (route, attempts, reason) = (self.key.route.to_string(), self.attempts(), loss.reason.to_owned());
+        if loss.has_begun {
+            CallError::Unknown { route, attempts, reason }
+        } else {
+            CallError::NotBegun { route, attempts, reason }
         }
     }
 
     fn deadline_ns(&self) -> Option<u64> {
-        Some(self.offer.header.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
+        Some(self.terms.offer.header.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
     }
 
     fn timed_out(&self, begun: bool) -> CallError {
-        CallError::TimedOut { route: self.key.route.to_string(), after: self.timeout, begun }
+        let begun = begun || self.loss.is_some_and(|loss| loss.has_begun);
+        CallError::TimedOut { route: self.key.route.to_string(), after: self.terms.timeout, begun }
     }
 
     /// Offers it if it waits for that. `Ok(true)` if it is offered now.
     fn try_offer(&mut self) -> Result<bool, CallError> {
-        let State::Offering { user_headers, payload } = &self.state else { return Ok(true) };
-        match RemoteCall::start(&self.table, self.offer, self.retry, user_headers, payload) {
-            Ok(call) => {
-                self.state = State::Offered(call);
-                Ok(true)
-            }
-            Err(not_offered) => {
-                self.check(not_offered)?;
-                if self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns) {
-                    return Err(self.timed_out(false));
-                }
-                Ok(false)
-            }
+        let (user_headers, payload) = match &mut self.state {
+            State::Offering { user_headers, payload } => (std::mem::take(user_headers), std::mem::take(payload)),
+            State::Offered(_) | State::Over => return Ok(true),
+        };
+        if self.offer(&user_headers, &payload)? {
+            return Ok(true);
         }
+        self.state = State::Offering { user_headers, payload };
+        if self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns) {
+            return Err(self.timed_out(false));
+        }
+        Ok(false)
     }
 
     /// Waits until it is offered; its end is nobody's.
@@ -166,7 +204,10 @@ impl Pursuit {
     /// Sleeps while it cannot be offered; a look now and then, because copies may refuse.
     fn wait_for_change(&self) {
         let now_ns = monotonic_ns();
-        let until_ns = [self.deadline_ns().unwrap_or(u64::MAX), self.wait_for_route_ns, now_ns + LOOK_NS];
+        let no_route_ns = self.no_copy_since_ns.map_or(u64::MAX, |since_ns| {
+            since_ns.saturating_add(u64::try_from(self.terms.wait_for_route.as_nanos()).unwrap_or(u64::MAX))
+        });
+        let until_ns = [self.deadline_ns().unwrap_or(u64::MAX), no_route_ns, now_ns + LOOK_NS];
         let until_ns = until_ns.into_iter().filter(|until_ns| *until_ns > now_ns).min().unwrap_or(now_ns);
         self.table.wait_for_change(Duration::from_nanos(until_ns - now_ns));
     }
@@ -228,13 +269,9 @@ impl Pursuit {
     #[cold]
     fn conclude_without_reply(&mut self, ended: Ended, reply: &[u8]) -> Option<CallError> {
         let route = self.key.route.to_string();
-        let attempts = self.attempts();
         let text = || String::from_utf8_lossy(reply).into_owned();
         let error = match ended {
-            Ended::Answered(Status::Forward) => match self.forward(&text()) {
-                Ok(()) => return None,
-                Err(error) => error,
-            },
+            Ended::Answered(Status::Forward) => self.forward(&text()).err()?,
             Ended::Answered(Status::Refused) => match read_refusal(reply) {
                 Some(refusal) => CallError::Refused(refusal),
                 None => CallError::BadMessage { route, reason: "its refusal cannot be read".to_owned() },
@@ -242,20 +279,38 @@ impl Pursuit {
             Ended::Answered(Status::TooLate) => self.timed_out(false),
             Ended::Answered(Status::BadRequest | Status::BadReply) => CallError::BadMessage { route, reason: text() },
             Ended::Answered(Status::Panicked) => CallError::Panicked { route, reason: text() },
-            Ended::Answered(Status::Reply | Status::NotServed) => {
-                CallError::NotBegun { route, attempts, reason: "its copy has ended".to_owned() }
-            }
+            Ended::Answered(Status::Reply | Status::NotServed) => self.lose(false, "its copy has ended")?,
             Ended::Unintelligible(status) => CallError::BadMessage {
                 route,
                 reason: format!("a reply with status {status}, which this version does not know"),
             },
-            Ended::NotBegun(reason) => CallError::NotBegun { route, attempts, reason: reason.to_owned() },
-            Ended::Unknown(reason) => CallError::Unknown { route, attempts, reason: reason.to_owned() },
+            Ended::NotBegun(reason) => self.lose(false, reason)?,
+            Ended::Unknown(reason) => self.lose(true, reason)?,
             Ended::TimedOut { begun } => self.timed_out(begun),
         };
         // What it had is given back: withdrawn, if a copy has it still.
         self.state = State::Over;
         Some(error)
+    }
+
+    /// An attempt was lost. `None` if the policy allows another: it is offered again, and waits for a slot or a copy as the first.
+    fn lose(&mut self, begun: bool, reason: &'static str) -> Option<CallError> {
+        let is_again = match self.terms.retry {
+            Retry::Never => false,
+            Retry::NotBegun => !begun,
+            Retry::Always => true,
+        };
+        let has_begun = begun || self.loss.is_some_and(|loss| loss.has_begun);
+        let loss = Loss { has_begun, reason };
+        self.loss = Some(loss);
+        match &self.state {
+            State::Offered(call) if is_again && self.terms.offer.header.attempt < u8::MAX => {
+                let (_, user_headers, payload) = call.request();
+                self.state = State::Offering { user_headers, payload };
+                None
+            }
+            _ => Some(self.lost(loss)),
+        }
     }
 
     /// Offers the same bytes to another route.
@@ -274,12 +329,8 @@ impl Pursuit {
         self.attempts_before = self.attempts();
         self.key = Arc::new(RouteKey { route: to.into(), ..(*self.key).clone() });
         self.table = self.routes.table(&self.key)?;
-        self.offer.header.hops = header.hops + 1;
-        self.offer.target = 0;
-        // From now on it waits for copies of that route as one does that has just begun.
-        let waited_ns = monotonic_ns().saturating_sub(self.began_ns);
-        self.began_ns += waited_ns;
-        self.wait_for_route_ns = self.wait_for_route_ns.saturating_add(waited_ns);
+        let header = RequestHeader { hops: header.hops + 1, attempt: 0, ..self.terms.offer.header };
+        self.terms.offer = Offer { header, target: 0, ..self.terms.offer };
         self.state = State::Offering { user_headers, payload };
         Ok(())
     }

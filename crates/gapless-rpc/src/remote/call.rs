@@ -1,10 +1,10 @@
-//! [`RemoteCall`]: one call between processes, from its offer to its outcome. Its caller waits in it, or it is told by the reactor:
+//! [`RemoteCall`]: one attempt of a call between processes, from its offer to its outcome. Its caller waits in it, or it is told by the reactor:
 //! no thread stands between.
 
 use super::status::Status;
 use super::table::{KEPT_BYTES, NotOffered, Offer, RouteTable, Ticket};
 use crate::clock::monotonic_ns;
-use crate::options::{Retry, Waiting};
+use crate::options::Waiting;
 use gapless_log::call_table::RequestHeader;
 use gapless_log::claim::ClaimState;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const LOOKS_PER_TIME: u32 = 64;
 /// Looks before a caller sleeps that need not spin: an answer that is about to come costs no system call.
 const LOOKS_BEFORE_PARKING: u32 = 200;
 
-/// How a call ended.
+/// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// A copy has answered; its words are in the caller's buffer.
@@ -31,14 +31,13 @@ pub(crate) enum Ended {
     TimedOut { begun: bool },
 }
 
-/// One call. Dropping it takes the request back, or withdraws it from the copy that has it.
+/// One attempt of a call. Dropping it takes the request back, or withdraws it from the copy that has it.
 #[derive(Debug)]
 pub(crate) struct RemoteCall {
     table: Arc<RouteTable>,
     ticket: Option<Ticket>,
-    offer: Offer,
-    retry: Retry,
-    attempts: u32,
+    /// ns of the monotonic clock, 0 without one.
+    deadline_ns: u64,
     is_deadline_noted: bool,
     /// A task of its was to be woken.
     has_task: bool,
@@ -51,24 +50,17 @@ impl RemoteCall {
     pub(crate) fn start(
         table: &Arc<RouteTable>,
         offer: Offer,
-        retry: Retry,
         user_headers: &[u8],
         payload: &[u8],
     ) -> Result<Self, NotOffered> {
-        let mut offer = offer;
-        offer.header.attempt = 1;
-        let ticket = table.offer(offer, user_headers, payload)?;
+        let ticket = Some(table.offer(offer, user_headers, payload)?);
         let is_long = user_headers.len() + payload.len() > KEPT_BYTES;
-        let (table, ticket) = (Arc::clone(table), Some(ticket));
-        Ok(Self { table, ticket, offer, retry, attempts: 1, is_deadline_noted: false, has_task: false, is_long })
-    }
-
-    pub(crate) const fn attempts(&self) -> u32 {
-        self.attempts
+        let (table, deadline_ns) = (Arc::clone(table), offer.header.deadline_ns);
+        Ok(Self { table, ticket, deadline_ns, is_deadline_noted: false, has_task: false, is_long })
     }
 
     fn deadline_ns(&self) -> Option<u64> {
-        Some(self.offer.header.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
+        Some(self.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
     }
 
     /// How it has ended, if it has: the reply is in `reply`. Not to be asked again once it has.
@@ -83,48 +75,20 @@ impl RemoteCall {
                 self.table.release_pages(ticket);
             }
             return Some(match Status::from_value(header.status) {
-                // The copy ends; another may take it.
-                Some(Status::NotServed) => return self.lost(false, "its copy has ended"),
+                Some(Status::NotServed) => Ended::NotBegun("its copy has ended"),
                 Some(status) => Ended::Answered(status),
                 None => Ended::Unintelligible(header.status),
             });
         }
         if seen.is_revoked() {
-            let begun = seen.state() == Some(ClaimState::Begun);
-            return self.lost(begun, "the process that had it has died, or has left the domain");
+            let ended = if seen.state() == Some(ClaimState::Begun) { Ended::Unknown } else { Ended::NotBegun };
+            return Some(ended("the process that had it has died, or has left the domain"));
         }
         if seen.generation() != ticket.generation || seen.state().is_none() {
             // Only a copy gone mad writes that. Its slot is left alone until it is dead.
             return Some(Ended::Unknown("its claim was overwritten"));
         }
         None
-    }
-
-    /// Offers it again if its policy allows, else says what it is.
-    fn lost(&mut self, begun: bool, reason: &'static str) -> Option<Ended> {
-        let is_again = match self.retry {
-            Retry::Never => false,
-            Retry::NotBegun => !begun,
-            Retry::Always => true,
-        };
-        let ended = if begun { Ended::Unknown(reason) } else { Ended::NotBegun(reason) };
-        if !is_again || self.attempts == u32::from(u8::MAX) {
-            return Some(ended);
-        }
-        let Some(ticket) = self.ticket.take() else { return Some(ended) };
-        let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
-        self.table.table().read_back(ticket.slot, &mut user_headers, &mut payload);
-        self.table.finish(ticket, self.has_task);
-        self.attempts += 1;
-        self.offer.header.attempt = self.attempts as u8;
-        match self.table.offer(self.offer, &user_headers, &payload) {
-            Ok(ticket) => {
-                self.ticket = Some(ticket);
-                self.is_deadline_noted = false;
-                None
-            }
-            Err(_) => Some(ended),
-        }
     }
 
     /// How a call ends whose time is over.

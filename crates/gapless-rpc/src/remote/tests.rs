@@ -6,7 +6,7 @@ use super::status::Status;
 use super::table::{CopyState, NotOffered, Offer, RouteTable};
 use crate::clock::monotonic_ns;
 use crate::context::CallerIdentity;
-use crate::options::{Retry, Waiting};
+use crate::options::Waiting;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::{CallTableShape, CopySide, RequestHeader};
 use gapless_log::{Bell, Region};
@@ -105,7 +105,7 @@ fn timeout_in(milliseconds: u64) -> Offer {
 }
 
 fn call(table: &Arc<RouteTable>, waiting: Waiting, payload: &[u8], reply: &mut Vec<u8>) -> Ended {
-    RemoteCall::start(table, timeout_in(20_000), Retry::NotBegun, &[], payload).unwrap().wait(waiting, reply)
+    RemoteCall::start(table, timeout_in(20_000), &[], payload).unwrap().wait(waiting, reply)
 }
 
 #[test]
@@ -148,14 +148,14 @@ fn calls_of_many_threads_are_answered_once_each() {
 #[test]
 fn nobody_there_is_said_at_once_and_a_copy_that_comes_takes_what_waits() {
     let table = table(2, 64);
-    let none = RemoteCall::start(&table, timeout_in(1_000), Retry::NotBegun, &[], b"x").unwrap_err();
+    let none = RemoteCall::start(&table, timeout_in(1_000), &[], b"x").unwrap_err();
     assert_eq!(none, NotOffered::NoCopy);
     table.wait_for_change(Duration::from_millis(1));
     let copy = TestCopy::start(&table, 1, false, increment());
     copy.served.suspend();
-    let mut first = RemoteCall::start(&table, timeout_in(20_000), Retry::NotBegun, &[], b"a").unwrap();
-    let second = RemoteCall::start(&table, timeout_in(20_000), Retry::NotBegun, &[], b"b").unwrap();
-    let full = RemoteCall::start(&table, timeout_in(20_000), Retry::NotBegun, &[], b"c").unwrap_err();
+    let mut first = RemoteCall::start(&table, timeout_in(20_000), &[], b"a").unwrap();
+    let second = RemoteCall::start(&table, timeout_in(20_000), &[], b"b").unwrap();
+    let full = RemoteCall::start(&table, timeout_in(20_000), &[], b"c").unwrap_err();
     assert_eq!(full, NotOffered::Full);
     // What was taken back is no call any more.
     drop(second);
@@ -184,11 +184,11 @@ fn a_call_that_takes_too_long_is_withdrawn_and_its_slot_waits_for_the_copy() {
         }),
     );
     let mut reply = Vec::new();
-    let mut late = RemoteCall::start(&table, timeout_in(30), Retry::NotBegun, &[], b"late").unwrap();
+    let mut late = RemoteCall::start(&table, timeout_in(30), &[], b"late").unwrap();
     assert_eq!(late.wait(Waiting::Park, &mut reply), Ended::TimedOut { begun: true });
     drop(late);
     assert_eq!(table.slots(), (0, 1, 0), "in quarantine");
-    let refused = RemoteCall::start(&table, timeout_in(30), Retry::NotBegun, &[], b"x").unwrap_err();
+    let refused = RemoteCall::start(&table, timeout_in(30), &[], b"x").unwrap_err();
     assert_eq!(refused, NotOffered::Full);
     release.store(true, Ordering::Release);
     gapless_testkit::wait::until("the copy has noticed", || table.slots() == (1, 0, 0));
@@ -198,35 +198,23 @@ fn a_call_that_takes_too_long_is_withdrawn_and_its_slot_waits_for_the_copy() {
 }
 
 #[test]
-fn the_death_of_a_copy_ends_what_it_has_as_its_policy_says() {
-    for (retry, ended) in [
-        (Retry::NotBegun, Ended::Unknown("the process that had it has died, or has left the domain")),
-        (Retry::Always, Ended::Answered(Status::Reply)),
-    ] {
-        let table = table(4, 64);
-        let dying = TestCopy::start(&table, 1, false, Arc::new(|_, _| None));
-        let number = dying.number;
-        let waiter = {
-            let table = Arc::clone(&table);
-            thread::spawn(move || {
-                let mut reply = Vec::new();
-                let mut call = RemoteCall::start(&table, timeout_in(20_000), retry, &[], b"x").unwrap();
-                (call.wait(Waiting::Park, &mut reply), call.attempts())
-            })
-        };
-        gapless_testkit::wait::until("its handler has begun", || dying.handled.load(Ordering::Relaxed) == 1);
-        let twin = TestCopy::start(&table, 1, false, increment());
-        // The connection goes first, then the process.
-        table.close_copy(number);
-        let (found, attempts) = waiter.join().unwrap();
-        assert_eq!(found, ended);
-        assert_eq!(attempts, if retry == Retry::Always { 2 } else { 1 });
-        assert_eq!(table.slots(), (3, 1, 0), "its process may still write");
-        table.remove_copy(number);
-        assert_eq!(table.slots(), (4, 0, 0));
-        dying.end();
-        twin.end();
-    }
+fn the_death_of_a_copy_ends_what_it_has_and_frees_its_slots() {
+    let table = table(4, 64);
+    let dying = TestCopy::start(&table, 1, false, Arc::new(|_, _| None));
+    let number = dying.number;
+    let waiter = {
+        let table = Arc::clone(&table);
+        thread::spawn(move || call(&table, Waiting::Park, b"x", &mut Vec::new()))
+    };
+    gapless_testkit::wait::until("its handler has begun", || dying.handled.load(Ordering::Relaxed) == 1);
+    // The connection goes first, then the process.
+    table.close_copy(number);
+    let ended = Ended::Unknown("the process that had it has died, or has left the domain");
+    assert_eq!(waiter.join().unwrap(), ended);
+    assert_eq!(table.slots(), (3, 1, 0), "its process may still write");
+    table.remove_copy(number);
+    assert_eq!(table.slots(), (4, 0, 0));
+    dying.end();
 }
 
 #[test]
@@ -248,7 +236,7 @@ fn classes_are_served_eight_to_four_to_two_to_one() {
         .map(|number| {
             let mut offer = timeout_in(20_000);
             offer.header.class = number % 4;
-            RemoteCall::start(&table, offer, Retry::Never, &[], &[number]).unwrap()
+            RemoteCall::start(&table, offer, &[], &[number]).unwrap()
         })
         .collect();
     copy.served.resume();
@@ -268,7 +256,7 @@ fn a_reply_wakes_a_task_and_a_deadline_does() {
     let woken = Arc::new(Flag::default());
     let waker = std::task::Waker::from(Arc::clone(&woken));
     let context = std::task::Context::from_waker(&waker);
-    let mut call = RemoteCall::start(&table, timeout_in(20_000), Retry::Never, &[], b"1").unwrap();
+    let mut call = RemoteCall::start(&table, timeout_in(20_000), &[], b"1").unwrap();
     let mut reply = Vec::new();
     let mut poll = |call: &mut RemoteCall| call.poll(&context, || {}, &mut reply);
     if poll(&mut call).is_pending() {
@@ -277,7 +265,7 @@ fn a_reply_wakes_a_task_and_a_deadline_does() {
     }
     drop(call);
     copy.served.suspend();
-    let mut late = RemoteCall::start(&table, timeout_in(20), Retry::Never, &[], b"2").unwrap();
+    let mut late = RemoteCall::start(&table, timeout_in(20), &[], b"2").unwrap();
     woken.0.store(false, Ordering::Release);
     assert!(poll(&mut late).is_pending());
     gapless_testkit::wait::until("its time is over", || {

@@ -1,11 +1,11 @@
 //! Copies and callers are killed at any moment: every call ends, no answer is wrong or doubled, nothing is left behind.
 
 use super::copy_process::{Ask, Told, start};
-use gapless_rpc::{CallError, CallOptions, CallerOptions, Domain, DomainOptions, Retry};
+use gapless_rpc::{Asked, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Retry};
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
-use gapless_testkit::wait::until;
+use gapless_testkit::wait::{PATIENCE, until};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,6 +18,7 @@ pub fn module() -> Module {
         .with_choices("copies_are_killed_under_traffic", copies_are_killed_under_traffic)
         .with_choices("callers_are_killed_under_traffic", callers_are_killed_under_traffic)
         .scenario("a_killed_copy_ends_its_calls_at_once", a_killed_copy_ends_its_calls_at_once)
+        .scenario("a_repetition_waits_for_a_copy_as_the_first_attempt", a_repetition_waits_for_a_copy)
 }
 
 fn descriptors() -> usize {
@@ -155,4 +156,41 @@ fn a_killed_copy_ends_its_calls_at_once() {
     // What had not begun waits for another copy.
     let _next = start(&path, 1, &["route"]);
     assert_eq!(waiting.wait(), Ok(Told::Number(2)));
+}
+
+/// The only copy dies in the middle of a blocking call and of a task's, and the next one comes later.
+fn a_repetition_waits_for_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let mut copy = start(&path, 5, &["route"]);
+    let waits = CallOptions { wait_for_route: Some(PATIENCE), timeout: None, ..CallOptions::default() };
+    let options = CallerOptions { retry: Retry::Always, call: waits.clone(), ..CallerOptions::default() };
+    let caller = domain.caller_with::<Ask, Told>("route", options).unwrap();
+    let in_flight = |caller: &Caller<Ask, Told>, count: u32| {
+        let said = caller.ask_copies(Asked::Statistics).unwrap();
+        said.iter().any(|said| said.as_ref().is_ok_and(|said| said.contains(&format!("\"in_flight\":{count}"))))
+    };
+    // Long enough to be killed in it; one worker more says how many sleep.
+    let sleep = Ask::Sleep(1_500);
+    let blocking = {
+        let (caller, sleep) = (caller.clone(), sleep.clone());
+        std::thread::spawn(move || caller.call(sleep))
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let task = runtime.spawn(caller.start(sleep.clone()));
+    let keyed = caller.start_with(sleep.clone(), &CallOptions { key: Some(7), ..waits.clone() });
+    let hurried = CallOptions { timeout: Some(Duration::from_secs(2)), ..waits };
+    let no_copy_in_time = caller.start_with(Ask::SleepUntilCancelled, &hurried);
+    until("all four have begun", || in_flight(&caller, 4));
+    copy.kill();
+    until("their copy is known to be dead", || caller.statistics().lost >= 4);
+    let at_once = domain.caller::<Ask, Told>("route").unwrap().call(Ask::Increment(1));
+    assert_eq!(at_once, Err(CallError::NoRoute { route: "route".to_owned() }), "the others wait for a copy");
+    let late = no_copy_in_time.wait();
+    assert!(matches!(late, Err(CallError::TimedOut { begun: true, .. })), "{late:?}");
+    let _successor = start(&path, 4, &["route"]);
+    for told in [blocking.join().unwrap(), runtime.block_on(task).unwrap(), keyed.wait()] {
+        assert!(matches!(told, Ok(Told::Left(_))), "{told:?}");
+    }
 }
