@@ -49,6 +49,7 @@ const STATE_MASK: u64 = 0xf;
 const WAITS_FLAG: u64 = 1 << 4;
 const NOTIFY_FLAG: u64 = 1 << 5;
 const REVOKED_FLAG: u64 = 1 << 6;
+const SPINS_FLAG: u64 = 1 << 7;
 const HOLDER_SHIFT: u32 = 8;
 const GENERATION_SHIFT: u32 = 32;
 
@@ -85,7 +86,7 @@ impl ClaimWord {
     }
 
     const fn flags(self) -> u64 {
-        self.0 & (WAITS_FLAG | NOTIFY_FLAG | REVOKED_FLAG)
+        self.0 & (WAITS_FLAG | NOTIFY_FLAG | REVOKED_FLAG | SPINS_FLAG)
     }
 
     /// Whether the caller has given its holder up: it is dead, or no longer connected.
@@ -118,6 +119,8 @@ pub struct ToWake {
     pub waits: bool,
     /// The caller's reactor is to be told.
     pub notify: bool,
+    /// A thread of the caller looks at the notice word of the slot.
+    pub spins: bool,
 }
 
 /// What became of an answer.
@@ -144,6 +147,17 @@ pub enum Withdrawal {
     Answered,
     /// The slot does not hold this request.
     Lost,
+}
+
+impl Withdrawal {
+    /// The copy that has the request still, if one has.
+    #[must_use]
+    pub const fn holder(self) -> Option<u32> {
+        match self {
+            Self::TakenBack | Self::Answered | Self::Lost => None,
+            Self::NotBegun { holder } | Self::Begun { holder } => Some(holder),
+        }
+    }
 }
 
 /// One claim word.
@@ -174,10 +188,11 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Owner, of a slot that is its own and whose request is written: offers it to the copy `target`, or to all (0).
+    /// Owner, of a slot that is its own and whose request is written: offers it to the copy `target`, or to all (0). If the caller
+    /// `spins`, it looks at a word of its own, so that it does not take the claim's line from the copy at each look.
     #[inline]
-    pub fn offer(self, generation: u32, target: u32, notify: bool) {
-        let flags = if notify { NOTIFY_FLAG } else { 0 };
+    pub fn offer(self, generation: u32, target: u32, spins: bool) {
+        let flags = if spins { SPINS_FLAG } else { 0 };
         // Release: a copy that sees the offer sees the request (pairs with the Acquire of `load` and `claim`).
         self.0.store(ClaimWord::new(generation, target, flags, ClaimState::Offered).0, Ordering::Release);
     }
@@ -236,8 +251,9 @@ impl<'a> Claim<'a> {
             match self.step(found, found.with(holder, ClaimState::Answered)) {
                 Ok(()) if is_withdrawn => return Answering::Withdrawn,
                 Ok(()) => {
-                    let (waits, notify) = (found.0 & WAITS_FLAG != 0, found.0 & NOTIFY_FLAG != 0);
-                    return Answering::Answered(ToWake { waits, notify });
+                    let is_set = |flag: u64| found.0 & flag != 0;
+                    let (waits, notify, spins) = (is_set(WAITS_FLAG), is_set(NOTIFY_FLAG), is_set(SPINS_FLAG));
+                    return Answering::Answered(ToWake { waits, notify, spins });
                 }
                 Err(other) => found = other,
             }

@@ -1,7 +1,7 @@
 //! A copy's side: [`CopySide`] takes requests from one caller's table and answers them.
 
-use super::layout::{DONE, REACTOR_PARKED, TAILS};
-use super::{CLASSES, CallTable, CallTableShape, REQUEST_HEADER_LENGTH, RequestHeader};
+use super::layout::{DONE, REACTOR_PARKED, TAILS, latest_entry};
+use super::{CLASSES, CallTable, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader};
 use crate::Region;
 use crate::claim::{Answering, Claim, ClaimState};
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
@@ -27,9 +27,6 @@ pub struct CopySide {
     /// 1 once the caller is gone.
     is_abandoned: AtomicU64,
 }
-
-/// Bytes of the next payload that are asked for ahead.
-const PREFETCHED_LENGTH: usize = 256;
 
 /// A request that this copy has claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,35 +147,47 @@ impl CopySide {
         position = position.max(tail.saturating_sub(self.shape.ring_length() as u64));
         let mut taken = None;
         while position < tail && taken.is_none() {
-            // Relaxed: ordered by the tail; an entry that is being overwritten is a hint at another request.
-            let entry = self.requests.word(self.shape.offer(class, position)).load(Ordering::Relaxed);
+            let (slot, generation) = self.entry(class, position);
             position += 1;
-            taken = self.claim_entry(entry);
+            taken = self.claim_entry(slot, generation);
         }
         head.fetch_max(position, Ordering::Relaxed);
         if position < tail && taken.is_some() {
-            self.prefetch(self.requests.word(self.shape.offer(class, position)).load(Ordering::Relaxed) as u32);
+            self.prefetch(self.entry(class, position).0);
         }
         taken
     }
 
-    /// Asks for the lines of a request that will be taken next, while the one before it is handled: they lie in another core's
-    /// cache.
+    /// The slot and generation at a position of a ring.
+    #[inline]
+    fn entry(&self, class: usize, position: u64) -> (u32, u32) {
+        // Relaxed: ordered by the tail; an entry that is being overwritten is a hint at another request, and so is a latest word
+        // that has come round to the same bits: by then the ring has been overwritten many times.
+        let latest = self.requests.word(self.shape.latest(class)).load(Ordering::Relaxed);
+        latest_entry(latest, position).unwrap_or_else(|| {
+            let entry = self.requests.word(self.shape.offer(class, position)).load(Ordering::Relaxed);
+            (entry as u32, (entry >> 32) as u32)
+        })
+    }
+
+    /// Asks for the lines of a request all at once, before the steps of its claim, which wait for one another: they lie in another
+    /// core's cache. Of the one that will be taken next, while the one before it is handled.
     #[inline]
     fn prefetch(&self, slot: u32) {
         if slot < self.shape.slots() {
-            self.claims.prefetch_for_writing(self.shape.claim(slot));
             let length = PREFETCHED_LENGTH.min(self.shape.payload_length_max());
+            self.claims.prefetch_for_writing(self.shape.claim(slot), 1);
             self.requests.prefetch(self.shape.request(slot), REQUEST_HEADER_LENGTH + length);
+            self.claims.prefetch_for_writing(self.shape.reply(slot), length);
         }
     }
 
     #[inline]
-    fn claim_entry(&self, entry: u64) -> Option<Taken> {
-        let (slot, generation) = (entry as u32, (entry >> 32) as u32);
+    fn claim_entry(&self, slot: u32, generation: u32) -> Option<Taken> {
         if slot >= self.shape.slots() {
             return None;
         }
+        self.prefetch(slot);
         let claim = self.claim(slot);
         let seen = claim.load();
         let is_offered = seen.generation() == generation && seen.state() == Some(ClaimState::Offered);
@@ -260,10 +269,17 @@ impl CopySide {
             return Self::withdrawn(claim.answer(taken.generation, self.number));
         }
         self.claims.store(self.shape.reply(taken.slot), reply);
+        let header = (reply.len() as u64) << 32 | u64::from(status);
         // Relaxed: published by the step of the claim.
-        self.claims.word(line + 8).store((reply.len() as u64) << 32 | u64::from(status), Ordering::Relaxed);
+        self.claims.word(line + 8).store(header, Ordering::Relaxed);
         match claim.answer(taken.generation, self.number) {
             Answering::Answered(wake) => {
+                if wake.spins {
+                    let notice = self.shape.reply_notice(taken.slot);
+                    self.claims.word(notice + 8).store(header, Ordering::Relaxed);
+                    // Release: pairs with the Acquire in `CallTable::notice`.
+                    self.claims.word(notice).store(taken.generation.into(), Ordering::Release);
+                }
                 if wake.waits {
                     self.claims.wake(line, i32::MAX as u32);
                 }

@@ -14,10 +14,10 @@ pub const REQUEST_HEADER_LENGTH: usize = 128;
 
 /// First word of a request region.
 #[cfg(not(loom))]
-pub(super) const REQUESTS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCALL\x01");
+pub(super) const REQUESTS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCALL\x02");
 /// First word of a claim region.
 #[cfg(not(loom))]
-pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x01");
+pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x02");
 
 #[cfg(not(loom))]
 const PAGE: usize = 4096;
@@ -27,17 +27,36 @@ const PAGE: usize = 64;
 
 /// Offsets in the request region.
 pub(super) const TAILS: usize = PAGE;
-const OFFERS: usize = TAILS + if cfg!(loom) { 32 } else { 128 };
+/// In the line of the tails, so that who sees a tail need not wait for another line.
+const LATEST: usize = TAILS + CLASSES * 8;
+const OFFERS: usize = TAILS + if cfg!(loom) { 64 } else { 128 };
 
 /// Offsets in the claim region.
 pub(super) const REACTOR_PARKED: usize = if cfg!(loom) { 8 } else { 128 };
 pub(super) const DONE: usize = if cfg!(loom) { 16 } else { 256 };
 const CLAIM_LINES: usize = if cfg!(loom) { 24 } else { DONE + SLOTS_MAX as usize / 8 }.next_multiple_of(PAGE);
 const CLAIM_LINE_LENGTH: usize = if cfg!(loom) { 16 } else { 64 };
+/// What lies before a reply's bytes: a line that the caller looks at while it waits.
+const REPLY_NOTICE_LENGTH: usize = if cfg!(loom) { 16 } else { 64 };
 
 fn foreign(field: &'static str, found: impl ToString, expected: String) -> LogError {
     LogError::Foreign { field, found: found.to_string(), expected }
 }
+
+/// The entry that was entered last into the ring of its class, in one word:
+/// `generation u32 | low bits of its position u20 | slot u12`.
+pub(super) const fn latest_word(position: u64, slot: u32, generation: u32) -> u64 {
+    (generation as u64) << 32 | (position & LATEST_POSITION_MASK) << 12 | slot as u64
+}
+
+/// The slot and generation in a [`latest_word`], if it is that of `position`.
+pub(super) const fn latest_entry(word: u64, position: u64) -> Option<(u32, u32)> {
+    let is_meant = word >> 12 & LATEST_POSITION_MASK == position & LATEST_POSITION_MASK;
+    if is_meant { Some((word as u32 & (SLOTS_MAX - 1), (word >> 32) as u32)) } else { None }
+}
+
+const LATEST_POSITION_MASK: u64 = (1 << 20) - 1;
+const _: () = assert!(SLOTS_MAX == 1 << 12, "a slot has 12 bits in a latest word");
 
 /// How large a call table is. Both sides compute the same offsets from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +101,10 @@ impl CallTableShape {
         OFFERS + (class * self.ring_length() + (position as usize & (self.ring_length() - 1))) * 8
     }
 
+    pub(super) const fn latest(&self, class: usize) -> usize {
+        LATEST + class * 8
+    }
+
     const fn requests(&self) -> usize {
         (OFFERS + CLASSES * self.ring_length() * 8).next_multiple_of(PAGE)
     }
@@ -105,17 +128,21 @@ impl CallTableShape {
     }
 
     const fn reply_stride(&self) -> usize {
-        self.payload_length_max.next_multiple_of(PAGE)
+        (REPLY_NOTICE_LENGTH + self.payload_length_max).next_multiple_of(PAGE)
+    }
+
+    pub(super) const fn reply_notice(&self, slot: u32) -> usize {
+        self.claim(self.slots).next_multiple_of(PAGE) + slot as usize * self.reply_stride()
     }
 
     pub(super) const fn reply(&self, slot: u32) -> usize {
-        self.claim(self.slots).next_multiple_of(PAGE) + slot as usize * self.reply_stride()
+        self.reply_notice(slot) + REPLY_NOTICE_LENGTH
     }
 
     /// Length of the claim region, bytes.
     #[must_use]
     pub const fn claim_region_length(&self) -> usize {
-        self.reply(self.slots)
+        self.reply_notice(self.slots)
     }
 }
 

@@ -2,8 +2,8 @@
 
 #[cfg(not(loom))]
 use super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC};
-use super::layout::{DONE, REACTOR_PARKED, TAILS};
-use super::{CLASSES, CallTableShape, REQUEST_HEADER_LENGTH, RequestHeader};
+use super::layout::{DONE, REACTOR_PARKED, TAILS, latest_word};
+use super::{CLASSES, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader};
 use crate::claim::{Claim, ClaimState};
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
 use crate::{LogError, Region};
@@ -104,6 +104,15 @@ impl CallTable {
         }
     }
 
+    /// Asks for the lines of a slot that will be written next: copies have them.
+    #[inline]
+    pub fn prefetch(&self, slot: u32) {
+        assert!(slot < self.shape.slots());
+        let length = PREFETCHED_LENGTH.min(self.shape.payload_length_max());
+        self.claims.prefetch_for_writing(self.shape.claim(slot), 1);
+        self.requests.prefetch_for_writing(self.shape.request(slot), REQUEST_HEADER_LENGTH + length);
+    }
+
     /// Copies a request of its own out again: both buffers are replaced.
     pub fn read_back(&self, slot: u32, user_headers: &mut Vec<u8>, payload: &mut Vec<u8>) -> RequestHeader {
         assert!(slot < self.shape.slots());
@@ -131,12 +140,34 @@ impl CallTable {
         self.claims.wake(self.claim_offset(slot), i32::MAX as u32);
     }
 
+    /// What the copy says of its reply in the slot's notice, if it has answered: for a caller that spins, of a request that was
+    /// offered so. The claim is answered then, too; of deaths only the claim knows. The lines of the reply and of the slot's next
+    /// request are asked for.
+    #[inline]
+    #[must_use]
+    pub fn notice(&self, slot: u32, generation: u32) -> Option<ReplyHeader> {
+        assert!(slot < self.shape.slots());
+        let notice = self.shape.reply_notice(slot);
+        // Acquire: pairs with the Release in `CopySide::answer`, so the reply is seen.
+        if self.claims.word(notice).load(Ordering::Acquire) != u64::from(generation) {
+            return None;
+        }
+        self.claims.prefetch(self.shape.reply(slot), PREFETCHED_LENGTH.min(self.shape.payload_length_max()));
+        self.prefetch(slot);
+        Some(self.read_reply_header(notice + 8))
+    }
+
     /// What the copy says of its reply, of a slot that is answered. The length is at most what the slot holds.
     #[inline]
     #[must_use]
     pub fn reply_header(&self, slot: u32) -> ReplyHeader {
-        // Relaxed: ordered by the Acquire load of the claim.
-        let word = self.claims.word(self.claim_offset(slot) + 8).load(Ordering::Relaxed);
+        self.read_reply_header(self.claim_offset(slot) + 8)
+    }
+
+    #[inline]
+    fn read_reply_header(&self, offset: usize) -> ReplyHeader {
+        // Relaxed: ordered by the Acquire load of the claim or the notice.
+        let word = self.claims.word(offset).load(Ordering::Relaxed);
         let length = ((word >> 32) as u32).min(self.shape.payload_length_max() as u32);
         ReplyHeader { status: word as u32, length }
     }
@@ -159,7 +190,7 @@ impl CallTable {
         let (request, next) = (self.shape.request(slot), self.shape.request(slot + 1));
         let kept = kept_bytes.min(next - request);
         self.requests.release_pages(request + kept, next - request - kept)?;
-        let (reply, next) = (self.shape.reply(slot), self.shape.reply(slot + 1));
+        let (reply, next) = (self.shape.reply_notice(slot), self.shape.reply_notice(slot + 1));
         let kept = kept_bytes.min(next - reply);
         self.claims.release_pages(reply + kept, next - reply - kept)
     }
@@ -191,24 +222,26 @@ impl CallTable {
     }
 }
 
-/// The ends of the offer rings: of one thread at a time.
-#[derive(Debug, Default)]
+/// The ends of the offer rings of one table: of one thread at a time.
+#[derive(Debug)]
 pub struct OfferRings {
     tails: [u64; CLASSES],
+    /// The generation in which each slot was offered last.
+    offered: Box<[u32]>,
 }
 
 impl OfferRings {
+    /// The rings of a table of this shape, empty.
+    #[must_use]
+    pub fn new(shape: CallTableShape) -> Self {
+        Self { tails: [0; CLASSES], offered: vec![0; shape.slots() as usize].into() }
+    }
+
     /// Publishes a request that is written: its claim is offered, to `target` or to all (0), and entered into the ring of its class.
     #[inline]
-    pub fn offer(
-        &mut self,
-        table: &CallTable,
-        class: usize,
-        slot: u32,
-        generation: u32,
-        (target, notify): (u32, bool),
-    ) {
-        table.claim(slot).offer(generation, target, notify);
+    pub fn offer(&mut self, table: &CallTable, class: usize, slot: u32, generation: u32, (target, spins): (u32, bool)) {
+        table.claim(slot).offer(generation, target, spins);
+        self.offered[slot as usize] = generation;
         self.enter(table, class, slot, generation);
     }
 
@@ -222,12 +255,19 @@ impl OfferRings {
             let overwritten = entry.load(Ordering::Relaxed);
             entry.store(u64::from(generation) << 32 | u64::from(slot), Ordering::Relaxed);
             self.tails[class] = position + 1;
+            // Relaxed: published by the tail, or by a later one, for which it is of another position.
+            let latest = table.requests.word(table.shape.latest(class));
+            latest.store(latest_word(position, slot, generation), Ordering::Relaxed);
             // Release: who sees the tail sees the entry, and the offer before it (pairs with the Acquire in `CopySide::take`).
             table.requests.word(TAILS + class * 8).store(position + 1, Ordering::Release);
             if position < table.shape.ring_length() as u64 {
                 return;
             }
             let (old_slot, old_generation) = (overwritten as u32, (overwritten >> 32) as u32);
+            // The claim lies in the cache of a copy: it is looked at only if the slot is about the same request still.
+            if self.offered[old_slot as usize] != old_generation {
+                return;
+            }
             let old = table.claim(old_slot).load();
             if old.generation() != old_generation || old.state() != Some(ClaimState::Offered) {
                 return;

@@ -152,10 +152,10 @@ impl Region {
         }
     }
 
-    /// Asks for the line at `offset`, which will be written soon.
+    /// Asks for the lines of `length` bytes from `offset` on, which will be written soon.
     #[inline]
-    pub(crate) fn prefetch_for_writing(&self, offset: usize) {
-        prefetch_bytes_for_writing(self.words(offset, 0).as_ptr().cast(), 1);
+    pub(crate) fn prefetch_for_writing(&self, offset: usize, length: usize) {
+        prefetch_bytes_for_writing(self.words(offset, length.next_multiple_of(8)).as_ptr().cast(), length);
     }
 
     /// Asks for the lines of `length` bytes from `offset` on, which will be read soon.

@@ -52,7 +52,7 @@ impl Region {
         }
     }
 
-    pub(crate) fn prefetch_for_writing(&self, _offset: usize) {}
+    pub(crate) fn prefetch_for_writing(&self, _offset: usize, _length: usize) {}
 
     pub(crate) fn prefetch(&self, _offset: usize, _length: usize) {}
 

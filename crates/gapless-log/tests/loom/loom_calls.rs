@@ -20,8 +20,8 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 }
 
 /// Offers slot 0 in its first generation.
-fn offer(table: &CallTable, notify: bool) {
-    OfferRings::default().offer(table, 0, 0, 1, (0, notify));
+fn offer(table: &CallTable) {
+    OfferRings::new(table.shape()).offer(table, 0, 0, 1, (0, false));
 }
 
 /// Takes, begins and answers what there is; how many handlers have begun.
@@ -36,7 +36,7 @@ fn serve(copy: &CopySide) -> u64 {
 fn a_request_begins_at_one_copy_or_is_taken_back() {
     check(|| {
         let table = table(1);
-        offer(&table, false);
+        offer(&table);
         let begun = Arc::new(AtomicU64::new(0));
         let copies: Vec<_> = [1, 2]
             .map(|number| {
@@ -67,7 +67,7 @@ fn a_request_begins_at_one_copy_or_is_taken_back() {
 fn who_sleeps_on_a_call_is_woken_by_its_answer() {
     loom::model(|| {
         let table = table(1);
-        offer(&table, false);
+        offer(&table);
         let copy = CopySide::in_process(&table, 1);
         let server = thread::spawn(move || serve(&copy));
         while let Some(low_half) = table.claim(0).announce_wait(1) {
@@ -76,6 +76,44 @@ fn who_sleeps_on_a_call_is_woken_by_its_answer() {
         assert_eq!(table.claim(0).load().state(), Some(ClaimState::Answered));
         assert_eq!(table.reply_header(0).status, 7, "the reply is seen with its state");
         assert_eq!(server.join().unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_notice_is_seen_only_with_the_answer_and_its_reply() {
+    loom::model(|| {
+        let table = table(1);
+        OfferRings::new(table.shape()).offer(&table, 0, 0, 1, (0, true));
+        let copy = CopySide::in_process(&table, 1);
+        let server = thread::spawn(move || serve(&copy));
+        if let Some(header) = table.notice(0, 1) {
+            assert_eq!(table.claim(0).load().state(), Some(ClaimState::Answered));
+            assert_eq!(header.status, 7, "the reply is seen with its notice");
+        }
+        server.join().unwrap();
+        assert_eq!(table.notice(0, 1), Some(table.reply_header(0)), "it is noticed in the end");
+        assert_eq!(table.notice(0, 2), None, "the next request of the slot is not");
+    });
+}
+
+#[test]
+fn a_worker_that_looks_while_requests_are_entered_takes_each_once() {
+    loom::model(|| {
+        let table = table(2);
+        let copy = CopySide::in_process(&table, 1);
+        let worker = thread::spawn(move || {
+            let served = (0..2).map(|_| serve(&copy)).sum::<u64>();
+            (copy, served)
+        });
+        let mut rings = OfferRings::new(table.shape());
+        for slot in 0..2 {
+            rings.offer(&table, 0, slot, 1, (0, false));
+        }
+        let (copy, served) = worker.join().unwrap();
+        let left = (0..2).map(|_| serve(&copy)).sum::<u64>();
+        assert_eq!(served + left, 2, "none is passed over");
+        let states = [0, 1].map(|slot| table.claim(slot).load().state());
+        assert_eq!(states, [Some(ClaimState::Answered); 2]);
     });
 }
 
@@ -89,7 +127,7 @@ fn a_parked_worker_is_woken_by_an_offer() {
                 workers_bell.park(Duration::MAX, || copy.has_offers(0));
             }
         });
-        offer(&table, false);
+        offer(&table);
         assert!(!bell.ring(), "there are no tasks");
         worker.join().unwrap();
     });
@@ -115,7 +153,7 @@ fn two_offers_and_two_rings_leave_nothing_waiting() {
         let callers = tables.map(|table| {
             let bell = Arc::clone(&bell);
             thread::spawn(move || {
-                offer(&table, false);
+                offer(&table);
                 let _ = bell.ring();
             })
         });
@@ -128,7 +166,8 @@ fn two_offers_and_two_rings_leave_nothing_waiting() {
 fn a_reactor_that_sleeps_is_told_of_every_answer() {
     loom::model(|| {
         let table = table(1);
-        offer(&table, true);
+        offer(&table);
+        assert!(table.claim(0).want_notice(1));
         let copy = CopySide::in_process(&table, 1);
         // Stands for the eventfd: what is written once is read once.
         let eventfd = Arc::new(AtomicU64::new(0));
@@ -154,7 +193,7 @@ fn a_reactor_that_sleeps_is_told_of_every_answer() {
 fn a_late_answer_does_not_touch_the_next_request_of_its_slot() {
     loom::model(|| {
         let table = table(1);
-        offer(&table, false);
+        offer(&table);
         let late = CopySide::in_process(&table, 1);
         let taken = late.take(0).unwrap();
         assert!(late.begin(taken));
@@ -174,7 +213,7 @@ fn a_header_fits_the_smallest_table() {
     loom::model(|| {
         let table = table(1);
         table.write_request(0, RequestHeader { generation: 1, call: 42, ..RequestHeader::default() }, &[], &[]);
-        offer(&table, false);
+        offer(&table);
         let copy = CopySide::in_process(&table, 1);
         let taken = copy.take(0).unwrap();
         assert_eq!(copy.request_header(taken).unwrap().call, 42);

@@ -285,7 +285,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let (sent_ns, deadline_ns) = (inherited.sent_ns, inherited.deadline_ns);
         let header = RequestHeader { kind: asked as u8, sent_ns, deadline_ns, ..RequestHeader::default() };
         let ask = |copy: u32| {
-            let offer = Offer { header, target: copy, notify: false, one_way: false };
+            let offer = Offer { header, target: copy, one_way: false };
             let (timeout, wait_for_route) = (inherited.timeout, Duration::ZERO);
             let terms = Terms { offer, retry: Retry::Never, affinity: None, timeout, wait_for_route };
             Pursuit::start(routes, &self.shared.key, table, terms, (&[], &[]))
@@ -379,7 +379,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 ..RequestHeader::default()
             };
             let terms = Terms {
-                offer: Offer { header, target: copy, notify: false, one_way: flags & FLAG_ONE_WAY != 0 },
+                offer: Offer { header, target: copy, one_way: flags & FLAG_ONE_WAY != 0 },
                 retry: if copy == 0 { options.retry.unwrap_or(self.shared.options.retry) } else { Retry::Never },
                 affinity: options.key.filter(|_| copy == 0),
                 timeout: inherited.timeout,

@@ -1,17 +1,17 @@
-//! [`RemoteCall`]: one attempt of a call between processes, from its offer to its outcome. Its caller waits in it, or it is told by the reactor:
-//! no thread stands between.
+//! [`RemoteCall`]: one attempt of a call between processes, from its offer to its outcome. Its caller waits in it, or it is
+//! told by the reactor: no thread stands between.
 
 use super::status::Status;
 use super::table::{KEPT_BYTES, NotOffered, Offer, RouteTable, Ticket};
 use crate::clock::monotonic_ns;
 use crate::options::Waiting;
-use gapless_log::call_table::RequestHeader;
+use gapless_log::call_table::{ReplyHeader, RequestHeader};
 use gapless_log::claim::ClaimState;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Looks at a claim between two looks at the clock.
+/// Looks at a notice between two looks at the claim and the clock.
 const LOOKS_PER_TIME: u32 = 64;
 /// Looks before a caller sleeps that need not spin: an answer that is about to come costs no system call.
 const LOOKS_BEFORE_PARKING: u32 = 200;
@@ -41,6 +41,8 @@ pub(crate) struct RemoteCall {
     is_deadline_noted: bool,
     /// A task of its was to be woken.
     has_task: bool,
+    /// Its slot holds a reply, which it has seen.
+    is_answered: bool,
     /// Its request took more memory than a free slot keeps.
     is_long: bool,
 }
@@ -56,7 +58,8 @@ impl RemoteCall {
         let ticket = Some(table.offer(offer, user_headers, payload)?);
         let is_long = user_headers.len() + payload.len() > KEPT_BYTES;
         let (table, deadline_ns) = (Arc::clone(table), offer.header.deadline_ns);
-        Ok(Self { table, ticket, deadline_ns, is_deadline_noted: false, has_task: false, is_long })
+        let (is_deadline_noted, has_task, is_answered) = (false, false, false);
+        Ok(Self { table, ticket, deadline_ns, is_deadline_noted, has_task, is_answered, is_long })
     }
 
     fn deadline_ns(&self) -> Option<u64> {
@@ -70,15 +73,7 @@ impl RemoteCall {
         let seen = claim.load();
         if seen.state() == Some(ClaimState::Answered) && seen.generation() == ticket.generation {
             let header = self.table.table().reply_header(ticket.slot);
-            self.table.table().read_reply(ticket.slot, header, reply);
-            if self.is_long || reply.len() > KEPT_BYTES {
-                self.table.release_pages(ticket);
-            }
-            return Some(match Status::from_value(header.status) {
-                Some(Status::NotServed) => Ended::NotBegun("its copy has ended"),
-                Some(status) => Ended::Answered(status),
-                None => Ended::Unintelligible(header.status),
-            });
+            return Some(self.take_reply(ticket, header, reply));
         }
         if seen.is_revoked() {
             let ended = if seen.state() == Some(ClaimState::Begun) { Ended::Unknown } else { Ended::NotBegun };
@@ -89,6 +84,27 @@ impl RemoteCall {
             return Some(Ended::Unknown("its claim was overwritten"));
         }
         None
+    }
+
+    /// Its end if its copy has noticed this caller, who spins.
+    #[inline]
+    fn try_notice(&mut self, reply: &mut Vec<u8>) -> Option<Ended> {
+        let ticket = self.ticket?;
+        let header = self.table.table().notice(ticket.slot, ticket.generation)?;
+        Some(self.take_reply(ticket, header, reply))
+    }
+
+    fn take_reply(&mut self, ticket: Ticket, header: ReplyHeader, reply: &mut Vec<u8>) -> Ended {
+        self.is_answered = true;
+        self.table.table().read_reply(ticket.slot, header, reply);
+        if self.is_long || reply.len() > KEPT_BYTES {
+            self.table.release_pages(ticket);
+        }
+        match Status::from_value(header.status) {
+            Some(Status::NotServed) => Ended::NotBegun("its copy has ended"),
+            Some(status) => Ended::Answered(status),
+            None => Ended::Unintelligible(header.status),
+        }
     }
 
     /// How a call ends whose time is over.
@@ -102,12 +118,16 @@ impl RemoteCall {
     pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> Ended {
         let began_ns = if matches!(waiting, Waiting::SpinFor(_)) { monotonic_ns() } else { 0 };
         let mut looks = 0_u32;
+        // The claim is looked at now and then only: each look takes its line from the copy, which has steps to make there.
+        let mut is_claim_due = true;
         loop {
-            if let Some(ended) = self.try_end(reply) {
+            let ended = if is_claim_due { self.try_end(reply) } else { self.try_notice(reply) };
+            if let Some(ended) = ended {
                 return ended;
             }
             looks = looks.wrapping_add(1);
-            if !looks.is_multiple_of(LOOKS_PER_TIME) && looks < LOOKS_BEFORE_PARKING {
+            is_claim_due = looks.is_multiple_of(LOOKS_PER_TIME);
+            if !is_claim_due && looks < LOOKS_BEFORE_PARKING {
                 std::hint::spin_loop();
                 continue;
             }
@@ -118,7 +138,7 @@ impl RemoteCall {
                     looks < LOOKS_BEFORE_PARKING || monotonic_ns() - began_ns < time.as_nanos() as u64
                 }
             };
-            let is_clock_due = !spins || looks.is_multiple_of(LOOKS_PER_TIME);
+            let is_clock_due = !spins || is_claim_due;
             let now_ns = if is_clock_due && self.deadline_ns().is_some() { monotonic_ns() } else { 0 };
             if self.deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns) {
                 return self.try_end(reply).unwrap_or_else(|| self.time_out());
@@ -129,6 +149,7 @@ impl RemoteCall {
                 let left =
                     self.deadline_ns().map_or(Duration::MAX, |deadline_ns| Duration::from_nanos(deadline_ns - now_ns));
                 self.sleep(left);
+                is_claim_due = true;
             }
         }
     }
@@ -194,7 +215,7 @@ impl RemoteCall {
 impl Drop for RemoteCall {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.table.finish(ticket, self.has_task);
+            self.table.finish(ticket, self.has_task, self.is_answered);
         }
     }
 }

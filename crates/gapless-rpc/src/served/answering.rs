@@ -160,7 +160,6 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     }
 
     fn finish(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, begun_ns: u64, body: &mut Vec<u8>) {
-        self.counters.end(monotonic_ns() - begun_ns);
         body.clear();
         let status = match ran {
             Ok(handled) => Self::encode(handled, form, body),
@@ -177,6 +176,8 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             let reason = format!("it has {} bytes; at most {length_max} are allowed on this route", body.len());
             self.answer(claimed, Status::BadReply, reason.as_bytes());
         }
+        // Behind the answer: its caller need not wait for the clock.
+        self.counters.end(monotonic_ns() - begun_ns);
     }
 
     fn encode(handled: Handled<Reply>, form: ReplyForm, body: &mut Vec<u8>) -> Status {

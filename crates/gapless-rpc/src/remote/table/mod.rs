@@ -18,7 +18,7 @@ pub(crate) use state::CopyState;
 
 use crate::error::RpcError;
 use gapless_log::call_table::{CallTable, CallTableShape, RequestHeader};
-use gapless_log::claim::{ClaimState, Withdrawal};
+use gapless_log::claim::ClaimState;
 use state::{Held, Locked, State};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -77,8 +77,6 @@ pub(crate) struct Offer {
     pub(crate) header: RequestHeader,
     /// The only copy that may take it, or 0.
     pub(crate) target: u32,
-    /// The reactor is to be told of its end.
-    pub(crate) notify: bool,
     /// Nobody waits for its end.
     pub(crate) one_way: bool,
 }
@@ -87,7 +85,7 @@ impl RouteTable {
     pub(crate) fn create(route: Arc<str>, shape: CallTableShape, request_fingerprint: u64) -> Result<Self, RpcError> {
         let table = CallTable::create(shape)?;
         let slots = (0..shape.slots()).map(|_| Slot::default()).collect();
-        let (state, changed) = (Mutex::new(State::new(shape.slots())), Condvar::new());
+        let (state, changed) = (Mutex::new(State::new(shape)), Condvar::new());
         Ok(Self { route, table, state, changed, slots, request_fingerprint: AtomicU64::new(request_fingerprint) })
     }
 
@@ -118,10 +116,13 @@ impl RouteTable {
             return Err(NotOffered::NoCopy);
         }
         let State { rings, .. } = &mut *state;
-        rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, offer.notify));
+        rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, !offer.one_way));
         state.counts.offered += 1;
         if offer.one_way {
             state.one_way.push(Held { slot, generation, holder: 0, attempt: 1 });
+            if let Some(next) = state.free.last() {
+                self.table.prefetch(*next);
+            }
         }
         state.ring(offer.target);
         Ok(Ticket { slot, generation })
@@ -180,17 +181,13 @@ impl RouteTable {
     }
 
     /// The call has seen the end of its request: its slot is free, or goes into quarantine.
-    /// `has_task`: it had asked for a notice.
-    pub(crate) fn finish(&self, ticket: Ticket, has_task: bool) {
+    /// `has_task`: it had asked for a notice. `is_answered`: it has seen the reply, so no copy has the slot.
+    pub(crate) fn finish(&self, ticket: Ticket, has_task: bool, is_answered: bool) {
         let Ticket { slot, generation } = ticket;
         if has_task {
             self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
         }
-        let claim = self.table.claim(slot);
-        let held = match claim.withdraw(generation) {
-            Withdrawal::TakenBack | Withdrawal::Answered | Withdrawal::Lost => None,
-            Withdrawal::NotBegun { holder } | Withdrawal::Begun { holder } => Some(holder),
-        };
+        let held = if is_answered { None } else { self.table.claim(slot).withdraw(generation).holder() };
         let mut state = self.lock();
         match held {
             Some(holder) if state.is_alive(holder) => {

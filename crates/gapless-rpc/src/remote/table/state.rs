@@ -1,7 +1,7 @@
 //! What the lock of a table guards: free slots, copies, who waits. It knows nothing of the calls themselves.
 
 use gapless_log::Bell;
-use gapless_log::call_table::OfferRings;
+use gapless_log::call_table::{CallTableShape, OfferRings};
 use rustix::fd::OwnedFd;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -114,10 +114,10 @@ impl Drop for Locked<'_> {
 }
 
 impl State {
-    pub(super) fn new(slots: u32) -> Self {
+    pub(super) fn new(shape: CallTableShape) -> Self {
         Self {
-            free: (0..slots).rev().collect(),
-            rings: OfferRings::default(),
+            free: (0..shape.slots()).rev().collect(),
+            rings: OfferRings::new(shape),
             copies: Vec::new(),
             #[cfg(test)]
             last_number: 0,
