@@ -10,12 +10,10 @@
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: the outage that clients see while members die and the lead changes |
 //! | [`rpc`] | `gapless bench rpc`: calls, beside those of other systems |
-//! | `child_process` | a process that a benchmark starts, and how the two speak |
 
 #![forbid(unsafe_code)]
 
 pub mod canonical;
-mod child_process;
 pub mod compare;
 pub mod components;
 pub mod failover;
@@ -25,4 +23,4 @@ pub mod rpc;
 pub mod sequencer;
 
 pub use gapless_measure::{BenchError, Result};
-use gapless_measure::{floor, histogram, open_loop, own_directory, resources, statistics, time_sources};
+use gapless_measure::{child_process, floor, histogram, open_loop, own_directory, resources, statistics, time_sources};

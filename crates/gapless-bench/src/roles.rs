@@ -1,6 +1,6 @@
 //! The work of a child process by role: `gapless bench child`, which only the benchmarks call.
 
-pub use crate::child_process::Role;
+pub use gapless_measure::child_process::Role;
 
 use crate::{Result, canonical, components, failover, rpc, sequencer};
 
@@ -17,5 +17,6 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::LinkPartner => components::link::partner::main(assignment),
         Role::FailoverMember => failover::member::main(assignment),
         Role::RpcServer => rpc::server_process::main(assignment),
+        Role::RpcPayloads => rpc::payloads::served::main(assignment),
     }
 }

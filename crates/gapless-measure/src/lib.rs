@@ -8,6 +8,7 @@
 //! | [`open_loop`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
 //! | [`statistics`] | the median, and the interval of a ratio from pairs |
 //! | [`resources`] | CPU time and memory of a process |
+//! | [`child_process`] | a process that a benchmark starts, and how the two speak |
 //! | [`own_directory`] | a directory that a benchmark makes for itself, and removes |
 //! | `error` | [`BenchError`] |
 //!
@@ -15,6 +16,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod child_process;
 mod error;
 pub mod floor;
 pub mod histogram;

@@ -1,7 +1,7 @@
 //! Calls and streams, timed. Payloads are written before the clock runs, and replies checked after it has stopped.
 
 use super::failed;
-use super::payloads::Payloads;
+use super::increments::Payloads;
 use crate::Result;
 use crate::histogram::LatencyHistogram;
 use crate::resources::process_cpu_ns;

@@ -6,17 +6,19 @@
 //! | `stand` | the processes of one system under test: its broker, its server, callers that only are connected |
 //! | `server_process` | the process that serves |
 //! | `exchange` | calls and streams, timed; replies are checked outside the clock |
-//! | `payloads` | what is sent, and what must come back |
+//! | `increments` | what is sent, and what must come back |
 //! | `subject` | the systems, and how both ends of each are connected |
 //! | `gapless_caller` | the calling end of Gapless |
 
 pub mod curve;
 mod exchange;
 mod gapless_caller;
-mod payloads;
+mod increments;
 pub(crate) mod server_process;
 mod stand;
 mod subject;
+
+pub use gapless_bench_calls::payloads;
 
 use crate::{BenchError, Result};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,7 +3,7 @@
 
 use super::failed;
 use super::gapless_caller::waiting_of;
-use super::payloads::Payloads;
+use super::increments::Payloads;
 use super::subject::{Endpoint, ServingEnd, Waiting};
 use crate::Result;
 use crate::child_process::{Parent, WhenGone};

@@ -11,6 +11,7 @@ use gapless_bench::failover::{self, FailoverArguments};
 use gapless_bench::options::CanonicalArguments;
 use gapless_bench::roles::{self, Role};
 use gapless_bench::rpc::curve::{self, CurveArguments};
+use gapless_bench::rpc::payloads::{self, PayloadsArguments};
 use gapless_bench::sequencer::{self, SequencerArguments};
 
 #[derive(Args)]
@@ -79,6 +80,11 @@ enum RpcBenchmark {
         after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick"
     )]
     Curve(CurveArguments),
+    /// One way and there and back, 72 bytes to 500 KB, 200 workers: calls and bytes a second, in one process and between two
+    #[command(
+        after_help = "Examples:\n  gapless bench rpc payloads --json payloads.json --plot payloads.svg\n  gapless bench rpc payloads --quick"
+    )]
+    Payloads(PayloadsArguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -93,6 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
         Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, &*interrupt()?),
+        Benchmark::Rpc(RpcBenchmark::Payloads(arguments)) => payloads::run(arguments, &*interrupt()?),
         Benchmark::Serialization(arguments) => components::serialization::run(arguments, &*interrupt()?),
         Benchmark::Log(arguments) => components::log::run(arguments, &*interrupt()?),
         Benchmark::Link(arguments) => components::link::run(arguments, &*interrupt()?),

@@ -100,22 +100,35 @@ pub(super) fn stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
 pub(super) fn memcpy(effort: &Effort) -> Result<FloorRow> {
     /// Well beyond the caches.
     const BYTES: usize = 32 << 20;
+    copying(effort, BYTES, BYTES)
+}
+
+pub(super) fn memcpy_cold(effort: &Effort, payload: usize) -> Result<FloorRow> {
+    /// A piece whose turn comes again has left the caches.
+    const BYTES: usize = 64 << 20;
+    copying(effort, payload, (BYTES / payload).max(1) * payload)
+}
+
+/// Copies `all` bytes again and again, in pieces.
+fn copying(effort: &Effort, piece: usize, all: usize) -> Result<FloorRow> {
     let (rate, samples) = effort.on_one_thread(|| {
         let begin = Instant::now();
-        let (from, mut to) = (vec![1_u8; BYTES], vec![2_u8; BYTES]);
+        let (from, mut to) = (vec![1_u8; all], vec![2_u8; all]);
         let mut rates = Vec::new();
         for _ in 0..effort.samples {
             let pass = Instant::now();
-            to.copy_from_slice(black_box(&from));
-            black_box(&to);
-            rates.push(BYTES as f64 / pass.elapsed().as_secs_f64());
+            for (from, to) in black_box(&from).chunks_exact(piece).zip(to.chunks_exact_mut(piece)) {
+                to.copy_from_slice(from);
+                black_box(to);
+            }
+            rates.push(all as f64 / pass.elapsed().as_secs_f64());
             if begin.elapsed() > effort.time_limit {
                 break;
             }
         }
         Ok((median(&rates), rates.len() as u64))
     })?;
-    let mut row = effort.row(BYTES);
+    let mut row = effort.row(piece);
     row.cpus.iter_mut().for_each(|cpus| cpus.truncate(1));
     Ok(FloorRow { bytes_per_s: Some(rate.round()), samples: Some(samples), ..row })
 }

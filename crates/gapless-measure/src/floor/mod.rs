@@ -51,6 +51,8 @@ pub enum FloorKind {
     SequentialWriteSync,
     /// Copying memory; bytes per second.
     Memcpy,
+    /// The same in pieces of the payload's length, each from and to where the caches have nothing of it.
+    MemcpyCold,
     /// Reading the monotonic clock once.
     ClockRead,
     /// Loopback round trip over UDP, spinning, sockets connected to each other.
@@ -84,6 +86,7 @@ impl FloorKind {
             Self::SequentialWrite => ("sequential_write", 1),
             Self::SequentialWriteSync => ("sequential_write_sync", 1),
             Self::Memcpy => ("memcpy", 16),
+            Self::MemcpyCold => ("memcpy_cold", 16),
             Self::ClockRead => ("clock_read", 2_000),
             Self::UdpRoundTrip => ("udp_round_trip", 30_000),
             Self::UdpRoundTripUnconnected => ("udp_round_trip_unconnected", 30_000),
@@ -174,6 +177,7 @@ impl FloorPlan {
                 FloorKind::UdpRoundTrip | FloorKind::UdpRoundTripUnconnected => &[64, 1024],
                 FloorKind::TcpRoundTrip | FloorKind::TcpStream => &[256, 1024],
                 FloorKind::UnixRoundTrip | FloorKind::UnixRoundTripBlocking => &[64],
+                FloorKind::MemcpyCold => &[500_068],
                 _ => &[0],
             };
             items.extend(payloads.iter().map(|&payload| (kind, payload)));
@@ -212,6 +216,7 @@ impl FloorPlan {
             FloorKind::ShmPingPongPaced => memory::ping_pong(&effort, payload, true),
             FloorKind::ShmStream => memory::stream(&effort, payload),
             FloorKind::Memcpy => memory::memcpy(&effort),
+            FloorKind::MemcpyCold => memory::memcpy_cold(&effort, payload.max(1)),
             FloorKind::ClockRead => memory::clock_read(&effort),
             FloorKind::Pwrite => disk::write_one(&effort, &self.directory, payload, false),
             FloorKind::PwriteFdatasync => disk::write_one(&effort, &self.directory, payload, true),

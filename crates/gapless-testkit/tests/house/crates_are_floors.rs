@@ -3,15 +3,16 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 22] = [
+const FLOORS: [(&str, u8); 23] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
     ("gapless-sim", 10),
     ("gapless", 9),
     ("gapless-bench-peers", 9),
-    ("gapless-measure", 9),
-    ("gapless-report", 8),
+    ("gapless-bench-calls", 9),
+    ("gapless-measure", 8),
+    ("gapless-report", 7),
     ("gapless-engine", 7),
     ("gapless-cluster", 6),
     ("gapless-stream", 5),

@@ -22,7 +22,7 @@ const ENDING_TIME: Duration = Duration::from_millis(500);
 const STDERR_LENGTH_MAX: u64 = 4096;
 
 /// A process of the benchmark; killed if it is still there when this is dropped.
-pub(crate) struct Child<'a> {
+pub struct Child<'a> {
     benchmark: &'static str,
     name: String,
     process: std::process::Child,
@@ -35,7 +35,7 @@ pub(crate) struct Child<'a> {
 impl<'a> Child<'a> {
     /// Starts this program in `role` as `name` of `benchmark`, with that assignment. `interrupted` ends the waiting for
     /// it.
-    pub(crate) fn start(
+    pub fn start(
         benchmark: &'static str,
         name: &str,
         (role, assignment): (Role, &impl Serialize),
@@ -48,7 +48,7 @@ impl<'a> Child<'a> {
         Self::spawn(benchmark, name, command, interrupted)
     }
 
-    pub(crate) fn spawn(
+    pub fn spawn(
         benchmark: &'static str,
         name: &str,
         mut command: Command,
@@ -80,36 +80,36 @@ impl<'a> Child<'a> {
     }
 
     /// Sends a request.
-    pub(crate) fn send(&mut self, request: &impl Serialize) -> Result<()> {
+    pub fn send(&mut self, request: &impl Serialize) -> Result<()> {
         let stdin = self.stdin.as_mut().expect("open until the process is dropped");
         write_line(stdin, request).map_err(|_| self.has_ended())
     }
 
     /// Sends a request, and waits for the answer.
-    pub(crate) fn ask<T: DeserializeOwned>(&mut self, request: &impl Serialize) -> Result<T> {
+    pub fn ask<T: DeserializeOwned>(&mut self, request: &impl Serialize) -> Result<T> {
         self.send(request)?;
         self.receive()
     }
 
     /// Waits for an answer.
-    pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
         self.receive_while(&mut || Ok(()))
     }
 
     /// As [`Child::receive`]; `look` is called now and then, and ends the waiting if it fails.
-    pub(crate) fn receive_while<T: DeserializeOwned>(&mut self, look: &mut dyn FnMut() -> Result<()>) -> Result<T> {
+    pub fn receive_while<T: DeserializeOwned>(&mut self, look: &mut dyn FnMut() -> Result<()>) -> Result<T> {
         let answers = receive_all(std::slice::from_mut(self), look)?;
         Ok(answers.into_iter().next().expect("an answer of each"))
     }
 
     /// Kills it, at once; it is waited for when this is dropped.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         // One that has ended by itself cannot be killed, and need not be.
         let _ = self.process.kill();
     }
 
     /// An error, with its standard error, if it has ended though nobody waits for it.
-    pub(crate) fn look(&mut self) -> Result<()> {
+    pub fn look(&mut self) -> Result<()> {
         match self.process.try_wait().map_err(|source| BenchError::system("wait for a process", source))? {
             None => Ok(()),
             Some(status) => Err(self.ended(status)),
@@ -117,7 +117,7 @@ impl<'a> Child<'a> {
     }
 
     /// An error if the benchmark was interrupted.
-    pub(crate) fn check_interrupted(&self) -> Result<()> {
+    pub fn check_interrupted(&self) -> Result<()> {
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         if self.interrupted.load(Ordering::Relaxed) { Err(self.failed("interrupted")) } else { Ok(()) }
     }
@@ -127,7 +127,7 @@ impl<'a> Child<'a> {
     }
 
     /// Waits for its end, which must be a good one; returns its standard error.
-    pub(crate) fn finish(mut self) -> Result<String> {
+    pub fn finish(mut self) -> Result<String> {
         let status = self.wait()?;
         if status.success() { Ok(self.stderr()) } else { Err(self.ended(status)) }
     }
@@ -171,7 +171,7 @@ impl Drop for Child<'_> {
 }
 
 /// Waits for an answer of each, and notices when one of them ends meanwhile; `look` as in [`Child::receive_while`].
-pub(crate) fn receive_all<T: DeserializeOwned>(
+pub fn receive_all<T: DeserializeOwned>(
     children: &mut [Child<'_>],
     look: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Vec<T>> {

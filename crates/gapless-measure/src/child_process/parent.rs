@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 /// The behaviour of this process when the benchmark has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WhenGone {
+pub enum WhenGone {
     /// It ends at once, in the middle of its work: for one that keeps nothing that would have to be put away.
     Exit,
     /// It finds that out when it next receives or looks, and ends in order.
@@ -19,7 +19,7 @@ pub(crate) enum WhenGone {
 }
 
 /// The process that started this one. Listening takes a thread that sleeps, so that one that spins need not read.
-pub(crate) struct Parent {
+pub struct Parent {
     benchmark: &'static str,
     requests: Receiver<String>,
     has_gone: Arc<AtomicBool>,
@@ -27,7 +27,7 @@ pub(crate) struct Parent {
 
 impl Parent {
     /// Listens to it. To be called before this thread is pinned: the thread that listens must not be pinned with it.
-    pub(crate) fn listen(benchmark: &'static str, when_gone: WhenGone) -> Result<Self> {
+    pub fn listen(benchmark: &'static str, when_gone: WhenGone) -> Result<Self> {
         let (sender, requests) = channel();
         let has_gone = Arc::new(AtomicBool::new(false));
         let gone = Arc::clone(&has_gone);
@@ -48,18 +48,18 @@ impl Parent {
     }
 
     /// Sends an answer.
-    pub(crate) fn send(&self, value: &impl Serialize) -> Result<()> {
+    pub fn send(&self, value: &impl Serialize) -> Result<()> {
         let written = write_line(std::io::stdout().lock(), value);
         written.map_err(|source| BenchError::system("answer the benchmark", source))
     }
 
     /// Waits for the next request; `None` when it has gone.
-    pub(crate) fn receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+    pub fn receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         self.requests.recv().ok().map(|line| Ok(serde_json::from_str(&line)?)).transpose()
     }
 
     /// The next request, if there is one by now.
-    pub(crate) fn try_receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+    pub fn try_receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         match self.requests.try_recv() {
             Ok(line) => Ok(Some(serde_json::from_str(&line)?)),
             Err(TryRecvError::Empty) => Ok(None),
@@ -68,13 +68,13 @@ impl Parent {
     }
 
     /// An error if it has gone.
-    pub(crate) fn look(&self) -> Result<()> {
+    pub fn look(&self) -> Result<()> {
         // Relaxed: the flag guards no data (pairs with the store of the thread that listens).
         if self.has_gone.load(Ordering::Relaxed) { Err(self.gone()) } else { Ok(()) }
     }
 
     /// The error of a benchmark that has gone.
-    pub(crate) fn gone(&self) -> BenchError {
+    pub fn gone(&self) -> BenchError {
         BenchError::measurement(self.benchmark, "the benchmark that this process works for has gone")
     }
 }

@@ -13,8 +13,8 @@
 mod child;
 mod parent;
 
-pub(crate) use child::{Child, receive_all};
-pub(crate) use parent::{Parent, WhenGone};
+pub use child::{Child, receive_all};
+pub use parent::{Parent, WhenGone};
 
 use serde::Serialize;
 use std::io::Write;
@@ -34,12 +34,14 @@ pub enum Role {
     LinkPartner,
     /// A member of the cluster of `failover`
     FailoverMember,
-    /// The server of `rpc`, or its idle callers
+    /// The server of `rpc curve`, or its idle callers
     RpcServer,
+    /// The server of `rpc payloads`
+    RpcPayloads,
 }
 
 /// Writes `value` as a line of JSON.
-pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> std::io::Result<()> {
+pub fn write_line(mut writer: impl Write, value: &impl Serialize) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     writer.write_all(&line)?;

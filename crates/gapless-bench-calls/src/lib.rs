@@ -1,0 +1,21 @@
+//! Benchmarks of calls without other systems beside them. What they measure with is in `gapless-measure`.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`payloads`] | `gapless bench rpc payloads`: calls a second by the size of what travels |
+//! | `reporting` | from a measurement to its report, interrupted or not |
+
+#![forbid(unsafe_code)]
+
+pub mod payloads;
+mod reporting;
+
+use gapless_measure::BenchError;
+
+/// The benchmarks' name in errors.
+const NAME: &str = "rpc";
+
+/// An error of the measurement.
+fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
+}

@@ -1,0 +1,118 @@
+//! The options of `gapless bench rpc payloads`.
+
+use clap::Args;
+use gapless_measure::Result;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::reporting::check_plot;
+
+/// What others have published, and the sizes of it, bytes.
+pub(super) const SIZES: [Published; 4] = [
+    Published {
+        one_way: 72,
+        two_way: 69,
+        memory: [(16_340, 37_313), (19_841, 40_650)],
+        kafka: [(514, 791), (674, 749)],
+    },
+    Published {
+        one_way: 10_069,
+        two_way: 10_066,
+        memory: [(10_504, 12_376), (9_901, 11_933)],
+        kafka: [(704, 907), (988, 1_208)],
+    },
+    Published {
+        one_way: 100_071,
+        two_way: 100_068,
+        memory: [(3_509, 8_403), (6_250, 7_353)],
+        kafka: [(414, 479), (340, 371)],
+    },
+    Published {
+        one_way: 500_071,
+        two_way: 500_068,
+        memory: [(1_976, 2_212), (951, 1_316)],
+        kafka: [(91, 102), (62, 78)],
+    },
+];
+
+/// The sizes of the picture, bytes: 1 KiB to 1 MiB.
+const CURVE: std::ops::RangeInclusive<u32> = 10..=20;
+/// Calls in a cycle, the same for all sizes.
+const CALLS: u64 = 2_000;
+const CALLS_QUICK: u64 = 64;
+
+/// Published figures of one size, calls a second: least and greatest, one way and two ways.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Published {
+    pub(super) one_way: usize,
+    pub(super) two_way: usize,
+    pub(super) memory: [(u64, u64); 2],
+    pub(super) kafka: [(u64, u64); 2],
+}
+
+/// What it takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct PayloadsArguments {
+    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw bytes a second against size, 1 KiB to 1 MiB
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+
+    /// Few calls and sizes, to see that it works
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Calls in each cycle [default: 2000]
+    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub calls: Option<u64>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// Calls of a cycle.
+    pub(super) calls: u64,
+    /// Cycles in all, and those that warm up.
+    pub(super) cycles: (usize, usize),
+    /// Bytes.
+    pub(super) curve: Vec<usize>,
+    /// For each floor at each size.
+    pub(super) floor_time: Duration,
+}
+
+impl PayloadsArguments {
+    /// What is measured.
+    ///
+    /// # Errors
+    /// A place for the picture that is no file; a build without pictures.
+    pub(super) fn plan(&self) -> Result<Plan> {
+        check_plot(self.plot.as_ref())?;
+        let curve = CURVE.step_by(if self.quick { 10 } else { 1 });
+        Ok(Plan {
+            calls: self.calls.unwrap_or(if self.quick { CALLS_QUICK } else { CALLS }),
+            cycles: (10, 2),
+            curve: curve.map(|exponent| 1 << exponent).collect(),
+            floor_time: Duration::from_millis(if self.quick { 50 } else { 300 }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_cycles_of_which_two_warm_up_and_each_option_its_effect() {
+        let plan = PayloadsArguments::default().plan().unwrap();
+        assert_eq!((plan.calls, plan.cycles), (CALLS, (10, 2)));
+        assert_eq!((plan.curve.len(), plan.curve[0], plan.curve[10]), (11, 1024, 1 << 20));
+        let quick = PayloadsArguments { quick: true, ..PayloadsArguments::default() }.plan().unwrap();
+        assert_eq!((quick.calls, quick.curve), (CALLS_QUICK, vec![1024, 1 << 20]));
+        assert_eq!(PayloadsArguments { calls: Some(7), ..PayloadsArguments::default() }.plan().unwrap().calls, 7);
+        let error = PayloadsArguments { plot: Some("..".into()), ..PayloadsArguments::default() }.plan().unwrap_err();
+        assert!(error.is_about_options() && error.to_string().contains("--plot"));
+    }
+}

@@ -1,0 +1,55 @@
+//! What a payload holds, so that both ends can tell a whole one from a part of one or from its neighbour.
+//!
+//! ```text
+//!   0  u64 length            … a pattern that differs with the payload's number …      length - 8  u64 !length
+//! ```
+
+/// So many payloads are distinct.
+const DISTINCT: usize = 64;
+/// The least length, bytes.
+const LENGTH_MIN: usize = 32;
+
+/// Payloads of one length. All of it is written before the clock runs.
+pub(super) struct Payloads(Vec<Vec<u8>>);
+
+impl Payloads {
+    /// Payloads of `length` bytes.
+    pub(super) fn new(length: usize) -> Self {
+        assert!(length >= LENGTH_MIN, "a payload of {length} bytes has no room for what tells it apart");
+        let payload = |number: usize| {
+            let mut bytes: Vec<u8> = (0..length).map(|index| (number * 31 + index * 7) as u8).collect();
+            bytes[..8].copy_from_slice(&(length as u64).to_le_bytes());
+            bytes[length - 8..].copy_from_slice(&(!(length as u64)).to_le_bytes());
+            bytes
+        };
+        Self((0..DISTINCT).map(payload).collect())
+    }
+
+    /// That of a call by its number.
+    pub(super) fn of(&self, call: u64) -> &[u8] {
+        &self.0[call as usize % DISTINCT]
+    }
+}
+
+/// Whether nothing of a payload is missing at its ends: what a receiver says that sends nothing back.
+pub(super) fn is_whole(bytes: &[u8]) -> bool {
+    let length = bytes.len() as u64;
+    bytes.len() >= LENGTH_MIN && bytes.starts_with(&length.to_le_bytes()) && bytes.ends_with(&(!length).to_le_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_and_a_neighbour_are_told_apart() {
+        for length in [32, 69, 500_071] {
+            let payloads = Payloads::new(length);
+            assert_eq!(payloads.of(3).len(), length);
+            assert!(is_whole(payloads.of(3)));
+            assert!(!is_whole(&payloads.of(3)[..length - 1]) && !is_whole(&payloads.of(3)[1..]));
+            assert!(payloads.of(3) != payloads.of(4) && payloads.of(3) == payloads.of(67));
+        }
+        assert!(!is_whole(b""));
+    }
+}
