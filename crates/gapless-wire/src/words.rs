@@ -1,6 +1,7 @@
 //! Copying out of words that another process may be writing: each word is read once, as what it is at
 //! that moment, and what was copied is all that anybody looks at afterwards. For windows, rings and the segments of a journal.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Copies `words` into `bytes`, in no particular order.
@@ -11,12 +12,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Panics
 /// If `bytes` is not as long.
 #[inline]
+#[allow(unsafe_code)]
 pub fn copy_words(words: &[AtomicU64], bytes: &mut [u8]) {
+    // SAFETY: the same bytes; whole words are written into them, so each stays written.
+    let bytes = unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) };
+    copy_words_to_unwritten(words, bytes);
+}
+
+/// As [`copy_words`], into bytes that nobody has written yet: they need not be filled before.
+///
+/// # Panics
+/// As [`copy_words`].
+#[inline]
+pub fn copy_words_to_unwritten(words: &[AtomicU64], bytes: &mut [MaybeUninit<u8>]) {
     assert_eq!(words.len() * 8, bytes.len());
     let copied = copy_lines(words, bytes);
     for (word, target) in words[copied / 8..].iter().zip(bytes[copied..].as_chunks_mut::<8>().0) {
         // Relaxed: ordered by what the caller has loaded before (a ring's tail, a journal's mark), or validated afterwards.
-        *target = word.load(Ordering::Relaxed).to_ne_bytes();
+        target.write_copy_of_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
     }
 }
 
@@ -25,7 +38,7 @@ pub fn copy_words(words: &[AtomicU64], bytes: &mut [u8]) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 #[allow(unsafe_code)]
-fn copy_lines(words: &[AtomicU64], bytes: &mut [u8]) -> usize {
+fn copy_lines(words: &[AtomicU64], bytes: &mut [MaybeUninit<u8>]) -> usize {
     let length = bytes.len() / 64 * 64;
     if length != 0 {
         // SAFETY: reads `length` bytes from `words`, which are mapped, and writes as many into `bytes`,
@@ -63,7 +76,7 @@ fn copy_lines(words: &[AtomicU64], bytes: &mut [u8]) -> usize {
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
-fn copy_lines(_words: &[AtomicU64], _bytes: &mut [u8]) -> usize {
+fn copy_lines(_words: &[AtomicU64], _bytes: &mut [MaybeUninit<u8>]) -> usize {
     0
 }
 
@@ -72,6 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(unsafe_code)]
     fn any_length_is_copied_whole_and_nothing_beside_it() {
         for count in 0..70 {
             for skipped in 0..4 {
@@ -83,6 +97,10 @@ mod tests {
                     (0..count).flat_map(|each| (!((each + skipped) as u64)).to_ne_bytes()).collect();
                 assert_eq!(bytes[8..8 + count * 8], expected);
                 assert_eq!((&bytes[..8], &bytes[8 + count * 8..]), (&[0xa5; 8][..], &[0xa5; 8][..]));
+                let mut unwritten = [MaybeUninit::new(0xa5); 70 * 8];
+                copy_words_to_unwritten(words, &mut unwritten[..count * 8]);
+                // SAFETY: all of it was written, here or at first.
+                assert!(unwritten.iter().zip(&expected).all(|(found, byte)| unsafe { found.assume_init() } == *byte));
             }
         }
     }

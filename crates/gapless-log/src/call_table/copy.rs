@@ -223,14 +223,9 @@ impl CopySide {
         payload: &mut Vec<u8>,
     ) {
         let body = self.shape.request(taken.slot) + REQUEST_HEADER_LENGTH;
-        user_headers.clear();
-        user_headers.resize(header.headers_length as usize, 0);
-        payload.clear();
-        payload.resize(header.payload_length as usize, 0);
-        if !user_headers.is_empty() {
-            self.requests.load(body, user_headers);
-        }
-        self.requests.load(body + user_headers.len().next_multiple_of(8), payload);
+        let headers_length = header.headers_length as usize;
+        self.requests.load_into(body, headers_length, user_headers);
+        self.requests.load_into(body + headers_length.next_multiple_of(8), header.payload_length as usize, payload);
     }
 
     /// The handler is about to begin. False if the caller no longer wants it: [`CopySide::answer`] then gives the slot back.

@@ -121,12 +121,9 @@ impl CallTable {
         self.requests.load(request, &mut bytes);
         let header = RequestHeader::from_bytes(&bytes);
         let body = request + REQUEST_HEADER_LENGTH;
-        user_headers.clear();
-        user_headers.resize(header.headers_length as usize, 0);
-        payload.clear();
-        payload.resize(header.payload_length as usize, 0);
-        self.requests.load(body, user_headers);
-        self.requests.load(body + user_headers.len().next_multiple_of(8), payload);
+        let headers_length = header.headers_length as usize;
+        self.requests.load_into(body, headers_length, user_headers);
+        self.requests.load_into(body + headers_length.next_multiple_of(8), header.payload_length as usize, payload);
         header
     }
 
@@ -175,9 +172,7 @@ impl CallTable {
     /// Copies the reply out: `into` is replaced.
     #[inline]
     pub fn read_reply(&self, slot: u32, header: ReplyHeader, into: &mut Vec<u8>) {
-        into.clear();
-        into.resize(header.length as usize, 0);
-        self.claims.load(self.shape.reply(slot), into);
+        self.claims.load_into(self.shape.reply(slot), header.length as usize, into);
     }
 
     /// Gives the pages back that the request and reply of a free slot took beyond `kept_bytes` each.

@@ -4,7 +4,7 @@ use super::{AtomicU64, LogError, REGION_LENGTH_MAX};
 use crate::sealed::{self, foreign, system};
 use crate::sync::Ordering;
 use gapless_wire::prefetch::{prefetch_bytes, prefetch_bytes_for_writing};
-use gapless_wire::words::copy_words;
+use gapless_wire::words::{copy_words, copy_words_to_unwritten};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, SealFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
@@ -122,6 +122,21 @@ impl Region {
             let rest = bytes.len() - whole;
             bytes[whole..].copy_from_slice(&last[..rest]);
         }
+    }
+
+    /// As [`Region::load`], of `length` bytes into a buffer, which is replaced, and not filled with zeros before.
+    ///
+    /// # Panics
+    /// As [`Region::load`].
+    #[inline]
+    pub fn load_into(&self, offset: usize, length: usize, buffer: &mut Vec<u8>) {
+        // A word more than is asked for, perhaps: the rest of the last one.
+        let words = self.words(offset, length.next_multiple_of(8));
+        buffer.clear();
+        buffer.reserve(words.len() * 8);
+        copy_words_to_unwritten(words, &mut buffer.spare_capacity_mut()[..words.len() * 8]);
+        // SAFETY: so many bytes and up to seven more were written just now.
+        unsafe { buffer.set_len(length) };
     }
 
     /// Copies `bytes` into the region from `offset` on, filled up with zeros to a whole word.

@@ -44,6 +44,13 @@ impl Region {
     }
 
     /// As the mapped kind.
+    pub fn load_into(&self, offset: usize, length: usize, buffer: &mut Vec<u8>) {
+        buffer.clear();
+        buffer.resize(length, 0);
+        self.load(offset, buffer);
+    }
+
+    /// As the mapped kind.
     pub fn store(&self, offset: usize, bytes: &[u8]) {
         for (number, source) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];

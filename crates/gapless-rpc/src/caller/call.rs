@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub struct Call<Reply> {
     pub(super) reach: Reaching<Reply>,
     pub(super) waiting: Waiting,
-    pub(super) decode: fn(&[u8], u64) -> Result<Reply, String>,
+    pub(super) decode: fn(&mut Vec<u8>, u64) -> Result<Reply, String>,
     pub(super) reply_fingerprint: u64,
     pub(super) observed: Option<Box<Observed>>,
 }
@@ -148,7 +148,7 @@ impl<Reply: Message> Call<Reply> {
 
     fn decode_reply(&mut self, ended: Result<(), CallError>) -> Result<Reply, CallError> {
         ended?;
-        let Reaching::Remote(pursuit, reply) = &self.reach else { return Err(over()) };
+        let Reaching::Remote(pursuit, reply) = &mut self.reach else { return Err(over()) };
         (self.decode)(reply, self.reply_fingerprint)
             .map_err(|reason| CallError::BadMessage { route: pursuit.route().to_string(), reason })
     }

@@ -357,7 +357,13 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             options.headers.encode(user_headers).map_err(bad)?;
             let fingerprint = table.request_fingerprint();
             let version = version_of::<Request>(fingerprint).unwrap_or(Request::VERSION);
-            request.encode_as(version, payload).map_err(|error| bad(error.to_string()))?;
+            let payload = match request.encoded() {
+                Some(bytes) if version == Request::VERSION => bytes,
+                _ => {
+                    request.encode_as(version, payload).map_err(|error| bad(error.to_string()))?;
+                    payload
+                }
+            };
             let length = user_headers.len().next_multiple_of(8) + payload.len();
             let length_max = table.table().shape().payload_length_max();
             if length > length_max {
@@ -396,16 +402,16 @@ thread_local! {
 }
 
 /// What reads a reply: who asks in JSON is answered in JSON.
-fn decoder<Request: Message, Reply: Message>() -> fn(&[u8], u64) -> Result<Reply, String> {
+fn decoder<Request: Message, Reply: Message>() -> fn(&mut Vec<u8>, u64) -> Result<Reply, String> {
     if Request::ENCODING == Encoding::Json {
         return |bytes, _| Reply::from_json(bytes).map_err(|error| error.to_string());
     }
     decode_reply::<Reply>
 }
 
-fn decode_reply<Reply: Message>(bytes: &[u8], fingerprint: u64) -> Result<Reply, String> {
+fn decode_reply<Reply: Message>(bytes: &mut Vec<u8>, fingerprint: u64) -> Result<Reply, String> {
     let version = version_of::<Reply>(fingerprint).unwrap_or(Reply::VERSION);
-    Reply::decode_as(version, bytes).map_err(|error| error.to_string())
+    Reply::decode_owned(version, bytes).map_err(|error| error.to_string())
 }
 
 /// What a call has of its own options and of the handler that makes it.

@@ -20,6 +20,15 @@ impl Message for Vec<u8> {
         Ok(bytes.to_vec())
     }
 
+    fn encoded(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
+    /// The buffer is the message.
+    fn decode_owned(version: u32, bytes: &mut Vec<u8>) -> Result<Self, MessageError> {
+        if version == Self::VERSION { Ok(std::mem::take(bytes)) } else { Self::decode_as(version, bytes) }
+    }
+
     /// A text if they are UTF-8, else an array of numbers.
     fn to_json(&self) -> Result<Vec<u8>, MessageError> {
         let json = match std::str::from_utf8(self) {
@@ -90,6 +99,9 @@ mod tests {
             let mut encoded = vec![7];
             bytes.encode(&mut encoded).unwrap();
             prop_assert_eq!(&Vec::decode(&encoded[1..]).unwrap(), &bytes);
+            prop_assert_eq!(bytes.encoded(), Some(&encoded[1..]));
+            prop_assert_eq!(&Vec::decode_owned(1, &mut encoded[1..].to_vec()).unwrap(), &bytes);
+            prop_assert!(Vec::<u8>::decode_owned(2, &mut encoded).unwrap_err().to_string().contains("version 2"));
             prop_assert_eq!(&Vec::from_json(&bytes.to_json().unwrap()).unwrap(), &bytes);
         }
     }

@@ -169,6 +169,20 @@ pub trait Message: Sized + Send + 'static {
         if version == Self::VERSION { Self::decode(bytes) } else { Err(MessageError::other_version::<Self>(version)) }
     }
 
+    /// The bytes that [`Message::encode`] would append, if they lie in memory as they are: then they are not copied to be
+    /// sent.
+    fn encoded(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// As [`Message::decode_as`], from a buffer that may be kept: it holds anything afterwards.
+    ///
+    /// # Errors
+    /// As [`Message::decode_as`].
+    fn decode_owned(version: u32, bytes: &mut Vec<u8>) -> Result<Self, MessageError> {
+        Self::decode_as(version, bytes)
+    }
+
     /// As JSON, for people and tools; types that have no such form refuse.
     ///
     /// # Errors

@@ -99,7 +99,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             self.answer(claimed, Status::TooLate, &[]);
             return None;
         }
-        let request = Self::decode(&header, &scratch.payload);
+        let request = Self::decode(&header, &mut scratch.payload);
         let headers = Headers::decode(&scratch.user_headers).ok_or_else(|| "its headers are none".to_owned());
         let (request, headers) = match request.and_then(|request| headers.map(|headers| (request, headers))) {
             Ok(read) => read,
@@ -134,7 +134,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
         Some(Ready { claimed, request, context, form, begun_ns: now_ns })
     }
 
-    fn decode(header: &RequestHeader, payload: &[u8]) -> Result<Request, String> {
+    fn decode(header: &RequestHeader, payload: &mut Vec<u8>) -> Result<Request, String> {
         if header.flags & FLAG_JSON != 0 {
             return Request::from_json(payload).map_err(|error| error.to_string());
         }
@@ -142,7 +142,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             let (name, own) = (Request::TYPE_NAME, Request::fingerprint());
             format!("{name}: fingerprint {:#x} was found, this copy reads {own:#x}", header.fingerprint)
         })?;
-        Request::decode_as(version, payload).map_err(|error| error.to_string())
+        Request::decode_owned(version, payload).map_err(|error| error.to_string())
     }
 
     /// Runs the handler on this thread, and answers.
@@ -160,6 +160,21 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     }
 
     fn finish(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, begun_ns: u64, body: &mut Vec<u8>) {
+        self.answer_with(claimed, ran, form, body);
+        // Behind the answer: its caller need not wait for the clock.
+        self.counters.end(monotonic_ns() - begun_ns);
+    }
+
+    fn answer_with(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, body: &mut Vec<u8>) {
+        let length_max = claimed.reply_length_max();
+        if let Ok(Ok(reply)) = &ran
+            && !form.is_json
+            && !form.is_one_way
+            && form.version == Reply::VERSION
+            && let Some(bytes) = reply.encoded().filter(|bytes| bytes.len() <= length_max)
+        {
+            return self.answer(claimed, Status::Reply, bytes);
+        }
         body.clear();
         let status = match ran {
             Ok(handled) => Self::encode(handled, form, body),
@@ -169,15 +184,12 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
                 Status::Panicked
             }
         };
-        let length_max = claimed.reply_length_max();
         if body.len() <= length_max {
             self.answer(claimed, status, body);
         } else {
             let reason = format!("it has {} bytes; at most {length_max} are allowed on this route", body.len());
             self.answer(claimed, Status::BadReply, reason.as_bytes());
         }
-        // Behind the answer: its caller need not wait for the clock.
-        self.counters.end(monotonic_ns() - begun_ns);
     }
 
     fn encode(handled: Handled<Reply>, form: ReplyForm, body: &mut Vec<u8>) -> Status {
