@@ -3,12 +3,14 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`payloads`] | `gapless bench rpc payloads`: calls a second by the size of what travels |
+//! | [`scenarios`] | `gapless bench rpc scenarios`: a process under load, and a lone call beside it |
 //! | `reporting` | from a measurement to its report, interrupted or not |
 
 #![forbid(unsafe_code)]
 
 pub mod payloads;
 mod reporting;
+pub mod scenarios;
 
 use gapless_measure::BenchError;
 

@@ -12,6 +12,7 @@ use gapless_bench::options::CanonicalArguments;
 use gapless_bench::roles::{self, Role};
 use gapless_bench::rpc::curve::{self, CurveArguments};
 use gapless_bench::rpc::payloads::{self, PayloadsArguments};
+use gapless_bench::rpc::scenarios::{self, ScenariosArguments};
 use gapless_bench::sequencer::{self, SequencerArguments};
 
 #[derive(Args)]
@@ -85,6 +86,11 @@ enum RpcBenchmark {
         after_help = "Examples:\n  gapless bench rpc payloads --json payloads.json --plot payloads.svg\n  gapless bench rpc payloads --quick"
     )]
     Payloads(PayloadsArguments),
+    /// One process under load: parallel calls, more than memory takes, 2,000 callbacks, and a lone call beside a flood
+    #[command(
+        after_help = "Examples:\n  gapless bench rpc scenarios --json scenarios.json --plot probe.svg\n  gapless bench rpc scenarios --directory /var/tmp --probes 50000\n  gapless bench rpc scenarios --quick"
+    )]
+    Scenarios(ScenariosArguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -100,6 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
         Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, &*interrupt()?),
         Benchmark::Rpc(RpcBenchmark::Payloads(arguments)) => payloads::run(arguments, &*interrupt()?),
+        Benchmark::Rpc(RpcBenchmark::Scenarios(arguments)) => scenarios::run(arguments, &*interrupt()?),
         Benchmark::Serialization(arguments) => components::serialization::run(arguments, &*interrupt()?),
         Benchmark::Log(arguments) => components::log::run(arguments, &*interrupt()?),
         Benchmark::Link(arguments) => components::link::run(arguments, &*interrupt()?),

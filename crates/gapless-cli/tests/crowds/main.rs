@@ -13,6 +13,7 @@ mod a_failover_is_seen_as_clients_see_it;
 mod a_sequencer_is_measured_over_every_transport;
 mod calls_are_measured_beside_other_systems;
 mod calls_are_measured_by_payload;
+mod calls_are_measured_under_load;
 mod each_part_is_measured_beside_its_floor;
 mod every_option_of_canonical_has_its_effect;
 mod members_are_changed_by_commands;

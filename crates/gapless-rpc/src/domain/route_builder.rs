@@ -10,7 +10,7 @@ use crate::local::{EncodedOverflow, LocalOptions, LocalRoute, LocalWorker, Overf
 use crate::message::{Message, version_of};
 use crate::options::Waiting;
 use crate::outcome::Rejection;
-use crate::overflow::{ElasticQueue, ElasticQueueOptions};
+use crate::overflow::{ElasticQueue, ElasticQueueOptions, OverflowCounters};
 use crate::registry::{RouteDescription, RouteState, TypeDescription};
 use crate::remote::copy::ServedCallers;
 use crate::route_name;
@@ -191,15 +191,25 @@ impl RouteBuilder {
             counters: Arc::default(),
             workers: Arc::default(),
             refill: Refill::default(),
+            overflow: None,
             is_over: false,
         };
         if self.reach != ServeReach::Machine {
+            served.overflow = self.overflow_of(&served.refill)?;
             served.local = Some(self.offer_here(&handler, &served)?);
         }
         if self.reach != ServeReach::Process && self.domain.machine.is_some() {
             served.remote = Some(self.offer_to_others(handler, &served)?);
         }
         Ok(served)
+    }
+
+    /// Where requests of this process go that have no room; `refill` is told when they have come back.
+    fn overflow_of(&self, refill: &Refill) -> Result<Option<Arc<ElasticQueue>>, RpcError> {
+        let Some(mut options) = self.overflow.clone() else { return Ok(None) };
+        let refill = refill.clone();
+        options.notice = Some(Arc::new(move |_| refill.run()));
+        Ok(Some(Arc::new(ElasticQueue::new(options)?)))
     }
 
     /// For callers of this process. Its workers are started with the first caller.
@@ -210,15 +220,10 @@ impl RouteBuilder {
     ) -> Result<Box<dyn LocalControl>, RpcError> {
         let defaults = LocalOptions::default();
         let queue_max = self.queue_max.unwrap_or(defaults.queue_max);
-        let overflow = self.overflow.clone().map(|mut options| {
-            let refill = served.refill.clone();
-            options.notice = Some(Arc::new(move |_| refill.run()));
-            let queue = ElasticQueue::new(options)?;
-            Ok::<_, RpcError>(Box::new(EncodedOverflow::new(Spill::new(queue))) as Box<dyn Overflow<Request>>)
-        });
-        let options = LocalOptions { queue_max, overflow: overflow.transpose()?, ..defaults };
+        let spill = |queue| Box::new(EncodedOverflow::new(Spill::new(queue))) as Box<dyn Overflow<Request>>;
+        let options = LocalOptions { queue_max, overflow: served.overflow.clone().map(spill), ..defaults };
         let local = LocalRoute::<Request, Reply>::new(&self.route, options)?;
-        if self.overflow.is_some() {
+        if served.overflow.is_some() {
             served.refill.set(local.clone());
         }
         let start = {
@@ -414,6 +419,7 @@ pub struct ServedRoute {
     /// The threads for calls of this process.
     workers: Arc<Mutex<Vec<std::thread::JoinHandle<()>>>>,
     refill: Refill,
+    overflow: Option<Arc<ElasticQueue>>,
     is_over: bool,
 }
 
@@ -434,6 +440,12 @@ impl ServedRoute {
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         self.counters.statistics()
+    }
+
+    /// What its overflow holds and has done, if it has one.
+    #[must_use]
+    pub fn overflow_counters(&self) -> Option<OverflowCounters> {
+        self.overflow.as_ref().map(|queue| queue.counters())
     }
 
     /// Other processes that have brought their tables.

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 
 /// Byte queues of one route whose rest lies on disk.
 pub(super) struct Spill {
-    queue: ElasticQueue,
+    queue: Arc<ElasticQueue>,
     /// Of each class: so many of the oldest are lost, and why.
     lost: [(u64, String); 4],
 }
 
 impl Spill {
-    pub(super) fn new(queue: ElasticQueue) -> Self {
+    pub(super) fn new(queue: Arc<ElasticQueue>) -> Self {
         Self { queue, lost: Default::default() }
     }
 }

@@ -1,0 +1,240 @@
+//! `gapless bench rpc scenarios`: one process under load: parallel calls, more than memory takes, callbacks; and what a lone
+//! call of another route notices of it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `arguments` | its options |
+//! | `table` | what is printed, and what is drawn |
+//! | `load` | callers and workers without a pause |
+//! | `probe` | lone calls |
+
+mod arguments;
+mod load;
+mod probe;
+mod table;
+
+pub use arguments::ScenariosArguments;
+
+use crate::reporting::{Run, check_interrupted};
+use arguments::Plan;
+use gapless_measure::Result;
+use gapless_measure::floor::{FloorKind, FloorPlan};
+use gapless_measure::histogram::LatencyHistogram;
+use gapless_measure::resources::process_cpu_ns;
+use gapless_measure::statistics::median;
+use gapless_report::affinity::pair_of_cores;
+use gapless_report::{CpuPerMessage, Report, Row, RowConfig};
+use gapless_rpc::Domain;
+use gapless_rpc::overflow::ElasticQueueOptions;
+use load::{Kind, Load, Shape};
+use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
+
+/// Bytes of a request, and of its reply.
+const PAYLOAD_BYTES: u64 = 72;
+/// The memory tier of the overloaded route: requests in its queue, and bytes behind them before they go to disk.
+const OVERLOADED_QUEUE: usize = 256;
+const OVERLOADED_MEMORY_BYTES: usize = 64 << 10;
+/// Of the overloaded route's requests, at least so many pass the disk.
+const SPILLED_SHARE_MIN: f64 = 0.5;
+
+/// A load, what others have published of it, and what it is to reach, both calls a second.
+struct Scenario {
+    name: &'static str,
+    shape: Shape,
+    published_per_s: Option<u64>,
+    target_per_s: Option<f64>,
+}
+
+const fn scenario(
+    name: &'static str,
+    (kind, callers, in_flight, workers): (Kind, usize, usize, usize),
+    (published_per_s, target_per_s): (Option<u64>, Option<f64>),
+) -> Scenario {
+    let shape = Shape { kind, callers, in_flight, workers, queue_max: None };
+    Scenario { name, shape, published_per_s, target_per_s }
+}
+
+const OVERLOADED: &str = "overloaded 100→50";
+
+const SCENARIOS: [Scenario; 6] = [
+    scenario("parallel 1→50", (Kind::Tasks, 1, 64, 50), (Some(155_089), Some(1e6))),
+    scenario("parallel 50→50", (Kind::Tasks, 50, 1, 50), (Some(410_589), Some(1e6))),
+    scenario("parallel 1→50", (Kind::Threads, 1, 64, 50), (Some(155_089), None)),
+    scenario("parallel 50→50", (Kind::Threads, 50, 1, 50), (Some(410_589), None)),
+    scenario(OVERLOADED, (Kind::Tasks, 100, 100, 50), (Some(100_599), Some(3e5))),
+    scenario("2,000 callbacks in flight", (Kind::Callbacks, 1, 2_000, 50), (None, None)),
+];
+
+/// What floods another route while the probe calls.
+const FLOOD: Shape = SCENARIOS[1].shape;
+
+/// Measures; returns the text to print.
+///
+/// # Errors
+/// A call of the probe that fails, a directory without room for the overflow, a report or a picture that cannot be written.
+pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<String> {
+    let plan = arguments.plan()?;
+    let json = arguments.json.as_deref();
+    let (mut report, is_quiet) =
+        Run::of("rpc scenarios", SCENARIOS.len() + 4 * plan.turns, (json, interrupted), |run| measure(&plan, run))?;
+    report.notes.extend(table::notes(&plan));
+    if let Some(path) = &arguments.plot {
+        table::draw(&report, path)?;
+    }
+    if let Some(target) = json {
+        report.write_json(target)?;
+    }
+    Ok(if is_quiet { String::new() } else { table::text(&report) })
+}
+
+fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+    let items =
+        vec![(FloorKind::ShmStream, PAYLOAD_BYTES), (FloorKind::FutexRoundTrip, 0), (FloorKind::SequentialWrite, 0)];
+    let floors = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(&plan.directory, items) }.measure();
+    (run.report.floor, run.report.notes) = (floors.rows, floors.skipped);
+    for scenario in &SCENARIOS {
+        run.next(scenario.name)?;
+        let row = under_load(plan, run, scenario)?;
+        run.report.rows.push(row);
+    }
+    let (first, second) = pair_of_cores().unzip();
+    let one_core = first.map(|cpu| vec![cpu]);
+    let rows =
+        probed(plan, run, second, one_core.as_deref(), ["probe, a core to itself", "probe, flood on the other core"])?;
+    run.report.rows.extend(rows);
+    let rows = probed(plan, run, None, None, ["probe", "probe, flood on all cores"])?;
+    run.report.rows.extend(rows);
+    targets_of_probes(&mut run.report);
+    Ok(())
+}
+
+/// The row of one load.
+fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
+    let domain = Domain::in_process("scenarios");
+    let mut shape = scenario.shape;
+    let overflow = (scenario.name == OVERLOADED).then(|| {
+        shape.queue_max = Some(OVERLOADED_QUEUE);
+        let mut overflow = ElasticQueueOptions::new("scenarios", &plan.directory);
+        overflow.memory_bytes_max = OVERLOADED_MEMORY_BYTES;
+        overflow
+    });
+    let load = Load::begin(&domain, shape, None, overflow)?;
+    let (cpu_before_ns, calls_before) = (process_cpu_ns(), load.calls());
+    let rates = load.rates(plan.turns, plan.turn, &|| check_interrupted(run.interrupted))?;
+    let (cpu_ns, calls) = (process_cpu_ns() - cpu_before_ns, load.calls() - calls_before);
+    let ended = load.end();
+    let mut row = row_of(scenario.name, shape, ended.calls);
+    let rate = median(&rates);
+    row.throughput_per_s = Some(rate.round());
+    row.cpu_ns_per_message = Some(CpuPerMessage { driver: cpu_ns as f64 / calls.max(1) as f64, service: 0.0 });
+    row.verified = Some(ended.wrong == 0 && ended.failed == 0);
+    row.lost = Some(ended.failed);
+    let (least, greatest) =
+        rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
+    put(&mut row, "throughput_min_per_s", least.round());
+    put(&mut row, "throughput_max_per_s", greatest.round());
+    put(&mut row, "wrong", ended.wrong);
+    if let Some(counters) = ended.overflow {
+        let share = counters.spilled_records as f64 / ended.calls.max(1) as f64;
+        put(&mut row, "spilled", counters.spilled_records);
+        put(&mut row, "spilled_bytes", counters.spilled_bytes);
+        put(&mut row, "spilled_share", (share * 1000.0).round() / 1000.0);
+        if share < SPILLED_SHARE_MIN {
+            row.notes.push(format!("only {:.0} % of the requests passed the disk", share * 100.0));
+        }
+    }
+    if let Some(published) = scenario.published_per_s {
+        put(&mut row, "published_per_s", published);
+    }
+    if let Some(target) = scenario.target_per_s {
+        put(&mut row, "target_per_s", target);
+        put(&mut row, "target_met", rate >= target);
+    }
+    if let Some(floor) = run.report.floor_row(FloorKind::ShmStream.name(), PAYLOAD_BYTES) {
+        row.compare_with(floor);
+    }
+    Ok(row)
+}
+
+/// The rows of the probe on `cpu`, without and with the flood on `flood_cpus` beside it: in slices that alternate, because tails
+/// are the machine's first.
+fn probed(
+    plan: &Plan,
+    run: &mut Run<'_>,
+    cpu: Option<usize>,
+    flood_cpus: Option<&[usize]>,
+    names: [&'static str; 2],
+) -> Result<[Row; 2]> {
+    let domain = Domain::in_process("scenarios");
+    let mut histograms = [LatencyHistogram::new(), LatencyHistogram::new()];
+    let (mut wrong, mut flood) = ([0; 2], load::Ended::default());
+    for slice in 0..2 * plan.turns {
+        let with = slice % 2;
+        run.next(names[with])?;
+        let load = (with == 1).then(|| Load::begin(&domain, FLOOD, flood_cpus, None)).transpose()?;
+        let probing = probe::run(&domain, plan.probes / plan.turns as u64, cpu, run.interrupted);
+        if let Some(ended) = load.map(Load::end) {
+            flood.calls += ended.calls;
+            flood.failed += ended.failed;
+            wrong[1] += ended.wrong;
+        }
+        let (histogram, wrong_here) = probing?;
+        histograms[with].merge(&histogram);
+        wrong[with] += wrong_here;
+    }
+    let shape = Shape { kind: Kind::Threads, callers: 1, in_flight: 1, workers: 1, queue_max: None };
+    Ok([0, 1].map(|with| {
+        let mut row = row_of(names[with], shape, histograms[with].count());
+        row.config.rate_per_s = Some(probe::PER_S);
+        row.latency_ns = histograms[with].latency_ns();
+        row.verified = Some(wrong[with] == 0 && (with == 0 || flood.failed == 0));
+        put(&mut row, "wrong", wrong[with]);
+        if with == 1 {
+            put(&mut row, "flood_calls", flood.calls);
+        }
+        if let Some(floor) = run.report.floor_row(FloorKind::FutexRoundTrip.name(), 0) {
+            row.compare_with(floor);
+        }
+        row
+    }))
+}
+
+/// What the probe's tails were to be: with the flood on one core by that without; on all cores as they are.
+fn targets_of_probes(report: &mut Report) {
+    let [.., alone, beside, _, saturated] = &mut report.rows[..] else { return };
+    if let (Some(without), Some(with)) = (alone.latency_ns, beside.latency_ns) {
+        let ratio = with.p99 as f64 / without.p99.max(1) as f64;
+        put(beside, "p99_by_that_without", (ratio * 100.0).round() / 100.0);
+        put(beside, "target_met", ratio <= 2.0);
+    }
+    if let Some(latency) = saturated.latency_ns {
+        put(saturated, "target_met", latency.p50 < 50_000 && latency.p99 < 5_000_000);
+    }
+    for row in [beside, saturated] {
+        put(row, "published_ns", 17_000);
+    }
+}
+
+fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
+    row.extra.insert(key.to_owned(), value.into());
+}
+
+fn row_of(name: &str, shape: Shape, calls: u64) -> Row {
+    let are = match shape.kind {
+        Kind::Tasks => "tasks",
+        Kind::Threads => "threads",
+        Kind::Callbacks => "callbacks, tasks",
+    };
+    let extra = json!({
+        "callers": shape.callers, "in_flight": shape.callers * shape.in_flight, "workers": shape.workers, "are": are,
+    });
+    let config = RowConfig {
+        name: Some(name.to_owned()),
+        payload_bytes: Some(PAYLOAD_BYTES),
+        count: Some(calls),
+        extra: extra.as_object().cloned().unwrap_or_default(),
+        ..RowConfig::default()
+    };
+    Row { config, sent: Some(calls), ..Row::default() }
+}

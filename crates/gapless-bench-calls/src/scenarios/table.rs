@@ -1,0 +1,118 @@
+//! What is printed, and what is drawn.
+
+use super::Plan;
+use crate::reporting::{self, number, of_config};
+use gapless_measure::Result;
+use gapless_report::plot::{Curve, Curves};
+use gapless_report::table::{
+    Column, Table, TableStyle, absent, driver_cpu, floor_ratio, floor_section, grouped, latency, microseconds,
+    notes as all_notes, rate, text as text_of, throughput, verified,
+};
+use gapless_report::{Report, Row};
+use serde_json::Value;
+use std::path::Path;
+
+/// The whole text: what goes through, then what the probe notices of it.
+pub(super) fn text(report: &Report) -> String {
+    let loads: [Column; 11] = [
+        ("what", |row| text_of(&row.config.name)),
+        ("callers and workers are", |row| of_config(row, "are").to_owned()),
+        ("in flight", |row| row.config.extra.get("in_flight").and_then(Value::as_u64).map_or_else(absent, grouped)),
+        ("calls/s", throughput),
+        ("min", |row| number(row, "throughput_min_per_s").map_or_else(absent, rate)),
+        ("max", |row| number(row, "throughput_max_per_s").map_or_else(absent, rate)),
+        ("CPU ns/call", driver_cpu),
+        ("× floor", floor_ratio),
+        ("passed the disk", |row| {
+            number(row, "spilled_share").map_or_else(absent, |share| format!("{:.0} %", share * 100.0))
+        }),
+        ("published", |row| number(row, "published_per_s").map_or_else(absent, rate)),
+        ("verified", verified),
+    ];
+    let probes: [Column; 8] = [
+        ("what", |row| text_of(&row.config.name)),
+        ("p50 µs", |row| latency(row, |latency| latency.p50)),
+        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
+        ("max µs", |row| latency(row, |latency| latency.max)),
+        ("× floor", floor_ratio),
+        ("published", |row| number(row, "published_ns").map_or_else(absent, |ns| microseconds(ns as u64))),
+        ("verified", verified),
+    ];
+    let style = TableStyle::for_stdout();
+    let (under_load, probed): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.latency_ns.is_none());
+    let mut text = format!("{}\n\n{}\n", report.environment.summary(), Table::of_rows(style, &under_load, 2, &loads));
+    if !probed.is_empty() {
+        text += &format!("\n{}\n", Table::of_rows(style, &probed, 1, &probes));
+    }
+    if report.rows.iter().any(|row| row.verified == Some(false)) {
+        text += "NOT VERIFIED: calls of that row failed or had wrong replies; its figures are not a result.\n";
+    }
+    text + &floor_section(report, "same run", style) + &all_notes(report)
+}
+
+/// The probe's latency against its percentile.
+pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
+    let curve = |row: &Row| {
+        let latency = row.latency_ns?;
+        let of = [(50.0_f64, latency.p50), (90.0, latency.p90), (99.0, latency.p99), (99.9, latency.p99_9)];
+        // 90 % is one nine, 99 % are two.
+        let points = of.map(|(percent, ns)| (-(1.0 - percent / 100.0).log10(), ns as f64 / 1000.0));
+        Some(Curve { name: text_of(&row.config.name), points: points.into() })
+    };
+    let machine = report.environment.summary();
+    let curves = Curves {
+        title: "A lone call beside a flood of another route".to_owned(),
+        subtitle: machine.lines().next().unwrap_or_default().to_owned(),
+        x_label: "percentile, nines: 1 is 90 %, 2 is 99 %, 3 is 99.9 %".to_owned(),
+        y_label: "latency, µs".to_owned(),
+        curves: report.rows.iter().filter_map(curve).collect(),
+    };
+    reporting::draw(&curves, path)
+}
+
+pub(super) fn notes(plan: &Plan) -> Vec<String> {
+    vec![
+        format!(
+            "one process, 72 bytes there and back, default options; each load runs for {} turns of {:?} after half a turn that \
+             warms up, calls/s is the turn in the middle; every reply is compared",
+            plan.turns, plan.turn
+        ),
+        "1→50: one caller with 64 calls in flight; 50→50: fifty callers with one each; overloaded: a hundred with a hundred \
+         each, 256 of which wait in the route's queue and 64 KiB in memory behind it, the rest on disk. Tasks run on an \
+         executor of two threads. The floor is the stream of 72 bytes through shared memory"
+            .to_owned(),
+        format!(
+            "probe: {} calls, {} a second, in slices without and with the flood by turns; caller and worker are threads that \
+             sleep; the floor is the futex round trip. The \
+             flood is 50→50 as tasks of an executor with a thread for each of its cores",
+            plan.probes,
+            super::probe::PER_S
+        ),
+        "published: Mercury, a laptop with 12 cores".to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_report::LatencyNs;
+    use serde_json::json;
+
+    #[test]
+    fn loads_and_probes_have_a_table_each() {
+        let mut load = Row { throughput_per_s: Some(1_234_567.0), verified: Some(true), ..Row::default() };
+        load.config.name = Some("overloaded 100→50".to_owned());
+        load.extra.insert("spilled_share".to_owned(), json!(0.734));
+        let latency = LatencyNs { p50: 4_200, ..LatencyNs::default() };
+        let mut probe = Row { latency_ns: Some(latency), verified: Some(true), ..Row::default() };
+        probe.config.name = Some("probe".to_owned());
+        let mut report = Report { rows: vec![load, probe], ..Report::default() };
+        let shown = text(&report);
+        let line = |of: &str| shown.lines().find(|line| line.contains(of)).unwrap_or_default().to_owned();
+        assert!(line("overloaded").contains("1,234,567") && line("overloaded").contains("73 %"), "{shown}");
+        assert!(line("| probe").contains("4.20"), "{shown}");
+        report.rows[1].verified = Some(false);
+        assert!(text(&report).contains("NOT VERIFIED"));
+    }
+}
