@@ -7,6 +7,7 @@
 //! | `served` | workers, and from a request's bytes to its reply's |
 //! | `remote` | the reach between processes: requests and replies in shared memory |
 //! | `registry` | how processes find each other, and learn of each other's death |
+//! | `spill` | what has no room in the one of the next two lies in the other |
 //! | [`local`] | the reach inside this process: values move |
 //! | [`overflow`] | [`overflow::ElasticQueue`]: a queue whose rest lies on disk |
 //! | [`options`] | options of calls and routes |
@@ -43,6 +44,8 @@ mod remote;
 pub mod route_name;
 #[cfg(not(loom))]
 mod served;
+#[cfg(not(loom))]
+mod spill;
 
 #[cfg(not(loom))]
 pub use caller::{Call, Caller, CallerOptions, Interceptor, Reach};

@@ -18,6 +18,11 @@ pub enum Priority {
     Low = 3,
 }
 
+impl Priority {
+    /// From the most urgent on, as they are numbered.
+    pub(crate) const ALL: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
+}
+
 /// When a call is offered again whose copy has died or was cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retry {

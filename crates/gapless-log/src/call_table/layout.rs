@@ -199,7 +199,9 @@ pub struct RequestHeader {
 }
 
 impl RequestHeader {
-    pub(super) fn to_bytes(self) -> [u8; REQUEST_HEADER_LENGTH] {
+    /// As it lies in memory.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; REQUEST_HEADER_LENGTH] {
         let mut bytes = [0; REQUEST_HEADER_LENGTH];
         bytes[0..4].copy_from_slice(&self.generation.to_le_bytes());
         bytes[4..8].copy_from_slice(&[self.class, self.kind, self.hops, self.attempt]);
@@ -218,7 +220,9 @@ impl RequestHeader {
         bytes
     }
 
-    pub(super) fn from_bytes(bytes: &[u8; REQUEST_HEADER_LENGTH]) -> Self {
+    /// From what lies in memory.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; REQUEST_HEADER_LENGTH]) -> Self {
         Self {
             generation: u32_at(bytes, 0),
             class: bytes[4],

@@ -1,5 +1,6 @@
 //! [`Call`]: one call under way.
 
+use super::backlog::BacklogCall;
 use super::interceptor::Interceptor;
 use super::pursuit::Pursuit;
 use crate::local::LocalCall;
@@ -29,6 +30,8 @@ pub struct Call<Reply> {
 pub(super) enum Reaching<Reply> {
     Local(LocalCall<Reply>),
     Remote(Box<Pursuit>, Vec<u8>),
+    /// It went into its caller's backlog; with its route.
+    Backlog(BacklogCall, Arc<str>),
     /// It could not be made.
     Failed(CallError),
     Over,
@@ -45,7 +48,7 @@ impl<Reply> std::fmt::Debug for Call<Reply> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let reach = match &self.reach {
             Reaching::Local(_) => "in this process",
-            Reaching::Remote(..) => "in another process",
+            Reaching::Remote(..) | Reaching::Backlog(..) => "in another process",
             Reaching::Failed(_) => "failed",
             Reaching::Over => "over",
         };
@@ -54,12 +57,14 @@ impl<Reply> std::fmt::Debug for Call<Reply> {
 }
 
 impl<Reply: Message> Call<Reply> {
-    /// How often the request was offered to a copy; 1 in this process.
+    /// How often the request was offered to a copy; 1 in this process; of a call that waited in the backlog, whether it was taken
+    /// out.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         match &self.reach {
             Reaching::Local(_) => 1,
             Reaching::Remote(pursuit, _) => pursuit.attempts(),
+            Reaching::Backlog(call, _) => call.has_begun().into(),
             Reaching::Failed(_) | Reaching::Over => 0,
         }
     }
@@ -83,6 +88,11 @@ impl<Reply: Message> Call<Reply> {
                 let outcome = self.decode_reply(ended);
                 self.end(outcome)
             }
+            Reaching::Backlog(call, _) => {
+                let outcome = call.wait(waiting).unwrap_or_else(|| Err(over()));
+                let outcome = self.decode_backlog(outcome);
+                self.end(outcome)
+            }
             Reaching::Failed(_) | Reaching::Over => self.fail(),
         }
     }
@@ -94,6 +104,10 @@ impl<Reply: Message> Call<Reply> {
             Reaching::Remote(pursuit, reply) => {
                 let ended = pursuit.try_end(reply)?;
                 self.decode_reply(ended)
+            }
+            Reaching::Backlog(call, _) => {
+                let outcome = call.try_take()?;
+                self.decode_backlog(outcome)
             }
             Reaching::Failed(_) => return Some(self.fail()),
             Reaching::Over => return None,
@@ -141,6 +155,10 @@ impl<Reply: Message> Call<Reply> {
                 Poll::Ready(ended) => self.decode_reply(ended),
                 Poll::Pending => return Poll::Pending,
             },
+            Reaching::Backlog(call, _) => match call.poll(task) {
+                Poll::Ready(outcome) => self.decode_backlog(outcome.unwrap_or_else(|| Err(over()))),
+                Poll::Pending => return Poll::Pending,
+            },
             Reaching::Failed(_) | Reaching::Over => return Poll::Ready(self.fail()),
         };
         Poll::Ready(self.end(outcome))
@@ -151,6 +169,12 @@ impl<Reply: Message> Call<Reply> {
         let Reaching::Remote(pursuit, reply) = &mut self.reach else { return Err(over()) };
         (self.decode)(reply, self.reply_fingerprint)
             .map_err(|reason| CallError::BadMessage { route: pursuit.route().to_string(), reason })
+    }
+
+    fn decode_backlog(&self, outcome: Result<Vec<u8>, CallError>) -> Result<Reply, CallError> {
+        let Reaching::Backlog(_, route) = &self.reach else { return Err(over()) };
+        (self.decode)(&mut outcome?, self.reply_fingerprint)
+            .map_err(|reason| CallError::BadMessage { route: route.to_string(), reason })
     }
 
     fn fail(&mut self) -> Result<Reply, CallError> {

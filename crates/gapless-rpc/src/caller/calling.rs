@@ -1,64 +1,28 @@
 //! [`Caller`]: calls, sends and broadcasts of one route.
 
+use super::backlog::Backlog;
 use super::call::{Call, Observed, Reaching};
+use super::caller_options::{CallerOptions, Reach};
 use super::interceptor::Interceptor;
-use super::pursuit::{Pursuit, Terms};
+use super::pursuit::{Destination, Pursuit, RequestBytes, Terms};
 use super::routes::{LocalRoutes, RemoteRoutes, RouteKey, TypeKey};
 use crate::clock::monotonic_ns;
 use crate::context::Current;
+use crate::error::RpcError;
 use crate::local::{self, LocalRoute};
 use crate::message::{Encoding, Message, version_of};
-use crate::options::{CallOptions, Retry, Waiting};
+use crate::options::{CallOptions, Retry};
 use crate::outcome::CallError;
-use crate::remote::table::{CallStatistics, Offer, RouteTable};
+use crate::remote::table::{CallStatistics, Offer};
 use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY};
 use gapless_log::call_table::RequestHeader;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long a caller waits for the copies that are there when it makes its first call.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
-
-/// Where a caller looks for its route.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
-    /// In this process if it is served here, else in others.
-    #[default]
-    Nearest,
-    /// In this process only: nothing is encoded.
-    Process,
-    /// In other processes only.
-    Machine,
-}
-
-/// Options of a caller.
-#[derive(Clone, Default)]
-pub struct CallerOptions {
-    /// What its calls have that say nothing else.
-    pub call: CallOptions,
-    /// When calls are offered again whose copy has died.
-    pub retry: Retry,
-    /// How threads wait for replies.
-    pub waiting: Waiting,
-    /// Where the route is looked for.
-    pub reach: Reach,
-    /// What looks at every call.
-    pub interceptors: Vec<Arc<dyn Interceptor>>,
-}
-
-impl std::fmt::Debug for CallerOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { call, retry, waiting, reach, interceptors } = self;
-        f.debug_struct("CallerOptions")
-            .field("call", call)
-            .field("retry", retry)
-            .field("waiting", waiting)
-            .field("reach", reach)
-            .field("interceptors", &interceptors.len())
-            .finish()
-    }
-}
 
 /// Of each copy its process id, and how the call of it ended.
 pub type CopyOutcomes<Reply> = Vec<(u32, Result<Reply, CallError>)>;
@@ -86,7 +50,8 @@ struct Shared {
     /// The version at which it was not served here, so that calls to other processes need no lock to know that.
     not_local: AtomicU64,
     remote_routes: Option<Arc<dyn RemoteRoutes>>,
-    table: OnceLock<Arc<RouteTable>>,
+    destination: OnceLock<Destination>,
+    backlog: Option<Backlog>,
     /// The domain stays open for as long as it has callers.
     _keeps: Box<dyn std::any::Any + Send + Sync>,
 }
@@ -104,13 +69,14 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         local_routes: Arc<LocalRoutes>,
         remote_routes: Option<Arc<dyn RemoteRoutes>>,
         keeps: impl Send + Sync + 'static,
-    ) -> Self {
+    ) -> Result<Self, RpcError> {
+        let backlog = options.overflow.clone().map(|overflow| Backlog::new(&route, overflow)).transpose()?;
         let key = Arc::new(RouteKey { route, request: TypeKey::of::<Request>(), reply: TypeKey::of::<Reply>() });
         let interceptors = options.interceptors.clone().into();
-        let table = OnceLock::new();
+        let destination = OnceLock::new();
         let not_local = AtomicU64::new(u64::MAX);
         let _keeps = Box::new(keeps);
-        Self {
+        Ok(Self {
             shared: Arc::new(Shared {
                 key,
                 options,
@@ -118,11 +84,12 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 local_routes,
                 not_local,
                 remote_routes,
-                table,
+                destination,
+                backlog,
                 _keeps,
             }),
             local: Mutex::new((u64::MAX, None)),
-        }
+        })
     }
 
     /// The route.
@@ -131,10 +98,12 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         &self.shared.key.route
     }
 
-    /// What this process has counted of its calls of the route to other processes, of all its callers together.
+    /// What this process has counted of its calls of the route to other processes, of all its callers together, and of this
+    /// caller's backlog.
     #[must_use]
     pub fn statistics(&self) -> CallStatistics {
-        self.shared.table.get().map(|table| table.counts()).unwrap_or_default()
+        let counts = self.shared.destination.get().map(|to| to.table.counts()).unwrap_or_default();
+        self.shared.backlog.as_ref().map_or(counts, |backlog| backlog.count(counts))
     }
 
     /// Calls, and waits for the reply on this thread.
@@ -194,8 +163,28 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             },
             None => request,
         };
-        let pursuit = self.pursue(&request, options, 0)?;
-        Ok(Reaching::Remote(Box::new(pursuit), Vec::new()))
+        self.encoded(&request, options, 0, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
+            Offered::Pursuit(pursuit) => Ok(Reaching::Remote(Box::new(pursuit), Vec::new())),
+            Offered::Behind(backlog, terms, bytes) => {
+                Ok(Reaching::Backlog(backlog.call(to, terms, bytes)?, Arc::clone(&to.key.route)))
+            }
+        })
+    }
+
+    /// Offers a request, or gives it back if it is to go into the backlog.
+    #[inline]
+    fn offer(&self, to: &Destination, terms: Terms, bytes: (&[u8], &[u8])) -> Result<Offered<'_>, CallError> {
+        let Some(backlog) = &self.shared.backlog else {
+            return Pursuit::start(to, terms, bytes).map(Offered::Pursuit);
+        };
+        if backlog.has(terms.class()) {
+            return Ok(Offered::Behind(backlog, terms, (bytes.0.to_vec(), bytes.1.to_vec())));
+        }
+        let mut pursuit = Pursuit::start(to, terms, bytes)?;
+        Ok(match pursuit.take_without_slot() {
+            Some((terms, bytes)) => Offered::Behind(backlog, terms, bytes),
+            None => Offered::Pursuit(pursuit),
+        })
     }
 
     /// A request that the route in this process has not taken: it may go to other processes if nobody serves it here any more.
@@ -235,7 +224,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             },
             None => request,
         };
-        self.pursue(&request, options, FLAG_ONE_WAY)?.send()
+        self.encoded(&request, options, FLAG_ONE_WAY, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
+            Offered::Pursuit(pursuit) => pursuit.send(),
+            Offered::Behind(backlog, terms, bytes) => backlog.send(to, terms, bytes),
+        })
     }
 
     /// Calls every copy of the route in other processes, and the one in this process; an outcome for each, with the process id of
@@ -260,12 +252,13 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         if self.shared.options.reach != Reach::Process
             && let Some(routes) = &self.shared.remote_routes
         {
-            let table = self.table(routes)?;
+            let to = self.destination(routes)?;
             routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
-            for copy in table.open_copies() {
+            for copy in to.table.open_copies() {
                 // One that has gone meanwhile is no copy any more.
                 let Some(process_id) = routes.process_of(copy) else { continue };
-                let reach = match self.pursue_at(request, options, 0, copy) {
+                let pursuit = self.encoded(request, options, 0, copy, Pursuit::start);
+                let reach = match pursuit {
                     Ok(pursuit) => Reaching::Remote(Box::new(pursuit), Vec::new()),
                     Err(error) => Reaching::Failed(error),
                 };
@@ -286,18 +279,18 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     pub fn ask_copies(&self, asked: Asked) -> Result<Vec<Result<String, CallError>>, CallError> {
         let none = || CallError::NoRoute { route: self.route().to_owned() };
         let routes = self.shared.remote_routes.as_ref().ok_or_else(none)?;
-        let table = self.table(routes)?;
+        let to = self.destination(routes)?;
         routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
         let inherited = Inherited::of(&self.shared.options.call);
         let (sent_ns, deadline_ns) = (inherited.sent_ns, inherited.deadline_ns);
         let header = RequestHeader { kind: asked as u8, sent_ns, deadline_ns, ..RequestHeader::default() };
         let ask = |copy: u32| {
-            let offer = Offer { header, target: copy, one_way: false };
+            let offer = Offer { header, target: copy, ..Offer::default() };
             let (timeout, wait_for_route) = (inherited.timeout, Duration::ZERO);
             let terms = Terms { offer, retry: Retry::Never, affinity: None, timeout, wait_for_route };
-            Pursuit::start(routes, &self.shared.key, table, terms, (&[], &[]))
+            Pursuit::start(to, terms, (&[], &[]))
         };
-        let asked: Vec<_> = table.open_copies().into_iter().map(ask).collect();
+        let asked: Vec<_> = to.table.open_copies().into_iter().map(ask).collect();
         if asked.is_empty() {
             return Err(none());
         }
@@ -340,72 +333,109 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         }
     }
 
-    fn table(&self, routes: &Arc<dyn RemoteRoutes>) -> Result<&Arc<RouteTable>, CallError> {
-        if let Some(table) = self.shared.table.get() {
-            return Ok(table);
+    #[inline]
+    fn destination(&self, routes: &Arc<dyn RemoteRoutes>) -> Result<&Destination, CallError> {
+        match self.shared.destination.get() {
+            Some(to) => Ok(to),
+            None => self.find_destination(routes),
         }
-        let table = routes.table(&self.shared.key)?;
-        routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
-        Ok(self.shared.table.get_or_init(|| table))
     }
 
-    fn pursue(&self, request: &Request, options: &CallOptions, flags: u32) -> Result<Pursuit, CallError> {
-        self.pursue_at(request, options, flags, 0)
+    #[cold]
+    fn find_destination(&self, routes: &Arc<dyn RemoteRoutes>) -> Result<&Destination, CallError> {
+        let (key, table) = (&self.shared.key, routes.table(&self.shared.key)?);
+        routes.wait_until_settled(key, SETTLE_MAX);
+        if self.shared.backlog.is_some() {
+            table.keep_reserve();
+        }
+        let to = Destination { routes: Arc::clone(routes), key: Arc::clone(key), table };
+        Ok(self.shared.destination.get_or_init(|| to))
     }
 
-    fn pursue_at(&self, request: &Request, options: &CallOptions, flags: u32, copy: u32) -> Result<Pursuit, CallError> {
-        let route = || self.route().to_owned();
-        let Some(routes) = &self.shared.remote_routes else { return Err(CallError::NoRoute { route: route() }) };
-        let table = self.table(routes)?;
-        let bad = |reason: String| CallError::BadMessage { route: route(), reason };
-        SCRATCH.with_borrow_mut(|(user_headers, payload)| {
-            user_headers.clear();
-            payload.clear();
-            options.headers.encode(user_headers).map_err(bad)?;
-            let fingerprint = table.request_fingerprint();
-            let version = version_of::<Request>(fingerprint).unwrap_or(Request::VERSION);
-            let payload = match request.encoded() {
-                Some(bytes) if version == Request::VERSION => bytes,
-                _ => {
-                    request.encode_as(version, payload).map_err(|error| bad(error.to_string()))?;
-                    payload
-                }
-            };
-            let length = user_headers.len().next_multiple_of(8) + payload.len();
-            let length_max = table.table().shape().payload_length_max();
-            if length > length_max {
-                return Err(bad(format!("a request of {length} bytes; at most {length_max} are allowed")));
+    /// Encodes a request to the route, or to one copy of it where that is not 0, for `then`.
+    fn encoded<Made>(
+        &self,
+        request: &Request,
+        options: &CallOptions,
+        flags: u32,
+        copy: u32,
+        then: impl FnOnce(&Destination, Terms, (&[u8], &[u8])) -> Result<Made, CallError>,
+    ) -> Result<Made, CallError> {
+        let Some(routes) = &self.shared.remote_routes else {
+            return Err(CallError::NoRoute { route: self.route().to_owned() });
+        };
+        let to = self.destination(routes)?;
+        // Taken, and not borrowed: offering may wake tasks, which may call.
+        let (mut user_headers, mut payload) = SCRATCH.take();
+        let encoded = self.encode(to, (request, options), (flags, copy), (&mut user_headers, &mut payload));
+        let made = encoded.and_then(|(terms, payload)| then(to, terms, (&user_headers, payload)));
+        SCRATCH.set((user_headers, payload));
+        made
+    }
+
+    fn encode<'bytes>(
+        &self,
+        to: &Destination,
+        (request, options): (&'bytes Request, &CallOptions),
+        (flags, copy): (u32, u32),
+        (user_headers, payload): (&mut Vec<u8>, &'bytes mut Vec<u8>),
+    ) -> Result<(Terms, &'bytes [u8]), CallError> {
+        let table = &to.table;
+        let bad = |reason: String| CallError::BadMessage { route: self.route().to_owned(), reason };
+        user_headers.clear();
+        payload.clear();
+        options.headers.encode(user_headers).map_err(bad)?;
+        let fingerprint = table.request_fingerprint();
+        let version = version_of::<Request>(fingerprint).unwrap_or(Request::VERSION);
+        let payload = match request.encoded() {
+            Some(bytes) if version == Request::VERSION => bytes,
+            _ => {
+                request.encode_as(version, payload).map_err(|error| bad(error.to_string()))?;
+                payload
             }
-            let inherited = Inherited::of(options);
-            let header = RequestHeader {
-                class: options.priority as u8,
-                flags: if Request::ENCODING == Encoding::Json { flags | FLAG_JSON } else { flags },
-                encoding: Request::ENCODING as u32,
-                call: inherited.sent_ns,
-                sent_ns: inherited.sent_ns,
-                key: options.key.unwrap_or(0),
-                deadline_ns: inherited.deadline_ns,
-                fingerprint,
-                trace_id: inherited.trace.trace_id,
-                span_id: inherited.trace.span_id,
-                trace_flags: inherited.trace.flags,
-                ..RequestHeader::default()
-            };
-            let terms = Terms {
-                offer: Offer { header, target: copy, one_way: flags & FLAG_ONE_WAY != 0 },
-                retry: if copy == 0 { options.retry.unwrap_or(self.shared.options.retry) } else { Retry::Never },
-                affinity: options.key.filter(|_| copy == 0),
-                timeout: inherited.timeout,
-                wait_for_route: options.wait_for_route.unwrap_or_default(),
-            };
-            Pursuit::start(routes, &self.shared.key, table, terms, (user_headers, payload))
-        })
+        };
+        let length = user_headers.len().next_multiple_of(8) + payload.len();
+        let length_max = table.table().shape().payload_length_max();
+        if length > length_max {
+            return Err(bad(format!("a request of {length} bytes; at most {length_max} are allowed")));
+        }
+        let inherited = Inherited::of(options);
+        let header = RequestHeader {
+            class: options.priority as u8,
+            flags: if Request::ENCODING == Encoding::Json { flags | FLAG_JSON } else { flags },
+            encoding: Request::ENCODING as u32,
+            call: inherited.sent_ns,
+            sent_ns: inherited.sent_ns,
+            key: options.key.unwrap_or(0),
+            deadline_ns: inherited.deadline_ns,
+            fingerprint,
+            trace_id: inherited.trace.trace_id,
+            span_id: inherited.trace.span_id,
+            trace_flags: inherited.trace.flags,
+            ..RequestHeader::default()
+        };
+        let one_way = flags & FLAG_ONE_WAY != 0;
+        let terms = Terms {
+            offer: Offer { header, target: copy, one_way, ..Offer::default() },
+            retry: if copy == 0 { options.retry.unwrap_or(self.shared.options.retry) } else { Retry::Never },
+            affinity: options.key.filter(|_| copy == 0),
+            timeout: inherited.timeout,
+            wait_for_route: options.wait_for_route.unwrap_or_default(),
+        };
+        Ok((terms, payload))
     }
+}
+
+/// What becomes of a request.
+enum Offered<'backlog> {
+    Pursuit(Pursuit),
+    /// It goes into the backlog.
+    Behind(&'backlog Backlog, Terms, RequestBytes),
 }
 
 thread_local! {
     /// User headers and payload of the request that a thread encodes.
-    static SCRATCH: std::cell::RefCell<(Vec<u8>, Vec<u8>)> = const { std::cell::RefCell::new((Vec::new(), Vec::new())) };
+    static SCRATCH: Cell<(Vec<u8>, Vec<u8>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
 /// What reads a reply: who asks in JSON is answered in JSON.

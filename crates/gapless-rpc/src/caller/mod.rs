@@ -3,14 +3,18 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | `caller_options` | [`CallerOptions`]: where a caller looks for its route, and what its calls have |
 //! | `calling` | [`Caller`]: calls, sends and broadcasts of one route |
 //! | [`together`] | many calls under one deadline: all results, the first, or what came in time |
 //! | [`call`] | [`Call`]: waited for, polled, awaited, or told to a function |
+//! | `backlog` | requests that wait for a slot, with the rest of them on disk |
 //! | `pursuit` | one call between processes, over copies and routes, until it has ended |
 //! | [`interceptor`] | [`Interceptor`]: what looks at every call of a caller |
 //! | `routes` | where routes are served: in this process, in others |
 
+mod backlog;
 pub mod call;
+mod caller_options;
 mod calling;
 pub mod interceptor;
 pub(crate) mod pursuit;
@@ -18,5 +22,6 @@ pub(crate) mod routes;
 pub mod together;
 
 pub use call::Call;
-pub use calling::{Caller, CallerOptions, CopyOutcomes, Reach};
+pub use caller_options::{CallerOptions, Reach};
+pub use calling::{Caller, CopyOutcomes};
 pub use interceptor::Interceptor;

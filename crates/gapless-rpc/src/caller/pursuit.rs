@@ -3,7 +3,7 @@
 
 use super::routes::{RemoteRoutes, RouteKey};
 use crate::clock::monotonic_ns;
-use crate::options::{Retry, Waiting};
+use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::call::{Ended, RemoteCall};
 use crate::remote::status::{Status, read_refusal};
@@ -21,6 +21,17 @@ const SETTLE_MAX: Duration = Duration::from_secs(1);
 /// Between two looks of a call that cannot be offered, ns.
 const LOOK_NS: u64 = 10_000_000;
 
+/// The route that a call goes to.
+#[derive(Clone)]
+pub(crate) struct Destination {
+    pub(crate) routes: Arc<dyn RemoteRoutes>,
+    pub(crate) key: Arc<RouteKey>,
+    pub(crate) table: Arc<RouteTable>,
+}
+
+/// User headers and payload of a request.
+pub(crate) type RequestBytes = (Vec<u8>, Vec<u8>);
+
 /// What a call is made with, besides its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
@@ -34,11 +45,15 @@ pub(crate) struct Terms {
     pub(crate) wait_for_route: Duration,
 }
 
+impl Terms {
+    pub(crate) fn class(&self) -> Priority {
+        Priority::ALL[usize::from(self.offer.header.class)]
+    }
+}
+
 /// One call between processes.
 pub(crate) struct Pursuit {
-    routes: Arc<dyn RemoteRoutes>,
-    key: Arc<RouteKey>,
-    table: Arc<RouteTable>,
+    to: Destination,
     state: State,
     terms: Terms,
     /// Since when it has found no copy, ns of the monotonic clock.
@@ -70,31 +85,38 @@ enum State {
 impl Pursuit {
     /// A call that begins now. It is offered at once if that is possible.
     pub(crate) fn start(
-        routes: &Arc<dyn RemoteRoutes>,
-        key: &Arc<RouteKey>,
-        table: &Arc<RouteTable>,
+        to: &Destination,
         terms: Terms,
         (user_headers, payload): (&[u8], &[u8]),
     ) -> Result<Self, CallError> {
-        let mut pursuit = Self {
-            routes: Arc::clone(routes),
-            key: Arc::clone(key),
-            table: Arc::clone(table),
-            state: State::Over,
-            terms,
-            no_copy_since_ns: None,
-            loss: None,
-            attempts_before: 0,
-        };
+        let mut pursuit =
+            Self { to: to.clone(), state: State::Over, terms, no_copy_since_ns: None, loss: None, attempts_before: 0 };
         if !pursuit.offer(user_headers, payload)? {
             pursuit.state = State::Offering { user_headers: user_headers.to_vec(), payload: payload.to_vec() };
         }
         Ok(pursuit)
     }
 
+    /// Whether a copy may have it.
+    pub(crate) const fn is_offered(&self) -> bool {
+        matches!(self.state, State::Offered(_))
+    }
+
+    /// Takes out what it is made of, if there is a copy for it but no slot.
+    pub(crate) fn take_without_slot(&mut self) -> Option<(Terms, RequestBytes)> {
+        let State::Offering { user_headers, payload } = &mut self.state else { return None };
+        let bytes = (std::mem::take(user_headers), std::mem::take(payload));
+        if self.no_copy_since_ns.is_some() {
+            self.state = State::Offering { user_headers: bytes.0, payload: bytes.1 };
+            return None;
+        }
+        self.state = State::Over;
+        Some((self.terms, bytes))
+    }
+
     /// The route that it is on now.
     pub(crate) fn route(&self) -> &Arc<str> {
-        &self.key.route
+        &self.to.key.route
     }
 
     /// How often it was offered.
@@ -107,9 +129,9 @@ impl Pursuit {
         let mut offer = self.terms.offer;
         offer.header.attempt += 1;
         if let Some(key) = self.terms.affinity {
-            offer.target = self.table.copy_of_key(key);
+            offer.target = self.to.table.copy_of_key(key);
         }
-        match RemoteCall::start(&self.table, offer, user_headers, payload) {
+        match RemoteCall::start(&self.to.table, offer, user_headers, payload) {
             Ok(call) => {
                 self.state = State::Offered(call);
                 (self.terms.offer, self.no_copy_since_ns) = (offer, None);
@@ -131,18 +153,18 @@ impl Pursuit {
                 let now_ns = monotonic_ns();
                 let waits_ns = now_ns - *self.no_copy_since_ns.get_or_insert(now_ns);
                 let waits = Duration::from_nanos(waits_ns);
-                if waits < self.terms.wait_for_route || waits < SETTLE_MAX && !self.routes.is_settled(&self.key) {
+                if waits < self.terms.wait_for_route || waits < SETTLE_MAX && !self.to.routes.is_settled(&self.to.key) {
                     return Ok(());
                 }
-                let no_route = || CallError::NoRoute { route: self.key.route.to_string() };
-                self.routes.mismatch(&self.key).unwrap_or_else(no_route)
+                let no_route = || CallError::NoRoute { route: self.to.key.route.to_string() };
+                self.to.routes.mismatch(&self.to.key).unwrap_or_else(no_route)
             }
         };
         Err(self.loss.map_or(error, |loss| self.lost(loss)))
     }
 
     fn lost(&self, loss: Loss) -> CallError {
-        let (route, attempts, reason) = (self.key.route.to_string(), self.attempts(), loss.reason.to_owned());
+        let (route, attempts, reason) = (self.to.key.route.to_string(), self.attempts(), loss.reason.to_owned());
         if loss.has_begun {
             CallError::Unknown { route, attempts, reason }
         } else {
@@ -156,7 +178,7 @@ impl Pursuit {
 
     fn timed_out(&self, begun: bool) -> CallError {
         let begun = begun || self.loss.is_some_and(|loss| loss.has_begun);
-        CallError::TimedOut { route: self.key.route.to_string(), after: self.terms.timeout, begun }
+        CallError::TimedOut { route: self.to.key.route.to_string(), after: self.terms.timeout, begun }
     }
 
     /// Offers it if it waits for that. `Ok(true)` if it is offered now.
@@ -209,7 +231,7 @@ impl Pursuit {
         });
         let until_ns = [self.deadline_ns().unwrap_or(u64::MAX), no_route_ns, now_ns + LOOK_NS];
         let until_ns = until_ns.into_iter().filter(|until_ns| *until_ns > now_ns).min().unwrap_or(now_ns);
-        self.table.wait_for_change(Duration::from_nanos(until_ns - now_ns));
+        self.to.table.wait_for_change(Duration::from_nanos(until_ns - now_ns));
     }
 
     /// The end if it is there.
@@ -241,15 +263,15 @@ impl Pursuit {
             match self.try_offer() {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.table.want_change(task.waker());
+                    self.to.table.want_change(task.waker(), self.terms.offer.uses_reserve);
                     // The I/O thread wakes it now and then, too: its deadline is no slot's, and copies may refuse.
-                    self.routes.wake();
+                    self.to.routes.wake();
                     return Poll::Pending;
                 }
                 Err(error) => return Poll::Ready(Err(error)),
             }
             let State::Offered(call) = &mut self.state else { return Poll::Ready(Err(self.over())) };
-            let routes = &self.routes;
+            let routes = &self.to.routes;
             let Poll::Ready(ended) = call.poll(task, || routes.wake(), reply) else { return Poll::Pending };
             if let Some(result) = self.conclude(ended, reply) {
                 return Poll::Ready(result);
@@ -268,7 +290,7 @@ impl Pursuit {
 
     #[cold]
     fn conclude_without_reply(&mut self, ended: Ended, reply: &[u8]) -> Option<CallError> {
-        let route = self.key.route.to_string();
+        let route = self.to.key.route.to_string();
         let text = || String::from_utf8_lossy(reply).into_owned();
         let error = match ended {
             Ended::Answered(Status::Forward) => self.forward(&text()).err()?,
@@ -315,7 +337,7 @@ impl Pursuit {
 
     /// Offers the same bytes to another route.
     fn forward(&mut self, to: &str) -> Result<(), CallError> {
-        let from = self.key.route.to_string();
+        let from = self.to.key.route.to_string();
         let State::Offered(call) = &self.state else { return Err(self.over()) };
         let (header, user_headers, payload) = call.request();
         let not_begun = |attempts, reason| CallError::NotBegun { route: from, attempts, reason };
@@ -327,8 +349,8 @@ impl Pursuit {
             return Err(not_begun(self.attempts(), error.to_string()));
         }
         self.attempts_before = self.attempts();
-        self.key = Arc::new(RouteKey { route: to.into(), ..(*self.key).clone() });
-        self.table = self.routes.table(&self.key)?;
+        self.to.key = Arc::new(RouteKey { route: to.into(), ..(*self.to.key).clone() });
+        self.to.table = self.to.routes.table(&self.to.key)?;
         let header = RequestHeader { hops: header.hops + 1, attempt: 0, ..self.terms.offer.header };
         self.terms.offer = Offer { header, target: 0, ..self.terms.offer };
         self.state = State::Offering { user_headers, payload };
@@ -336,6 +358,6 @@ impl Pursuit {
     }
 
     fn over(&self) -> CallError {
-        CallError::BadMessage { route: self.key.route.to_string(), reason: "its end was taken already".to_owned() }
+        CallError::BadMessage { route: self.to.key.route.to_string(), reason: "its end was taken already".to_owned() }
     }
 }

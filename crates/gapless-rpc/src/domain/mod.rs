@@ -6,7 +6,6 @@
 //! | `opening` | [`Domain`]: opened, closed, asked for its routes |
 //! | `route_builder` | [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn |
 //! | `membership` | what this process has of a domain |
-//! | `spill` | the overflow of a route inside this process |
 //! | `calling` | the calling half: tables, and the copies that they are brought to |
 //! | `serving` | the serving half: routes, and the callers that have brought tables |
 
@@ -15,7 +14,6 @@ mod membership;
 mod opening;
 mod route_builder;
 mod serving;
-mod spill;
 
 pub use opening::{Domain, DomainOptions, KnownRoute};
 pub use route_builder::{RouteBuilder, ServeReach, ServedRoute};

@@ -140,7 +140,7 @@ impl Domain {
     /// A caller with options of its own.
     ///
     /// # Errors
-    /// As [`Domain::caller`].
+    /// As [`Domain::caller`], and an overflow that cannot be had.
     pub fn caller_with<Request: Message, Reply: Message>(
         &self,
         route: &str,
@@ -148,7 +148,7 @@ impl Domain {
     ) -> Result<Caller<Request, Reply>, RpcError> {
         route_name::check(route)?;
         let remote = self.shared.machine.as_ref().map(|machine| Arc::clone(&machine.calling) as Arc<dyn RemoteRoutes>);
-        Ok(Caller::new(route.into(), options, Arc::clone(&self.shared.local), remote, self.clone()))
+        Caller::new(route.into(), options, Arc::clone(&self.shared.local), remote, self.clone())
     }
 
     /// The routes that other processes serve, as they are known after `timeout` at most.

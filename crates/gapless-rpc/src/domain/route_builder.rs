@@ -2,7 +2,6 @@
 
 use super::membership::Shared;
 use super::serving::ServedRemote;
-use super::spill::{Refill, Spill};
 use crate::caller::routes::TypeKey;
 use crate::context::CallContext;
 use crate::error::RpcError;
@@ -18,6 +17,7 @@ use crate::served::answering::Answering;
 use crate::served::counters::{CopyCounters, CopyStatistics};
 use crate::served::handler::Handler;
 use crate::served::workers::{Life, Workers, serve_as_task};
+use crate::spill::{Refill, Spill};
 use gapless_log::Bell;
 use rustix::event::{EventfdFlags, eventfd};
 use std::future::Future;
@@ -206,10 +206,8 @@ impl RouteBuilder {
 
     /// Where requests of this process go that have no room; `refill` is told when they have come back.
     fn overflow_of(&self, refill: &Refill) -> Result<Option<Arc<ElasticQueue>>, RpcError> {
-        let Some(mut options) = self.overflow.clone() else { return Ok(None) };
-        let refill = refill.clone();
-        options.notice = Some(Arc::new(move |_| refill.run()));
-        Ok(Some(Arc::new(ElasticQueue::new(options)?)))
+        let Some(options) = self.overflow.clone() else { return Ok(None) };
+        Ok(Some(Arc::new(refill.queue(options)?)))
     }
 
     /// For callers of this process. Its workers are started with the first caller.

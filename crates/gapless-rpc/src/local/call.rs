@@ -43,6 +43,8 @@ pub struct LocalCall<Reply> {
     /// Whether a sleeper of this call may lie in the one-shot.
     has_slept: bool,
     is_over: bool,
+    /// Once it has begun, its worker ends it when its time is over.
+    is_timed_by_worker: bool,
 }
 
 impl<Reply> fmt::Debug for LocalCall<Reply> {
@@ -58,7 +60,22 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         deadline_ns: u64,
         timeout_ns: u64,
     ) -> Self {
-        Self { one_shot, origin, deadline_ns, timeout_ns, timer: None, has_slept: false, is_over: false }
+        Self {
+            one_shot,
+            origin,
+            deadline_ns,
+            timeout_ns,
+            timer: None,
+            has_slept: false,
+            is_over: false,
+            is_timed_by_worker: false,
+        }
+    }
+
+    /// From when it has begun, its deadline is its worker's affair: the worker ends it then, and says whether a handler had begun.
+    pub(crate) const fn timed_by_worker(mut self) -> Self {
+        self.is_timed_by_worker = true;
+        self
     }
 
     /// The outcome if it is there, else `None`; `None`, too, after it has been taken. For hot loops: one load as long as there
@@ -70,7 +87,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         if self.one_shot.is_answered() {
             return Some(self.take());
         }
-        (self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns).then(|| self.time_out())
+        if self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns { self.time_out() } else { None }
     }
 
     /// Whether [`LocalCall::try_take`] would give an outcome other than for time.
@@ -103,7 +120,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         if self.is_over {
             return None;
         }
-        let end_ns = if self.deadline_ns == 0 { until_ns } else { until_ns.min(self.deadline_ns) };
+        let mut end_ns = if self.deadline_ns == 0 { until_ns } else { until_ns.min(self.deadline_ns) };
         spin(waiting, end_ns, || self.one_shot.is_answered());
         loop {
             if self.one_shot.is_answered() {
@@ -111,7 +128,15 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
             }
             let now_ns = if end_ns == u64::MAX { 0 } else { monotonic_ns() };
             if now_ns >= end_ns {
-                return if end_ns == self.deadline_ns { Some(self.time_out()) } else { None };
+                let is_late = self.deadline_ns != 0 && now_ns >= self.deadline_ns;
+                if is_late && let Some(outcome) = self.time_out() {
+                    return Some(outcome);
+                }
+                if now_ns >= until_ns {
+                    return None;
+                }
+                end_ns = until_ns;
+                continue;
             }
             self.has_slept = true;
             // What lay there, a task's waker maybe, is dropped here, without the lock.
@@ -162,8 +187,12 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         outcome
     }
 
-    fn time_out(&mut self) -> Outcome<Reply> {
-        match self.one_shot.cancel() {
+    /// `None` if its worker ends it.
+    fn time_out(&mut self) -> Option<Outcome<Reply>> {
+        if self.is_timed_by_worker && self.one_shot.has_begun() && !self.one_shot.is_answered() {
+            return None;
+        }
+        Some(match self.one_shot.cancel() {
             // The answer came between the look and now.
             None => self.take(),
             Some(begun) => {
@@ -171,7 +200,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
                 self.leave_deadlines();
                 Err(timed_out(&self.origin.route, self.timeout_ns, begun))
             }
-        }
+        })
     }
 }
 
@@ -212,8 +241,10 @@ impl<Reply: Send + 'static> Future for LocalCall<Reply> {
             // After the waker is in its place, so that an expiry finds it; if the deadline is over already, it comes at once.
             let timed = Arc::clone(&self.one_shot);
             self.timer = Some(self.origin.deadlines.enter(self.deadline_ns, timed));
-        } else if monotonic_ns() >= self.deadline_ns {
-            return Poll::Ready(self.time_out());
+        } else if monotonic_ns() >= self.deadline_ns
+            && let Some(outcome) = self.time_out()
+        {
+            return Poll::Ready(outcome);
         }
         Poll::Pending
     }

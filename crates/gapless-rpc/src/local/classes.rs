@@ -14,9 +14,6 @@ pub(super) const CLASSES: usize = 4;
 /// Takes of a class in one round.
 pub(super) const WEIGHTS: [u8; CLASSES] = [8, 4, 2, 1];
 
-/// All of them, the most urgent first.
-pub(super) const PRIORITIES: [Priority; CLASSES] = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low];
-
 /// Four queues, each with its share of the takes.
 #[derive(Debug)]
 pub(super) struct Classes<T> {
@@ -60,7 +57,7 @@ impl<T> Classes<T> {
                 if let Some(item) = queue.pop_front() {
                     self.credits[index] -= 1;
                     self.length -= 1;
-                    return Some((PRIORITIES[index], item));
+                    return Some((Priority::ALL[index], item));
                 }
             }
             self.credits = WEIGHTS;
@@ -100,7 +97,7 @@ mod tests {
     fn classes_that_all_have_work_are_served_exactly_by_their_weights() {
         let mut classes = Classes::new();
         for number in 0..1_000 {
-            PRIORITIES.iter().for_each(|&class| classes.push(class, number));
+            Priority::ALL.iter().for_each(|&class| classes.push(class, number));
         }
         for round in 1..=60_usize {
             let mut served = [0_u8; CLASSES];
@@ -131,7 +128,7 @@ mod tests {
         let mut waits = [0; CLASSES];
         for _ in 0..200_000 {
             if random.happens(500) {
-                let class = random.pick(&PRIORITIES);
+                let class = random.pick(&Priority::ALL);
                 classes.push(class, pushed[class as usize]);
                 pushed[class as usize] += 1;
             } else if let Some((class, number)) = classes.take() {

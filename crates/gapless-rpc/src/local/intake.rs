@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use super::classes::{CLASSES, Classes, PRIORITIES};
+use super::classes::{CLASSES, Classes};
 use super::idle::{IdleWorkers, Sleeper, WorkerNumber};
 use super::offer::Offer;
 use super::one_shot::OneShot;
@@ -346,7 +346,7 @@ impl<Request, Reply> Intake<Request, Reply> {
     pub(super) fn refill(&self) {
         let Some(spill) = &self.spill else { return };
         let mut spill = spill.lock().unwrap_or_else(PoisonError::into_inner);
-        PRIORITIES.iter().for_each(|&class| self.refill_class(&mut spill, class));
+        Priority::ALL.iter().for_each(|&class| self.refill_class(&mut spill, class));
     }
 
     #[cold]

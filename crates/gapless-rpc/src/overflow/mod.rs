@@ -42,7 +42,7 @@
 //! - Disk: `disk_bytes_max`. The files of a class are as long as a sixteenth of it and go one by one as they are drained, so
 //!   up to a sixteenth for each class may be free and not yet given back. About 24 descriptors at most. When it is reached,
 //!   memory fills up to the tier, then [`FullReason::DiskLimit`].
-//! - A record: 16 MiB.
+//! - A record: [`RECORD_BYTES_LIMIT`].
 //! - A thread for each queue that has ever gone beyond its tier, so that a slow disk below one is not noticed by another.
 //!
 //! # Failures

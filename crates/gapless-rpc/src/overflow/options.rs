@@ -4,12 +4,13 @@ use crate::error::RpcError;
 use crate::options::Priority;
 use crate::overflow::block::Block;
 use gapless_journal::Disk;
+use gapless_log::call_table::PAYLOAD_LENGTH_MAX;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The longest record that any queue takes, in bytes.
-pub const RECORD_BYTES_LIMIT: usize = 16 << 20;
+/// The longest record that any queue takes, in bytes: the longest request with its headers.
+pub const RECORD_BYTES_LIMIT: usize = PAYLOAD_LENGTH_MAX + (4 << 10);
 
 /// The smallest memory tier, in bytes.
 const MEMORY_BYTES_MIN: usize = 4 << 10;
@@ -55,7 +56,7 @@ pub struct ElasticQueueOptions {
     /// The limit on disk, in bytes, with headers and with what is read back but shares a segment with what is not. 0:
     /// nothing goes to disk, and the memory tier is the limit. Default 4 GiB.
     pub disk_bytes_max: u64,
-    /// The longest record, in bytes; at most 16 MiB, the default.
+    /// The longest record, in bytes; at most [`RECORD_BYTES_LIMIT`], the default.
     pub record_bytes_max: usize,
     /// Where notices go; `None`: nowhere, who was sent away comes back by itself.
     pub notice: Option<NoticeReceiver>,

@@ -15,9 +15,6 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// Buffers that are kept for later blocks.
 const SPARES_MAX: usize = 4;
 
-/// From the most to the least urgent.
-const CLASSES: [Priority; 4] = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low];
-
 /// What the helper does next.
 #[derive(Debug)]
 pub(super) enum Job {
@@ -180,7 +177,7 @@ impl State {
 
     /// Whether somebody is to be told something.
     pub(super) fn is_notice_due(&self, sizes: &Sizes) -> bool {
-        self.is_room_notice_due(sizes) || CLASSES.into_iter().any(|class| self.is_readable_again(class))
+        self.is_room_notice_due(sizes) || Priority::ALL.into_iter().any(|class| self.is_readable_again(class))
     }
 
     fn is_readable_again(&self, class: Priority) -> bool {
@@ -208,7 +205,7 @@ impl State {
         {
             return job;
         }
-        let needed = CLASSES.into_iter().find(|class| {
+        let needed = Priority::ALL.into_iter().find(|class| {
             let class = &self.classes[*class as usize];
             class.waits_for_disk() && class.wants_more(sizes)
         });
@@ -218,7 +215,7 @@ impl State {
         if is_over && let Some(job) = self.begin_write(sizes, now) {
             return job;
         }
-        let ahead = CLASSES.into_iter().find(|class| self.classes[*class as usize].wants_more(sizes));
+        let ahead = Priority::ALL.into_iter().find(|class| self.classes[*class as usize].wants_more(sizes));
         if let Some(class) = ahead {
             let job = if self.has_room_ahead(class, sizes) {
                 self.begin_read(class)
@@ -255,7 +252,7 @@ impl State {
         self.has_read_last = false;
         let room = sizes.disk_bytes_max.saturating_sub(self.counters.disk_bytes);
         let mut has_room = true;
-        for class in CLASSES.into_iter().rev() {
+        for class in Priority::ALL.into_iter().rev() {
             let fits = |block: &Block| {
                 has_room = block.length_on_disk() as u64 <= room;
                 has_room
@@ -319,7 +316,7 @@ impl State {
 
     /// The next class whose records can be popped again while somebody waits for them.
     pub(super) fn next_readable(&mut self) -> Option<Priority> {
-        let readable = CLASSES.into_iter().find(|class| self.is_readable_again(*class))?;
+        let readable = Priority::ALL.into_iter().find(|class| self.is_readable_again(*class))?;
         self.class_mut(readable).is_wanted = false;
         Some(readable)
     }

@@ -47,3 +47,31 @@ fn without_it_a_full_route_is_busy() {
         together::all(calls).into_iter().filter(|outcome| matches!(outcome, Err(CallError::Busy { .. }))).count();
     assert_eq!(busy, 4);
 }
+
+#[test]
+fn the_limit_on_disk_is_busy_and_what_was_taken_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::in_process("test");
+    let mut overflow = ElasticQueueOptions::new("numbers", folder.path());
+    (overflow.memory_bytes_max, overflow.disk_bytes_max) = (4096, 16 << 10);
+    (overflow.record_bytes_max, overflow.burst_bytes_max) = (1_000, 4096);
+    let route =
+        domain.serve("numbers").queue_max(16).overflow(overflow).handle(|number: u64, _context| Ok(number)).unwrap();
+    let caller = domain.caller::<u64, u64>("numbers").unwrap();
+    assert_eq!(caller.call(0), Ok(0));
+    route.suspend().unwrap();
+    let mut taken = Vec::new();
+    let reason = loop {
+        let mut call = caller.start(7);
+        match call.try_take() {
+            None => taken.push(call),
+            Some(Err(CallError::Busy { reason, .. })) if reason.contains("slower than they come") => {}
+            Some(Err(CallError::Busy { reason, .. })) => break reason,
+            Some(other) => panic!("{other:?}"),
+        }
+    };
+    assert!(reason.contains("limit of 16384 bytes on disk is reached"), "{reason}");
+    route.resume().unwrap();
+    assert!(together::all(taken).into_iter().all(|outcome| outcome == Ok(7)));
+    assert_eq!(caller.call(7), Ok(7), "there is room again");
+}

@@ -3,7 +3,7 @@
 use super::support::*;
 use crate::error::RpcError;
 use crate::options::Priority;
-use crate::overflow::{ElasticQueue, FullReason, Notice, OverflowError, Popped};
+use crate::overflow::{ElasticQueue, FullReason, Notice, OverflowError, Popped, RECORD_BYTES_LIMIT};
 use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::wait;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ fn options_out_of_range_are_named() {
     };
     assert_eq!(named(&|options| options.memory_bytes_max = 4095), "memory_bytes_max");
     assert_eq!(named(&|options| options.memory_records_max = 0), "memory_records_max");
-    assert_eq!(named(&|options| options.record_bytes_max = (16 << 20) + 1), "record_bytes_max");
+    assert_eq!(named(&|options| options.record_bytes_max = RECORD_BYTES_LIMIT + 1), "record_bytes_max");
     assert_eq!(named(&|options| options.burst_bytes_max = 4067), "burst_bytes_max");
     assert_eq!(named(&|options| options.name = "a\0b".to_owned()), "name");
     assert_eq!(named(&|options| options.directory = "/proc/self/comm".into()), "directory");

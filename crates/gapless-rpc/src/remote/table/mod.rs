@@ -79,6 +79,8 @@ pub(crate) struct Offer {
     pub(crate) target: u32,
     /// Nobody waits for its end.
     pub(crate) one_way: bool,
+    /// It comes from a backlog, for which some slots are kept.
+    pub(crate) uses_reserve: bool,
 }
 
 impl RouteTable {
@@ -100,7 +102,7 @@ impl RouteTable {
     /// Takes a slot, writes the request into it and offers it. Its call has the slot until [`RouteTable::finish`].
     pub(crate) fn offer(&self, mut offer: Offer, user_headers: &[u8], payload: &[u8]) -> Result<Ticket, NotOffered> {
         let mut state = self.lock();
-        let slot = self.take_slot(&mut state, offer.target)?;
+        let slot = self.take_slot(&mut state, &offer)?;
         // A long one is copied without the lock: others go on meanwhile.
         let is_short = user_headers.len() + payload.len() <= COPIED_LOCKED_MAX;
         let locked = is_short.then_some(state);
@@ -128,17 +130,19 @@ impl RouteTable {
         Ok(Ticket { slot, generation })
     }
 
-    fn take_slot(&self, state: &mut State, target: u32) -> Result<u32, NotOffered> {
+    fn take_slot(&self, state: &mut State, offer: &Offer) -> Result<u32, NotOffered> {
         if state.is_closed {
             return Err(NotOffered::Closed);
         }
-        if !state.has_open_copy(target) {
+        if !state.has_open_copy(offer.target) {
             return Err(NotOffered::NoCopy);
         }
-        if let Some(slot) = state.free.pop() {
-            return Ok(slot);
+        if !state.has_free(offer.uses_reserve) {
+            self.sweep(state);
         }
-        self.sweep(state);
+        if !state.has_free(offer.uses_reserve) {
+            return Err(NotOffered::Full);
+        }
         state.free.pop().ok_or(NotOffered::Full)
     }
 
@@ -146,12 +150,12 @@ impl RouteTable {
     pub(crate) fn wait_for_change(&self, timeout: Duration) {
         let mut state = self.lock();
         self.sweep(&mut state);
-        if !state.free.is_empty() && state.has_open_copy(0) || state.is_closed {
+        if state.has_free(false) && state.has_open_copy(0) || state.is_closed {
             return;
         }
         // Of requests that nobody waits for, the one in the middle: whoever answers it wakes this thread, and then half of their
         // slots are free. One wake for many requests.
-        if state.free.is_empty()
+        if !state.has_free(false)
             && let Some(held) = state.one_way.get(state.one_way.len() / 2).copied()
         {
             drop(state);
@@ -162,22 +166,43 @@ impl RouteTable {
         }
         state.waiting_threads += 1;
         // Slots in quarantine become free without a word, so it looks now and then.
-        let timeout = if state.free.is_empty() { timeout.min(QUARANTINE_LOOK) } else { timeout };
+        let timeout = if !state.has_free(false) { timeout.min(QUARANTINE_LOOK) } else { timeout };
         state.wait(&self.changed, timeout);
         state.waiting_threads -= 1;
     }
 
     /// A task wants to be woken when a slot is free or the copies have changed.
-    pub(crate) fn want_change(&self, task: &Waker) {
+    pub(crate) fn want_change(&self, task: &Waker, uses_reserve: bool) {
         let mut state = self.lock();
-        if !state.waiting_tasks.iter().any(|waiting| waiting.will_wake(task)) {
-            state.waiting_tasks.push_back(task.clone());
+        let State { waiting_tasks, waiting_backlogs, .. } = &mut *state;
+        let mut waiting = waiting_tasks.iter().chain(&*waiting_backlogs);
+        if !waiting.any(|waiting| waiting.will_wake(task)) {
+            if uses_reserve {
+                waiting_backlogs.push(task.clone());
+            } else {
+                waiting_tasks.push_back(task.clone());
+            }
         }
         // One may have become free between the attempt and this.
         self.sweep(&mut state);
-        if !state.free.is_empty() && state.has_open_copy(0) || state.is_closed {
+        let is_changed = state.has_free(uses_reserve) && state.has_open_copy(0) || state.is_closed;
+        if is_changed || !self.want_one_way(&state, task) {
             state.wake_waiting(&self.changed);
         }
+    }
+
+    /// The task is woken by the answer to the one in the middle of the requests that nobody waits for, as threads are. False if
+    /// that one is answered already.
+    fn want_one_way(&self, state: &State, task: &Waker) -> bool {
+        let Some(held) = state.one_way.get(state.one_way.len() / 2) else { return true };
+        *self.slots[held.slot as usize].task.lock().expect("nobody panics with the lock") = Some(task.clone());
+        self.table.claim(held.slot).want_notice(held.generation)
+    }
+
+    /// From now on a quarter of the slots, at least one, is kept for what comes from backlogs: calls whose callers do not look at
+    /// their replies hold none of them.
+    pub(crate) fn keep_reserve(&self) {
+        self.lock().reserve = (self.table.shape().slots() as usize / 4).max(1);
     }
 
     /// The call has seen the end of its request: its slot is free, or goes into quarantine.
@@ -201,6 +226,12 @@ impl RouteTable {
     fn free(&self, state: &mut State, slot: u32, generation: u32) {
         self.table.claim(slot).free(generation);
         state.free.push(slot);
+        if let Some(backlog) = state.waiting_backlogs.pop() {
+            state.woken_tasks.push(backlog);
+        }
+        if !state.has_free(false) {
+            return;
+        }
         if state.waiting_threads != 0 {
             self.changed.notify_one();
         } else if let Some(task) = state.waiting_tasks.pop_front() {

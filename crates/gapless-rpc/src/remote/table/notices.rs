@@ -72,11 +72,11 @@ impl RouteTable {
             }
         };
         // Tasks that wait for a slot or a copy have deadlines, too, and slots in quarantine become free without a word.
-        let next_ns = if state.waiting_tasks.is_empty() {
-            next_ns
-        } else {
+        let next_ns = if state.has_waiting_tasks() {
             state.wake_waiting(&self.changed);
             Some(next_ns.unwrap_or(u64::MAX).min(now_ns + TASK_LOOK_NS))
+        } else {
+            next_ns
         };
         drop(state);
         expired.into_iter().for_each(|slot| self.notice(slot));
@@ -87,7 +87,7 @@ impl RouteTable {
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         let state = self.lock();
         let first_ns = state.deadlines.peek().map(|Reverse((deadline_ns, ..))| *deadline_ns);
-        let look_ns = (!state.waiting_tasks.is_empty()).then(|| monotonic_ns() + TASK_LOOK_NS);
+        let look_ns = state.has_waiting_tasks().then(|| monotonic_ns() + TASK_LOOK_NS);
         first_ns.into_iter().chain(look_ns).min()
     }
 

@@ -30,6 +30,10 @@ pub(super) struct State {
     pub(super) waiting_threads: u32,
     /// Tasks that do, the one that has waited longest first.
     pub(super) waiting_tasks: VecDeque<Waker>,
+    /// Backlogs that do.
+    pub(super) waiting_backlogs: Vec<Waker>,
+    /// So many slots are free for backlogs only.
+    pub(super) reserve: usize,
     /// Those that are woken when the state is unlocked.
     pub(super) woken_tasks: Vec<Waker>,
     pub(super) counts: CallStatistics,
@@ -44,6 +48,14 @@ pub struct CallStatistics {
     pub withdrawn: u64,
     /// Taken by a copy that died or left.
     pub lost: u64,
+    /// Of this caller: have waited in its backlog ([`crate::CallerOptions::overflow`]), because there was no free slot.
+    pub overflowed: u64,
+    /// Of those: wait there now.
+    pub in_backlog: u64,
+    /// Of those: lie on disk now.
+    pub on_disk: u64,
+    /// Went to disk, in all.
+    pub spilled: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +140,8 @@ impl State {
             is_closed: false,
             waiting_threads: 0,
             waiting_tasks: VecDeque::new(),
+            waiting_backlogs: Vec::new(),
+            reserve: 0,
             woken_tasks: Vec::new(),
             counts: CallStatistics::default(),
         }
@@ -145,8 +159,18 @@ impl State {
 
     pub(super) fn wake_waiting(&mut self, changed: &Condvar) {
         changed.notify_all();
-        let Self { waiting_tasks, woken_tasks, .. } = self;
-        woken_tasks.extend(waiting_tasks.drain(..));
+        let Self { waiting_tasks, waiting_backlogs, woken_tasks, .. } = self;
+        woken_tasks.extend(waiting_backlogs.drain(..).chain(waiting_tasks.drain(..)));
+    }
+
+    /// Whether there is a slot for those that may not use the reserve, or may.
+    pub(super) fn has_free(&self, uses_reserve: bool) -> bool {
+        self.free.len() > if uses_reserve { 0 } else { self.reserve }
+    }
+
+    /// Whether tasks are to be woken now and then: their deadlines are no slot's.
+    pub(super) fn has_waiting_tasks(&self) -> bool {
+        !self.waiting_tasks.is_empty() || !self.waiting_backlogs.is_empty()
     }
 
     /// Wakes one sleeping worker of one copy that may take what was offered.

@@ -1,20 +1,20 @@
-//! [`Spill`]: the overflow of a route inside this process: its requests, encoded, in an [`ElasticQueue`].
+//! [`Spill`]: the overflow of a [`LocalRoute`]: its requests, encoded, in an [`ElasticQueue`].
 
+use crate::error::RpcError;
 use crate::local::{ByteQueues, LocalRoute};
-use crate::message::Message;
 use crate::options::Priority;
-use crate::overflow::{ElasticQueue, OverflowError, Popped};
+use crate::overflow::{ElasticQueue, ElasticQueueOptions, Notice, OverflowError, Popped};
 use std::sync::{Arc, Mutex};
 
 /// Byte queues of one route whose rest lies on disk.
-pub(super) struct Spill {
+pub(crate) struct Spill {
     queue: Arc<ElasticQueue>,
     /// Of each class: so many of the oldest are lost, and why.
     lost: [(u64, String); 4],
 }
 
 impl Spill {
-    pub(super) fn new(queue: Arc<ElasticQueue>) -> Self {
+    pub(crate) fn new(queue: Arc<ElasticQueue>) -> Self {
         Self { queue, lost: Default::default() }
     }
 }
@@ -46,22 +46,33 @@ impl ByteQueues for Spill {
 /// What is to be done when spilled requests have been read back. It holds the route, which holds the queue: it is emptied when the
 /// route is withdrawn.
 #[derive(Clone, Default)]
-pub(super) struct Refill(Arc<Mutex<Option<Action>>>);
+pub(crate) struct Refill(Arc<Mutex<Option<Action>>>);
 
 type Action = Box<dyn Fn() + Send>;
 
 impl Refill {
-    pub(super) fn set<Request: Message, Reply: Message>(&self, route: LocalRoute<Request, Reply>) {
+    /// A queue whose notices come here.
+    pub(crate) fn queue(&self, mut options: ElasticQueueOptions) -> Result<ElasticQueue, RpcError> {
+        let refill = self.clone();
+        options.notice = Some(Arc::new(move |notice| match notice {
+            Notice::Readable(_) => refill.run(),
+            // Nobody waits for room: who was refused knows. It comes in the middle of a pop, which has the lock of the overflow.
+            Notice::Room => {}
+        }));
+        ElasticQueue::new(options)
+    }
+
+    pub(crate) fn set<Request: Send + 'static, Reply: Send + 'static>(&self, route: LocalRoute<Request, Reply>) {
         *self.0.lock().expect("nobody panics with the lock") = Some(Box::new(move || route.refill()));
     }
 
-    pub(super) fn run(&self) {
+    fn run(&self) {
         if let Some(refill) = &*self.0.lock().expect("nobody panics with the lock") {
             refill();
         }
     }
 
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let refill = self.0.lock().expect("nobody panics with the lock").take();
         drop(refill);
     }

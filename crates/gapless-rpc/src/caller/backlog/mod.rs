@@ -1,0 +1,176 @@
+//! [`Backlog`]: requests of one caller to other processes that have found no free slot. They wait in line, the first of each class as
+//! they are, those behind them in an elastic queue, whose rest lies on disk. A thread brings them to the route as slots come free.
+//!
+//! It is a route inside this process ([`LocalRoute`]) whose only worker is the mover: deadlines, cancellation and the limits of the
+//! overflow are those of such a route.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `mover` | the thread that takes requests out of the line, offers them and follows them to their ends |
+//! | `record` | a request that waits, as a value and as bytes |
+
+mod mover;
+mod record;
+
+use super::pursuit::{Destination, RequestBytes, Terms};
+use crate::error::RpcError;
+use crate::local::{LocalCall, LocalOptions, LocalRoute, Offer};
+use crate::options::{Priority, Waiting};
+use crate::outcome::CallError;
+use crate::overflow::{ElasticQueue, ElasticQueueOptions};
+use crate::remote::table::CallStatistics;
+use crate::spill::{Refill, Spill};
+use mover::{Mover, Woken};
+use record::{Behind, Line, Place, Record};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+/// Requests of each class that wait as they are: enough to offer while those behind them are read.
+const FIRST_MAX: usize = 16;
+
+/// The backlog of one caller.
+pub(crate) struct Backlog {
+    route: LocalRoute<Record, Vec<u8>>,
+    line: Arc<Line>,
+    queue: Arc<ElasticQueue>,
+    refill: Refill,
+    overflowed: AtomicU64,
+    woken: Arc<Woken>,
+    /// Why there is no mover, if there is to be one.
+    started: OnceLock<Result<(), String>>,
+}
+
+impl Backlog {
+    /// Nothing is on disk, and there is no thread, before a request finds no slot.
+    pub(crate) fn new(route: &str, options: ElasticQueueOptions) -> Result<Self, RpcError> {
+        let (refill, line) = (Refill::default(), Arc::<Line>::default());
+        let queue = Arc::new(refill.queue(options)?);
+        let behind = Behind::new(Spill::new(Arc::clone(&queue)), Arc::clone(&line));
+        let options =
+            LocalOptions { queue_max: FIRST_MAX, overflow: Some(Box::new(behind)), ..LocalOptions::default() };
+        let route = LocalRoute::new(route, options)?;
+        refill.set(route.clone());
+        let (overflowed, woken, started) = (AtomicU64::new(0), Arc::default(), OnceLock::new());
+        Ok(Self { route, line, queue, refill, overflowed, woken, started })
+    }
+
+    /// Whether requests of a class wait: one that comes now waits behind them.
+    pub(crate) fn has(&self, class: Priority) -> bool {
+        self.line.has(class)
+    }
+
+    /// Puts a request into the line, whose reply is awaited.
+    pub(crate) fn call(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<BacklogCall, CallError> {
+        let (record, offer) = self.enter(to, terms, bytes)?;
+        let call = self.route.call(record, offer).map_err(|unsent| unsent.error)?.timed_by_worker();
+        // Relaxed: a count to be shown.
+        self.overflowed.fetch_add(1, Ordering::Relaxed);
+        Ok(BacklogCall { call: Some(call), woken: Arc::clone(&self.woken) })
+    }
+
+    /// Puts a request into the line whose reply nobody waits for.
+    pub(crate) fn send(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<(), CallError> {
+        let (record, offer) = self.enter(to, terms, bytes)?;
+        self.route.send(record, offer).map_err(|unsent| unsent.error)?;
+        self.overflowed.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn enter(
+        &self,
+        to: &Destination,
+        mut terms: Terms,
+        (user_headers, payload): RequestBytes,
+    ) -> Result<(Record, Offer), CallError> {
+        let busy = |reason: &String| CallError::Busy { route: to.key.route.to_string(), reason: reason.clone() };
+        self.started.get_or_init(|| self.start(to)).as_ref().map_err(busy)?;
+        // The mover waits for the answer of what its caller does not wait for: so it learns that the slot is free.
+        terms.offer.one_way = false;
+        let class = terms.class();
+        let deadline_ns = terms.offer.header.deadline_ns;
+        let offer = Offer::default().with_priority(class);
+        let offer = if deadline_ns == 0 { offer } else { offer.with_deadline(deadline_ns, terms.timeout) };
+        let place = Place::take(&self.line, class);
+        Ok((Record { terms, user_headers, payload, place }, offer))
+    }
+
+    #[cold]
+    fn start(&self, to: &Destination) -> Result<(), String> {
+        let Some(worker) = self.route.worker() else { return Err("its backlog has ended".to_owned()) };
+        let mover = Mover::new(to.clone(), worker, Arc::clone(&self.woken), self.refill.clone());
+        let started = std::thread::Builder::new().name("gapless-backlog".to_owned()).spawn(move || mover.run());
+        started.map(drop).map_err(|error| format!("its backlog has no thread: {error}"))
+    }
+
+    /// What it counts, added to what the table counts.
+    pub(crate) fn count(&self, table: CallStatistics) -> CallStatistics {
+        let counters = self.queue.counters();
+        CallStatistics {
+            // Relaxed: a count to be shown.
+            overflowed: self.overflowed.load(Ordering::Relaxed),
+            in_backlog: self.line.len(),
+            on_disk: counters.records_on_disk,
+            spilled: counters.spilled_records,
+            ..table
+        }
+    }
+}
+
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        // What is in line is still offered, for as long as the domain is open.
+        self.route.drain();
+        if !matches!(self.started.get(), Some(Ok(()))) {
+            self.refill.clear();
+        }
+    }
+}
+
+/// A call that went into the line. Dropping it cancels it.
+pub(crate) struct BacklogCall {
+    call: Option<LocalCall<Vec<u8>>>,
+    woken: Arc<Woken>,
+}
+
+impl BacklogCall {
+    /// Whether it was taken out of the line.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.call.as_ref().is_some_and(LocalCall::has_begun)
+    }
+
+    pub(crate) fn wait(&mut self, waiting: Waiting) -> Option<Result<Vec<u8>, CallError>> {
+        let ended = self.call.as_mut()?.wait_until(u64::MAX, waiting);
+        self.end(ended)
+    }
+
+    pub(crate) fn try_take(&mut self) -> Option<Result<Vec<u8>, CallError>> {
+        let ended = self.call.as_mut()?.try_take();
+        self.end(ended)
+    }
+
+    pub(crate) fn poll(&mut self, task: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, CallError>>> {
+        let Some(call) = &mut self.call else { return Poll::Ready(None) };
+        match Pin::new(call).poll(task) {
+            Poll::Ready(ended) => Poll::Ready(self.end(Some(ended))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn end(&mut self, ended: Option<Result<Vec<u8>, CallError>>) -> Option<Result<Vec<u8>, CallError>> {
+        if ended.is_some() {
+            self.call = None;
+        }
+        ended
+    }
+}
+
+impl Drop for BacklogCall {
+    fn drop(&mut self) {
+        let Some(call) = self.call.take() else { return };
+        if call.cancel() {
+            self.woken.cancelled();
+        }
+    }
+}

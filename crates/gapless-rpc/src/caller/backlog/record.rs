@@ -1,0 +1,197 @@
+//! [`Record`]: a request that waits in line, as it is or, behind the first few of its class, as bytes in the elastic queue.
+//!
+//! ```text
+//!   0  request header (128), with the length of the user headers
+//! 128  u64  the time that the call has, ns; for errors
+//! 136  u64  how long it waits for a route, ns
+//! 144  u8   retry     145  u8  1 if it goes where its key goes     146  …  0
+//! 152  user headers, payload
+//! ```
+
+use crate::caller::pursuit::Terms;
+use crate::local::{ByteQueues, Overflow, Popped};
+use crate::options::{Priority, Retry};
+use crate::remote::table::Offer;
+use crate::spill::Spill;
+use gapless_log::call_table::{REQUEST_HEADER_LENGTH, RequestHeader};
+use gapless_wire::fields::u64_at;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Bytes of a record before its user headers.
+const PREFIX_LENGTH: usize = REQUEST_HEADER_LENGTH + 24;
+
+/// Bytes of the buffer that are kept between two records.
+const BYTES_KEPT_MAX: usize = 64 << 10;
+
+/// How many requests of each class have not been offered yet.
+#[derive(Debug, Default)]
+pub(super) struct Line([AtomicU64; 4]);
+
+impl Line {
+    pub(super) fn has(&self, class: Priority) -> bool {
+        // Acquire: pairs with the Release of `leave`; who sees an empty line sees the last of it offered, and comes behind it.
+        self.0[class as usize].load(Ordering::Acquire) != 0
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        // Relaxed: a count to be shown.
+        self.0.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    fn enter(&self, class: Priority) {
+        // Relaxed: a thread sees its own, and no order is promised between threads.
+        self.0[class as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn leave(&self, class: Priority) {
+        self.0[class as usize].fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// A place in the line, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place(Arc<Line>, Priority);
+
+impl Place {
+    pub(super) fn take(line: &Arc<Line>, class: Priority) -> Self {
+        line.enter(class);
+        Self(Arc::clone(line), class)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
+    }
+}
+
+/// A request that waits in line.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) terms: Terms,
+    pub(super) user_headers: Vec<u8>,
+    pub(super) payload: Vec<u8>,
+    pub(super) place: Place,
+}
+
+impl Record {
+    fn encode(&self, into: &mut Vec<u8>) {
+        let Terms { offer, retry, affinity, timeout, wait_for_route } = self.terms;
+        let header = RequestHeader {
+            headers_length: self.user_headers.len() as u32,
+            key: affinity.unwrap_or(offer.header.key),
+            ..offer.header
+        };
+        into.extend_from_slice(&header.to_bytes());
+        for time in [timeout, wait_for_route] {
+            let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            into.extend_from_slice(&time_ns.to_le_bytes());
+        }
+        let retry = match retry {
+            Retry::Never => 0,
+            Retry::NotBegun => 1,
+            Retry::Always => 2,
+        };
+        into.extend_from_slice(&[retry, affinity.is_some().into(), 0, 0, 0, 0, 0, 0]);
+        into.extend_from_slice(&self.user_headers);
+        into.extend_from_slice(&self.payload);
+    }
+
+    /// `place` is its own from now on. `None` if the bytes are no record.
+    fn decode(bytes: &[u8], place: Place) -> Option<Self> {
+        let (prefix, body) = bytes.split_at_checked(PREFIX_LENGTH)?;
+        let header = RequestHeader::from_bytes(prefix.first_chunk()?);
+        let (user_headers, payload) = body.split_at_checked(header.headers_length as usize)?;
+        let time = |at| Duration::from_nanos(u64_at(prefix, at));
+        let (timeout, wait_for_route) = (time(REQUEST_HEADER_LENGTH), time(REQUEST_HEADER_LENGTH + 8));
+        let retry = match prefix[REQUEST_HEADER_LENGTH + 16] {
+            0 => Retry::Never,
+            1 => Retry::NotBegun,
+            2 => Retry::Always,
+            _ => return None,
+        };
+        let affinity = (prefix[REQUEST_HEADER_LENGTH + 17] != 0).then_some(header.key);
+        let offer = Offer { header, ..Offer::default() };
+        let terms = Terms { offer, retry, affinity, timeout, wait_for_route };
+        Some(Self { terms, user_headers: user_headers.to_vec(), payload: payload.to_vec(), place })
+    }
+}
+
+/// What lies behind the first of each class.
+pub(super) struct Behind {
+    spill: Spill,
+    line: Arc<Line>,
+    /// Reused, so that a record costs no allocation here.
+    bytes: Vec<u8>,
+}
+
+impl Behind {
+    pub(super) const fn new(spill: Spill, line: Arc<Line>) -> Self {
+        Self { spill, line, bytes: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(BYTES_KEPT_MAX);
+    }
+}
+
+impl Overflow<Record> for Behind {
+    fn push(&mut self, class: Priority, record: &Record) -> Result<(), String> {
+        self.clear();
+        record.encode(&mut self.bytes);
+        self.spill.push(class, &self.bytes)?;
+        // The value leaves its place when it is dropped; what lies here has another.
+        self.line.enter(class);
+        Ok(())
+    }
+
+    fn pop(&mut self, class: Priority) -> Popped<Record> {
+        self.clear();
+        let popped = self.spill.pop(class, &mut self.bytes);
+        if popped == Ok(false) {
+            return Popped::NotYet;
+        }
+        let place = Place(Arc::clone(&self.line), class);
+        match popped.map(|_| Record::decode(&self.bytes, place)) {
+            Ok(Some(record)) => Popped::Request(record),
+            Ok(None) => Popped::Lost("what the backlog gave back is no request".to_owned()),
+            Err(reason) => Popped::Lost(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_and_nothing_shorter() {
+        let line = Arc::new(Line::default());
+        let header = RequestHeader { class: 1, key: 7, deadline_ns: 9, trace_id: 11, ..RequestHeader::default() };
+        for (retry, affinity) in [(Retry::Never, None), (Retry::NotBegun, Some(7)), (Retry::Always, Some(0))] {
+            let offer = Offer { header, ..Offer::default() };
+            let (timeout, wait_for_route) = (Duration::from_nanos(5), Duration::MAX);
+            let terms = Terms { offer, retry, affinity, timeout, wait_for_route };
+            let place = Place::take(&line, Priority::High);
+            let record = Record { terms, user_headers: vec![1, 2, 3], payload: vec![4], place };
+            let mut bytes = Vec::new();
+            record.encode(&mut bytes);
+            let read = Record::decode(&bytes, Place::take(&line, Priority::High)).unwrap();
+            assert_eq!((&read.user_headers, &read.payload), (&vec![1, 2, 3], &vec![4]));
+            assert_eq!((read.terms.retry, read.terms.affinity, read.terms.timeout), (retry, affinity, timeout));
+            assert_eq!(read.terms.wait_for_route, Duration::from_nanos(u64::MAX));
+            let key = affinity.unwrap_or(7);
+            assert_eq!(read.terms.offer.header, RequestHeader { headers_length: 3, key, ..header });
+            assert_eq!(line.len(), 2);
+            for cut in 0..PREFIX_LENGTH + 3 {
+                assert!(Record::decode(&bytes[..cut], Place::take(&line, Priority::High)).is_none(), "cut at {cut}");
+            }
+            bytes[REQUEST_HEADER_LENGTH + 16] = 3;
+            assert!(Record::decode(&bytes, Place::take(&line, Priority::High)).is_none(), "no such retry");
+        }
+        assert_eq!(line.len(), 0, "every place was left");
+    }
+}
