@@ -121,6 +121,7 @@ fn a_disk_that_hangs_keeps_nobody_waiting() {
     };
     assert!(matches!(error, OverflowError::Full { reason: FullReason::Behind, .. }), "{error}");
     assert!(pushed > 30, "tier and burst are full: {pushed}");
+    wait::until("a block hangs", || queue.queue.counters().records_on_disk > 0);
     // Another queue in the same directory does not notice.
     let other = Noticed::new(tiny(directory.path()));
     for number in 0..200 {
