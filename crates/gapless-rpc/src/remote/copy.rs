@@ -1,11 +1,11 @@
 //! [`ServedCallers`]: a copy's side of one route: the tables of all its callers, from which its workers pull.
 //!
-//! Workers look at every caller's table in turn; what they may take next is a matter of the class first (8 : 4 : 2 : 1), then of the
-//! caller's turn, then of age. Everything read here was written by another process: it is copied once, and checked.
+//! What a worker may take next is a matter of the class first (8 : 4 : 2 : 1), then of the caller's turn ([`Turns`]), then of age.
+//! Everything read here was written by another process: it is copied once, and checked.
 
 use crate::context::CallerIdentity;
 use gapless_log::Bell;
-use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
+use gapless_log::call_table::{AnswerOutcome, CopySide, RequestHeader, Taken};
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -13,12 +13,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::status::Status;
+use super::turns::{Turn, Turns};
 
 /// The longest sleep of a worker: callers can spoil a bell, and it must not cost more than this.
 const PARK_MAX: Duration = Duration::from_millis(100);
-
-/// Which class is looked at first, turn by turn: 8 : 4 : 2 : 1.
-const TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
 
 const OPEN: u32 = 0;
 const SUSPENDED: u32 = 1;
@@ -156,8 +154,7 @@ pub(crate) struct Puller {
     served: Arc<ServedCallers>,
     callers: Arc<[Arc<AttachedCaller>]>,
     version: u64,
-    next_caller: usize,
-    turn: usize,
+    turns: Turns,
     number: u64,
     /// Its task was told to sleep, and has not asked since.
     sleeps: bool,
@@ -167,7 +164,7 @@ impl Puller {
     pub(crate) fn new(served: Arc<ServedCallers>) -> Self {
         // Relaxed: the numbers differ, that is all.
         let number = served.last_puller.fetch_add(1, Ordering::Relaxed);
-        Self { served, callers: Arc::from(Vec::new()), version: 0, next_caller: 0, turn: 0, number, sleeps: false }
+        Self { served, callers: Arc::from(Vec::new()), version: 0, turns: Turns::default(), number, sleeps: false }
     }
 
     pub(crate) const fn served(&self) -> &Arc<ServedCallers> {
@@ -181,6 +178,7 @@ impl Puller {
         if version != self.version {
             self.version = version;
             self.callers = Arc::clone(&self.served.callers.read().expect("nobody panics with the lock"));
+            self.turns.reset(self.callers.len());
         }
     }
 
@@ -192,14 +190,13 @@ impl Puller {
         }
         self.refresh();
         loop {
-            let (index, class) = self.next_offer()?;
-            let caller = &self.callers[index];
-            if let Some(taken) = caller.table.take(class) {
-                self.turn = (self.turn + 1) % TURNS.len();
-                self.next_caller = index + 1;
+            let turn = self.look()?;
+            let caller = &self.callers[turn.caller];
+            if let Some(taken) = caller.table.take(turn.class) {
+                self.turns.take(turn);
                 let claimed = Claimed { caller: Arc::clone(caller), taken, progress: Progress::Claimed };
                 // Whoever takes work and sees more wakes one more.
-                if self.served.bell.is_anyone_parked() && self.next_offer().is_some() && self.served.bell.ring() {
+                if self.served.bell.is_anyone_parked() && self.look().is_some() && self.served.bell.ring() {
                     self.served.wake_task();
                 }
                 return Some(claimed);
@@ -209,28 +206,16 @@ impl Puller {
 
     /// The caller and class whose turn it is, of those that may have something.
     #[inline]
-    fn next_offer(&self) -> Option<(usize, usize)> {
-        let count = self.callers.len();
-        let mut first = [usize::MAX; CLASSES];
-        let preferred = usize::from(TURNS[self.turn]);
-        for step in 0..count {
-            let index = (self.next_caller + step) % count;
-            let table = &self.callers[index].table;
-            for (class, first) in first.iter_mut().enumerate() {
-                if *first == usize::MAX && table.has_offers(class) {
-                    *first = index;
-                }
-            }
-            if first[preferred] != usize::MAX {
-                break;
-            }
-        }
-        let class = if first[preferred] == usize::MAX {
-            first.iter().position(|index| *index != usize::MAX)?
-        } else {
-            preferred
-        };
-        Some((first[class], class))
+    fn look(&mut self) -> Option<Turn> {
+        let callers = &self.callers;
+        self.turns.look(|caller, class| callers[caller].table.has_offers(class))
+    }
+
+    /// Whether there may be anything to take: the look before a sleep.
+    fn may_take(&mut self) -> bool {
+        self.refresh();
+        let callers = &self.callers;
+        self.served.is_open() && self.turns.look_at_all(|caller, class| callers[caller].table.has_offers(class))
     }
 
     /// As [`Puller::take`] for a task, which is woken when there may be something; `None` when the route has ended.
@@ -246,9 +231,7 @@ impl Puller {
             self.served.tasks.lock().expect("nobody panics with the lock").push((self.number, task.waker().clone()));
             self.sleeps = true;
             self.served.bell.announce_tasks();
-            self.refresh();
-            let is_anything_there = self.served.is_open() && self.next_offer().is_some();
-            if !is_anything_there && !self.served.has_ended() {
+            if !self.may_take() && !self.served.has_ended() {
                 return Poll::Pending;
             }
         }
@@ -267,10 +250,7 @@ impl Puller {
     /// Sleeps until there may be something to take, at most for `timeout`.
     pub(crate) fn park(&mut self, timeout: Duration) {
         let served = Arc::clone(&self.served);
-        served.bell.park(timeout.min(PARK_MAX), || {
-            self.refresh();
-            served.has_ended() || served.is_open() && self.next_offer().is_some()
-        });
+        served.bell.park(timeout.min(PARK_MAX), || served.has_ended() || self.may_take());
     }
 }
 
