@@ -38,7 +38,7 @@ pub(super) const SIZES: [Published; 4] = [
 /// The sizes of the picture, bytes: 1 KiB to 1 MiB.
 const CURVE: std::ops::RangeInclusive<u32> = 10..=20;
 /// Calls in a cycle, the same for all sizes.
-const CALLS: u64 = 2_000;
+const CALLS: u64 = 1_000;
 const CALLS_QUICK: u64 = 64;
 
 /// Published figures of one size, calls a second: least and greatest, one way and two ways.
@@ -65,7 +65,7 @@ pub struct PayloadsArguments {
     #[arg(long)]
     pub quick: bool,
 
-    /// Calls in each cycle [default: 2000]
+    /// Calls in each cycle [default: 1000]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub calls: Option<u64>,
 }

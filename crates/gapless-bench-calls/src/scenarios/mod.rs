@@ -57,9 +57,10 @@ const fn scenario(
 
 const OVERLOADED: &str = "overloaded 100→50";
 
-const SCENARIOS: [Scenario; 6] = [
+const SCENARIOS: [Scenario; 7] = [
     scenario("parallel 1→50", (Kind::Tasks, 1, 64, 50), (Some(155_089), Some(1e6))),
     scenario("parallel 50→50", (Kind::Tasks, 50, 1, 50), (Some(410_589), Some(1e6))),
+    scenario("one by one 1→50", (Kind::Tasks, 1, 1, 50), (Some(155_089), None)),
     scenario("parallel 1→50", (Kind::Threads, 1, 64, 50), (Some(155_089), None)),
     scenario("parallel 50→50", (Kind::Threads, 50, 1, 50), (Some(410_589), None)),
     scenario(OVERLOADED, (Kind::Tasks, 100, 100, 50), (Some(100_599), Some(3e5))),

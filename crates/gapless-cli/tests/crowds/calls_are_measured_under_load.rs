@@ -24,7 +24,7 @@ fn every_scenario_has_its_row_and_the_overflow_passes_the_disk() {
     let of_all = rows(&report);
     let loads: Vec<_> = of_all.iter().filter(|row| row["throughput_per_s"].is_number()).collect();
     let probes: Vec<_> = of_all.iter().filter(|row| row["latency_ns"].is_object()).collect();
-    assert_eq!((loads.len(), probes.len(), of_all.len()), (6, 4, 10));
+    assert_eq!((loads.len(), probes.len(), of_all.len()), (7, 4, 11));
     for row in of_all {
         assert_eq!((&row["verified"], &row["wrong"]), (&true.into(), &0.into()), "{row}");
         assert!(table.contains(row["config"]["name"].as_str().unwrap()), "{table}");

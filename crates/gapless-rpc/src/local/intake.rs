@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use super::classes::{CLASSES, Classes};
-use super::idle::{IdleWorkers, Sleeper, WorkerNumber};
+use super::idle::{IdleWorkers, Pause, Sleeper, WorkerNumber};
 use super::offer::Offer;
 use super::one_shot::OneShot;
 use super::overflow::{Overflow, Popped};
@@ -192,14 +192,10 @@ impl<Request, Reply> Intake<Request, Reply> {
         Ok(())
     }
 
-    /// A worker looks for work. If there is none and it gives a sleeper, it is woken when there is. `sleeper` runs under the
-    /// lock, and only if it is needed: it clones a handle.
+    /// A worker looks for work. If there is none and it sleeps, it is woken when there is. `pause` runs under the lock, and
+    /// only if it is needed: it clones a handle.
     #[inline]
-    pub(super) fn take(
-        &self,
-        number: WorkerNumber,
-        sleeper: impl FnOnce() -> Option<Sleeper>,
-    ) -> Found<Queued<Request, Reply>> {
+    pub(super) fn take(&self, number: WorkerNumber, pause: impl FnOnce() -> Pause) -> Found<Queued<Request, Reply>> {
         let mut queue = self.lock();
         let replaced = queue.workers.arrive(number);
         let taken = if queue.serves() { queue.classes.take() } else { None };
@@ -214,9 +210,7 @@ impl<Request, Reply> Intake<Request, Reply> {
                 drop(replaced);
                 return Found::End;
             }
-            if let Some(sleeper) = sleeper() {
-                queue.workers.wait(number, sleeper);
-            }
+            queue.workers.pause(number, pause());
             drop(queue);
             drop(replaced);
             return Found::Nothing;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::answer::{Desk, Incoming};
-use super::idle::{Sleeper, WorkerNumber};
+use super::idle::{Pause, Sleeper, WorkerNumber};
 use super::intake::{Found, Intake};
 use super::spin::spin;
 use super::sync::{current, park};
@@ -43,7 +43,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
 
     /// The next request, if there is one now. It has begun.
     pub fn try_next(&mut self) -> Option<Incoming<Request, Reply>> {
-        match self.look(|| None) {
+        match self.look(|| Pause::Leaves) {
             Found::Work(incoming) => Some(incoming),
             Found::Nothing | Found::End => None,
         }
@@ -52,13 +52,13 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
     /// Blocks this thread until there is a request, which has begun then; `None` when the route ends.
     pub fn next_blocking(&mut self, waiting: Waiting) -> Option<Incoming<Request, Reply>> {
         loop {
-            match self.look(|| None) {
+            match self.look(|| Pause::Leaves) {
                 Found::Work(incoming) => return Some(incoming),
                 Found::End => return None,
                 Found::Nothing if spin(waiting, u64::MAX, || self.intake.looks_worth_it()) => continue,
                 Found::Nothing => {}
             }
-            match self.look(|| Some(Sleeper::Thread(current()))) {
+            match self.look(|| Pause::Sleeps(Sleeper::Thread(current()))) {
                 Found::Work(incoming) => return Some(incoming),
                 Found::End => return None,
                 // A wake-up since then is kept by the thread's token; an early return only looks again.
@@ -82,7 +82,11 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        match self.look(|| Some(Sleeper::Task(context.waker().clone()))) {
+        // One that has just worked lets others run and looks once more before it sleeps: those whose calls it has ended may
+        // call again, and need not wake it.
+        let lingers = self.streak > 0;
+        let pause = || if lingers { Pause::Lingers } else { Pause::Sleeps(Sleeper::Task(context.waker().clone())) };
+        match self.look(pause) {
             Found::Work(incoming) => {
                 self.streak += 1;
                 Poll::Ready(Some(incoming))
@@ -90,17 +94,24 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
             Found::End => Poll::Ready(None),
             Found::Nothing => {
                 self.streak = 0;
+                if lingers {
+                    context.waker().wake_by_ref();
+                }
                 Poll::Pending
             }
         }
     }
 
     /// Takes and begins the next that somebody still wants.
-    fn look(&mut self, sleeper: impl Fn() -> Option<Sleeper>) -> Found<Incoming<Request, Reply>> {
+    fn look(&mut self, pause: impl Fn() -> Pause) -> Found<Incoming<Request, Reply>> {
         loop {
-            let mut sleeps = false;
-            let laid_down = || sleeper().inspect(|_| sleeps = true);
-            match self.intake.take(self.number, laid_down) {
+            let mut waits = false;
+            let paused = || {
+                let pause = pause();
+                waits = !matches!(pause, Pause::Leaves);
+                pause
+            };
+            match self.intake.take(self.number, paused) {
                 Found::Work(queued) => {
                     self.is_waiting = false;
                     if let Some(incoming) = Incoming::begin(queued, &self.desk) {
@@ -108,7 +119,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
                     }
                 }
                 Found::Nothing => {
-                    self.is_waiting = sleeps;
+                    self.is_waiting = waits;
                     return Found::Nothing;
                 }
                 Found::End => {

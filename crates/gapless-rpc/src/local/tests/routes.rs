@@ -186,3 +186,43 @@ fn a_request_waits_for_no_worker_that_does_not_come() {
     assert_eq!(next(&mut workers[0]).request, 1);
     assert_eq!(next(&mut workers[0]).request, 2);
 }
+
+#[test]
+fn a_task_that_has_worked_looks_once_more_before_it_sleeps() {
+    let route = route();
+    let mut worker = route.worker().unwrap();
+    let count = Arc::new(Count::default());
+    let waker = Arc::clone(&count).into();
+    let mut task = std::task::Context::from_waker(&waker);
+    route.send(1, Offer::default()).unwrap();
+    assert!(worker.poll_next(&mut task).is_ready());
+    assert!(worker.poll_next(&mut task).is_pending());
+    assert_eq!((count.count(), route.workers()), (1, (1, 0)), "it has woken itself");
+    route.send(2, Offer::default()).unwrap();
+    assert_eq!(count.count(), 1, "it comes anyway");
+    assert!(worker.poll_next(&mut task).is_ready());
+    assert!(worker.poll_next(&mut task).is_pending());
+    assert!(worker.poll_next(&mut task).is_pending());
+    assert_eq!((count.count(), route.workers()), (2, (1, 1)), "now it sleeps");
+    route.send(3, Offer::default()).unwrap();
+    assert_eq!(count.count(), 3);
+}
+
+#[test]
+fn one_that_leaves_while_it_lingers_wakes_another() {
+    let route = route();
+    let (mut first, mut second) = (route.worker().unwrap(), route.worker().unwrap());
+    let waker = std::task::Waker::noop();
+    let mut task = std::task::Context::from_waker(waker);
+    route.send(1, Offer::default()).unwrap();
+    assert!(first.poll_next(&mut task).is_ready());
+    assert!(first.poll_next(&mut task).is_pending());
+    let count = Arc::new(Count::default());
+    let counted = Arc::clone(&count).into();
+    assert!(second.poll_next(&mut std::task::Context::from_waker(&counted)).is_pending());
+    route.send(2, Offer::default()).unwrap();
+    assert_eq!(count.count(), 0, "the first is on its way");
+    drop(first);
+    assert_eq!(count.count(), 1);
+    assert_eq!(next(&mut second).request, 2);
+}
