@@ -18,7 +18,7 @@ const STEP: usize = 32;
 const SIZE_LAST: usize = 4096;
 
 /// What it takes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct CurveArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
     #[arg(long, value_name = "FILE")]
@@ -44,6 +44,10 @@ pub struct CurveArguments {
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(2..=10_000_000))]
     pub samples: Option<u64>,
 
+    /// Measure everything so many times, and show the turn in the middle
+    #[arg(long, value_name = "TURNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub turns: u32,
+
     /// Only these systems
     #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
     pub systems: Vec<System>,
@@ -59,6 +63,7 @@ pub(super) struct Plan {
     /// Ascending, bytes.
     pub(super) sizes: Vec<usize>,
     pub(super) samples: u64,
+    pub(super) turns: u32,
     pub(super) systems: Vec<System>,
     pub(super) waiting: Vec<Waiting>,
     /// For each floor at each size.
@@ -84,10 +89,27 @@ impl CurveArguments {
         Ok(Plan {
             sizes,
             samples: self.samples.unwrap_or(if self.quick { SAMPLES_QUICK } else { SAMPLES }),
+            turns: self.turns,
             systems: chosen(&self.systems, System::value_variants()),
             waiting: chosen(&self.waiting, Waiting::value_variants()),
             floor_time: Duration::from_millis(if self.quick { 30 } else { 100 }),
         })
+    }
+}
+
+impl Default for CurveArguments {
+    fn default() -> Self {
+        Self {
+            json: None,
+            plot: None,
+            compare: None,
+            quick: false,
+            sizes: Vec::new(),
+            samples: None,
+            turns: 1,
+            systems: Vec::new(),
+            waiting: Vec::new(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `earlier` | the results of an earlier run beside these |
 //! | `plot` | the two pictures |
 //! | `table` | what is printed |
+//! | `turns` | one row of several turns |
 //! | `rows` | the rows of the report, and by what they are told apart |
 //!
 //! All systems are measured in one run, by turns at each size, each beside the floor of the machine. Every server is a
@@ -17,6 +18,7 @@ mod earlier;
 mod plot;
 mod rows;
 mod table;
+mod turns;
 
 pub use arguments::CurveArguments;
 
@@ -97,7 +99,7 @@ fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &Atomi
         }
     }
     progress.finish();
-    let steps = (plan.sizes.len() + CONNECTED.len()) * stands.len();
+    let steps = (plan.sizes.len() + CONNECTED.len()) * stands.len() * plan.turns as usize;
     let progress = Progress::new(steps as u64, "rpc curve", is_quiet);
     let mut step = 0;
     let mut next = |stand: &Stand<'_>, what: &str| {
@@ -107,24 +109,38 @@ fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &Atomi
         check_interrupted(interrupted)
     };
     for &size in &plan.sizes {
-        let floors = Floors::measure(report, plan, size);
-        for stand in &mut stands {
-            next(stand, &format!("{size} B"))?;
-            let rows = stand.serve(|stand| one_size(stand, plan, size, &floors))?;
-            report.rows.extend(rows);
+        let mut turns = Vec::new();
+        let mut floors_of_turns = Vec::new();
+        for _ in 0..plan.turns {
+            let floors = Floors::measure(report, plan, size);
+            let mut rows = Vec::new();
+            for stand in &mut stands {
+                next(stand, &format!("{size} B"))?;
+                rows.extend(stand.serve(|stand| one_size(stand, plan, size, &floors))?);
+            }
+            turns.push(rows);
+            floors_of_turns.push(floors.0);
         }
+        report.rows.extend(turns::middle_rows(turns));
+        report.floor.extend(turns::middle_floors(floors_of_turns));
     }
     // More and more callers: those of before stay.
     for connected in CONNECTED {
-        for stand in &mut stands {
-            next(stand, &format!("{connected} callers"))?;
-            let _idle = stand.hold_callers(connected - 1)?;
-            let row = stand.serve(|stand| {
-                let (calls, cpu) = stand.calls(CONNECTED_BYTES, plan.samples, 1)?;
-                Ok(Figure { size: CONNECTED_BYTES, in_flight: Some(1), connected }.of_calls(stand, &calls, cpu))
-            })?;
-            report.rows.push(row);
+        let mut turns = Vec::new();
+        for _ in 0..plan.turns {
+            let mut rows = Vec::new();
+            for stand in &mut stands {
+                next(stand, &format!("{connected} callers"))?;
+                let _idle = stand.hold_callers(connected - 1)?;
+                rows.push(stand.serve(|stand| {
+                    let (calls, cpu) = stand.calls(CONNECTED_BYTES, plan.samples, 1)?;
+                    let figure = Figure { size: CONNECTED_BYTES, in_flight: Some(1), connected };
+                    Ok(figure.of_calls(stand, &calls, cpu))
+                })?);
+            }
+            turns.push(rows);
         }
+        report.rows.extend(turns::middle_rows(turns));
     }
     progress.finish();
     Ok(())
@@ -146,22 +162,18 @@ fn one_size(stand: &mut Stand<'_>, plan: &Plan, size: usize, floors: &Floors) ->
     }
     let one_way = stand.one_way(size, plan.samples * MESSAGES_PER_SAMPLE)?;
     let mut row = Figure { size, in_flight: None, connected: 1 }.of_stream(stand, &one_way);
-    if let Some(floor) = &floors.stream {
+    if let Some(floor) = floors.of(FloorKind::ShmStream) {
         row.compare_with(floor);
     }
     rows.push(row);
     Ok(rows)
 }
 
-/// The floors beside one size.
-struct Floors {
-    ping_pong: Option<FloorRow>,
-    wake: Option<FloorRow>,
-    stream: Option<FloorRow>,
-}
+/// The floors beside one size, as they were measured once.
+struct Floors(Vec<FloorRow>);
 
 impl Floors {
-    /// Measures them, and adds them to the report.
+    /// Measures them; what could not be measured is a note of the report.
     fn measure(report: &mut Report, plan: &Plan, size: usize) -> Self {
         let bytes = size as u64 + HEADER_BYTES;
         let mut items = vec![(FloorKind::ShmPingPong, bytes), (FloorKind::ShmStream, bytes)];
@@ -170,23 +182,20 @@ impl Floors {
         }
         let floors = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(Path::new("."), items) };
         let measured = floors.measure();
-        let of = |kind: FloorKind| measured.rows.iter().find(|row| row.name == kind.name()).cloned();
-        let found = Self {
-            ping_pong: of(FloorKind::ShmPingPong),
-            wake: of(FloorKind::FutexRoundTrip),
-            stream: of(FloorKind::ShmStream),
-        };
-        report.floor.extend(measured.rows);
         report.notes.extend(measured.skipped);
-        found
+        Self(measured.rows)
+    }
+
+    fn of(&self, kind: FloorKind) -> Option<&FloorRow> {
+        self.0.iter().find(|row| row.name == kind.name())
     }
 
     /// That of a call: two threads that spin, or two that wake each other.
     fn of_calls(&self, waiting: Waiting) -> Option<&FloorRow> {
-        match waiting {
-            Waiting::Spinning => self.ping_pong.as_ref(),
-            Waiting::Blocking => self.wake.as_ref(),
-        }
+        self.of(match waiting {
+            Waiting::Spinning => FloorKind::ShmPingPong,
+            Waiting::Blocking => FloorKind::FutexRoundTrip,
+        })
     }
 }
 
@@ -218,6 +227,12 @@ fn notes(plan: &Plan) -> Vec<String> {
          32 KiB where there is a socket; the floor is the shared memory stream"
             .to_owned(),
     ];
+    if plan.turns > 1 {
+        notes.push(format!(
+            "of {} turns each row is the one in the middle by its rate; its ratio to the floor is the one in the middle, too",
+            plan.turns
+        ));
+    }
     if plan.waiting.contains(&Waiting::Spinning) && !has_two_cores() {
         notes.push("spinning on one core: client and server take turns".to_owned());
     }

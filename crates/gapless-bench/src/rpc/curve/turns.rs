@@ -1,0 +1,86 @@
+//! One row of several turns: what a machine does for a while meets some of them, and the one in the middle least.
+
+use gapless_report::{FloorRow, Row};
+use serde_json::json;
+
+/// The key of the figures of all turns.
+const TURNS: &str = "turns";
+
+/// Of the same rows, measured in turns: each time the row of the turn in the middle by its rate, with the ratio in the middle
+/// and the figures of all turns. One turn stays as it is.
+pub(super) fn middle_rows(turns: Vec<Vec<Row>>) -> Vec<Row> {
+    if turns.len() == 1 {
+        return turns.into_iter().flatten().collect();
+    }
+    transposed(turns).into_iter().map(middle_row).collect()
+}
+
+fn middle_row(turns: Vec<Row>) -> Row {
+    let per_s: Vec<f64> = turns.iter().filter_map(|row| row.throughput_per_s).collect();
+    let p50_ns: Vec<u64> = turns.iter().filter_map(|row| row.latency_ns.map(|latency| latency.p50)).collect();
+    let mut ratios: Vec<f64> = turns.iter().filter_map(|row| row.floor_ratio).collect();
+    let all = json!({ "throughput_per_s": per_s, "p50_ns": p50_ns, "floor_ratio": ratios });
+    let is_verified = turns.iter().all(|row| row.verified == Some(true));
+    let mut row = middle(turns, |row| row.throughput_per_s.unwrap_or(0.0));
+    ratios.sort_by(f64::total_cmp);
+    row.floor_ratio = ratios.get(ratios.len() / 2).copied();
+    // A turn with a wrong answer is not hidden by one without.
+    row.verified = row.verified.map(|_| is_verified);
+    row.extra.insert(TURNS.to_owned(), all);
+    row
+}
+
+/// Of the same floors, measured in turns: each time the one in the middle.
+pub(super) fn middle_floors(turns: Vec<Vec<FloorRow>>) -> Vec<FloorRow> {
+    let figure = |row: &FloorRow| row.p50_ns.map_or(row.rate_per_s.unwrap_or(0.0), |p50_ns| p50_ns as f64);
+    transposed(turns).into_iter().map(|turns| middle(turns, figure)).collect()
+}
+
+/// The rows of each turn → the turns of each row. A floor that could not be measured in a turn ends the lists.
+fn transposed<T>(turns: Vec<Vec<T>>) -> Vec<Vec<T>> {
+    let mut turns: Vec<_> = turns.into_iter().map(Vec::into_iter).collect();
+    std::iter::from_fn(|| turns.iter_mut().map(Iterator::next).collect()).collect()
+}
+
+fn middle<T>(mut turns: Vec<T>, figure: impl Fn(&T) -> f64) -> T {
+    turns.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
+    let middle = turns.len() / 2;
+    turns.swap_remove(middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(per_s: f64, floor_ratio: Option<f64>, verified: bool) -> Row {
+        Row { throughput_per_s: Some(per_s), floor_ratio, verified: Some(verified), ..Row::default() }
+    }
+
+    #[test]
+    fn the_turn_in_the_middle_stands_for_all_and_no_wrong_answer_is_lost() {
+        let turns = [(3.0, 9.0), (1.0, 7.0), (2.0, 8.5)]
+            .map(|(per_s, ratio)| vec![row(per_s, Some(ratio), true), row(per_s * 10.0, None, per_s < 2.5)]);
+        let rows = middle_rows(turns.into());
+        assert_eq!(rows.len(), 2);
+        assert_eq!(
+            (rows[0].throughput_per_s, rows[0].floor_ratio, rows[0].verified),
+            (Some(2.0), Some(8.5), Some(true))
+        );
+        assert_eq!(rows[0].extra[TURNS]["throughput_per_s"], json!([3.0, 1.0, 2.0]), "in their order");
+        assert_eq!((rows[1].throughput_per_s, rows[1].floor_ratio, rows[1].verified), (Some(20.0), None, Some(false)));
+    }
+
+    #[test]
+    fn one_turn_stays_as_it_is() {
+        let rows = vec![row(3.0, Some(9.0), true)];
+        assert_eq!(middle_rows(vec![rows.clone()]), rows);
+    }
+
+    #[test]
+    fn floors_are_those_in_the_middle() {
+        let of = |p50_ns, rate_per_s| FloorRow { p50_ns, rate_per_s, ..FloorRow::default() };
+        let turns =
+            [(5, 1.0), (9, 3.0), (7, 2.0)].map(|(p50_ns, rate)| vec![of(Some(p50_ns), None), of(None, Some(rate))]);
+        assert_eq!(middle_floors(turns.into()), [of(Some(7), None), of(None, Some(2.0))]);
+    }
+}
