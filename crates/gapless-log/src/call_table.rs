@@ -13,7 +13,7 @@
 //!     128  u64  1 while the caller's reactor sleeps
 //!     256  u64 × 64  done: a bit for each slot whose answer the reactor is to be told of
 //!    4096  slot 0: u64 claim word, u32 status of the reply, u32 its length; slot 1 64 bytes later; ...
-//!     ...  slot 0: a line of its own for the notice: u64 generation that was answered, u32 status, u32 length; then the
+//!     ...  slot 0: a line of its own for the notice: generation that was answered u32 | length u25 | status u7; then the
 //!          reply; slot 1, a stride later; ...
 //! ```
 //! An entry of a ring is a hint, and only the caller writes hints, so no death can lose one; the [`Claim`](crate::claim::Claim) is the truth. Before
@@ -27,5 +27,7 @@ mod owner;
 const PREFETCHED_LENGTH: usize = 256;
 
 pub use copy::{AnswerOutcome, CopySide, Taken};
-pub use layout::{CLASSES, CallTableShape, PAYLOAD_LENGTH_MAX, REQUEST_HEADER_LENGTH, RequestHeader, SLOTS_MAX};
+pub use layout::{
+    CLASSES, CallTableShape, PAYLOAD_LENGTH_MAX, REQUEST_HEADER_LENGTH, RequestHeader, SLOTS_MAX, STATUS_MAX,
+};
 pub use owner::{CallTable, OfferRings, ReplyHeader};

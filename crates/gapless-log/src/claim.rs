@@ -264,8 +264,8 @@ impl<'a> Claim<'a> {
     #[inline]
     #[must_use]
     pub fn is_withdrawn(self, generation: u32, holder: u32) -> bool {
-        !(self.load().is(generation, holder, ClaimState::Begun)
-            || self.load().is(generation, holder, ClaimState::Claimed))
+        let found = self.load();
+        !(found.is(generation, holder, ClaimState::Begun) || found.is(generation, holder, ClaimState::Claimed))
     }
 
     /// Owner: a thread is about to sleep on the word. The low half that it may sleep on; `None` if there is something to be seen

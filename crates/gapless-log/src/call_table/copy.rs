@@ -1,7 +1,7 @@
 //! A copy's side: [`CopySide`] takes requests from one caller's table and answers them.
 
-use super::layout::{DONE, REACTOR_PARKED, TAILS, latest_entry};
-use super::{CLASSES, CallTable, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader};
+use super::layout::{DONE, REACTOR_PARKED, TAILS, latest_entry, notice_word};
+use super::{CLASSES, CallTable, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader, STATUS_MAX};
 use crate::Region;
 use crate::claim::{Answering, Claim, ClaimState};
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
@@ -206,7 +206,7 @@ impl CopySide {
         let mut bytes = [0; REQUEST_HEADER_LENGTH];
         self.requests.load(self.shape.request(taken.slot), &mut bytes);
         let header = RequestHeader::from_bytes(&bytes);
-        let length = u64::from(header.headers_length.next_multiple_of(8)) + u64::from(header.payload_length);
+        let length = u64::from(header.headers_length).next_multiple_of(8) + u64::from(header.payload_length);
         let is_whole = header.generation == taken.generation
             && length <= self.shape.payload_length_max() as u64
             && usize::from(header.class) < CLASSES;
@@ -253,10 +253,10 @@ impl CopySide {
     /// Writes the reply and says so; wakes the thread of the caller that sleeps on it.
     ///
     /// # Panics
-    /// If the reply is longer than the shape allows.
+    /// If the reply is longer than the shape allows, or the status is above [`STATUS_MAX`].
     #[inline]
     pub fn answer(&self, taken: Taken, status: u32, reply: &[u8]) -> AnswerOutcome {
-        assert!(reply.len() <= self.shape.payload_length_max());
+        assert!(reply.len() <= self.shape.payload_length_max() && status <= STATUS_MAX);
         let claim = self.claim(taken.slot);
         let line = self.shape.claim(taken.slot);
         // A slot that is no longer this copy's may be another request's by now, whose reply must not be touched.
@@ -264,16 +264,15 @@ impl CopySide {
             return Self::withdrawn(claim.answer(taken.generation, self.number));
         }
         self.claims.store(self.shape.reply(taken.slot), reply);
-        let header = (reply.len() as u64) << 32 | u64::from(status);
         // Relaxed: published by the step of the claim.
-        self.claims.word(line + 8).store(header, Ordering::Relaxed);
+        self.claims.word(line + 8).store((reply.len() as u64) << 32 | u64::from(status), Ordering::Relaxed);
         match claim.answer(taken.generation, self.number) {
             Answering::Answered(wake) => {
                 if wake.spins {
-                    let notice = self.shape.reply_notice(taken.slot);
-                    self.claims.word(notice + 8).store(header, Ordering::Relaxed);
-                    // Release: pairs with the Acquire in `CallTable::notice`.
-                    self.claims.word(notice).store(taken.generation.into(), Ordering::Release);
+                    // One word: it may be stored so late that the slot is about the next request already. Release: pairs with the
+                    // Acquire in `CallTable::notice`.
+                    let notice = notice_word(taken.generation, status, reply.len());
+                    self.claims.word(self.shape.reply_notice(taken.slot)).store(notice, Ordering::Release);
                 }
                 if wake.waits {
                     self.claims.wake(line, i32::MAX as u32);
@@ -300,5 +299,33 @@ impl CopySide {
         let parked = self.claims.word(REACTOR_PARKED);
         // Relaxed: ordered by the fence; of several copies one writes the eventfd.
         parked.load(Ordering::Relaxed) != 0 && parked.swap(0, Ordering::Relaxed) != 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::call_table::OfferRings;
+
+    #[test]
+    fn lengths_that_are_none_are_refused() {
+        let table = CallTable::create(CallTableShape::new(1, 1 << 10).unwrap()).unwrap();
+        table.write_request(0, RequestHeader { generation: 1, ..RequestHeader::default() }, &[], &[7; 8]);
+        OfferRings::new(table.shape()).offer(&table, 0, 0, 1, (0, false));
+        let copy = CopySide::in_process(&table, 1);
+        let taken = copy.take(0).unwrap();
+        let lengths = table.shape().request(0) + 32;
+        let with = |headers_length: u32, payload_length: u32| {
+            let word = u64::from(payload_length) << 32 | u64::from(headers_length);
+            table.request_region().word(lengths).store(word, Ordering::Relaxed);
+            copy.request_header(taken)
+        };
+        assert!(with(0, 1 << 10).is_some() && with(1 << 10, 0).is_some());
+        for headers_length in [(1 << 10) + 1, u32::MAX - 7, u32::MAX - 6, u32::MAX] {
+            assert_eq!(with(headers_length, 0), None, "headers of {headers_length} bytes");
+        }
+        assert_eq!(with(8, 1 << 10), None);
+        assert_eq!(with(0, u32::MAX), None);
+        assert_eq!(with(u32::MAX, u32::MAX), None);
     }
 }

@@ -37,7 +37,7 @@ pub(super) const DONE: usize = if cfg!(loom) { 16 } else { 256 };
 const CLAIM_LINES: usize = if cfg!(loom) { 24 } else { DONE + SLOTS_MAX as usize / 8 }.next_multiple_of(PAGE);
 const CLAIM_LINE_LENGTH: usize = if cfg!(loom) { 16 } else { 64 };
 /// What lies before a reply's bytes: a line that the caller looks at while it waits.
-const REPLY_NOTICE_LENGTH: usize = if cfg!(loom) { 16 } else { 64 };
+const REPLY_NOTICE_LENGTH: usize = if cfg!(loom) { 8 } else { 64 };
 
 fn foreign(field: &'static str, found: impl ToString, expected: String) -> LogError {
     LogError::Foreign { field, found: found.to_string(), expected }
@@ -57,6 +57,22 @@ pub(super) const fn latest_entry(word: u64, position: u64) -> Option<(u32, u32)>
 
 const LATEST_POSITION_MASK: u64 = (1 << 20) - 1;
 const _: () = assert!(SLOTS_MAX == 1 << 12, "a slot has 12 bits in a latest word");
+
+/// Greatest status of a reply.
+pub const STATUS_MAX: u32 = (1 << STATUS_BITS) - 1;
+const STATUS_BITS: u32 = 7;
+const _: () = assert!(PAYLOAD_LENGTH_MAX < 1 << (32 - STATUS_BITS), "a length has 25 bits in a notice");
+
+/// What a copy says to a caller that spins: `generation u32 | length of the reply u25 | status u7`.
+pub(super) const fn notice_word(generation: u32, status: u32, length: usize) -> u64 {
+    (generation as u64) << 32 | (length as u64) << STATUS_BITS | status as u64
+}
+
+/// Status and length in a [`notice_word`], if it is of this generation.
+pub(super) const fn noticed(word: u64, generation: u32) -> Option<(u32, u32)> {
+    let low = word as u32;
+    if (word >> 32) as u32 == generation { Some((low & STATUS_MAX, low >> STATUS_BITS)) } else { None }
+}
 
 /// How large a call table is. Both sides compute the same offsets from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,5 +258,27 @@ impl RequestHeader {
             span_id: u64_at(bytes, 80),
             trace_flags: bytes[88],
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_is_that_of_its_generation_alone() {
+        let word = notice_word(u32::MAX, STATUS_MAX, PAYLOAD_LENGTH_MAX);
+        assert_eq!(noticed(word, u32::MAX), Some((STATUS_MAX, PAYLOAD_LENGTH_MAX as u32)));
+        assert_eq!(noticed(word, 0), None);
+        assert_eq!(noticed(notice_word(1, 0, 5), 1), Some((0, 5)));
+    }
+
+    #[test]
+    fn a_latest_entry_is_that_of_its_position_alone() {
+        let word = latest_word(7, SLOTS_MAX - 1, u32::MAX);
+        assert_eq!(latest_entry(word, 7), Some((SLOTS_MAX - 1, u32::MAX)));
+        assert_eq!(latest_entry(word, 6), None);
+        assert_eq!(latest_entry(word, 8), None);
+        assert_eq!(latest_entry(word, 7 + (1 << 20)), Some((SLOTS_MAX - 1, u32::MAX)), "20 bits of it");
     }
 }

@@ -2,7 +2,7 @@
 
 #[cfg(not(loom))]
 use super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC};
-use super::layout::{DONE, REACTOR_PARKED, TAILS, latest_word};
+use super::layout::{DONE, REACTOR_PARKED, TAILS, latest_word, noticed};
 use super::{CLASSES, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader};
 use crate::claim::{Claim, ClaimState};
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
@@ -144,27 +144,20 @@ impl CallTable {
     #[must_use]
     pub fn notice(&self, slot: u32, generation: u32) -> Option<ReplyHeader> {
         assert!(slot < self.shape.slots());
-        let notice = self.shape.reply_notice(slot);
         // Acquire: pairs with the Release in `CopySide::answer`, so the reply is seen.
-        if self.claims.word(notice).load(Ordering::Acquire) != u64::from(generation) {
-            return None;
-        }
+        let word = self.claims.word(self.shape.reply_notice(slot)).load(Ordering::Acquire);
+        let (status, length) = noticed(word, generation)?;
         self.claims.prefetch(self.shape.reply(slot), PREFETCHED_LENGTH.min(self.shape.payload_length_max()));
         self.prefetch(slot);
-        Some(self.read_reply_header(notice + 8))
+        Some(ReplyHeader { status, length: length.min(self.shape.payload_length_max() as u32) })
     }
 
     /// What the copy says of its reply, of a slot that is answered. The length is at most what the slot holds.
     #[inline]
     #[must_use]
     pub fn reply_header(&self, slot: u32) -> ReplyHeader {
-        self.read_reply_header(self.claim_offset(slot) + 8)
-    }
-
-    #[inline]
-    fn read_reply_header(&self, offset: usize) -> ReplyHeader {
-        // Relaxed: ordered by the Acquire load of the claim or the notice.
-        let word = self.claims.word(offset).load(Ordering::Relaxed);
+        // Relaxed: ordered by the Acquire load of the claim.
+        let word = self.claims.word(self.claim_offset(slot) + 8).load(Ordering::Relaxed);
         let length = ((word >> 32) as u32).min(self.shape.payload_length_max() as u32);
         ReplyHeader { status: word as u32, length }
     }

@@ -247,7 +247,7 @@ impl Pursuit {
                 Some(ended) => ended,
                 None if self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns) => {
                     let State::Offered(call) = &mut self.state else { return Some(Err(self.over())) };
-                    call.time_out()
+                    call.time_out(reply)
                 }
                 None => return None,
             };

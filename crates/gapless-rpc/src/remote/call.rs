@@ -2,11 +2,11 @@
 //! told by the reactor: no thread stands between.
 
 use super::status::Status;
-use super::table::{KEPT_BYTES, NotOffered, Offer, RouteTable, Ticket};
+use super::table::{Hold, KEPT_BYTES, NotOffered, Offer, RouteTable, Ticket};
 use crate::clock::monotonic_ns;
 use crate::options::Waiting;
 use gapless_log::call_table::{ReplyHeader, RequestHeader};
-use gapless_log::claim::ClaimState;
+use gapless_log::claim::{ClaimState, Withdrawal};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -41,10 +41,7 @@ pub(crate) struct RemoteCall {
     is_deadline_noted: bool,
     /// A task of its was to be woken.
     has_task: bool,
-    /// Its slot holds a reply, which it has seen.
-    is_answered: bool,
-    /// Its request took more memory than a free slot keeps.
-    is_long: bool,
+    hold: Hold,
 }
 
 impl RemoteCall {
@@ -56,10 +53,8 @@ impl RemoteCall {
         payload: &[u8],
     ) -> Result<Self, NotOffered> {
         let ticket = Some(table.offer(offer, user_headers, payload)?);
-        let is_long = user_headers.len() + payload.len() > KEPT_BYTES;
         let (table, deadline_ns) = (Arc::clone(table), offer.header.deadline_ns);
-        let (is_deadline_noted, has_task, is_answered) = (false, false, false);
-        Ok(Self { table, ticket, deadline_ns, is_deadline_noted, has_task, is_answered, is_long })
+        Ok(Self { table, ticket, deadline_ns, is_deadline_noted: false, has_task: false, hold: Hold::default() })
     }
 
     fn deadline_ns(&self) -> Option<u64> {
@@ -71,19 +66,45 @@ impl RemoteCall {
         let ticket = self.ticket.expect("it was not asked again after its end");
         let claim = self.table.table().claim(ticket.slot);
         let seen = claim.load();
-        if seen.state() == Some(ClaimState::Answered) && seen.generation() == ticket.generation {
-            let header = self.table.table().reply_header(ticket.slot);
-            return Some(self.take_reply(ticket, header, reply));
+        match seen.state() {
+            _ if seen.generation() != ticket.generation => Some(self.overwritten()),
+            Some(ClaimState::Answered) => {
+                let header = self.table.table().reply_header(ticket.slot);
+                Some(self.take_reply(ticket, header, reply))
+            }
+            Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun) if seen.is_revoked() => {
+                const REASON: &str = "the process that had it has died, or has left the domain";
+                let ended = |begun| if begun { Ended::Unknown(REASON) } else { Ended::NotBegun(REASON) };
+                Some(self.withdraw(reply).map_or_else(|ended| ended, ended))
+            }
+            Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun) => None,
+            Some(ClaimState::Free | ClaimState::Withdrawn) | None => Some(self.overwritten()),
         }
-        if seen.is_revoked() {
-            let ended = if seen.state() == Some(ClaimState::Begun) { Ended::Unknown } else { Ended::NotBegun };
-            return Some(ended("the process that had it has died, or has left the domain"));
+    }
+
+    /// Only a copy gone mad writes what stands in its claim.
+    #[cold]
+    fn overwritten(&mut self) -> Ended {
+        self.hold = Hold::Nobody;
+        Ended::Unknown("its claim was overwritten")
+    }
+
+    /// Takes the request back from whoever has it. Whether its handler has begun: from now on none begins. Or how it has ended
+    /// meanwhile.
+    #[cold]
+    fn withdraw(&mut self, reply: &mut Vec<u8>) -> Result<bool, Ended> {
+        let ticket = self.ticket.expect("it has not ended");
+        let withdrawal = self.table.table().claim(ticket.slot).withdraw(ticket.generation);
+        self.hold = withdrawal.holder().map_or(Hold::Nobody, Hold::Copy);
+        match withdrawal {
+            Withdrawal::TakenBack | Withdrawal::NotBegun { .. } => Ok(false),
+            Withdrawal::Begun { .. } => Ok(true),
+            Withdrawal::Answered => {
+                let header = self.table.table().reply_header(ticket.slot);
+                Err(self.take_reply(ticket, header, reply))
+            }
+            Withdrawal::Lost => Err(self.overwritten()),
         }
-        if seen.generation() != ticket.generation || seen.state().is_none() {
-            // Only a copy gone mad writes that. Its slot is left alone until it is dead.
-            return Some(Ended::Unknown("its claim was overwritten"));
-        }
-        None
     }
 
     /// Its end if its copy has noticed this caller, who spins.
@@ -95,10 +116,10 @@ impl RemoteCall {
     }
 
     fn take_reply(&mut self, ticket: Ticket, header: ReplyHeader, reply: &mut Vec<u8>) -> Ended {
-        self.is_answered = true;
+        self.hold = Hold::Nobody;
         self.table.table().read_reply(ticket.slot, header, reply);
-        if self.is_long || reply.len() > KEPT_BYTES {
-            self.table.release_pages(ticket);
+        if reply.len() > KEPT_BYTES {
+            self.table.note_long(ticket.slot);
         }
         match Status::from_value(header.status) {
             Some(Status::NotServed) => Ended::NotBegun("its copy has ended"),
@@ -107,11 +128,9 @@ impl RemoteCall {
         }
     }
 
-    /// How a call ends whose time is over.
-    pub(crate) fn time_out(&self) -> Ended {
-        let ticket = self.ticket.expect("it has not ended");
-        let begun = self.table.table().claim(ticket.slot).load().state() == Some(ClaimState::Begun);
-        Ended::TimedOut { begun }
+    /// Its time is over: it is withdrawn, unless it has ended meanwhile.
+    pub(crate) fn time_out(&mut self, reply: &mut Vec<u8>) -> Ended {
+        self.withdraw(reply).map_or_else(|ended| ended, |begun| Ended::TimedOut { begun })
     }
 
     /// Waits for its end, as `waiting` says.
@@ -141,7 +160,7 @@ impl RemoteCall {
             let is_clock_due = !spins || is_claim_due;
             let now_ns = if is_clock_due && self.deadline_ns().is_some() { monotonic_ns() } else { 0 };
             if self.deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns) {
-                return self.try_end(reply).unwrap_or_else(|| self.time_out());
+                return self.time_out(reply);
             }
             if spins {
                 std::hint::spin_loop();
@@ -178,7 +197,7 @@ impl RemoteCall {
             let Some(ticket) = self.ticket else { return Poll::Pending };
             if let Some(deadline_ns) = self.deadline_ns() {
                 if monotonic_ns() >= deadline_ns {
-                    return Poll::Ready(self.try_end(reply).unwrap_or_else(|| self.time_out()));
+                    return Poll::Ready(self.time_out(reply));
                 }
                 if !self.is_deadline_noted {
                     self.is_deadline_noted = true;
@@ -215,7 +234,7 @@ impl RemoteCall {
 impl Drop for RemoteCall {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.table.finish(ticket, self.has_task, self.is_answered);
+            self.table.finish(ticket, self.has_task, self.hold);
         }
     }
 }

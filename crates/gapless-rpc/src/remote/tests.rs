@@ -108,6 +108,84 @@ fn call(table: &Arc<RouteTable>, waiting: Waiting, payload: &[u8], reply: &mut V
     RemoteCall::start(table, timeout_in(20_000), &[], payload).unwrap().wait(waiting, reply)
 }
 
+/// A request that a copy has claimed, and whose handler has not begun.
+fn claimed(table: &Arc<RouteTable>) -> (TestCopy, RemoteCall, super::copy::Claimed) {
+    let copy = TestCopy::start(table, 0, false, increment());
+    let call = RemoteCall::start(table, timeout_in(20_000), &[], b"request").unwrap();
+    let claimed = Puller::new(Arc::clone(&copy.served)).take().unwrap();
+    (copy, call, claimed)
+}
+
+#[test]
+fn a_handler_does_not_begin_once_its_caller_was_told_that_it_had_not() {
+    let mut reply = Vec::new();
+    let table = table(1, 100);
+    let (copy, mut call, mut taken) = claimed(&table);
+    assert_eq!(call.time_out(&mut reply), Ended::TimedOut { begun: false });
+    assert!(!taken.begin(), "its time was over");
+    drop((call, taken));
+    assert_eq!(table.slots(), (1, 0, 0), "the copy has given the slot back");
+    copy.end();
+
+    let (copy, mut call, mut taken) = claimed(&table);
+    table.close_copy(copy.number);
+    assert!(matches!(call.try_end(&mut reply), Some(Ended::NotBegun(_))));
+    assert!(!taken.begin(), "its connection has ended");
+    drop((call, taken));
+    assert_eq!(table.slots(), (1, 0, 0));
+    copy.end();
+}
+
+#[test]
+fn what_was_answered_before_it_was_withdrawn_is_answered() {
+    let mut reply = Vec::new();
+    let table = table(1, 100);
+    let (copy, mut call, mut taken) = claimed(&table);
+    assert!(taken.begin());
+    assert!(taken.answer(Status::Reply, b"just in time"));
+    assert_eq!(call.time_out(&mut reply), Ended::Answered(Status::Reply));
+    assert_eq!(reply, b"just in time");
+    drop(call);
+    assert_eq!(table.slots(), (1, 0, 0));
+    copy.end();
+}
+
+#[test]
+fn a_claim_that_its_caller_cannot_have_left_ends_the_call() {
+    let table = table(1, 100);
+    let (copy, mut call, taken) = claimed(&table);
+    table.table().claim(0).free(1);
+    assert!(matches!(call.wait(Waiting::Park, &mut Vec::new()), Ended::Unknown(_)), "freed by a copy gone mad");
+    drop((call, taken));
+    let (copy_again, mut call, taken) = claimed(&table);
+    let _ = table.table().claim(0).withdraw(2);
+    assert!(matches!(call.wait(Waiting::Park, &mut Vec::new()), Ended::Unknown(_)), "withdrawn by one");
+    drop((call, taken));
+    copy.end();
+    copy_again.end();
+}
+
+#[test]
+fn a_long_request_can_be_repeated_and_its_memory_is_given_back() {
+    let length = 3 << 20;
+    let table = table(2, length);
+    let forward: Handler = Arc::new(|_, _| Some((Status::Forward, b"elsewhere".to_vec())));
+    let copy = TestCopy::start(&table, 1, false, forward);
+    let payload: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
+    let mut call = RemoteCall::start(&table, timeout_in(20_000), &[], &payload).unwrap();
+    assert_eq!(call.wait(Waiting::Park, &mut Vec::new()), Ended::Answered(Status::Forward));
+    assert!(call.request().2 == payload, "it goes on as it came");
+    let taken = || rustix::fs::fstat(table.table().request_region().fd()).unwrap().st_blocks * 512;
+    assert!(taken() >= length as i64);
+    drop(call);
+    assert!(taken() <= 2 << 20, "answered: {} bytes are kept", taken());
+    let one_way = Offer { one_way: true, ..timeout_in(20_000) };
+    RemoteCall::start(&table, one_way, &[], &payload).unwrap().leave();
+    gapless_testkit::wait::until("the end of what nobody waits for", || table.slots() == (2, 0, 0));
+    assert!(taken() <= 2 << 20, "one way: {} bytes are kept", taken());
+    copy.end();
+}
+
 #[test]
 fn replies_of_every_length_come_back() {
     let table = table(8, 100_000);

@@ -20,7 +20,7 @@ use crate::error::RpcError;
 use gapless_log::call_table::{CallTable, CallTableShape, RequestHeader};
 use gapless_log::claim::ClaimState;
 use state::{Held, Locked, State};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Waker;
 use std::time::Duration;
@@ -50,6 +50,8 @@ pub(crate) struct RouteTable {
 #[derive(Debug, Default)]
 struct Slot {
     generation: AtomicU32,
+    /// Its request or its reply took more memory than a free slot keeps.
+    is_long: AtomicBool,
     task: Mutex<Option<Waker>>,
 }
 
@@ -58,6 +60,16 @@ struct Slot {
 pub(crate) struct Ticket {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
+}
+
+/// Who may still write to a request's slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// The withdrawal says it.
+    #[default]
+    Unknown,
+    Nobody,
+    Copy(u32),
 }
 
 /// Why a request cannot be offered.
@@ -111,6 +123,9 @@ impl RouteTable {
         self.slots[slot as usize].generation.store(generation, Ordering::Relaxed);
         offer.header.generation = generation;
         self.table.write_request(slot, offer.header, user_headers, payload);
+        if user_headers.len() + payload.len() > KEPT_BYTES {
+            self.note_long(slot);
+        }
         let mut state = locked.unwrap_or_else(|| self.lock());
         if !state.has_open_copy(offer.target) {
             // It has gone while a long request was copied: nobody would ever revoke what only it may take.
@@ -206,13 +221,20 @@ impl RouteTable {
     }
 
     /// The call has seen the end of its request: its slot is free, or goes into quarantine.
-    /// `has_task`: it had asked for a notice. `is_answered`: it has seen the reply, so no copy has the slot.
-    pub(crate) fn finish(&self, ticket: Ticket, has_task: bool, is_answered: bool) {
+    /// `has_task`: it had asked for a notice.
+    pub(crate) fn finish(&self, ticket: Ticket, has_task: bool, hold: Hold) {
         let Ticket { slot, generation } = ticket;
         if has_task {
             self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
         }
-        let held = if is_answered { None } else { self.table.claim(slot).withdraw(generation).holder() };
+        let held = match hold {
+            Hold::Unknown => self.table.claim(slot).withdraw(generation).holder(),
+            Hold::Nobody => None,
+            Hold::Copy(holder) => Some(holder),
+        };
+        if held.is_none() {
+            self.release_pages(slot);
+        }
         let mut state = self.lock();
         match held {
             Some(holder) if state.is_alive(holder) => {
@@ -224,6 +246,7 @@ impl RouteTable {
     }
 
     fn free(&self, state: &mut State, slot: u32, generation: u32) {
+        self.release_pages(slot);
         self.table.claim(slot).free(generation);
         state.free.push(slot);
         if let Some(backlog) = state.waiting_backlogs.pop() {
@@ -239,9 +262,21 @@ impl RouteTable {
         }
     }
 
-    /// Gives memory of long payloads back; of a slot that its call still has and whose end it has seen.
-    pub(crate) fn release_pages(&self, ticket: Ticket) {
-        if let Err(error) = self.table.release_pages(ticket.slot, KEPT_BYTES) {
+    /// The request or the reply of a slot is long.
+    pub(super) fn note_long(&self, slot: u32) {
+        // Relaxed: handed over with the slot, under the lock.
+        self.slots[slot as usize].is_long.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives memory of long payloads back, of a slot that nobody reads or writes any more.
+    fn release_pages(&self, slot: u32) {
+        let is_long = &self.slots[slot as usize].is_long;
+        // Relaxed: as in `note_long`.
+        if !is_long.load(Ordering::Relaxed) {
+            return;
+        }
+        is_long.store(false, Ordering::Relaxed);
+        if let Err(error) = self.table.release_pages(slot, KEPT_BYTES) {
             tracing::debug!(route = &*self.route, %error, "memory of a long call is kept");
         }
     }
