@@ -65,9 +65,9 @@ struct AttachedTable {
 }
 
 enum Attachment {
-    /// It was brought, and there is no answer yet.
-    Brought,
-    Attached,
+    /// It was brought under this number, and there is no answer yet.
+    Brought(u64),
+    Attached(u64),
     /// Both sides do not speak the same, or the copy does not want it.
     Refused(CallError),
 }
@@ -125,7 +125,7 @@ impl Calling {
         let attachment = if brought.is_some() {
             *last_attachment += 1;
             attachments.insert(*last_attachment, index);
-            Attachment::Brought
+            Attachment::Brought(*last_attachment)
         } else {
             let reason = "this process has no descriptors left for it".to_owned();
             Attachment::Refused(CallError::Busy { route: table.key.route.to_string(), reason })
@@ -276,7 +276,7 @@ impl RemoteRoutes for Calling {
         let attached = &state.attached[*state.tables.get(key)?];
         attached.copies.values().find_map(|attachment| match attachment {
             Attachment::Refused(error) => Some(error.clone()),
-            Attachment::Brought | Attachment::Attached => None,
+            Attachment::Brought(_) | Attachment::Attached(_) => None,
         })
     }
 
@@ -295,7 +295,7 @@ impl State {
     fn is_settled(&self, key: &RouteKey) -> bool {
         let attached = self.tables.get(key).map(|index| &self.attached[*index]);
         let waits = |attached: &AttachedTable| {
-            attached.copies.values().any(|attachment| matches!(attachment, Attachment::Brought))
+            attached.copies.values().any(|attachment| matches!(attachment, Attachment::Brought(_)))
         };
         self.is_discovered && !attached.is_some_and(waits)
     }
@@ -325,16 +325,26 @@ impl CallingSide for Calling {
         let mut tables = Vec::new();
         for index in indexes {
             self.bring(&mut state, index, number);
-            let attached = &mut state.attached[index];
-            tables.push(Arc::clone(&attached.table));
-            if route.state == RouteState::Gone {
-                // Served again, it is asked again.
-                attached.copies.remove(&number);
+            let State { attached, attachments, .. } = &mut *state;
+            let attached = &mut attached[index];
+            // One that has not answered yet is of the state that the route has then: what stands in the table may be the route
+            // as it was before it was withdrawn, with a bell that wakes nobody.
+            if matches!(attached.copies.get(&number), Some(Attachment::Attached(_))) {
+                tables.push(Arc::clone(&attached.table));
+            }
+            if route.state == RouteState::Gone
+                && let Some(Attachment::Brought(attachment) | Attachment::Attached(attachment)) =
+                    attached.copies.remove(&number)
+            {
+                // Served again, it is asked again; an answer that is on its way is of the route that is gone.
+                attachments.remove(&attachment);
+                self.io().iter().for_each(|io| io.detach(number, attachment));
             }
         }
         drop(state);
         // Without the lock: this wakes tasks, which may call at once.
         tables.iter().for_each(|table| table.set_copy_state(number.0, state_of(route.state)));
+        self.changed.notify_all();
     }
 
     fn copy_listed(&self, _copy: CopyNumber) {
@@ -378,7 +388,7 @@ impl CallingSide for Calling {
                     let reason = format!("process {} has brought no bell: {error}", copy.process.process_id);
                     Attachment::Refused(CallError::Busy { route: attached.key.route.to_string(), reason })
                 },
-                |()| Attachment::Attached,
+                |()| Attachment::Attached(attachment),
             );
             attached.copies.insert(number, outcome);
         });
@@ -397,7 +407,12 @@ impl CallingSide for Calling {
         self.tables().iter().for_each(|table| table.close_copy(number.0));
         let mut state = self.lock();
         state.copies.remove(&number);
-        state.attached.iter_mut().for_each(|attached| drop(attached.copies.remove(&number)));
+        let State { attached, attachments, .. } = &mut *state;
+        for attached in attached {
+            if let Some(Attachment::Brought(attachment)) = attached.copies.remove(&number) {
+                attachments.remove(&attachment);
+            }
+        }
         drop(state);
         self.changed.notify_all();
     }

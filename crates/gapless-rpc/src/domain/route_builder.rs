@@ -503,10 +503,11 @@ impl ServedRoute {
             let workers = remote.workers.lock().expect("nobody panics with the lock").take();
             workers.into_iter().for_each(Workers::join);
             if let Some(machine) = &self.domain.machine {
+                // First, so that no caller is told afterwards that a table was taken that nobody serves.
+                machine.serving.remove(&self.route);
                 if let Err(error) = machine.io.change_state(&self.route, RouteState::Gone) {
                     tracing::debug!(%error, "callers are not told that a route is gone");
                 }
-                machine.serving.remove(&self.route);
                 remote.token.into_iter().for_each(|token| machine.calling.unregister_tasks(token));
             }
         }

@@ -356,6 +356,21 @@ fn a_reply_wakes_a_task_and_a_deadline_does() {
     copy.end();
 }
 
+#[test]
+fn deadlines_of_calls_that_have_ended_are_not_kept() {
+    let table = table(4, 64);
+    let copy = TestCopy::start(&table, 1, false, increment());
+    let context = std::task::Context::from_waker(std::task::Waker::noop());
+    for _ in 0..1000 {
+        let mut call = RemoteCall::start(&table, timeout_in(600_000), &[], b"1").unwrap();
+        let _ = call.poll(&context, || {}, &mut Vec::new());
+        assert!(table.deadlines() <= 16);
+        drop(call);
+        gapless_testkit::wait::until("its slot is free", || table.slots() == (4, 0, 0));
+    }
+    copy.end();
+}
+
 #[derive(Default)]
 struct Flag(AtomicBool);
 

@@ -8,6 +8,7 @@ mod copy_process;
 mod a_scribbler_spoils_only_its_own_routes;
 mod calls_end_as_their_handlers_say;
 mod killed_copies_lose_no_answer;
+mod routes_come_and_go;
 mod what_finds_no_slot_waits_on_disk;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         a_scribbler_spoils_only_its_own_routes::module(),
         calls_end_as_their_handlers_say::module(),
         killed_copies_lose_no_answer::module(),
+        routes_come_and_go::module(),
         what_finds_no_slot_waits_on_disk::module(),
     ])
 }

@@ -189,6 +189,7 @@ impl RouteTable {
     /// A task wants to be woken when a slot is free or the copies have changed.
     pub(crate) fn want_change(&self, task: &Waker, uses_reserve: bool) {
         let mut state = self.lock();
+        state.set_task_look();
         let State { waiting_tasks, waiting_backlogs, .. } = &mut *state;
         let mut waiting = waiting_tasks.iter().chain(&*waiting_backlogs);
         if !waiting.any(|waiting| waiting.will_wake(task)) {

@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-/// Between two looks at tasks that wait for a slot or a copy, ns.
-const TASK_LOOK_NS: u64 = 10_000_000;
+/// So many deadlines of a slot, of calls that have mostly ended, are kept before those that are over are looked for.
+const DEADLINES_PER_SLOT: usize = 4;
 
 impl RouteTable {
     /// The task is woken at the call's end; it takes the place of the one before. False if there is something to be seen already.
@@ -50,6 +50,10 @@ impl RouteTable {
     pub(crate) fn note_deadline(&self, ticket: Ticket, deadline_ns: u64) -> bool {
         let mut state = self.lock();
         let is_first = state.deadlines.peek().is_none_or(|Reverse((first, ..))| deadline_ns < *first);
+        if state.deadlines.len() >= DEADLINES_PER_SLOT * self.slots.len() {
+            // Calls that have ended leave theirs behind, which may be due in an hour only.
+            state.deadlines.retain(|Reverse((_, slot, generation))| self.is_under_way(*slot, *generation));
+        }
         state.deadlines.push(Reverse((deadline_ns, ticket.slot, ticket.generation)));
         is_first
     }
@@ -61,8 +65,7 @@ impl RouteTable {
         let mut state = self.lock();
         let next_ns = loop {
             let Some(Reverse((deadline_ns, slot, generation))) = state.deadlines.peek().copied() else { break None };
-            let is_over = self.slots[slot as usize].generation.load(Ordering::Relaxed) != generation
-                || self.table.claim(slot).load().state() == Some(ClaimState::Free);
+            let is_over = !self.is_under_way(slot, generation);
             if !is_over && deadline_ns > now_ns {
                 break Some(deadline_ns);
             }
@@ -72,27 +75,37 @@ impl RouteTable {
             }
         };
         // Tasks that wait for a slot or a copy have deadlines, too, and slots in quarantine become free without a word.
-        let next_ns = if state.has_waiting_tasks() {
+        if state.task_look_ns().is_some_and(|look_ns| look_ns <= now_ns) {
             state.wake_waiting(&self.changed);
-            Some(next_ns.unwrap_or(u64::MAX).min(now_ns + TASK_LOOK_NS))
-        } else {
-            next_ns
-        };
+        }
+        let next_ns = next_ns.into_iter().chain(state.task_look_ns()).min();
         drop(state);
         expired.into_iter().for_each(|slot| self.notice(slot));
         next_ns
+    }
+
+    /// Whether a call still has the slot.
+    fn is_under_way(&self, slot: u32, generation: u32) -> bool {
+        // Relaxed: it changes under the lock only, or where its slot's state says that it is another call's.
+        self.slots[slot as usize].generation.load(Ordering::Relaxed) == generation
+            && self.table.claim(slot).load().state() != Some(ClaimState::Free)
     }
 
     /// I/O thread: when it is to call [`RouteTable::expire`] next, ns of the monotonic clock.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         let state = self.lock();
         let first_ns = state.deadlines.peek().map(|Reverse((deadline_ns, ..))| *deadline_ns);
-        let look_ns = state.has_waiting_tasks().then(|| monotonic_ns() + TASK_LOOK_NS);
-        first_ns.into_iter().chain(look_ns).min()
+        first_ns.into_iter().chain(state.task_look_ns()).min()
     }
 
     pub(crate) fn counts(&self) -> CallStatistics {
         self.lock().counts
+    }
+
+    /// Deadlines that are kept.
+    #[cfg(test)]
+    pub(crate) fn deadlines(&self) -> usize {
+        self.lock().deadlines.len()
     }
 
     /// Slots that are free, in quarantine, and of requests that nobody waits for.

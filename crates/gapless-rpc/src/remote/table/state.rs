@@ -1,5 +1,6 @@
 //! What the lock of a table guards: free slots, copies, who waits. It knows nothing of the calls themselves.
 
+use crate::clock::monotonic_ns;
 use gapless_log::Bell;
 use gapless_log::call_table::{CallTableShape, OfferRings};
 use rustix::fd::OwnedFd;
@@ -10,6 +11,9 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Condvar, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
+
+/// A task that waits for a slot or a copy is woken after this time at the latest, ns.
+const TASK_LOOK_NS: u64 = 10_000_000;
 
 /// What the lock of a table guards.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub(super) struct State {
     pub(super) waiting_tasks: VecDeque<Waker>,
     /// Backlogs that do.
     pub(super) waiting_backlogs: Vec<Waker>,
+    /// When those are woken that wait now, whatever has changed, ns of the monotonic clock.
+    next_look_ns: u64,
     /// So many slots are free for backlogs only.
     pub(super) reserve: usize,
     /// Those that are woken when the state is unlocked.
@@ -141,6 +147,7 @@ impl State {
             waiting_threads: 0,
             waiting_tasks: VecDeque::new(),
             waiting_backlogs: Vec::new(),
+            next_look_ns: 0,
             reserve: 0,
             woken_tasks: Vec::new(),
             counts: CallStatistics::default(),
@@ -168,9 +175,17 @@ impl State {
         self.free.len() > if uses_reserve { 0 } else { self.reserve }
     }
 
-    /// Whether tasks are to be woken now and then: their deadlines are no slot's.
-    pub(super) fn has_waiting_tasks(&self) -> bool {
-        !self.waiting_tasks.is_empty() || !self.waiting_backlogs.is_empty()
+    /// When tasks that wait are to be woken, ns of the monotonic clock; `None` if there is none. Their deadlines are no slot's.
+    pub(super) fn task_look_ns(&self) -> Option<u64> {
+        let is_any = !self.waiting_tasks.is_empty() || !self.waiting_backlogs.is_empty();
+        is_any.then_some(self.next_look_ns)
+    }
+
+    /// A task is about to wait.
+    pub(super) fn set_task_look(&mut self) {
+        if self.task_look_ns().is_none() {
+            self.next_look_ns = monotonic_ns() + TASK_LOOK_NS;
+        }
     }
 
     /// Wakes one sleeping worker of one copy that may take what was offered.
