@@ -197,19 +197,21 @@ impl<'a> Claim<'a> {
         self.0.store(ClaimWord::new(generation, target, flags, ClaimState::Offered).0, Ordering::Release);
     }
 
-    /// Copy `holder`: takes the request that `seen` offers. False if another was faster or the caller has taken it back.
+    /// Copy `holder`: takes the request that `seen` offers. False if another was faster or the caller has taken it back, or is
+    /// about to because it was revoked.
     #[inline]
     #[must_use]
     pub fn claim(self, seen: ClaimWord, holder: u32) -> bool {
         let is_meant = seen.holder() == 0 || seen.holder() == holder;
-        is_meant && seen.state() == Some(ClaimState::Offered) && {
+        is_meant && !seen.is_revoked() && seen.state() == Some(ClaimState::Offered) && {
             // The caller may set a flag between the look and the step.
             let mut from = seen;
             loop {
                 match self.step(from, from.with(holder, ClaimState::Claimed)) {
                     Ok(()) => break true,
                     Err(found)
-                        if found.with(seen.holder(), ClaimState::Offered) == found
+                        if !found.is_revoked()
+                            && found.with(seen.holder(), ClaimState::Offered) == found
                             && found.generation() == seen.generation() =>
                     {
                         from = found
@@ -285,11 +287,19 @@ impl<'a> Claim<'a> {
     /// Owner: the copy `holder` is dead or no longer connected. A thread that sleeps on the word sees another word when it is
     /// woken, or when it is about to sleep. False if that copy does not have the request, and nobody else may take it.
     pub fn revoke(self, holder: u32) -> bool {
+        self.revoke_if(holder, |state| {
+            matches!(state, Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun))
+        })
+    }
+
+    /// Owner: nobody takes what is offered to the copy `target`, or to all (0), from now on. False if it is not offered so.
+    pub fn revoke_offer(self, target: u32) -> bool {
+        self.revoke_if(target, |state| state == Some(ClaimState::Offered))
+    }
+
+    fn revoke_if(self, holder: u32, is_meant: impl Fn(Option<ClaimState>) -> bool) -> bool {
         let mut found = self.load();
-        let is_under_way = |word: ClaimWord| {
-            matches!(word.state(), Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun))
-        };
-        while found.holder() == holder && is_under_way(found) {
+        while found.holder() == holder && is_meant(found.state()) {
             match self.step(found, ClaimWord(found.0 | REVOKED_FLAG)) {
                 Ok(()) => return true,
                 Err(other) => found = other,

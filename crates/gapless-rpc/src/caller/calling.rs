@@ -257,7 +257,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             for copy in to.table.open_copies() {
                 // One that has gone meanwhile is no copy any more.
                 let Some(process_id) = routes.process_of(copy) else { continue };
-                let pursuit = self.encoded(request, options, 0, copy, Pursuit::start);
+                let pursuit = self.encoded(request, options, 0, copy, |to, terms, bytes| {
+                    // A copy that has gone does not come back under its number.
+                    Pursuit::start(to, Terms { wait_for_route: Duration::ZERO, ..terms }, bytes)
+                });
                 let reach = match pursuit {
                     Ok(pursuit) => Reaching::Remote(Box::new(pursuit), Vec::new()),
                     Err(error) => Reaching::Failed(error),

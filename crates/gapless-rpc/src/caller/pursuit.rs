@@ -172,6 +172,11 @@ impl Pursuit {
         }
     }
 
+    /// The only copy that may have it, or 0. One of a key goes to another when that one is gone.
+    fn target(&self) -> u32 {
+        if self.terms.affinity.is_some() { 0 } else { self.terms.offer.target }
+    }
+
     fn deadline_ns(&self) -> Option<u64> {
         Some(self.terms.offer.header.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
     }
@@ -231,7 +236,7 @@ impl Pursuit {
         });
         let until_ns = [self.deadline_ns().unwrap_or(u64::MAX), no_route_ns, now_ns + LOOK_NS];
         let until_ns = until_ns.into_iter().filter(|until_ns| *until_ns > now_ns).min().unwrap_or(now_ns);
-        self.to.table.wait_for_change(Duration::from_nanos(until_ns - now_ns));
+        self.to.table.wait_for_change(self.target(), Duration::from_nanos(until_ns - now_ns));
     }
 
     /// The end if it is there.
@@ -263,7 +268,7 @@ impl Pursuit {
             match self.try_offer() {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.to.table.want_change(task.waker(), self.terms.offer.uses_reserve);
+                    self.to.table.want_change(task.waker(), self.target(), self.terms.offer.uses_reserve);
                     // The I/O thread wakes it now and then, too: its deadline is no slot's, and copies may refuse.
                     self.to.routes.wake();
                     return Poll::Pending;
@@ -306,6 +311,7 @@ impl Pursuit {
                 route,
                 reason: format!("a reply with status {status}, which this version does not know"),
             },
+            Ended::NotTaken => self.take_back()?,
             Ended::NotBegun(reason) => self.lose(false, reason)?,
             Ended::Unknown(reason) => self.lose(true, reason)?,
             Ended::TimedOut { begun } => self.timed_out(begun),
@@ -313,6 +319,15 @@ impl Pursuit {
         // What it had is given back: withdrawn, if a copy has it still.
         self.state = State::Over;
         Some(error)
+    }
+
+    /// No copy had it: it waits for one as if it had not been offered, whatever the policy of repetitions.
+    fn take_back(&mut self) -> Option<CallError> {
+        let State::Offered(call) = &self.state else { return Some(self.over()) };
+        let (_, user_headers, payload) = call.request();
+        self.terms.offer.header.attempt -= 1;
+        self.state = State::Offering { user_headers, payload };
+        None
     }
 
     /// An attempt was lost. `None` if the policy allows another: it is offered again, and waits for a slot or a copy as the first.

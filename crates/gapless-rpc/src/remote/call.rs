@@ -23,6 +23,8 @@ pub(crate) enum Ended {
     Answered(Status),
     /// A copy has answered with what this version does not know.
     Unintelligible(u32),
+    /// No copy had taken it, and none that may is open any more. It is its caller's again.
+    NotTaken,
     /// It was lost before its handler began.
     NotBegun(&'static str),
     /// Its handler had begun at a copy that is gone.
@@ -74,8 +76,12 @@ impl RemoteCall {
             }
             Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun) if seen.is_revoked() => {
                 const REASON: &str = "the process that had it has died, or has left the domain";
-                let ended = |begun| if begun { Ended::Unknown(REASON) } else { Ended::NotBegun(REASON) };
-                Some(self.withdraw(reply).map_or_else(|ended| ended, ended))
+                Some(match self.withdraw(reply) {
+                    Ok(true) => Ended::Unknown(REASON),
+                    Ok(false) if matches!(self.hold, Hold::Nobody) => Ended::NotTaken,
+                    Ok(false) => Ended::NotBegun(REASON),
+                    Err(ended) => ended,
+                })
             }
             Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun) => None,
             Some(ClaimState::Free | ClaimState::Withdrawn) | None => Some(self.overwritten()),

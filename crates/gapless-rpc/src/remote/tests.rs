@@ -228,7 +228,7 @@ fn nobody_there_is_said_at_once_and_a_copy_that_comes_takes_what_waits() {
     let table = table(2, 64);
     let none = RemoteCall::start(&table, timeout_in(1_000), &[], b"x").unwrap_err();
     assert_eq!(none, NotOffered::NoCopy);
-    table.wait_for_change(Duration::from_millis(1));
+    table.wait_for_change(0, Duration::from_millis(1));
     let copy = TestCopy::start(&table, 1, false, increment());
     copy.served.suspend();
     let mut first = RemoteCall::start(&table, timeout_in(20_000), &[], b"a").unwrap();
@@ -368,6 +368,63 @@ fn deadlines_of_calls_that_have_ended_are_not_kept() {
         drop(call);
         gapless_testkit::wait::until("its slot is free", || table.slots() == (4, 0, 0));
     }
+    copy.end();
+}
+
+#[test]
+fn what_no_copy_has_taken_is_taken_back_when_none_may_take_it_any_more() {
+    let table = table(8, 64);
+    let [leaving, staying] = [(); 2].map(|()| TestCopy::start(&table, 1, false, increment()));
+    [&leaving, &staying].iter().for_each(|copy| copy.served.suspend());
+    let offer = |target| RemoteCall::start(&table, Offer { target, ..timeout_in(20_000) }, &[], b"1").unwrap();
+    let mut reply = Vec::new();
+    let (mut meant, mut any) = (offer(leaving.number), offer(0));
+    let waiting = thread::spawn({
+        let mut meant = offer(leaving.number);
+        move || meant.wait(Waiting::Park, &mut Vec::new())
+    });
+    let one_way = Offer { one_way: true, target: leaving.number, ..timeout_in(20_000) };
+    RemoteCall::start(&table, one_way, &[], b"1").unwrap().leave();
+    table.set_copy_state(leaving.number, CopyState::Draining);
+    assert_eq!(meant.try_end(&mut reply), Some(Ended::NotTaken));
+    assert_eq!(waiting.join().unwrap(), Ended::NotTaken);
+    assert_eq!(any.try_end(&mut reply), None, "another copy is there");
+    table.set_copy_state(staying.number, CopyState::Draining);
+    assert_eq!(any.try_end(&mut reply), Some(Ended::NotTaken));
+    drop((meant, any));
+    assert_eq!(table.slots(), (7, 0, 1), "nobody waits for the one, so it waits for a copy");
+    assert_eq!(leaving.end() + staying.end(), 0);
+    let copy = TestCopy::start(&table, 1, false, increment());
+    gapless_testkit::wait::until("a copy that comes takes it", || table.slots() == (8, 0, 0));
+    assert_eq!(copy.end(), 1);
+}
+
+#[test]
+fn what_is_taken_back_is_not_begun_meanwhile() {
+    let table = table(1, 64);
+    let copy = TestCopy::start(&table, 0, false, increment());
+    let mut call = RemoteCall::start(&table, timeout_in(20_000), &[], b"1").unwrap();
+    table.set_copy_state(copy.number, CopyState::Draining);
+    assert!(Puller::new(Arc::clone(&copy.served)).take().is_none());
+    assert_eq!(call.try_end(&mut Vec::new()), Some(Ended::NotTaken));
+    drop(call);
+    copy.end();
+}
+
+#[test]
+fn what_is_offered_when_its_domain_closes_is_over() {
+    let table = table(4, 64);
+    let copy = TestCopy::start(&table, 1, false, increment());
+    copy.served.suspend();
+    let mut call = RemoteCall::start(&table, timeout_in(20_000), &[], b"1").unwrap();
+    let woken = Arc::new(Flag::default());
+    let waker = std::task::Waker::from(Arc::clone(&woken));
+    let context = std::task::Context::from_waker(&waker);
+    assert!(call.poll(&context, || {}, &mut Vec::new()).is_pending());
+    table.close();
+    assert!(woken.0.load(Ordering::Acquire), "its task is told");
+    assert_eq!(call.poll(&context, || {}, &mut Vec::new()), std::task::Poll::Ready(Ended::NotTaken));
+    drop(call);
     copy.end();
 }
 

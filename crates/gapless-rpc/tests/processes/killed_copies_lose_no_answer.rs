@@ -147,13 +147,16 @@ fn a_killed_copy_ends_its_calls_at_once() {
     assert_eq!(caller.call(Ask::Increment(0)), Ok(Told::Number(1)));
     let patient = CallOptions { timeout: None, ..CallOptions::default() };
     let begun = caller.start_with(Ask::Sleep(1_000_000), &patient);
+    let unserved = caller.start_with(Ask::Increment(1), &patient);
+    let patient = CallOptions { wait_for_route: Some(gapless_testkit::wait::PATIENCE), ..patient };
     let mut waiting = caller.start_with(Ask::Increment(1), &patient);
     std::thread::sleep(Duration::from_millis(20));
     assert!(waiting.try_take().is_none(), "one worker, which is busy");
     copy.kill();
     let outcome = begun.wait().unwrap_err();
     assert!(matches!(outcome, CallError::Unknown { attempts: 1, .. }), "{outcome}");
-    // What had not begun waits for another copy.
+    assert_eq!(unserved.wait(), Err(CallError::NoRoute { route: "route".to_owned() }));
+    // What no copy had taken waits for another, if it may.
     let _next = start(&path, 1, &["route"]);
     assert_eq!(waiting.wait(), Ok(Told::Number(2)));
 }

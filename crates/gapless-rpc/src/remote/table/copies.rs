@@ -38,7 +38,11 @@ impl RouteTable {
         for copy in state.copies.iter_mut().filter(|copy| copy.number == number && copy.state != CopyState::Closed) {
             copy.state = to;
         }
+        let taken_back = self.take_offers_back(&mut state);
+        self.sweep(&mut state);
         state.wake_waiting(&self.changed);
+        drop(state);
+        taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
     /// The copy's connection has ended: it takes nothing new, and what it has is lost.
@@ -69,7 +73,24 @@ impl RouteTable {
             (0..self.table.shape().slots()).filter(|slot| self.table.claim(*slot).revoke(number)).collect();
         lost.iter().for_each(|slot| self.table.wake(*slot));
         state.counts.lost += lost.len() as u64;
-        lost
+        let taken_back = self.take_offers_back(state);
+        lost.into_iter().chain(taken_back).collect()
+    }
+
+    /// Takes back what no copy has taken and none may take any more: its callers look for another, or give up. Requests that
+    /// nobody waits for stay until a copy comes. Notice is to be given of these slots, without the lock.
+    fn take_offers_back(&self, state: &mut State) -> Vec<u32> {
+        let mut is_one_way = vec![false; self.slots.len()];
+        state.one_way.iter().for_each(|held| is_one_way[held.slot as usize] = true);
+        let is_taken_back = |slot: &u32| {
+            let claim = self.table.claim(*slot);
+            let target = claim.load().holder();
+            let may_stay = !state.is_closed && state.has_open_copy(target) || is_one_way[*slot as usize] && target == 0;
+            !may_stay && claim.revoke_offer(target)
+        };
+        let taken_back: Vec<u32> = (0..self.table.shape().slots()).filter(is_taken_back).collect();
+        taken_back.iter().for_each(|slot| self.table.wake(*slot));
+        taken_back
     }
 
     /// The copies that take requests now.
@@ -101,7 +122,8 @@ impl RouteTable {
         let mut state = self.lock();
         state.is_closed = true;
         let numbers: Vec<u32> = state.copies.iter().map(|copy| copy.number).collect();
-        let lost: Vec<u32> = numbers.into_iter().flat_map(|number| self.lose(&mut state, number)).collect();
+        let mut lost: Vec<u32> = numbers.into_iter().flat_map(|number| self.lose(&mut state, number)).collect();
+        lost.extend(self.take_offers_back(&mut state));
         state.wake_waiting(&self.changed);
         drop(state);
         lost.into_iter().for_each(|slot| self.notice(slot));

@@ -162,10 +162,11 @@ impl RouteTable {
     }
 
     /// Sleeps until a slot is free or the copies have changed, or for `timeout`; may end early.
-    pub(crate) fn wait_for_change(&self, timeout: Duration) {
+    /// `target` is the only copy that is meant, or 0.
+    pub(crate) fn wait_for_change(&self, target: u32, timeout: Duration) {
         let mut state = self.lock();
         self.sweep(&mut state);
-        if state.has_free(false) && state.has_open_copy(0) || state.is_closed {
+        if state.has_free(false) && state.has_open_copy(target) || state.is_closed {
             return;
         }
         // Of requests that nobody waits for, the one in the middle: whoever answers it wakes this thread, and then half of their
@@ -187,7 +188,8 @@ impl RouteTable {
     }
 
     /// A task wants to be woken when a slot is free or the copies have changed.
-    pub(crate) fn want_change(&self, task: &Waker, uses_reserve: bool) {
+    /// `target` is the only copy that is meant, or 0.
+    pub(crate) fn want_change(&self, task: &Waker, target: u32, uses_reserve: bool) {
         let mut state = self.lock();
         state.set_task_look();
         let State { waiting_tasks, waiting_backlogs, .. } = &mut *state;
@@ -201,7 +203,7 @@ impl RouteTable {
         }
         // One may have become free between the attempt and this.
         self.sweep(&mut state);
-        let is_changed = state.has_free(uses_reserve) && state.has_open_copy(0) || state.is_closed;
+        let is_changed = state.has_free(uses_reserve) && state.has_open_copy(target) || state.is_closed;
         if is_changed || !self.want_one_way(&state, task) {
             state.wake_waiting(&self.changed);
         }
@@ -298,7 +300,8 @@ impl RouteTable {
             let seen = self.table.claim(held.slot).load();
             if seen.state() == Some(ClaimState::Answered) {
                 self.free(state, held.slot, held.generation);
-            } else if seen.is_revoked() && !state.is_alive(seen.holder()) {
+            } else if seen.is_revoked() && (seen.state() == Some(ClaimState::Offered) || !state.is_alive(seen.holder()))
+            {
                 if seen.state() == Some(ClaimState::Begun) || held.attempt == u8::MAX {
                     self.free(state, held.slot, held.generation);
                 } else {

@@ -158,7 +158,7 @@ impl State {
         self.copies.iter().any(|copy| copy.number == number)
     }
 
-    /// Whether a copy takes requests, now or when it is resumed.
+    /// Whether a copy takes requests, now or when it is resumed; the copy `target`, or any (0).
     pub(super) fn has_open_copy(&self, target: u32) -> bool {
         let is_open = |copy: &Copy| matches!(copy.state, CopyState::Open | CopyState::Suspended);
         self.copies.iter().any(|copy| is_open(copy) && (target == 0 || copy.number == target))
