@@ -73,7 +73,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
     }
 
     /// From when it has begun, its deadline is its worker's affair: the worker ends it then, and says whether a handler had begun.
-    pub(crate) const fn timed_by_worker(mut self) -> Self {
+    pub const fn timed_by_worker(mut self) -> Self {
         self.is_timed_by_worker = true;
         self
     }
