@@ -2,6 +2,7 @@
 
 use super::RouteTable;
 use super::state::{Copy, CopyState, State};
+use gapless_log::claim::ClaimState;
 use gapless_log::{Bell, Region};
 use rustix::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -67,14 +68,22 @@ impl RouteTable {
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// Ends everything that a copy has, and what only it may take. Notice is to be given of these slots, without the lock.
+    /// Ends everything that a copy has, and what only it may take. Notice is to be given of these slots, without the lock, and of
+    /// those that it has answered: it may have died before it woke who waits.
     fn lose(&self, state: &mut State, number: u32) -> Vec<u32> {
-        let lost: Vec<u32> =
-            (0..self.table.shape().slots()).filter(|slot| self.table.claim(*slot).revoke(number)).collect();
-        lost.iter().for_each(|slot| self.table.wake(*slot));
-        state.counts.lost += lost.len() as u64;
-        let taken_back = self.take_offers_back(state);
-        lost.into_iter().chain(taken_back).collect()
+        let mut ended = Vec::new();
+        for slot in 0..self.table.shape().slots() {
+            let claim = self.table.claim(slot);
+            let is_lost = claim.revoke(number);
+            state.counts.lost += u64::from(is_lost);
+            let seen = claim.load();
+            if is_lost || seen.state() == Some(ClaimState::Answered) && seen.holder() == number {
+                ended.push(slot);
+            }
+        }
+        ended.iter().for_each(|slot| self.table.wake(*slot));
+        ended.extend(self.take_offers_back(state));
+        ended
     }
 
     /// Takes back what no copy has taken and none may take any more: its callers look for another, or give up. Requests that
