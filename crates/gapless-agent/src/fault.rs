@@ -71,6 +71,44 @@ pub const SNAPSHOT_TRANSFER_CRASH_POINTS: [&str; 12] = [
     "install_before_removal",
 ];
 
+/// Those that only a process passes that calls routes of other processes.
+pub const CALLER_CRASH_POINTS: [&str; 15] = [
+    "discover_watching",
+    "discover_connected",
+    "attach_before_passing",
+    "attach_passed",
+    "call_waiting_for_slot",
+    "call_slot_taken",
+    "call_request_written",
+    "call_offered_before_entry",
+    "call_entered_before_tail",
+    "call_offered",
+    "call_waiting",
+    "call_answer_seen",
+    "call_withdrawn",
+    "call_before_free",
+    "call_revoked_before_wake",
+];
+
+/// Those that only a process passes that serves routes to others.
+pub const COPY_CRASH_POINTS: [&str; 15] = [
+    "sweep_lock_taken",
+    "sweep_between_files",
+    "serve_lock_taken",
+    "serve_before_rename",
+    "serve_listening",
+    "bell_before_passing",
+    "bell_passed",
+    "copy_claimed",
+    "copy_header_read",
+    "copy_begun",
+    "copy_handler_done",
+    "copy_reply_written",
+    "copy_answered_before_wake",
+    "copy_before_done_bit",
+    "copy_before_completion",
+];
+
 /// Every mutant there is; a test must catch each.
 /// The last six are a client's.
 pub const MUTANTS: [&str; 15] = [
@@ -138,6 +176,8 @@ mod armed {
             &super::STREAM_CRASH_POINTS,
             &super::CLUSTER_CRASH_POINTS,
             &super::SNAPSHOT_TRANSFER_CRASH_POINTS,
+            &super::CALLER_CRASH_POINTS,
+            &super::COPY_CRASH_POINTS,
         ]
         .iter()
         .any(|points| points.contains(&point))

@@ -5,6 +5,7 @@ use super::{CLASSES, CallTable, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADE
 use crate::Region;
 use crate::claim::{Answering, Claim, ClaimState};
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
+use gapless_agent::fault::crash_point;
 #[cfg(not(loom))]
 use {
     super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC},
@@ -266,8 +267,10 @@ impl CopySide {
         self.claims.store(self.shape.reply(taken.slot), reply);
         // Relaxed: published by the step of the claim.
         self.claims.word(line + 8).store((reply.len() as u64) << 32 | u64::from(status), Ordering::Relaxed);
+        crash_point("copy_reply_written");
         match claim.answer(taken.generation, self.number) {
             Answering::Answered(wake) => {
+                crash_point("copy_answered_before_wake");
                 if wake.spins {
                     // One word: it may be stored so late that the slot is about the next request already. Release: pairs with the
                     // Acquire in `CallTable::notice`.
@@ -292,6 +295,7 @@ impl CopySide {
 
     /// Marks the slot for the caller's reactor; whether its eventfd is to be written.
     fn note_done(&self, slot: u32) -> bool {
+        crash_point("copy_before_done_bit");
         // Release: who sees the bit sees the claim answered (pairs with the Acquire in `take_done`).
         self.claims.word(DONE + slot as usize / 64 * 8).fetch_or(1 << (slot % 64), Ordering::Release);
         // SeqCst: pairs with the fence in `announce_reactor`; the reactor sees the bit, or this side that it sleeps.

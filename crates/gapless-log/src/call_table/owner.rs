@@ -7,6 +7,7 @@ use super::{CLASSES, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, R
 use crate::claim::{Claim, ClaimState};
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
 use crate::{LogError, Region};
+use gapless_agent::fault::crash_point;
 
 /// The caller's side of a table. Slots are numbers below [`CallTableShape::slots`]; which of them are its own at a moment is for
 /// its user to know.
@@ -229,6 +230,7 @@ impl OfferRings {
     #[inline]
     pub fn offer(&mut self, table: &CallTable, class: usize, slot: u32, generation: u32, (target, spins): (u32, bool)) {
         table.claim(slot).offer(generation, target, spins);
+        crash_point("call_offered_before_entry");
         self.offered[slot as usize] = generation;
         self.enter(table, class, slot, generation);
     }
@@ -246,6 +248,7 @@ impl OfferRings {
             // Relaxed: published by the tail, or by a later one, for which it is of another position.
             let latest = table.requests.word(table.shape.latest(class));
             latest.store(latest_word(position, slot, generation), Ordering::Relaxed);
+            crash_point("call_entered_before_tail");
             // Release: who sees the tail sees the entry, and the offer before it (pairs with the Acquire in `CopySide::take`).
             table.requests.word(TAILS + class * 8).store(position + 1, Ordering::Release);
             if position < table.shape.ring_length() as u64 {

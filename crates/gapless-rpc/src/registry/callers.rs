@@ -11,6 +11,7 @@ use super::packets::{Attach, Packet, Refused, RefusedReason, Role};
 use super::peer::PeerIdentity;
 use super::reactor::{CONNECTIONS_MAX, HANDSHAKE_NS, Mourner, PACKETS_AT_A_TIME, RETRY_NS, Reactor, Source};
 use super::sides::{AttachMemory, CallerNumber, PeerProcess, ServingSide};
+use gapless_agent::fault::crash_point;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -230,7 +231,9 @@ impl Callers {
             Err(refused) => (Packet::Refused { attachment, refused: shortened(refused) }, Vec::new()),
         };
         let bytes = packet.encode()?;
+        crash_point("bell_before_passing");
         self.send(reactor, number, bytes.into(), descriptors);
+        crash_point("bell_passed");
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use super::peer::PeerIdentity;
 use super::reactor::{CONNECTIONS_MAX, HANDSHAKE_NS, Mourner, PACKETS_AT_A_TIME, RETRY_NS, Reactor, Source};
 use super::sides::{CallingSide, CopyNumber, PeerProcess};
 use super::watch::DirectoryWatch;
+use gapless_agent::fault::crash_point;
 use gapless_log::claim::COPY_NUMBER_MAX;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -104,6 +105,7 @@ impl Copies {
             tracing::error!("this process finds no copies: {error}");
             return;
         }
+        crash_point("discover_watching");
         self.watch = Some(watch);
         self.unsettled = Some(there.iter().copied().collect());
         self.settle_by_ns = now_ns + HANDSHAKE_NS;
@@ -165,6 +167,7 @@ impl Copies {
                 return false;
             }
         };
+        crash_point("discover_connected");
         let number = self.last_number + 1;
         let identity = match reactor.open(&connection, Source::Copy(number)) {
             Ok(identity) => identity,
@@ -280,7 +283,9 @@ impl Copies {
     ) {
         let Some(copy) = self.copies.get_mut(&number) else { return };
         copy.asked.insert(attachment, true);
+        crash_point("attach_before_passing");
         self.send(reactor, number, bytes, descriptors);
+        crash_point("attach_passed");
     }
 
     /// Takes a call table back.

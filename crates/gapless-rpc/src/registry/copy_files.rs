@@ -12,6 +12,7 @@
 
 use super::directory::{CopyId, DomainDirectory, FileKind};
 use crate::error::RpcError;
+use gapless_agent::fault::crash_point;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
@@ -43,6 +44,7 @@ impl CopyFiles {
         let (id, lock) = make_lock(directory)?;
         // From here on, what fails takes the files with it.
         let files = Self { directory: Arc::clone(directory), id, _lock: lock };
+        crash_point("serve_lock_taken");
         about_to_appear(id);
         let new = id.file(FileKind::NewSocket);
         let address = SocketAddrUnix::new(directory.path_of(&new)).map_err(failed())?;
@@ -57,8 +59,10 @@ impl CopyFiles {
         rustix::fs::chmodat(directory.fd(), &*new, directory.socket_mode(), AtFlags::empty()).map_err(failed())?;
         // Before it appears: who is refused at a socket knows that its process is dead.
         rustix::net::listen(&socket, BACKLOG).map_err(failed())?;
+        crash_point("serve_before_rename");
         let name = id.file(FileKind::Socket);
         rustix::fs::renameat(directory.fd(), &*new, directory.fd(), &*name).map_err(failed())?;
+        crash_point("serve_listening");
         Ok((files, socket))
     }
 
@@ -109,6 +113,7 @@ pub fn sweep_one(directory: &DomainDirectory, id: CopyId) -> bool {
     };
     let is_dead = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && has_name(&lock).unwrap_or(false);
     if is_dead {
+        crash_point("sweep_lock_taken");
         remove_files(directory, id);
     }
     is_dead
@@ -123,7 +128,7 @@ fn has_name(file: impl AsFd) -> Result<bool, RpcError> {
 fn remove_files(directory: &DomainDirectory, id: CopyId) {
     for kind in [FileKind::NewSocket, FileKind::Socket, FileKind::Lock] {
         match rustix::fs::unlinkat(directory.fd(), &*id.file(kind), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
+            Ok(()) | Err(Errno::NOENT) => crash_point("sweep_between_files"),
             Err(errno) => {
                 tracing::warn!("removing {} in {}: {errno}", id.file(kind), directory.path().display());
                 return;

@@ -5,6 +5,7 @@ use super::status::Status;
 use super::table::{Hold, KEPT_BYTES, NotOffered, Offer, RouteTable, Ticket};
 use crate::clock::monotonic_ns;
 use crate::options::Waiting;
+use gapless_agent::fault::crash_point;
 use gapless_log::call_table::{ReplyHeader, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
 use std::sync::Arc;
@@ -122,6 +123,7 @@ impl RemoteCall {
     }
 
     fn take_reply(&mut self, ticket: Ticket, header: ReplyHeader, reply: &mut Vec<u8>) -> Ended {
+        crash_point("call_answer_seen");
         self.hold = Hold::Nobody;
         self.table.table().read_reply(ticket.slot, header, reply);
         if reply.len() > KEPT_BYTES {
@@ -182,6 +184,7 @@ impl RemoteCall {
     fn sleep(&self, timeout: Duration) {
         let Some(ticket) = self.ticket else { return };
         if let Some(low_half) = self.table.table().claim(ticket.slot).announce_wait(ticket.generation) {
+            crash_point("call_waiting");
             // A claim that a copy gone mad has overwritten wakes nobody: a look once a second.
             self.table.table().wait(ticket.slot, low_half, timeout.min(Duration::from_secs(1)));
         }

@@ -4,6 +4,7 @@
 //! Everything read here was written by another process: it is copied once, and checked.
 
 use crate::context::CallerIdentity;
+use gapless_agent::fault::crash_point;
 use gapless_log::Bell;
 use gapless_log::call_table::{AnswerOutcome, CopySide, RequestHeader, Taken};
 use rustix::fd::OwnedFd;
@@ -193,6 +194,7 @@ impl Puller {
             let turn = self.look()?;
             let caller = &self.callers[turn.caller];
             if let Some(taken) = caller.table.take(turn.class) {
+                crash_point("copy_claimed");
                 self.turns.take(turn);
                 let claimed = Claimed { caller: Arc::clone(caller), taken, progress: Progress::Claimed };
                 // Whoever takes work and sees more wakes one more.
@@ -291,6 +293,7 @@ impl Claimed {
     #[inline]
     pub(crate) fn read(&self, user_headers: &mut Vec<u8>, payload: &mut Vec<u8>) -> Option<RequestHeader> {
         let header = self.caller.table.request_header(self.taken)?;
+        crash_point("copy_header_read");
         self.caller.table.read_request(self.taken, &header, user_headers, payload);
         Some(header)
     }
@@ -299,7 +302,9 @@ impl Claimed {
     #[inline]
     pub(crate) fn begin(&mut self) -> bool {
         self.progress = Progress::Begun;
-        self.caller.table.begin(self.taken)
+        let is_wanted = self.caller.table.begin(self.taken);
+        crash_point("copy_begun");
+        is_wanted
     }
 
     /// The bytes that a reply may have.
@@ -319,6 +324,7 @@ impl Claimed {
         match self.caller.table.answer(self.taken, status as u32, body) {
             AnswerOutcome::Answered { ring_reactor } => {
                 if ring_reactor {
+                    crash_point("copy_before_completion");
                     // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
                     let _ = rustix::io::write(&self.caller.eventfd, &1u64.to_ne_bytes());
                 }

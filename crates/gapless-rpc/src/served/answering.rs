@@ -8,6 +8,7 @@ use crate::message::{Message, version_of};
 use crate::outcome::Rejection;
 use crate::remote::copy::Claimed;
 use crate::remote::status::{Status, write_refusal};
+use gapless_agent::fault::crash_point;
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
 
@@ -166,6 +167,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     }
 
     fn answer_with(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, body: &mut Vec<u8>) {
+        crash_point("copy_handler_done");
         let length_max = claimed.reply_length_max();
         if let Ok(Ok(reply)) = &ran
             && !form.is_json

@@ -2,6 +2,7 @@
 
 use super::RouteTable;
 use super::state::{Copy, CopyState, State};
+use gapless_agent::fault::crash_point;
 use gapless_log::claim::ClaimState;
 use gapless_log::{Bell, Region};
 use rustix::fd::OwnedFd;
@@ -81,6 +82,7 @@ impl RouteTable {
                 ended.push(slot);
             }
         }
+        crash_point("call_revoked_before_wake");
         ended.iter().for_each(|slot| self.table.wake(*slot));
         ended.extend(self.take_offers_back(state));
         ended

@@ -17,6 +17,7 @@ pub use state::CallStatistics;
 pub(crate) use state::CopyState;
 
 use crate::error::RpcError;
+use gapless_agent::fault::crash_point;
 use gapless_log::call_table::{CallTable, CallTableShape, RequestHeader};
 use gapless_log::claim::ClaimState;
 use state::{Held, Locked, State};
@@ -115,6 +116,7 @@ impl RouteTable {
     pub(crate) fn offer(&self, mut offer: Offer, user_headers: &[u8], payload: &[u8]) -> Result<Ticket, NotOffered> {
         let mut state = self.lock();
         let slot = self.take_slot(&mut state, &offer)?;
+        crash_point("call_slot_taken");
         // A long one is copied without the lock: others go on meanwhile.
         let is_short = user_headers.len() + payload.len() <= COPIED_LOCKED_MAX;
         let locked = is_short.then_some(state);
@@ -126,6 +128,7 @@ impl RouteTable {
         if user_headers.len() + payload.len() > KEPT_BYTES {
             self.note_long(slot);
         }
+        crash_point("call_request_written");
         let mut state = locked.unwrap_or_else(|| self.lock());
         if !state.has_open_copy(offer.target) {
             // It has gone while a long request was copied: nobody would ever revoke what only it may take.
@@ -141,6 +144,7 @@ impl RouteTable {
                 self.table.prefetch(*next);
             }
         }
+        crash_point("call_offered");
         state.ring(offer.target);
         Ok(Ticket { slot, generation })
     }
@@ -180,6 +184,7 @@ impl RouteTable {
             }
             return;
         }
+        crash_point("call_waiting_for_slot");
         state.waiting_threads += 1;
         // Slots in quarantine become free without a word, so it looks now and then.
         let timeout = if !state.has_free(false) { timeout.min(QUARANTINE_LOOK) } else { timeout };
@@ -235,9 +240,12 @@ impl RouteTable {
             Hold::Nobody => None,
             Hold::Copy(holder) => Some(holder),
         };
-        if held.is_none() {
+        if held.is_some() {
+            crash_point("call_withdrawn");
+        } else {
             self.release_pages(slot);
         }
+        crash_point("call_before_free");
         let mut state = self.lock();
         match held {
             Some(holder) if state.is_alive(holder) => {

@@ -1,0 +1,22 @@
+//! Calls while processes die, thousands of times and at every named crash point: one program, without a harness, see
+//! `gapless_testkit::scenarios`. Slow.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
+
+mod counted;
+
+mod a_million_calls_survive_a_thousand_kills;
+#[cfg(feature = "fault-injection")]
+mod a_process_dies_at_every_named_point;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    counted::be_a_copy_if_asked();
+    counted::be_a_caller_if_asked();
+    gapless_testkit::scenarios::run(vec![
+        a_million_calls_survive_a_thousand_kills::module(),
+        #[cfg(feature = "fault-injection")]
+        a_process_dies_at_every_named_point::module(),
+    ])
+}
