@@ -66,7 +66,7 @@ fn nothing_is_wrong(random: &mut Random) {
     }
     // With one copy: what stays when all others are dead.
     let before = descriptors();
-    first_copy.kill();
+    drop(first_copy);
     let traffic: Vec<_> =
         callers.iter().zip(1..).map(|(caller, number)| Traffic::begin(caller, number << 60)).collect();
     let (is_over, kills) = (AtomicBool::new(false), AtomicU64::new(0));
