@@ -460,3 +460,40 @@ fn what_a_call_costs() {
         copy.end();
     }
 }
+
+/// The only copy that may take a long request goes while the request is copied, which happens without the lock.
+#[test]
+fn a_request_whose_copy_goes_while_it_is_copied_is_refused() {
+    const LENGTH: usize = 4 << 20;
+    let table = table(4, LENGTH);
+    let payload = vec![7; LENGTH];
+    let mut refused = 0;
+    for _ in 0..1000 {
+        let copy = TestCopy::start(&table, 0, false, increment());
+        let (all, number) = (table.slots().0, copy.number);
+        thread::scope(|scope| {
+            let calling = scope.spawn(|| {
+                let offer = Offer { target: number, ..timeout_in(60_000) };
+                let ended = RemoteCall::start(&table, offer, &[], &payload);
+                ended.map(|mut call| call.wait(Waiting::Park, &mut Vec::new()))
+            });
+            while table.slots().0 == all && !calling.is_finished() {
+                std::hint::spin_loop();
+            }
+            table.close_copy(number);
+            table.remove_copy(number);
+            match calling.join().unwrap() {
+                Err(NotOffered::NoCopy) => refused += 1,
+                // It was copied already.
+                Ok(Ended::NotBegun(_)) => {}
+                other => panic!("{other:?}"),
+            }
+        });
+        copy.end();
+        assert_eq!(table.slots(), (4, 0, 0), "its slot is free");
+        if refused == 3 {
+            return;
+        }
+    }
+    panic!("{refused} of 1000 copies went while the request was copied");
+}
