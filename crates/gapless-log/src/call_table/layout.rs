@@ -14,10 +14,10 @@ pub const REQUEST_HEADER_LENGTH: usize = 128;
 
 /// First word of a request region.
 #[cfg(not(loom))]
-pub(super) const REQUESTS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCALL\x02");
+pub(super) const REQUESTS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCALL\x03");
 /// First word of a claim region.
 #[cfg(not(loom))]
-pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x02");
+pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x03");
 
 #[cfg(not(loom))]
 const PAGE: usize = 4096;

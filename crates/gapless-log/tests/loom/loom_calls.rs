@@ -96,6 +96,33 @@ fn a_notice_is_seen_only_with_the_answer_and_its_reply() {
     });
 }
 
+/// The caller sees the claim and goes on before the copy has given its notice, and another copy answers the slot's next request.
+#[test]
+fn a_late_notice_is_not_that_of_the_next_request() {
+    check(|| {
+        let table = table(1);
+        let mut rings = OfferRings::new(table.shape());
+        rings.offer(&table, 0, 0, 1, (1, true));
+        let copies = [1, 2].map(|number| {
+            let copy = CopySide::in_process(&table, number);
+            thread::spawn(move || copy.take(0).map(|taken| copy.answer(taken, number, &[])))
+        });
+        let mut offered = 1;
+        if table.claim(0).load().state() == Some(ClaimState::Answered) {
+            table.claim(0).free(1);
+            rings.offer(&table, 0, 0, 2, (2, true));
+            offered = 2;
+        }
+        if let Some(header) = table.notice(0, offered) {
+            assert_eq!(header.status, offered, "each copy answers with its own number");
+        }
+        copies.map(|copy| copy.join().unwrap());
+        if let Some(header) = table.notice(0, offered) {
+            assert_eq!(header.status, offered, "each copy answers with its own number");
+        }
+    });
+}
+
 #[test]
 fn a_worker_that_looks_while_requests_are_entered_takes_each_once() {
     loom::model(|| {

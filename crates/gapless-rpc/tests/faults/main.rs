@@ -3,20 +3,27 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
+#[path = "../processes/copy_process.rs"]
+mod copy_process;
 mod counted;
 
 mod a_million_calls_survive_a_thousand_kills;
 #[cfg(feature = "fault-injection")]
 mod a_process_dies_at_every_named_point;
+#[path = "../processes/a_scribbler_spoils_only_its_own_routes.rs"]
+mod a_scribbler_spoils_only_its_own_routes;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    copy_process::be_one_if_asked();
+    a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
     counted::be_a_copy_if_asked();
     counted::be_a_caller_if_asked();
     gapless_testkit::scenarios::run(vec![
         a_million_calls_survive_a_thousand_kills::module(),
         #[cfg(feature = "fault-injection")]
         a_process_dies_at_every_named_point::module(),
+        a_scribbler_spoils_only_its_own_routes::module(10_000),
     ])
 }

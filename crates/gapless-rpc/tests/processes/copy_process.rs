@@ -98,7 +98,7 @@ pub fn be_one_if_asked() {
 }
 
 /// Writes random words over the pages of every region that this process may write.
-fn scribble(random: &mut Random) {
+pub fn scribble(random: &mut Random) {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let memory = File::options().write(true).open("/proc/self/mem").unwrap();
     for line in maps.lines().filter(|line| line.contains("gapless-region") && line.contains(" rw-s ")) {

@@ -16,8 +16,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     copy_process::be_one_if_asked();
     killed_copies_lose_no_answer::be_a_caller_if_asked();
+    a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
     gapless_testkit::scenarios::run(vec![
-        a_scribbler_spoils_only_its_own_routes::module(),
+        a_scribbler_spoils_only_its_own_routes::module(300),
         calls_end_as_their_handlers_say::module(),
         killed_copies_lose_no_answer::module(),
         routes_come_and_go::module(),
