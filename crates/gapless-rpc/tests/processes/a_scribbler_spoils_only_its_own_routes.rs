@@ -42,7 +42,7 @@ fn a_copy_scribbles(rounds: u32, random: &mut Random) {
     let sound = domain.caller::<Ask, Told>("sane").unwrap();
     let (mut replies, mut others, mut lives) = (0, 0, 1);
     for round in 0..rounds {
-        writeln!(orders, "scribble {}", random.below(u64::MAX)).unwrap();
+        let is_told = writeln!(orders, "scribble {}", random.below(u64::MAX)).is_ok();
         let pending: Vec<_> = (0..4).map(|number| spoiled.start_with(Ask::Increment(number), &short())).collect();
         assert_sound(&sound, round);
         // Whatever comes of these, it comes, and this process goes on.
@@ -53,7 +53,8 @@ fn a_copy_scribbles(rounds: u32, random: &mut Random) {
             }
         }
         // It may have killed itself.
-        if mad.ended().is_some() {
+        if !is_told || mad.next_line().is_none() {
+            mad.kill();
             mad = start(&path, 2, &["mad"]);
             orders = mad.input();
             lives += 1;
