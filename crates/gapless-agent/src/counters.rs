@@ -182,6 +182,13 @@ impl Counter {
         CounterView { value: self.value, _region: Arc::clone(&self._region) }
     }
 
+    /// The same counter for many writers, each of whose additions is a locked instruction.
+    #[must_use]
+    pub fn shared(self) -> SharedCounter {
+        const { assert!(cfg!(target_endian = "little"), "a locked addition is to a word of the file's byte order") };
+        SharedCounter(self.view())
+    }
+
     #[inline]
     fn word(&self) -> &AtomicU64 {
         // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps
@@ -196,6 +203,26 @@ impl fmt::Debug for Counter {
     }
 }
 
+/// One counter that many threads write. Made by [`Counter::shared`].
+#[derive(Debug)]
+pub struct SharedCounter(CounterView);
+
+impl SharedCounter {
+    /// Adds to the value, wrapping around.
+    #[inline]
+    pub fn add(&self, value: u64) {
+        // Relaxed: each value stands for itself; pairs with nothing.
+        self.0.word().fetch_add(value, Ordering::Relaxed);
+    }
+
+    /// Sets the value.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        // Relaxed: as in `add`.
+        self.0.word().store(value, Ordering::Relaxed);
+    }
+}
+
 /// Reads one counter from any thread of the process that writes it.
 #[derive(Clone)]
 pub struct CounterView {
@@ -205,7 +232,7 @@ pub struct CounterView {
 
 // SAFETY: as for `Counter`.
 unsafe impl Send for CounterView {}
-// SAFETY: it only loads from the atomic.
+// SAFETY: the atomic is only accessed as one.
 unsafe impl Sync for CounterView {}
 
 impl CounterView {
@@ -213,10 +240,14 @@ impl CounterView {
     #[inline]
     #[must_use]
     pub fn get(&self) -> u64 {
-        // SAFETY: as in `Counter::word`.
-        let word = unsafe { &*self.value };
         // Relaxed: each value stands for itself; pairs with nothing.
-        u64::from_le(word.load(Ordering::Relaxed))
+        u64::from_le(self.word().load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn word(&self) -> &AtomicU64 {
+        // SAFETY: as in `Counter::word`.
+        unsafe { &*self.value }
     }
 }
 

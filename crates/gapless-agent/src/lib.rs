@@ -48,7 +48,7 @@ pub mod wake;
 pub use agent::{Agent, AgentError, Now};
 pub use assignment::ThreadAssignment;
 pub use clock::{Clock, ClockKind, VirtualTime};
-pub use counters::{Counter, CounterView, Counters, CountersReader};
+pub use counters::{Counter, CounterView, Counters, CountersReader, SharedCounter};
 pub use cpu_mask::{CpuMask, PinWarning};
 pub use error::Error;
 pub use failure::{AgentFailure, FailureSlot};

@@ -4,7 +4,8 @@ use super::domain::{DomainArguments, seconds};
 use super::watch::{clear, sleep_until};
 use super::{Outcome, interrupt, is_printed};
 use clap::Args;
-use gapless_rpc::domain::KnownRoute;
+use gapless_rpc::domain::{CopyReading, KnownRoute};
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -33,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     loop {
         let now = Instant::now();
         let known = domain.routes(DISCOVERY_MAX)?;
-        let text = if arguments.json { in_json(&known) } else { in_text(&known) };
+        let text = if arguments.json { in_json(&known, &domain.counters()?) } else { in_text(&known) };
         let clear = clear(is_again && !arguments.json);
         if !is_printed(&format!("{clear}{text}"))? {
             return Ok(());
@@ -52,9 +53,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-fn in_json(known: &[KnownRoute]) -> String {
+/// What a copy counts, by name.
+pub(crate) fn counters_in_json(reading: &CopyReading) -> Value {
+    Value::Object(
+        reading.statistics.values().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
+    )
+}
+
+fn in_json(known: &[KnownRoute], counters: &[CopyReading]) -> String {
     let objects = known.iter().map(|route| {
-        let metadata: serde_json::Map<String, serde_json::Value> =
+        let is_same = |found: &&CopyReading| (&found.route, found.process_id) == (&route.route, route.process_id);
+        let counters = counters.iter().find(is_same).map(counters_in_json);
+        let metadata: serde_json::Map<String, Value> =
             route.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
         serde_json::json!({
             "route": route.route,
@@ -66,9 +76,10 @@ fn in_json(known: &[KnownRoute]) -> String {
             "process_id": route.process_id,
             "process": route.process_name,
             "metadata": metadata,
+            "counters": counters,
         })
     });
-    format!("{}\n", serde_json::Value::Array(objects.collect()))
+    format!("{}\n", Value::Array(objects.collect()))
 }
 
 /// Copies that say the same of a route are one line.

@@ -59,6 +59,60 @@ fn piped(folder: &Path, words: &[&str], input: &[u8]) -> std::process::Output {
     output
 }
 
+/// The copies that `gapless top` shows.
+fn copies_in_top(folder: &Path) -> Vec<Value> {
+    let top: Value = serde_json::from_str(&run(folder, &["top", "domain", "--once", "--json"]).good()).unwrap();
+    top["directories"][0]["routes"].as_array().unwrap().clone()
+}
+
+#[test]
+fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (domain, calculator) = calculator(&folder);
+    let folder = folder.path();
+    let long = "long/".repeat(25) + "abc";
+    let mut cat = serving(folder, &[&long, "--", "cat"]);
+    let call = |request: &str| here(folder, &["call", "calculator/add", request]);
+    assert_eq!(call(r#"{"left": 2, "right": 3}"#).good(), "5\n");
+    call(r#"{"left": 9223372036854775807, "right": 3}"#).error(1);
+    // One of this process counts as one of others does.
+    let own = domain.caller::<Add, i64>("calculator/add").unwrap();
+    assert_eq!(own.call(Add { left: 1, right: 2 }), Ok(3));
+    let counted = || {
+        let routes: Value = serde_json::from_str(&here(folder, &["routes", "--json"]).good()).unwrap();
+        routes.as_array().unwrap().iter().find(|route| route["route"] == "calculator/add").unwrap()["counters"].clone()
+    };
+    // A handler's time is counted behind its answer.
+    until("all have ended", || counted()["in_flight"] == 0);
+    let counters = counted();
+    let of = |name: &str| counters[name].as_u64().unwrap();
+    assert_eq!(
+        (of("begun"), of("replied"), of("refused"), of("panicked"), of("queued")),
+        (3, 2, 1, 0, 0),
+        "{counters}"
+    );
+    assert!(of("p50_ns") > 0 && of("p50_ns") <= of("p99_ns"), "{counters}");
+
+    let copies = copies_in_top(folder);
+    let named: Vec<_> =
+        copies.iter().map(|copy| (copy["route"].as_str().unwrap(), copy["counters"]["begun"].as_u64())).collect();
+    assert_eq!(named, [("calculator/add", Some(3)), (long.as_str(), Some(0))]);
+    assert_eq!(copies[0]["process_id"], std::process::id());
+    let text = run(folder, &["top", "domain", "--once"]).good();
+    assert!(text.contains("p99 µs") && text.contains("calculator/add"), "{text}");
+
+    cat.kill();
+    assert_eq!(copies_in_top(folder).len(), 1, "the row of the dead is gone");
+    std::fs::write(folder.join("domain/route-0.counters"), "no counters").unwrap();
+    assert_eq!(copies_in_top(folder).len(), 1, "what is no counters file is no row");
+    drop(calculator);
+    assert_eq!(domain.counters().unwrap(), []);
+    here(folder, &["routes"]).good();
+    let left: Vec<_> = std::fs::read_dir(folder.join("domain")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!left.iter().any(|path| path.to_string_lossy().ends_with(".counters")), "{left:?}");
+    assert!(run(folder, &["top", "--domain", "../other"]).error(2).contains("no domain's name"));
+}
+
 #[test]
 fn a_typed_route_takes_json_and_gives_json() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@ use super::calling::Calling;
 use super::serving::Serving;
 use crate::caller::routes::LocalRoutes;
 use crate::registry::{IoHandle, IoThread};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What this process has of a domain.
@@ -15,6 +16,7 @@ pub(super) struct Shared {
 
 /// What a domain of several processes has.
 pub(super) struct Machine {
+    pub(super) directory: PathBuf,
     pub(super) io: IoHandle,
     pub(super) calling: Arc<Calling>,
     pub(super) serving: Arc<Serving>,

@@ -6,14 +6,17 @@
 //! | `opening` | [`Domain`]: opened, closed, asked for its routes |
 //! | `route_builder` | [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn |
 //! | `membership` | what this process has of a domain |
+//! | `counter_files` | [`read_counters`]: what copies count, for other processes |
 //! | `calling` | the calling half: tables, and the copies that they are brought to |
 //! | `serving` | the serving half: routes, and the callers that have brought tables |
 
 mod calling;
+mod counter_files;
 mod membership;
 mod opening;
 mod route_builder;
 mod serving;
 
+pub use counter_files::{CopyReading, read_counters};
 pub use opening::{Domain, DomainOptions, KnownRoute};
 pub use route_builder::{RouteBuilder, ServeReach, ServedRoute};

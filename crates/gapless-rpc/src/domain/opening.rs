@@ -1,6 +1,7 @@
 //! [`Domain`]: opened, closed, asked for its routes.
 
 use super::calling::{Calling, TableOptions};
+use super::counter_files::{self, CopyReading};
 use super::membership::{Machine, Shared};
 use super::route_builder::RouteBuilder;
 use super::serving::Serving;
@@ -103,6 +104,8 @@ impl Domain {
     fn open_at(name: String, place: &Place, options: DomainOptions) -> Result<Self, RpcError> {
         options.check()?;
         let directory = DomainDirectory::open(place, options.group)?;
+        let path = directory.path().to_owned();
+        counter_files::sweep(&path)?;
         let process_name = options.process_name.unwrap_or_else(program_name);
         let tables = TableOptions { slots: options.slots, payload_length_max: options.payload_length_max };
         let (calling, serving) = (Arc::new(Calling::new(tables)), Arc::new(Serving::default()));
@@ -114,7 +117,7 @@ impl Domain {
         )?;
         let io = thread.handle();
         calling.set_io(io.clone());
-        let machine = Some(Machine { io, calling, serving, thread });
+        let machine = Some(Machine { directory: path, io, calling, serving, thread });
         Ok(Self { shared: Arc::new(Shared { name, local: Arc::default(), machine }) })
     }
 
@@ -149,6 +152,23 @@ impl Domain {
         route_name::check(route)?;
         let remote = self.shared.machine.as_ref().map(|machine| Arc::clone(&machine.calling) as Arc<dyn RemoteRoutes>);
         Caller::new(route.into(), options, Arc::clone(&self.shared.local), remote, self.clone())
+    }
+
+    /// What the living copies count, of this process and others; without them. Of a domain of one process there are none.
+    ///
+    /// # Errors
+    /// A directory that cannot be listed.
+    pub fn counters(&self) -> Result<Vec<CopyReading>, RpcError> {
+        let machine = self.shared.machine.as_ref();
+        machine.map_or_else(|| Ok(Vec::new()), |machine| counter_files::read_counters(&machine.directory))
+    }
+
+    /// Where [`Domain::open`] finds or makes the domain of this name, for those who only look.
+    ///
+    /// # Errors
+    /// A name that no domain can have.
+    pub fn directory_of(name: &str) -> Result<PathBuf, RpcError> {
+        DomainDirectory::path_of_name(name)
     }
 
     /// The routes that other processes serve, as they are known after `timeout` at most.

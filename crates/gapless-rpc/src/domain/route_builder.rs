@@ -1,5 +1,6 @@
 //! [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn.
 
+use super::counter_files;
 use super::membership::Shared;
 use super::serving::ServedRemote;
 use crate::caller::routes::TypeKey;
@@ -183,12 +184,14 @@ impl RouteBuilder {
             let reason = format!("{} were found; 1 to {WORKERS_MAX} are possible", self.workers);
             return Err(RpcError::Option { option: "workers", reason });
         }
+        let path = self.domain.machine.as_ref().map(|machine| counter_files::new_path(&machine.directory));
+        let counters = Arc::new(CopyCounters::create(&self.route, path.as_deref())?);
         let mut served = ServedRoute {
             domain: Arc::clone(&self.domain),
             route: self.route.clone(),
             remote: None,
             local: None,
-            counters: Arc::default(),
+            counters,
             workers: Arc::default(),
             refill: Refill::default(),
             overflow: None,
@@ -219,7 +222,8 @@ impl RouteBuilder {
         let defaults = LocalOptions::default();
         let queue_max = self.queue_max.unwrap_or(defaults.queue_max);
         let spill = |queue| Box::new(EncodedOverflow::new(Spill::new(queue))) as Box<dyn Overflow<Request>>;
-        let options = LocalOptions { queue_max, overflow: served.overflow.clone().map(spill), ..defaults };
+        let (overflow, gauges) = (served.overflow.clone().map(spill), Some(Arc::clone(&served.counters.queue)));
+        let options = LocalOptions { queue_max, overflow, gauges, ..defaults };
         let local = LocalRoute::<Request, Reply>::new(&self.route, options)?;
         if served.overflow.is_some() {
             served.refill.set(local.clone());
@@ -227,11 +231,18 @@ impl RouteBuilder {
         let start = {
             let (local, handler, life, workers) =
                 (local.clone(), handler.clone(), self.life.clone(), Arc::clone(&served.workers));
+            let counters = Arc::clone(&served.counters);
             let (spawn, count, waiting) = (self.spawn.clone(), self.workers, self.waiting);
             move || {
                 for number in 0..count {
                     let (Some(worker), handler, life) = (local.worker(), handler.clone(), life.clone()) else { return };
-                    let started = start_local_worker(worker, handler, (life, number), waiting, spawn.as_ref());
+                    let started = start_local_worker(
+                        worker,
+                        (handler, Arc::clone(&counters)),
+                        (life, number),
+                        waiting,
+                        spawn.as_ref(),
+                    );
                     match started {
                         Ok(thread) => workers.lock().expect("nobody panics with the lock").extend(thread),
                         Err(error) => return tracing::error!(%error, "a route has fewer workers than it should"),
@@ -329,7 +340,7 @@ impl RouteBuilder {
 /// Starts one worker for the calls of this process.
 fn start_local_worker<Request: Message, Reply: Message>(
     mut worker: LocalWorker<Request, Reply>,
-    handler: Handler<Request, Reply>,
+    (handler, counters): (Handler<Request, Reply>, Arc<CopyCounters>),
     (life, number): (Life, usize),
     waiting: Waiting,
     spawn: Option<&Spawn>,
@@ -338,7 +349,7 @@ fn start_local_worker<Request: Message, Reply: Message>(
         spawn(Box::pin(async move {
             let _done = life.begin(number);
             while let Some(incoming) = std::future::poll_fn(|task| worker.poll_next(task)).await {
-                handler.answer_later(incoming).await;
+                handler.answer_later(incoming, &counters).await;
             }
         }));
         return Ok(None);
@@ -346,7 +357,7 @@ fn start_local_worker<Request: Message, Reply: Message>(
     let run = move || {
         let _done = life.begin(number);
         while let Some(incoming) = worker.next_blocking(waiting) {
-            handler.answer(incoming);
+            handler.answer(incoming, &counters);
         }
     };
     std::thread::Builder::new().name(format!("gapless-local-{number}")).spawn(run).map(Some)
@@ -434,7 +445,7 @@ impl ServedRoute {
         &self.route
     }
 
-    /// What it has counted of calls of other processes.
+    /// What it has counted.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         self.counters.statistics()

@@ -13,6 +13,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use super::classes::{CLASSES, Classes};
+use super::gauges::QueueGauges;
 use super::idle::{IdleWorkers, Pause, Sleeper, WorkerNumber};
 use super::offer::Offer;
 use super::one_shot::OneShot;
@@ -74,6 +75,7 @@ pub(super) struct Intake<Request, Reply> {
     /// What spinning workers look at: how many requests there are to be taken; `usize::MAX` when they should end.
     hint: AtomicUsize,
     left: Condvar,
+    gauges: Option<Arc<QueueGauges>>,
     spill: Option<Mutex<Spill<Request, Reply>>>,
 }
 
@@ -81,7 +83,12 @@ pub(super) struct Intake<Request, Reply> {
 pub(super) type NotTaken<Request, Reply> = (Queued<Request, Reply>, CallError);
 
 impl<Request, Reply> Intake<Request, Reply> {
-    pub(super) fn new(name: Arc<str>, queue_max: usize, overflow: Option<Box<dyn Overflow<Request>>>) -> Self {
+    pub(super) fn new(
+        name: Arc<str>,
+        queue_max: usize,
+        overflow: Option<Box<dyn Overflow<Request>>>,
+        gauges: Option<Arc<QueueGauges>>,
+    ) -> Self {
         let queue = Queue {
             classes: Classes::new(),
             workers: IdleWorkers::default(),
@@ -90,7 +97,15 @@ impl<Request, Reply> Intake<Request, Reply> {
             refused: [0; CLASSES],
         };
         let spill = overflow.map(|overflow| Mutex::new(Spill { overflow, waiting: Default::default() }));
-        Self { name, queue_max, queue: Mutex::new(queue), hint: AtomicUsize::new(0), left: Condvar::new(), spill }
+        Self {
+            name,
+            queue_max,
+            queue: Mutex::new(queue),
+            hint: AtomicUsize::new(0),
+            left: Condvar::new(),
+            gauges,
+            spill,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<Request, Reply>> {
@@ -108,6 +123,9 @@ impl<Request, Reply> Intake<Request, Reply> {
         };
         // Relaxed: a hint; who follows it takes the lock.
         self.hint.store(hint, Ordering::Relaxed);
+        if let Some(gauges) = &self.gauges {
+            gauges.set(queue.classes.len(), queue.spilled.iter().sum());
+        }
     }
 
     /// Whether a look under the lock is worth it. A hint for workers that spin.
@@ -151,6 +169,8 @@ impl<Request, Reply> Intake<Request, Reply> {
         spill.waiting[class as usize].push_back((queued.one_shot, queued.offer));
         let mut queue = self.lock();
         queue.spilled[class as usize] += 1;
+        self.gauges.iter().for_each(|gauges| gauges.overflowed.add(1));
+        self.tell(&queue);
         let is_low = queue.classes.len_of(class) <= self.queue_max / 2;
         drop(queue);
         if is_low {

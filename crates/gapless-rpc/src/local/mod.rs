@@ -11,6 +11,7 @@
 //! | `answer` | [`Incoming`] and [`Answer`]: a request that has begun, and what is owed for it; forwarding |
 //! | `intake` | the queue and the books of the workers, under one lock |
 //! | `call` | [`LocalCall`]: a call as its caller holds it |
+//! | `gauges` | [`QueueGauges`]: how full the queue is, for other processes |
 //! | `queued` | a request that waits |
 //! | `one_shot` | where an outcome is left and fetched |
 //! | `offer` | [`Offer`]: what travels with a request |
@@ -23,6 +24,7 @@ mod answer;
 mod call;
 mod classes;
 mod deadlines;
+mod gauges;
 mod idle;
 mod intake;
 mod offer;
@@ -41,6 +43,7 @@ mod tests;
 pub use answer::{Answer, ForwardHook, Forwarded, Forwarding, HOPS_MAX, Incoming};
 pub use call::{LocalCall, Outcome};
 pub use deadlines::Deadlines;
+pub use gauges::QueueGauges;
 pub use intake::RouteState;
 pub use offer::Offer;
 pub use overflow::{ByteQueues, EncodedOverflow, Overflow, Popped};

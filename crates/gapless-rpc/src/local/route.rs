@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::answer::{Answer, Desk, Forwarded, Forwarding};
 use super::call::{LocalCall, Origin};
 use super::deadlines::Deadlines;
+use super::gauges::QueueGauges;
 use super::intake::{Intake, RouteState};
 use super::offer::Offer;
 use super::one_shot::OneShot;
@@ -37,6 +38,8 @@ pub struct LocalOptions<Request, Reply> {
     pub forwarding: Option<Forwarding<Request, Reply>>,
     /// Where requests wait that have no room.
     pub overflow: Option<Box<dyn Overflow<Request>>>,
+    /// Where other processes read how full the queue is.
+    pub gauges: Option<Arc<QueueGauges>>,
 }
 
 impl<Request, Reply> fmt::Debug for LocalOptions<Request, Reply> {
@@ -59,6 +62,7 @@ impl<Request, Reply> Default for LocalOptions<Request, Reply> {
             deadlines: Deadlines::of_process(),
             forwarding: None,
             overflow: None,
+            gauges: None,
         }
     }
 }
@@ -123,13 +127,13 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     /// What is no name, and a limit out of range.
     pub fn new(name: &str, options: LocalOptions<Request, Reply>) -> Result<Self, RpcError> {
         route_name::check(name)?;
-        let LocalOptions { queue_max, caller, deadlines, forwarding, overflow } = options;
+        let LocalOptions { queue_max, caller, deadlines, forwarding, overflow, gauges } = options;
         if !(1..=QUEUE_MAX_MAX).contains(&queue_max) {
             let reason = format!("1 to {QUEUE_MAX_MAX} are allowed, not {queue_max}");
             return Err(RpcError::Option { option: "queue_max", reason });
         }
         Ok(Self {
-            intake: Arc::new(Intake::new(name.into(), queue_max, overflow)),
+            intake: Arc::new(Intake::new(name.into(), queue_max, overflow, gauges)),
             desk: Arc::new(Desk { route: name.into(), caller: Arc::new(caller), forwarding }),
             origin: Arc::new(Origin { route: name.into(), deadlines }),
         })

@@ -58,7 +58,24 @@ impl DomainDirectory {
         Self::open_named(name, runtime.as_deref(), Path::new("/tmp"))
     }
 
+    /// Where the domain of this name is, or would be.
+    ///
+    /// # Errors
+    /// A name that no domain can have.
+    pub fn path_of_name(name: &str) -> Result<PathBuf, RpcError> {
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        Ok(Self::parent_of(name, runtime.as_deref(), Path::new("/tmp"))?.join(name))
+    }
+
     fn open_named(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<Self, RpcError> {
+        let parent = Self::parent_of(name, runtime, temporary)?;
+        // With the same demands: below a directory that others may write, they could put another in the place of this one.
+        let parent = Self::open_at(CWD, &parent, parent.clone(), None)?;
+        Self::open_at(parent.fd.as_fd(), Path::new(name), parent.path.join(name), None)
+    }
+
+    /// Where the domains of this user are, if one may have this name.
+    fn parent_of(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<PathBuf, RpcError> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         if !(1..=DOMAIN_NAME_LENGTH_MAX).contains(&name.len()) || !name.bytes().all(is_allowed) || name.starts_with('.')
         {
@@ -72,13 +89,10 @@ impl DomainDirectory {
         let is_own = |path: &&Path| {
             path.is_absolute() && rustix::fs::stat(*path).is_ok_and(|stat| stat.st_uid == geteuid().as_raw())
         };
-        let parent = match runtime.filter(is_own) {
+        Ok(match runtime.filter(is_own) {
             Some(runtime) => runtime.join("gapless"),
             None => temporary.join(format!("gapless-{}", geteuid().as_raw())),
-        };
-        // With the same demands: below a directory that others may write, they could put another in the place of this one.
-        let parent = Self::open_at(CWD, &parent, parent.clone(), None)?;
-        Self::open_at(parent.fd.as_fd(), Path::new(name), parent.path.join(name), None)
+        })
     }
 
     fn open_at(at: BorrowedFd<'_>, name: &Path, path: PathBuf, group: Option<u32>) -> Result<Self, RpcError> {

@@ -1,20 +1,51 @@
-//! [`CopyCounters`]: what a copy of a route counts; one relaxed addition each.
+//! [`CopyCounters`]: what a copy of a route counts, in a counters file of its domain; one relaxed addition each.
 
+use super::handler_time;
+use crate::error::RpcError;
+use crate::local::QueueGauges;
 use crate::remote::status::Status;
-use std::sync::atomic::{AtomicU64, Ordering};
+use gapless_agent::{Counters, SharedCounter};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Labels of what a copy counts; those of the outcomes in the order of their statuses.
+const BEGUN: &str = "begun";
+const OUTCOMES: [&str; 8] = [
+    "outcome.replied",
+    "outcome.refused",
+    "outcome.too_late",
+    "outcome.bad_request",
+    "outcome.panicked",
+    "outcome.forwarded",
+    "outcome.bad_reply",
+    "outcome.not_served",
+];
+const UNHEARD: &str = "unheard";
+const QUEUED: &str = "queued";
+const ON_DISK: &str = "on_disk";
+const OVERFLOWED: &str = "overflowed";
+const HANDLER_NS: &str = "handler_ns";
+/// Before the name of the route, in a label; a long name is in two.
+const ROUTE: [&str; 2] = ["route:", "route+:"];
+/// Letters of a route's name in one label.
+const ROUTE_PART_LENGTH: usize = 64;
 
 /// What a copy of a route counts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CopyCounters {
-    in_flight: AtomicU64,
-    begun: AtomicU64,
+    /// Removed with the last who counts.
+    file: Counters,
+    begun: SharedCounter,
     /// By status.
-    answered: [AtomicU64; 8],
-    unheard: AtomicU64,
-    handler_ns: AtomicU64,
+    outcomes: [SharedCounter; 8],
+    unheard: SharedCounter,
+    handler_ns: SharedCounter,
+    /// Handlers that have ended, by their time.
+    times: Box<[SharedCounter]>,
+    pub(crate) queue: Arc<QueueGauges>,
 }
 
-/// The counters at one moment.
+/// The counters of a copy at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyStatistics {
     /// Handlers that run.
@@ -33,59 +64,140 @@ pub struct CopyStatistics {
     pub bad_messages: u64,
     /// Requests that went on to other routes.
     pub forwarded: u64,
-    /// Answers that nobody waited for any more.
+    /// Answers to other processes that nobody waited for any more.
     pub unheard: u64,
+    /// Requests of this process that wait, in memory and on disk. Those of other processes wait in their callers' memory.
+    pub queued: u64,
+    /// Of them: on disk.
+    pub on_disk: u64,
+    /// Requests of this process that have gone through the overflow.
+    pub overflowed: u64,
     /// Time in handlers, ns.
     pub handler_ns: u64,
+    /// Half of the handlers took at most so long, within 7 %, ns; 0 before the first has ended.
+    pub p50_ns: u64,
+    /// 99 of 100 handlers took at most so long, within 7 %, ns.
+    pub p99_ns: u64,
 }
 
 impl CopyCounters {
+    /// In that file, or in memory.
+    pub(crate) fn create(route: &str, path: Option<&Path>) -> Result<Self, RpcError> {
+        let capacity = ROUTE.len() + 6 + OUTCOMES.len() + handler_time::BUCKETS;
+        let file = match path {
+            Some(path) => Counters::create(path, capacity),
+            None => Counters::in_memory(capacity),
+        };
+        let failed = |error: gapless_agent::Error| RpcError::System {
+            action: format!("counting the calls of {route}"),
+            source: std::io::Error::other(error),
+        };
+        let file = file.map_err(failed)?;
+        let add = |label: &str| file.add(label).map(gapless_agent::Counter::shared).map_err(failed);
+        for (label, part) in ROUTE.iter().zip(route.as_bytes().chunks(ROUTE_PART_LENGTH)) {
+            add(&format!("{label}{}", String::from_utf8_lossy(part)))?;
+        }
+        let outcomes = OUTCOMES.map(add);
+        let [a, b, c, d, e, f, g, h] = outcomes;
+        let times = (0..handler_time::BUCKETS).map(|bucket| add(&handler_time::label(bucket)));
+        Ok(Self {
+            begun: add(BEGUN)?,
+            outcomes: [a?, b?, c?, d?, e?, f?, g?, h?],
+            unheard: add(UNHEARD)?,
+            handler_ns: add(HANDLER_NS)?,
+            queue: Arc::new(QueueGauges { queued: add(QUEUED)?, on_disk: add(ON_DISK)?, overflowed: add(OVERFLOWED)? }),
+            times: times.collect::<Result<_, _>>()?,
+            file,
+        })
+    }
+
     pub(crate) fn begin(&self) {
-        // Relaxed, here and below: figures for people, which order nothing.
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        self.begun.fetch_add(1, Ordering::Relaxed);
+        self.begun.add(1);
     }
 
     pub(crate) fn end(&self, handler_ns: u64) {
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.handler_ns.fetch_add(handler_ns, Ordering::Relaxed);
+        self.handler_ns.add(handler_ns);
+        self.times[handler_time::bucket(handler_ns)].add(1);
     }
 
     pub(crate) fn answered(&self, status: Status, is_heard: bool) {
-        self.answered[status as usize].fetch_add(1, Ordering::Relaxed);
+        self.outcomes[status as usize].add(1);
         if !is_heard {
-            self.unheard.fetch_add(1, Ordering::Relaxed);
+            self.unheard.add(1);
         }
     }
 
     pub(crate) fn statistics(&self) -> CopyStatistics {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let of = |status: Status| load(&self.answered[status as usize]);
-        CopyStatistics {
-            in_flight: load(&self.in_flight),
-            begun: load(&self.begun),
-            replied: of(Status::Reply),
-            refused: of(Status::Refused),
-            panicked: of(Status::Panicked),
-            too_late: of(Status::TooLate),
-            bad_messages: of(Status::BadRequest) + of(Status::BadReply),
-            forwarded: of(Status::Forward),
-            unheard: load(&self.unheard),
-            handler_ns: load(&self.handler_ns),
-        }
+        CopyStatistics::of(&self.file.values())
     }
 }
 
+/// The route's name that counters have, if they are a copy's.
+pub(crate) fn route_of(counters: &[(String, u64)]) -> Option<String> {
+    let part = |prefix: &str| counters.iter().find_map(|(label, _)| label.strip_prefix(prefix));
+    let [first, more] = ROUTE.map(part);
+    let route = format!("{}{}", first?, more.unwrap_or_default());
+    crate::route_name::check(&route).is_ok().then_some(route)
+}
+
 impl CopyStatistics {
+    /// From a copy's counters.
+    pub(crate) fn of(counters: &[(String, u64)]) -> Self {
+        let of = |label: &str| counters.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
+        let status = |status: Status| of(OUTCOMES[status as usize]);
+        let times: Vec<(u64, u64)> = counters
+            .iter()
+            .filter_map(|(label, count)| Some((handler_time::middle_ns(handler_time::bucket_of(label)?), *count)))
+            .collect();
+        let ended = times.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        let begun = of(BEGUN);
+        let on_disk = of(ON_DISK);
+        Self {
+            in_flight: begun.saturating_sub(ended),
+            begun,
+            replied: status(Status::Reply),
+            refused: status(Status::Refused),
+            panicked: status(Status::Panicked),
+            too_late: status(Status::TooLate),
+            bad_messages: status(Status::BadRequest).saturating_add(status(Status::BadReply)),
+            forwarded: status(Status::Forward),
+            unheard: of(UNHEARD),
+            queued: of(QUEUED).saturating_add(on_disk),
+            on_disk,
+            overflowed: of(OVERFLOWED),
+            handler_ns: of(HANDLER_NS),
+            p50_ns: handler_time::quantile(&times, 50),
+            p99_ns: handler_time::quantile(&times, 99),
+        }
+    }
+
+    /// Names and values.
+    #[must_use]
+    pub fn values(&self) -> [(&'static str, u64); 15] {
+        [
+            ("begun", self.begun),
+            ("in_flight", self.in_flight),
+            ("replied", self.replied),
+            ("refused", self.refused),
+            ("panicked", self.panicked),
+            ("too_late", self.too_late),
+            ("bad_messages", self.bad_messages),
+            ("forwarded", self.forwarded),
+            ("unheard", self.unheard),
+            ("queued", self.queued),
+            ("on_disk", self.on_disk),
+            ("overflowed", self.overflowed),
+            ("handler_ns", self.handler_ns),
+            ("p50_ns", self.p50_ns),
+            ("p99_ns", self.p99_ns),
+        ]
+    }
+
     /// As a JSON object.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let Self { in_flight, begun, replied, refused, panicked, .. } = self;
-        let Self { too_late, bad_messages, forwarded, unheard, handler_ns, .. } = self;
-        format!(
-            "{{\"in_flight\":{in_flight},\"begun\":{begun},\"replied\":{replied},\"refused\":{refused},\"panicked\":{panicked},\
-             \"too_late\":{too_late},\"bad_messages\":{bad_messages},\"forwarded\":{forwarded},\"unheard\":{unheard},\
-             \"handler_ns\":{handler_ns}}}"
-        )
+        let object: serde_json::Map<_, _> =
+            self.values().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        serde_json::Value::Object(object).to_string()
     }
 }

@@ -1,8 +1,11 @@
 //! [`Handler`]: the application's function, plain or `async`.
 
+use super::counters::CopyCounters;
+use crate::clock::monotonic_ns;
 use crate::context::CallContext;
-use crate::local::Incoming;
+use crate::local::{Answer, Incoming};
 use crate::outcome::Rejection;
+use crate::remote::status::Status;
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -69,21 +72,46 @@ impl<Request, Reply> Handler<Request, Reply> {
 
 impl<Request: Send + 'static, Reply: Send + 'static> Handler<Request, Reply> {
     /// Answers a call of this process on this thread.
-    pub(crate) fn answer(&self, incoming: Incoming<Request, Reply>) {
+    pub(crate) fn answer(&self, incoming: Incoming<Request, Reply>, counters: &CopyCounters) {
         let Incoming { request, context, answer } = incoming;
-        match self.run(request, &context) {
-            Ok(handled) => answer.settle(handled),
-            Err(text) => answer.panicked(&text),
-        }
+        let begun_ns = begin(counters);
+        let ran = self.run(request, &context);
+        settle(answer, ran, (counters, begun_ns));
     }
 
     /// Answers a call of this process as a part of a task.
-    pub(crate) async fn answer_later(&self, incoming: Incoming<Request, Reply>) {
+    pub(crate) async fn answer_later(&self, incoming: Incoming<Request, Reply>, counters: &CopyCounters) {
         let Incoming { request, context, answer } = incoming;
-        match self.run_later(request, context).await {
-            Ok(handled) => answer.settle(handled),
-            Err(text) => answer.panicked(&text),
-        }
+        let begun_ns = begin(counters);
+        let ran = self.run_later(request, context).await;
+        settle(answer, ran, (counters, begun_ns));
+    }
+}
+
+fn begin(counters: &CopyCounters) -> u64 {
+    counters.begin();
+    monotonic_ns()
+}
+
+fn settle<Request, Reply: Send + 'static>(
+    answer: Answer<Request, Reply>,
+    ran: Ran<Reply>,
+    (counters, begun_ns): (&CopyCounters, u64),
+) {
+    // Before the answer: its caller finds itself counted.
+    counters.answered(
+        match &ran {
+            Ok(Ok(_)) => Status::Reply,
+            Ok(Err(Rejection::Refused(_))) => Status::Refused,
+            Ok(Err(Rejection::Forward { .. })) => Status::Forward,
+            Err(_) => Status::Panicked,
+        },
+        true,
+    );
+    counters.end(monotonic_ns().saturating_sub(begun_ns));
+    match ran {
+        Ok(handled) => answer.settle(handled),
+        Err(text) => answer.panicked(&text),
     }
 }
 

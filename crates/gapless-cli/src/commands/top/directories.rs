@@ -1,21 +1,32 @@
 //! Finds the directories to look at.
 
 use super::source::MEMBER_SOCKET;
+use crate::commands::domain::about_options;
 use gapless_client::stream_layout::StreamLayout;
+use gapless_rpc::Domain;
+use gapless_rpc::domain::read_counters;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// Directories at a time; each has a thread that looks at it.
 const DIRECTORIES_MAX: usize = 64;
 
-/// The directories that are meant: each itself if a service, a stream or a member runs or ran there, else those in it where
+/// The directories that are meant: each itself if a service, a stream or a member runs or ran there, or copies serve, else those in it where
 /// one does, by their names.
 ///
 /// # Errors
 /// A directory that is none, or has none; more than [`DIRECTORIES_MAX`].
-pub(super) fn of(given: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found: Vec<PathBuf> = Vec::new();
-    for path in given {
+    for name in domains {
+        let path = Domain::directory_of(name).map_err(about_options)?;
+        if !path.is_dir() {
+            return Err(format!("{}: there is no domain {name}; no process has opened it", path.display()).into());
+        }
+        found.push(path);
+    }
+    let here = [PathBuf::from(".")];
+    for path in if given.is_empty() && domains.is_empty() { &here } else { given } {
         if !path.is_dir() {
             let reason = if path.exists() { "is no directory" } else { "there is no such directory" };
             return Err(format!(
@@ -42,7 +53,10 @@ pub(super) fn of(given: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 
 fn is_of_a_process(directory: &Path) -> bool {
     let layout = StreamLayout::new(directory);
-    layout.counters().exists() || layout.journal().is_dir() || directory.join(MEMBER_SOCKET).exists()
+    layout.counters().exists()
+        || layout.journal().is_dir()
+        || directory.join(MEMBER_SOCKET).exists()
+        || read_counters(directory).is_ok_and(|copies| !copies.is_empty())
 }
 
 fn directories_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! `gapless top`: nodes, streams and members of clusters of this machine, as they are now and how fast they go.
+//! `gapless top`: nodes, streams, members of clusters and routes of this machine, as they are now and how fast they go.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -26,9 +26,13 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Directories of nodes, streams and members, or directories that hold such
-    #[arg(value_name = "DIRECTORY", default_value = ".")]
+    /// Directories of nodes, streams, members and domains, or directories that hold such; without a word this one
+    #[arg(value_name = "DIRECTORY")]
     directories: Vec<PathBuf>,
+
+    /// Also the routes of a domain: each copy's calls, outcomes, queue and times
+    #[arg(long, value_name = "NAME")]
+    domain: Vec<String>,
 
     /// Seconds between two looks
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
@@ -56,7 +60,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 const SAMPLE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let directories = directories::of(&arguments.directories)?;
+    let directories = directories::of(&arguments.directories, &arguments.domain)?;
     let mut sources: Vec<Source> = directories.iter().map(|directory| Source::new(directory)).collect();
     let interrupted = interrupt()?;
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).

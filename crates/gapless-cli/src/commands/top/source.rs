@@ -5,6 +5,7 @@ use gapless_agent::CountersReader;
 use gapless_client::control::{Controller, NodeReading, StatusFeed};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::member::control::{Answer, Request, StatusReport, ask};
+use gapless_rpc::domain::{CopyReading, read_counters};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -55,6 +56,8 @@ pub(super) struct Reading {
     /// Of a member of a cluster.
     pub member: Option<StatusReport>,
     pub nodes: Vec<NodeReading>,
+    /// Of a domain: what each copy of a route counts, and how many calls a second it has begun since the look before.
+    pub routes: Vec<(CopyReading, Option<f64>)>,
     /// The error of a read that failed.
     pub problem: Option<String>,
 }
@@ -80,6 +83,9 @@ pub(super) struct Source {
     before: Option<Sample>,
     process: Option<u32>,
     restarts: u64,
+    copies: Vec<CopyReading>,
+    copies_at: Instant,
+    has_served: bool,
 }
 
 impl Source {
@@ -91,6 +97,9 @@ impl Source {
             before: None,
             process: None,
             restarts: 0,
+            copies: Vec::new(),
+            copies_at: Instant::now(),
+            has_served: false,
         }
     }
 
@@ -105,10 +114,11 @@ impl Source {
             self.restarts += u64::from(self.process.is_some_and(|before| before != now.process));
             self.process = Some(now.process);
         }
-        let state = match (&now, self.process) {
-            (Some(_), _) => ProcessState::Running,
-            (None, Some(_)) => ProcessState::Gone,
-            (None, None) => ProcessState::Stopped,
+        let routes = self.routes(&mut problem);
+        let state = match (now.is_some() || !routes.is_empty(), self.process.is_some() || self.has_served) {
+            (true, _) => ProcessState::Running,
+            (false, true) => ProcessState::Gone,
+            (false, false) => ProcessState::Stopped,
         };
         let (mut member, mut nodes) = (None, Vec::new());
         if state == ProcessState::Running {
@@ -121,7 +131,7 @@ impl Source {
         let counters = now.as_ref().map(|now| with_rates(now, self.before.as_ref())).unwrap_or_default();
         self.before = now;
         let (directory, process, restarts) = (self.directory.clone(), self.process, self.restarts);
-        Reading { directory, state, process, restarts, counters, member, nodes, problem }
+        Reading { directory, state, process, restarts, counters, member, nodes, routes, problem }
     }
 
     /// The counters of the process that has the directory; none if none has. A process that was killed leaves its file
@@ -141,6 +151,22 @@ impl Source {
             return Ok(None);
         }
         Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))
+    }
+
+    /// What copies count, if the directory is a domain's.
+    fn routes(&mut self, problem: &mut Option<String>) -> Vec<(CopyReading, Option<f64>)> {
+        let read = if self.directory.is_dir() { read_counters(&self.directory) } else { Ok(Vec::new()) };
+        let copies = note(problem, read.map_err(|error| error.to_string()));
+        let seconds = self.copies_at.elapsed().as_secs_f64();
+        let rate = |copy: &CopyReading| {
+            let is_same = |old: &&CopyReading| (&old.route, old.process_id) == (&copy.route, copy.process_id);
+            let before = self.copies.iter().find(is_same)?;
+            Some(copy.statistics.begun.saturating_sub(before.statistics.begun) as f64 / seconds)
+        };
+        let routes = copies.iter().map(|copy| (copy.clone(), rate(copy))).collect();
+        self.has_served |= !copies.is_empty();
+        (self.copies, self.copies_at) = (copies, Instant::now());
+        routes
     }
 
     fn member(&self) -> Result<Option<StatusReport>, String> {

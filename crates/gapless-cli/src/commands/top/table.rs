@@ -25,6 +25,23 @@ pub(super) const OVERVIEW_WORDS: usize = 3;
 pub(super) const PEERS: [&str; 5] = ["member", "kind", "connection", "has up to", "lags by"];
 /// The columns of [`nodes`].
 pub(super) const NODES: [&str; 6] = ["node", "transport", "position", "behind", "read/s", "published/s"];
+/// The columns of [`routes`]: times in µs; what failed has panicked, or was a message that nobody could read.
+pub(super) const ROUTES: [&str; 14] = [
+    "route",
+    "process",
+    "calls/s",
+    "calls",
+    "replied",
+    "refused",
+    "failed",
+    "too late",
+    "forwarded",
+    "queued",
+    "in flight",
+    "overflowed",
+    "p50 µs",
+    "p99 µs",
+];
 /// The columns of [`counters`].
 pub(super) const COUNTERS: [&str; 3] = ["counter", "value", "per second"];
 
@@ -51,6 +68,7 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
         (None, ProcessState::Running) if value("relay.last_sequence").is_some() => "relay".to_owned(),
         (None, ProcessState::Running) if value("service.last_sequence").is_some() => "service".to_owned(),
         (None, ProcessState::Running) if last.is_some() => "sequencer".to_owned(),
+        (None, ProcessState::Running) if !reading.routes.is_empty() => "domain".to_owned(),
         (None, ProcessState::Running) => "node".to_owned(),
         (None, _) => "-".to_owned(),
     };
@@ -107,6 +125,31 @@ pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
         ]
     };
     reading.nodes.iter().map(row).collect()
+}
+
+/// A row for each copy of a route.
+pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
+    let row = |(copy, per_s): &(gapless_rpc::domain::CopyReading, Option<f64>)| {
+        let of = &copy.statistics;
+        let in_us = |time_ns: u64| format!("{:.1}", time_ns as f64 / 1000.0);
+        [
+            clean(&copy.route),
+            copy.process_id.to_string(),
+            rate(*per_s),
+            of.begun.to_string(),
+            of.replied.to_string(),
+            of.refused.to_string(),
+            of.panicked.saturating_add(of.bad_messages).to_string(),
+            of.too_late.to_string(),
+            of.forwarded.to_string(),
+            of.queued.to_string(),
+            of.in_flight.to_string(),
+            of.overflowed.to_string(),
+            in_us(of.p50_ns),
+            in_us(of.p99_ns),
+        ]
+    };
+    reading.routes.iter().map(row).collect()
 }
 
 /// A row for each counter.

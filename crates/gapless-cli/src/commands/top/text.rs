@@ -2,7 +2,9 @@
 
 use super::source::Reading;
 use super::table;
+use crate::commands::routes::counters_in_json;
 use crate::commands::stream::nodes::in_json as nodes_in_json;
+use gapless_rpc::domain::CopyReading;
 use serde_json::{Map, Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,6 +18,7 @@ pub(super) fn in_text(readings: &[Reading]) -> String {
         text += &format!("\n{}{colon}{remark}\n", table::clean(&reading.directory.display().to_string()));
         text += &lines(table::aligned(table::PEERS, &table::peers(reading), 3));
         text += &lines(table::aligned(table::NODES, &table::nodes(reading), 2));
+        text += &lines(table::aligned(table::ROUTES, &table::routes(reading), 1));
         text += &lines(table::aligned(table::COUNTERS, &table::counters(reading), 1));
     }
     text
@@ -41,6 +44,11 @@ fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
             rates.insert(counter.label.clone(), json!((rate * 1000.0).round() / 1000.0));
         }
     }
+    let route = |(copy, per_s): &(CopyReading, Option<f64>)| {
+        let counters = counters_in_json(copy);
+        json!({ "route": copy.route, "process_id": copy.process_id, "calls_per_s": per_s, "counters": counters })
+    };
+    let routes: Vec<Value> = reading.routes.iter().map(route).collect();
     Ok(json!({
         "directory": reading.directory.display().to_string(),
         "state": reading.state.name(),
@@ -50,6 +58,7 @@ fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
         "per_s": rates,
         "member": serde_json::to_value(&reading.member)?,
         "nodes": nodes_in_json(&reading.nodes),
+        "routes": routes,
         "problem": reading.problem,
     }))
 }
