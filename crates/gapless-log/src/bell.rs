@@ -3,10 +3,10 @@
 //! ```text
 //!    0  u64  epoch; its low half is what threads sleep on
 //!   64  u64  threads that sleep or are about to
-//!  128  u64  1 while the copy's tasks sleep, which an eventfd wakes
+//!  128  u64  tasks that sleep, which an eventfd wakes
 //! ```
 //! The argument is that of every parking here (Dekker's): a worker announces itself, fences, and looks for work once more; a caller
-//! publishes work, fences, and looks at who has announced itself. `tests/loom/loom_bell.rs` runs every order. Callers can write
+//! publishes work, fences, and looks at who has announced itself. `tests/loom/loom_calls.rs` runs every order. Callers can write
 //! what they like here, so no wait may be for ever: a spoiled bell costs the length of one wait.
 
 use crate::sync::{Ordering, fence};
@@ -65,18 +65,13 @@ impl Bell {
         found
     }
 
-    /// Tasks of the copy: all of them are about to sleep. They look for work once more after this.
-    pub fn announce_tasks(&self) {
-        // Relaxed: ordered by the fence.
-        self.region.word(PARKED_TASKS).store(1, Ordering::Relaxed);
+    /// Tasks of the copy: so many sleep now. The copy's lock puts these changes in order; a task that goes to sleep looks for work
+    /// once more after this.
+    pub fn announce_tasks(&self, asleep: usize) {
+        // Relaxed: ordered by the fence. A caller that still sees a task asleep that is not makes one needless call.
+        self.region.word(PARKED_TASKS).store(asleep as u64, Ordering::Relaxed);
         // SeqCst: as in `park`.
         fence(Ordering::SeqCst);
-    }
-
-    /// Tasks of the copy: awake again.
-    pub fn withdraw_tasks(&self) {
-        // Relaxed: a caller that still sees them asleep makes one needless call.
-        self.region.word(PARKED_TASKS).store(0, Ordering::Relaxed);
     }
 
     /// Whether a thread or the tasks sleep. A hint, for choosing a copy.
@@ -100,9 +95,8 @@ impl Bell {
             self.region.wake(EPOCH, 1);
             return false;
         }
-        // Relaxed: as above; of several callers one writes the eventfd.
-        let tasks = self.region.word(PARKED_TASKS);
-        tasks.load(Ordering::Relaxed) != 0 && tasks.swap(0, Ordering::Relaxed) != 0
+        // Relaxed: as above. It stays as it is: only the copy knows which task it has woken, and which sleep on.
+        self.region.word(PARKED_TASKS).load(Ordering::Relaxed) != 0
     }
 
     /// Wakes every thread of the copy: it stops, or has a new caller.

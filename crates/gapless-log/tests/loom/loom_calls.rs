@@ -3,8 +3,8 @@
 use gapless_log::Bell;
 use gapless_log::call_table::{AnswerOutcome, CallTable, CallTableShape, CopySide, OfferRings, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
-use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 use std::time::Duration;
 
@@ -186,6 +186,40 @@ fn two_offers_and_two_rings_leave_nothing_waiting() {
         });
         callers.into_iter().for_each(|caller| caller.join().unwrap());
         worker.join().unwrap();
+    });
+}
+
+/// As a copy wakes its tasks: who is woken serves what there is, and sleeps again.
+#[test]
+fn two_offers_leave_nothing_waiting_beside_a_task_that_sleeps() {
+    check(|| {
+        let (bell, asleep) = (Arc::new(Bell::create().unwrap()), Arc::new(Mutex::new(2)));
+        bell.announce_tasks(2);
+        let tables = [table(1), table(1)];
+        let copies = Arc::new(tables.each_ref().map(|table| CopySide::in_process(table, 1)));
+        let callers = tables.clone().map(|table| {
+            let (bell, asleep, copies) = (Arc::clone(&bell), Arc::clone(&asleep), Arc::clone(&copies));
+            thread::spawn(move || {
+                offer(&table);
+                let change = |by: isize| {
+                    let mut asleep = asleep.lock().unwrap();
+                    *asleep += by;
+                    bell.announce_tasks(*asleep as usize);
+                };
+                if bell.ring() && *asleep.lock().unwrap() > 0 {
+                    change(-1);
+                    while copies.iter().any(|copy| copy.has_offers(0)) {
+                        let _begun: u64 = copies.iter().map(serve).sum();
+                        change(1);
+                        change(-1);
+                    }
+                    change(1);
+                }
+            })
+        });
+        callers.into_iter().for_each(|caller| caller.join().unwrap());
+        let left = copies.iter().filter(|copy| copy.has_offers(0)).count();
+        assert_eq!(left, 0, "a task sleeps beside it");
     });
 }
 

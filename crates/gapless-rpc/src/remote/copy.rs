@@ -116,15 +116,23 @@ impl ServedCallers {
 
     /// Wakes one task that sleeps.
     pub(crate) fn wake_task(&self) {
-        let task = self.tasks.lock().expect("nobody panics with the lock").pop();
-        if let Some((_, task)) = task {
+        let woken = self.change_sleepers(Vec::pop);
+        if let Some((_, task)) = woken {
             task.wake();
         }
     }
 
+    /// Changes who sleeps, and tells callers how many.
+    fn change_sleepers<Changed>(&self, change: impl FnOnce(&mut Vec<(u64, Waker)>) -> Changed) -> Changed {
+        let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
+        let changed = change(&mut tasks);
+        self.bell.announce_tasks(tasks.len());
+        changed
+    }
+
     fn wake_all(&self) {
         self.bell.ring_all();
-        let tasks = std::mem::take(&mut *self.tasks.lock().expect("nobody panics with the lock"));
+        let tasks = self.change_sleepers(std::mem::take);
         tasks.into_iter().for_each(|(_, task)| task.wake());
     }
 
@@ -230,9 +238,9 @@ impl Puller {
             if let Some(claimed) = self.take() {
                 return Poll::Ready(Some(claimed));
             }
-            self.served.tasks.lock().expect("nobody panics with the lock").push((self.number, task.waker().clone()));
+            let sleeper = (self.number, task.waker().clone());
+            self.served.change_sleepers(|tasks| tasks.push(sleeper));
             self.sleeps = true;
-            self.served.bell.announce_tasks();
             if !self.may_take() && !self.served.has_ended() {
                 return Poll::Pending;
             }
@@ -244,9 +252,11 @@ impl Puller {
         if !std::mem::take(&mut self.sleeps) {
             return true;
         }
-        let mut tasks = self.served.tasks.lock().expect("nobody panics with the lock");
-        let own = tasks.iter().position(|(number, _)| *number == self.number);
-        own.map(|index| tasks.swap_remove(index)).is_some()
+        let own = self.served.change_sleepers(|tasks| {
+            let own = tasks.iter().position(|(number, _)| *number == self.number);
+            own.map(|index| tasks.swap_remove(index))
+        });
+        own.is_some()
     }
 
     /// Sleeps until there may be something to take, at most for `timeout`.

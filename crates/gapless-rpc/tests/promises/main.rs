@@ -4,4 +4,5 @@
 
 mod calls_are_the_same_here_as_elsewhere;
 mod the_examples_do_what_they_say;
+mod tasks_serve_other_processes;
 mod what_has_no_room_waits_on_disk;
