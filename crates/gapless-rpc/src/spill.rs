@@ -48,7 +48,7 @@ impl ByteQueues for Spill {
 #[derive(Clone, Default)]
 pub(crate) struct Refill(Arc<Mutex<Option<Action>>>);
 
-type Action = Box<dyn Fn() + Send>;
+type Action = Arc<dyn Fn() + Send + Sync>;
 
 impl Refill {
     /// A queue whose notices come here.
@@ -63,11 +63,13 @@ impl Refill {
     }
 
     pub(crate) fn set<Request: Send + 'static, Reply: Send + 'static>(&self, route: LocalRoute<Request, Reply>) {
-        *self.0.lock().expect("nobody panics with the lock") = Some(Box::new(move || route.refill()));
+        *self.0.lock().expect("nobody panics with the lock") = Some(Arc::new(move || route.refill()));
     }
 
     fn run(&self) {
-        if let Some(refill) = &*self.0.lock().expect("nobody panics with the lock") {
+        // Without the lock: it tells callers, whose functions may withdraw the route.
+        let refill = self.0.lock().expect("nobody panics with the lock").clone();
+        if let Some(refill) = refill {
             refill();
         }
     }

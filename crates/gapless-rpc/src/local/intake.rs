@@ -173,10 +173,10 @@ impl<Request, Reply> Intake<Request, Reply> {
         self.tell(&queue);
         let is_low = queue.classes.len_of(class) <= self.queue_max / 2;
         drop(queue);
-        if is_low {
-            // The workers may have emptied the memory meanwhile, and then nobody else brings it back.
-            self.refill_class(&mut spill, class);
-        }
+        // The workers may have emptied the memory meanwhile, and then nobody else brings it back.
+        let lost = if is_low { self.refill_class(&mut spill, class) } else { Vec::new() };
+        drop(spill);
+        self.lose_all(lost);
         Ok(())
     }
 
@@ -360,7 +360,9 @@ impl<Request, Reply> Intake<Request, Reply> {
     pub(super) fn refill(&self) {
         let Some(spill) = &self.spill else { return };
         let mut spill = spill.lock().unwrap_or_else(PoisonError::into_inner);
-        Priority::ALL.iter().for_each(|&class| self.refill_class(&mut spill, class));
+        let lost: Vec<_> = Priority::ALL.iter().flat_map(|&class| self.refill_class(&mut spill, class)).collect();
+        drop(spill);
+        self.lose_all(lost);
     }
 
     #[cold]
@@ -370,11 +372,23 @@ impl<Request, Reply> Intake<Request, Reply> {
         let guard =
             if is_empty { Some(spill.lock().unwrap_or_else(PoisonError::into_inner)) } else { spill.try_lock().ok() };
         if let Some(mut spill) = guard {
-            self.refill_class(&mut spill, class);
+            let lost = self.refill_class(&mut spill, class);
+            drop(spill);
+            self.lose_all(lost);
         }
     }
 
-    fn refill_class(&self, spill: &mut Spill<Request, Reply>, class: Priority) {
+    /// Tells the callers of what is lost: without a lock, because their functions may call this route.
+    fn lose_all(&self, lost: Vec<(Waiting<Reply>, String)>) {
+        for ((one_shot, offer), reason) in lost {
+            lose(one_shot.as_deref(), &offer, &self.name, &reason);
+        }
+    }
+
+    /// Brings back what has room; what is lost, and why.
+    #[must_use]
+    fn refill_class(&self, spill: &mut Spill<Request, Reply>, class: Priority) -> Vec<(Waiting<Reply>, String)> {
+        let mut lost = Vec::new();
         let mut is_ready = true;
         while is_ready {
             let room = self.queue_max.saturating_sub(self.lock().classes.len_of(class)).min(REFILL_MAX);
@@ -390,12 +404,12 @@ impl<Request, Reply> Intake<Request, Reply> {
                 gone += 1;
                 match popped {
                     Popped::Request(request) => back.push(Queued { request, one_shot, offer }),
-                    Popped::Lost(reason) => lose(one_shot.as_deref(), &offer, &self.name, &reason),
+                    Popped::Lost(reason) => lost.push(((one_shot, offer), reason)),
                     Popped::NotYet => {}
                 }
             }
             if gone == 0 {
-                return;
+                break;
             }
             let mut queue = self.lock();
             queue.spilled[class as usize] = queue.spilled[class as usize].saturating_sub(gone);
@@ -408,6 +422,7 @@ impl<Request, Reply> Intake<Request, Reply> {
             drop(queue);
             sleepers.into_iter().for_each(Sleeper::wake);
         }
+        lost
     }
 
     fn no_route(&self) -> CallError {

@@ -157,6 +157,29 @@ fn what_the_disk_spoils_has_not_begun_and_the_next_is_not_harmed() {
 }
 
 #[test]
+fn who_is_told_of_a_loss_may_call_the_route_at_once() {
+    let (route, disk) = overflowing(1, 100);
+    let calls: Vec<_> = (0..3).map(|request| call(&route, request)).collect();
+    disk.0.lock().unwrap().queues[Priority::Normal as usize][0].pop();
+    let (told, is_told) = std::sync::mpsc::channel();
+    for call in calls {
+        let (route, told) = (route.clone(), told.clone());
+        call.on_outcome(move |outcome| {
+            let is_lost = outcome.is_err();
+            // The queue is full, so this goes the way of the overflow.
+            let again = is_lost.then(|| [7, 8].map(|number| route.send(Number(number), Offer::default()).is_ok()));
+            told.send((is_lost, again)).unwrap();
+        });
+    }
+    let serving = serve(&route);
+    let mut outcomes: Vec<_> = (0..3).map(|_| is_told.recv_timeout(wait::PATIENCE).expect("nobody is stuck")).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, [(false, None), (false, None), (true, Some([true; 2]))]);
+    route.drain();
+    assert_eq!(serving.join().unwrap(), 4);
+}
+
+#[test]
 fn a_route_that_ends_ends_what_lies_on_the_disk() {
     let (route, _disk) = overflowing(1, 100);
     let calls: Vec<_> = (0..5).map(|request| call(&route, request)).collect();
