@@ -295,6 +295,30 @@ fn the_death_of_a_copy_ends_what_it_has_and_frees_its_slots() {
     dying.end();
 }
 
+/// The ring is wasted: the one that it woke stops taking before it looks. Others look then.
+#[test]
+fn who_sleeps_is_woken_when_another_copy_stops() {
+    for stop in [
+        (|table, number| table.set_copy_state(number, CopyState::Suspended)) as fn(&RouteTable, u32),
+        RouteTable::close_copy,
+        RouteTable::remove_copy,
+    ] {
+        let table = table(4, 64);
+        let copies = [0, 1].map(|_| TestCopy::start(&table, 0, false, increment()));
+        let waker = std::task::Waker::from(Arc::<Flag>::default());
+        let mut pullers = copies.each_ref().map(|copy| Puller::new(Arc::clone(&copy.served)));
+        for puller in &mut pullers {
+            assert!(puller.poll_take(&mut std::task::Context::from_waker(&waker)).is_pending());
+        }
+        let was_rung = |copy: &TestCopy| rustix::io::read(copy.served.eventfd(), &mut [0; 8]).is_ok();
+        let call = RemoteCall::start(&table, timeout_in(20_000), &[], b"x").unwrap();
+        assert_eq!(copies.each_ref().map(was_rung), [true, false]);
+        stop(&table, copies[0].number);
+        assert!(was_rung(&copies[1]), "it would sleep beside what was offered");
+        drop((call, pullers));
+    }
+}
+
 #[test]
 fn classes_are_served_eight_to_four_to_two_to_one() {
     let table = table(64, 8);

@@ -43,6 +43,7 @@ impl RouteTable {
         let taken_back = self.take_offers_back(&mut state);
         self.sweep(&mut state);
         state.wake_waiting(&self.changed);
+        state.ring_all();
         drop(state);
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
@@ -54,6 +55,7 @@ impl RouteTable {
             copy.state = CopyState::Closed;
         }
         let lost = self.lose(&mut state, number);
+        state.ring_all();
         drop(state);
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
@@ -65,6 +67,7 @@ impl RouteTable {
         let lost = self.lose(&mut state, number);
         self.sweep(&mut state);
         state.wake_waiting(&self.changed);
+        state.ring_all();
         drop(state);
         lost.into_iter().for_each(|slot| self.notice(slot));
     }

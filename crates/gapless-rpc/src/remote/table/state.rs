@@ -82,6 +82,15 @@ pub(super) struct Copy {
     pub(super) state: CopyState,
 }
 
+impl Copy {
+    fn ring(&self) {
+        if self.bell.ring() {
+            // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
+            let _ = rustix::io::write(&self.eventfd, &1u64.to_ne_bytes());
+        }
+    }
+}
+
 /// Whether a copy takes requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyState {
@@ -199,12 +208,14 @@ impl State {
             let is_meant = copy.state == CopyState::Open && (target == 0 || copy.number == target);
             if is_meant && copy.bell.is_anyone_parked() {
                 self.next_copy = index + 1;
-                if copy.bell.ring() {
-                    // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
-                    let _ = rustix::io::write(&copy.eventfd, &1u64.to_ne_bytes());
-                }
+                copy.ring();
                 return;
             }
         }
+    }
+
+    /// Wakes a sleeping worker of every copy: one that was rung for an offer may have gone, or stopped, before it took it.
+    pub(super) fn ring_all(&self) {
+        self.copies.iter().filter(|copy| copy.state == CopyState::Open).for_each(Copy::ring);
     }
 }
