@@ -17,6 +17,7 @@
 //! | [`route_name`] | what a route may be called |
 //! | `block_on` | drives a future to its end on this thread |
 //! | `clock` | the clock of deadlines |
+//! | `foreign` | the application's functions, whose panics are caught |
 //! | [`error`] | [`RpcError`] |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -31,6 +32,7 @@ pub mod context;
 #[cfg(not(loom))]
 pub mod domain;
 pub mod error;
+mod foreign;
 pub mod local;
 pub mod message;
 pub mod options;

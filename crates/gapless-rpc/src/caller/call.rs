@@ -3,14 +3,14 @@
 use super::backlog::BacklogCall;
 use super::interceptor::Interceptor;
 use super::pursuit::Pursuit;
+use crate::foreign;
 use crate::local::LocalCall;
 use crate::message::Message;
 use crate::options::Waiting;
 use crate::outcome::CallError;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -133,19 +133,12 @@ impl<Reply: Message> Call<Reply> {
         }
     }
 
-    /// Calls `function` with the outcome, on a thread of the domain or of a worker, or here if it is there already: it must not
-    /// sleep. The call is no longer cancelled by anybody.
-    pub fn on_end(self, function: impl FnOnce(Result<Reply, CallError>) + Send + 'static) {
-        let state = Mutex::new(Some((self, Box::new(function) as Callback<Reply>)));
-        Arc::new(Told { state, is_woken: AtomicBool::new(false) }).wake();
-    }
-
     /// Ends it: nobody waits for it any more. The same as dropping it.
     pub fn cancel(self) {
         drop(self);
     }
 
-    fn poll_outcome(&mut self, task: &mut Context<'_>) -> Poll<Result<Reply, CallError>> {
+    pub(super) fn poll_outcome(&mut self, task: &mut Context<'_>) -> Poll<Result<Reply, CallError>> {
         let outcome = match &mut self.reach {
             Reaching::Local(local) => match Pin::new(local).poll(task) {
                 Poll::Ready(outcome) => outcome,
@@ -167,13 +160,16 @@ impl<Reply: Message> Call<Reply> {
     fn decode_reply(&mut self, ended: Result<(), CallError>) -> Result<Reply, CallError> {
         ended?;
         let Reaching::Remote(pursuit, reply) = &mut self.reach else { return Err(over()) };
-        (self.decode)(reply, self.reply_fingerprint)
+        foreign::caught(|| (self.decode)(reply, self.reply_fingerprint))
+            .flatten()
             .map_err(|reason| CallError::BadMessage { route: pursuit.route().to_string(), reason })
     }
 
     fn decode_backlog(&self, outcome: Result<Vec<u8>, CallError>) -> Result<Reply, CallError> {
         let Reaching::Backlog(_, route) = &self.reach else { return Err(over()) };
-        (self.decode)(&mut outcome?, self.reply_fingerprint)
+        let mut reply = outcome?;
+        foreign::caught(|| (self.decode)(&mut reply, self.reply_fingerprint))
+            .flatten()
             .map_err(|reason| CallError::BadMessage { route: route.to_string(), reason })
     }
 
@@ -189,7 +185,7 @@ impl<Reply: Message> Call<Reply> {
         if let Some(observed) = self.observed.take() {
             let took = observed.began.elapsed();
             for interceptor in observed.interceptors.iter().rev() {
-                interceptor.after(&observed.route, outcome.as_ref().err(), took);
+                foreign::run("an interceptor", || interceptor.after(&observed.route, outcome.as_ref().err(), took));
             }
         }
         outcome
@@ -215,35 +211,5 @@ struct Unpark(std::thread::Thread);
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
-    }
-}
-
-type Callback<Reply> = Box<dyn FnOnce(Result<Reply, CallError>) + Send>;
-
-/// A call whose outcome a function is told.
-struct Told<Reply> {
-    state: Mutex<Option<(Call<Reply>, Callback<Reply>)>>,
-    /// It was woken and has not been polled since.
-    is_woken: AtomicBool,
-}
-
-impl<Reply: Message> Wake for Told<Reply> {
-    fn wake(self: Arc<Self>) {
-        let waker = Waker::from(Arc::clone(&self));
-        let mut task = Context::from_waker(&waker);
-        self.is_woken.store(true, Ordering::SeqCst);
-        // Whoever polls it looks at the flag again after letting it go; so one of the two polls it after this.
-        while self.is_woken.load(Ordering::SeqCst) {
-            let Ok(mut state) = self.state.try_lock() else { return };
-            self.is_woken.store(false, Ordering::SeqCst);
-            let Some((call, _)) = &mut *state else { return };
-            if let Poll::Ready(outcome) = call.poll_outcome(&mut task)
-                && let Some((_, function)) = state.take()
-            {
-                drop(state);
-                function(outcome);
-                return;
-            }
-        }
     }
 }

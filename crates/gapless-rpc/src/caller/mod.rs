@@ -7,6 +7,7 @@
 //! | `calling` | [`Caller`]: calls, sends and broadcasts of one route |
 //! | [`together`] | many calls under one deadline: all results, the first, or what came in time |
 //! | [`call`] | [`Call`]: waited for, polled, awaited, or told to a function |
+//! | `told` | [`Call::on_end`] |
 //! | `backlog` | requests that wait for a slot, with the rest of them on disk |
 //! | `pursuit` | one call between processes, over copies and routes, until it has ended |
 //! | [`interceptor`] | [`Interceptor`]: what looks at every call of a caller |
@@ -20,6 +21,7 @@ pub mod interceptor;
 pub(crate) mod pursuit;
 pub(crate) mod routes;
 pub mod together;
+mod told;
 
 pub use call::Call;
 pub use caller_options::{CallerOptions, Reach};

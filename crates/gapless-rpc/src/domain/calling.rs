@@ -455,4 +455,8 @@ impl CallingSide for Calling {
     fn woken(&self) {
         self.tables().iter().for_each(|table| table.table().withdraw_reactor());
     }
+
+    fn ended(&self) {
+        self.close();
+    }
 }

@@ -11,13 +11,13 @@ use crate::message::{Message, version_of};
 use crate::options::Waiting;
 use crate::outcome::Rejection;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions, OverflowCounters};
-use crate::registry::{RouteDescription, RouteState, TypeDescription};
+use crate::registry::{IoHandle, RouteDescription, RouteState, TypeDescription};
 use crate::remote::copy::ServedCallers;
 use crate::route_name;
 use crate::served::answering::Answering;
 use crate::served::counters::{CopyCounters, CopyStatistics};
 use crate::served::handler::Handler;
-use crate::served::workers::{Life, Workers, serve_as_task};
+use crate::served::workers::{Life, Living, Workers, serve_as_task};
 use crate::spill::{Refill, Spill};
 use gapless_log::Bell;
 use rustix::event::{EventfdFlags, eventfd};
@@ -303,7 +303,13 @@ impl RouteBuilder {
         if !machine.serving.insert(&self.route, Arc::new(remote)) {
             return Err(RpcError::Served { route: self.route.clone() });
         }
-        let started = self.start_remote_workers(&served, &answering);
+        let living = {
+            let (served, io, route) = (Arc::downgrade(&served), machine.io.clone(), self.route.clone());
+            Living::new(move || served.upgrade().iter().for_each(|served| none_left(served, &io, &route)))
+        };
+        // Until it is announced, so that it is withdrawn after that.
+        let _alive = Living::enter(&living);
+        let started = self.start_remote_workers(&served, &answering, &living);
         let token = started.and_then(|(workers, token)| {
             machine.io.announce(description)?;
             Ok((workers, token))
@@ -322,18 +328,33 @@ impl RouteBuilder {
         &self,
         served: &Arc<ServedCallers>,
         answering: &Arc<Answering<Request, Reply>>,
+        living: &Arc<Living>,
     ) -> Result<(Workers, Option<u64>), RpcError> {
         let Some(spawn) = &self.spawn else {
-            let workers = Workers::start_threads(served, answering, self.workers, self.waiting, &self.life)?;
+            let life = (&self.life, living);
+            let workers = Workers::start_threads(served, answering, self.workers, self.waiting, life)?;
             return Ok((workers, None));
         };
         let machine = self.domain.machine.as_ref();
         let token = machine.map(|machine| machine.calling.register_tasks(served)).transpose();
         let token = token.map_err(RpcError::system("watching a route's eventfd"))?;
         for number in 0..self.workers {
-            spawn(Box::pin(serve_as_task(Arc::clone(served), Arc::clone(answering), number, self.life.clone())));
+            let life = (self.life.clone(), Living::enter(living));
+            spawn(Box::pin(serve_as_task(Arc::clone(served), Arc::clone(answering), number, life)));
         }
         Ok((Workers::default(), token))
+    }
+}
+
+/// The last worker has gone. If its route goes on, nobody serves it any more, and its callers are told.
+fn none_left(served: &ServedCallers, io: &IoHandle, route: &str) {
+    if served.has_ended() {
+        return;
+    }
+    tracing::error!(route, "a route is withdrawn, because its last worker has panicked or was dropped");
+    served.end();
+    if let Err(error) = io.change_state(route, RouteState::Gone) {
+        tracing::debug!(%error, "callers are not told that a route is gone");
     }
 }
 

@@ -17,6 +17,7 @@ use super::one_shot::{Ended, OneShot};
 use super::spin::spin;
 use super::sync::{current, park, park_timeout};
 use crate::clock::monotonic_ns;
+use crate::foreign;
 use crate::options::Waiting;
 use crate::outcome::CallError;
 
@@ -160,10 +161,11 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         self.is_over = true;
         self.leave_deadlines();
         let (origin, timeout_ns) = (Arc::clone(&self.origin), self.timeout_ns);
-        let ended = move |ended| match ended {
-            Ended::Outcome(outcome) => callback(outcome),
-            Ended::TimedOut { begun } => callback(Err(timed_out(&origin.route, timeout_ns, begun))),
+        let ended = move |end| match end {
+            Ended::Outcome(outcome) => outcome,
+            Ended::TimedOut { begun } => Err(timed_out(&origin.route, timeout_ns, begun)),
         };
+        let ended = move |end| foreign::run("a function that is told of an end", || callback(ended(end)));
         if self.one_shot.call_back(Box::new(ended)) && self.deadline_ns != 0 {
             // After the callback is in its place, so that an expiry finds it.
             let timed = Arc::clone(&self.one_shot);

@@ -107,7 +107,7 @@ impl IoThread {
         };
         let thread = std::thread::Builder::new().name("gapless-rpc-io".to_owned()).spawn(move || {
             // Whatever ends the thread, others are to see that this process serves no more.
-            let _closing = Closing(Arc::clone(&turns.shared));
+            let _closing = Closing(Arc::clone(&turns.shared), Arc::clone(&turns.calling));
             turns.run();
         });
         let thread = thread.map_err(RpcError::system("starting the I/O thread"))?;
@@ -134,13 +134,14 @@ impl Drop for IoThread {
 }
 
 /// Leaves the domain at the end of the thread.
-struct Closing(Arc<Shared>);
+struct Closing(Arc<Shared>, Arc<dyn CallingSide>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close();
         // With the descriptors in them.
         *lock(&self.0.commands) = None;
+        crate::foreign::run("the end of calls", || self.1.ended());
     }
 }
 

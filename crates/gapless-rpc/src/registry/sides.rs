@@ -132,4 +132,7 @@ pub trait CallingSide: Send + Sync {
 
     /// Called after each sleep, to take that back.
     fn woken(&self) {}
+
+    /// The thread ends, whatever the reason: nothing of the above comes any more.
+    fn ended(&self) {}
 }

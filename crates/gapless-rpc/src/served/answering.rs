@@ -4,6 +4,7 @@ use super::counters::CopyCounters;
 use super::handler::{Handled, Handler, Ran};
 use crate::clock::monotonic_ns;
 use crate::context::{CallContext, Cancellation, Headers, TraceContext};
+use crate::foreign::caught;
 use crate::message::{Message, version_of};
 use crate::outcome::Rejection;
 use crate::remote::copy::Claimed;
@@ -66,7 +67,26 @@ pub(crate) struct Ready<Request> {
     request: Request,
     context: CallContext,
     form: ReplyForm,
+    in_flight: InFlight,
+}
+
+/// Counts a handler that has begun, and its end when this is dropped, whatever ends it.
+struct InFlight {
+    counters: Arc<CopyCounters>,
     begun_ns: u64,
+}
+
+impl InFlight {
+    fn begin(counters: &Arc<CopyCounters>, begun_ns: u64) -> Self {
+        counters.begin();
+        Self { counters: Arc::clone(counters), begun_ns }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.counters.end(monotonic_ns() - self.begun_ns);
+    }
 }
 
 /// How the caller wants its reply.
@@ -100,7 +120,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             self.answer(claimed, Status::TooLate, &[]);
             return None;
         }
-        let request = Self::decode(&header, &mut scratch.payload);
+        let request = caught(|| Self::decode(&header, &mut scratch.payload)).flatten();
         let headers = Headers::decode(&scratch.user_headers).ok_or_else(|| "its headers are none".to_owned());
         let (request, headers) = match request.and_then(|request| headers.map(|headers| (request, headers))) {
             Ok(read) => read,
@@ -114,7 +134,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             self.answer(claimed, Status::NotServed, &[]);
             return None;
         }
-        self.counters.begin();
+        let in_flight = InFlight::begin(&self.counters, now_ns);
         let caller = claimed.caller();
         let form = ReplyForm {
             is_json: header.flags & FLAG_JSON != 0,
@@ -132,7 +152,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             trace: TraceContext { trace_id: header.trace_id, span_id: header.span_id, flags: header.trace_flags },
             cancellation: Cancellation::Remote(Arc::clone(&caller.table), claimed.taken()),
         };
-        Some(Ready { claimed, request, context, form, begun_ns: now_ns })
+        Some(Ready { claimed, request, context, form, in_flight })
     }
 
     fn decode(header: &RequestHeader, payload: &mut Vec<u8>) -> Result<Request, String> {
@@ -148,22 +168,19 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
 
     /// Runs the handler on this thread, and answers.
     pub(crate) fn handle(&self, ready: Ready<Request>, scratch: &mut Scratch) {
-        let Ready { claimed, request, context, form, begun_ns } = ready;
+        let Ready { claimed, request, context, form, in_flight } = ready;
         let ran = self.handler.run(request, &context);
-        self.finish(claimed, ran, form, begun_ns, &mut scratch.reply);
+        self.answer_with(claimed, ran, form, &mut scratch.reply);
+        // Behind the answer: its caller need not wait for the clock.
+        drop(in_flight);
     }
 
     /// Runs the handler as a part of a task, and answers.
     pub(crate) async fn handle_later(&self, ready: Ready<Request>, scratch: &mut Scratch) {
-        let Ready { claimed, request, context, form, begun_ns } = ready;
+        let Ready { claimed, request, context, form, in_flight } = ready;
         let ran = self.handler.run_later(request, context).await;
-        self.finish(claimed, ran, form, begun_ns, &mut scratch.reply);
-    }
-
-    fn finish(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, begun_ns: u64, body: &mut Vec<u8>) {
-        self.answer_with(claimed, ran, form, body);
-        // Behind the answer: its caller need not wait for the clock.
-        self.counters.end(monotonic_ns() - begun_ns);
+        self.answer_with(claimed, ran, form, &mut scratch.reply);
+        drop(in_flight);
     }
 
     fn answer_with(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, body: &mut Vec<u8>) {
@@ -173,7 +190,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             && !form.is_json
             && !form.is_one_way
             && form.version == Reply::VERSION
-            && let Some(bytes) = reply.encoded().filter(|bytes| bytes.len() <= length_max)
+            && let Some(bytes) = caught(|| reply.encoded()).ok().flatten().filter(|bytes| bytes.len() <= length_max)
         {
             return self.answer(claimed, Status::Reply, bytes);
         }
@@ -197,8 +214,12 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     fn encode(handled: Handled<Reply>, form: ReplyForm, body: &mut Vec<u8>) -> Status {
         let encoded = match handled {
             Ok(_) if form.is_one_way => return Status::Reply,
-            Ok(reply) if form.is_json => reply.to_json().map(|json| body.extend_from_slice(&json)),
-            Ok(reply) => reply.encode_as(form.version, body),
+            Ok(reply) => caught(|| {
+                if form.is_json {
+                    return reply.to_json().map(|json| body.extend_from_slice(&json));
+                }
+                reply.encode_as(form.version, body)
+            }),
             Err(Rejection::Refused(refusal)) => {
                 write_refusal(&refusal, body);
                 return Status::Refused;
@@ -208,14 +229,14 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
                 return Status::Forward;
             }
         };
-        match encoded {
-            Ok(()) => Status::Reply,
-            Err(error) => {
-                body.clear();
-                body.extend_from_slice(error.to_string().as_bytes());
-                Status::BadReply
-            }
-        }
+        let reason = match encoded {
+            Ok(Ok(())) => return Status::Reply,
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => panic,
+        };
+        body.clear();
+        body.extend_from_slice(reason.as_bytes());
+        Status::BadReply
     }
 
     fn answer_about_itself(&self, claimed: Claimed, asked: Asked) {

@@ -3,12 +3,11 @@
 use super::counters::CopyCounters;
 use crate::clock::monotonic_ns;
 use crate::context::CallContext;
+use crate::foreign::caught;
 use crate::local::{Answer, Incoming};
 use crate::outcome::Rejection;
 use crate::remote::status::Status;
-use std::any::Any;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -42,11 +41,7 @@ impl<Request, Reply> Handler<Request, Reply> {
     /// Runs it on this thread; one that is `async` is driven to its end here.
     pub(crate) fn run(&self, request: Request, context: &CallContext) -> Ran<Reply> {
         match self {
-            // The handler's state after a panic is its own affair, as it is with a mutex that is poisoned.
-            Self::Plain(handler) => {
-                catch_unwind(AssertUnwindSafe(|| context.current().enter(|| handler(request, context))))
-                    .map_err(|panic| text_of(&*panic))
-            }
+            Self::Plain(handler) => caught(|| context.current().enter(|| handler(request, context))),
             Self::Async(_) => crate::block_on::block_on(self.run_later(request, context.clone())),
         }
     }
@@ -56,14 +51,14 @@ impl<Request, Reply> Handler<Request, Reply> {
         let current = context.current();
         let handling = match self {
             Self::Plain(_) => return self.run(request, &context),
-            Self::Async(handler) => catch_unwind(AssertUnwindSafe(|| current.enter(|| handler(request, context)))),
+            Self::Async(handler) => caught(|| current.enter(|| handler(request, context))),
         };
-        let mut handling = handling.map_err(|panic| text_of(&*panic))?;
+        let mut handling = handling?;
         std::future::poll_fn(move |task: &mut Context<'_>| {
-            match catch_unwind(AssertUnwindSafe(|| current.enter(|| handling.as_mut().poll(task)))) {
+            match caught(|| current.enter(|| handling.as_mut().poll(task))) {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(handled)) => Poll::Ready(Ok(handled)),
-                Err(panic) => Poll::Ready(Err(text_of(&*panic))),
+                Err(text) => Poll::Ready(Err(text)),
             }
         })
         .await
@@ -113,9 +108,4 @@ fn settle<Request, Reply: Send + 'static>(
         Ok(handled) => answer.settle(handled),
         Err(text) => answer.panicked(&text),
     }
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("with something that is no text").to_owned()
 }

@@ -6,6 +6,7 @@ use crate::message::Message;
 use crate::options::Waiting;
 use crate::remote::copy::{Claimed, Puller, ServedCallers};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -27,13 +28,14 @@ impl Workers {
         answering: &Arc<Answering<Request, Reply>>,
         count: usize,
         waiting: Waiting,
-        life: &Life,
+        (life, living): (&Life, &Arc<Living>),
     ) -> Result<Self, RpcError> {
         let mut workers = Self::default();
         for number in 0..count {
             let (mut puller, answering) = (Puller::new(Arc::clone(served)), Arc::clone(answering));
-            let life = life.clone();
+            let (life, alive) = (life.clone(), Living::enter(living));
             let run = move || {
+                let _alive = alive;
                 let _done = life.begin(number);
                 let mut scratch = Scratch::default();
                 while let Some(claimed) = next_request(&mut puller, waiting) {
@@ -61,6 +63,37 @@ impl Workers {
             if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
                 tracing::error!("a worker's thread has panicked outside of its handler");
             }
+        }
+    }
+}
+
+/// How many workers of a copy live: threads may unwind, and executors may drop their tasks.
+pub(crate) struct Living {
+    count: AtomicUsize,
+    none_left: Box<dyn Fn() + Send + Sync>,
+}
+
+/// One that lives, until this is dropped.
+pub(crate) struct Alive(Arc<Living>);
+
+impl Living {
+    /// `none_left` runs when the last has gone.
+    pub(crate) fn new(none_left: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { count: AtomicUsize::new(0), none_left: Box::new(none_left) })
+    }
+
+    pub(crate) fn enter(living: &Arc<Self>) -> Alive {
+        // Relaxed: somebody else lives, or nobody has begun yet.
+        living.count.fetch_add(1, Ordering::Relaxed);
+        Alive(Arc::clone(living))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        // AcqRel: pairs with itself; what the others did is over when the last has gone.
+        if self.0.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            (self.0.none_left)();
         }
     }
 }
@@ -123,7 +156,7 @@ pub(crate) async fn serve_as_task<Request: Message, Reply: Message>(
     served: Arc<ServedCallers>,
     answering: Arc<Answering<Request, Reply>>,
     number: usize,
-    life: Life,
+    (life, _alive): (Life, Alive),
 ) {
     let _done = life.begin(number);
     let mut puller = Puller::new(Arc::clone(&served));

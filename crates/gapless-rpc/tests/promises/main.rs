@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+mod a_panic_harms_nobody_else;
 mod calls_are_the_same_here_as_elsewhere;
-mod the_examples_do_what_they_say;
 mod tasks_serve_other_processes;
+mod the_examples_do_what_they_say;
 mod what_has_no_room_waits_on_disk;

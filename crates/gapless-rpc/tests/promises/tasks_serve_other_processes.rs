@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Barrier;
 
 /// Two domains as two processes have them.
-fn pair() -> (tempfile::TempDir, Domain, Domain) {
+pub fn pair() -> (tempfile::TempDir, Domain, Domain) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
     let (server, client) = (open(), open());

@@ -1,0 +1,88 @@
+//! [`Told`]: a call whose outcome a function is told, on whatever thread wakes it. The wakes of one thread come one after the other:
+//! an end frees a slot, which wakes the next call, whose end frees a slot, and so on, and no stack is as deep as calls may be many.
+
+use super::call::Call;
+use crate::foreign;
+use crate::message::Message;
+use crate::outcome::CallError;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+impl<Reply: Message> Call<Reply> {
+    /// Calls `function` with the outcome, on a thread of the domain or of a worker, or here if it is there already: it must not
+    /// sleep. The call is no longer cancelled by anybody.
+    pub fn on_end(self, function: impl FnOnce(Result<Reply, CallError>) + Send + 'static) {
+        let state = Mutex::new(Some((self, Box::new(function) as Callback<Reply>)));
+        Arc::new(Told { state, is_woken: AtomicBool::new(false) }).wake();
+    }
+}
+
+type Callback<Reply> = Box<dyn FnOnce(Result<Reply, CallError>) + Send>;
+
+/// A call whose outcome a function is told.
+struct Told<Reply> {
+    state: Mutex<Option<(Call<Reply>, Callback<Reply>)>>,
+    /// It was woken and has not been polled since.
+    is_woken: AtomicBool,
+}
+
+impl<Reply: Message> Wake for Told<Reply> {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::SeqCst);
+        let told: Arc<dyn Look> = self;
+        let queued = THREAD.try_with(|thread| {
+            if thread.is_looking.replace(true) {
+                thread.waiting.borrow_mut().push_back(told.clone());
+                return;
+            }
+            let mut next = Some(Arc::clone(&told));
+            while let Some(told) = next {
+                told.look();
+                next = thread.waiting.borrow_mut().pop_front();
+            }
+            thread.is_looking.set(false);
+        });
+        if queued.is_err() {
+            // The thread is ending.
+            told.look();
+        }
+    }
+}
+
+/// Looks at a call that was woken; does not panic.
+trait Look: Send + Sync {
+    fn look(self: Arc<Self>);
+}
+
+/// What a thread has to look at.
+#[derive(Default)]
+struct Looks {
+    is_looking: Cell<bool>,
+    waiting: RefCell<VecDeque<Arc<dyn Look>>>,
+}
+
+thread_local! {
+    static THREAD: Looks = Looks::default();
+}
+
+impl<Reply: Message> Look for Told<Reply> {
+    fn look(self: Arc<Self>) {
+        let waker = Waker::from(Arc::clone(&self));
+        let mut task = Context::from_waker(&waker);
+        // Whoever polls it looks at the flag again after letting it go; so one of the two polls it after this.
+        while self.is_woken.load(Ordering::SeqCst) {
+            let Ok(mut state) = self.state.try_lock() else { return };
+            self.is_woken.store(false, Ordering::SeqCst);
+            let Some((call, _)) = &mut *state else { return };
+            if let Poll::Ready(outcome) = call.poll_outcome(&mut task)
+                && let Some((call, function)) = state.take()
+            {
+                drop((state, call));
+                return foreign::run("a function that is told of an end", || function(outcome));
+            }
+        }
+    }
+}
