@@ -1,10 +1,10 @@
-//! [`Spill`]: the overflow of a [`LocalRoute`]: its requests, encoded, in an [`ElasticQueue`].
+//! [`Spill`]: the overflow of a [`LocalRoute`](crate::local::LocalRoute): its requests, encoded, in an [`ElasticQueue`].
 
 use crate::error::RpcError;
-use crate::local::{ByteQueues, LocalRoute};
+use crate::local::ByteQueues;
 use crate::options::Priority;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions, Notice, OverflowError, Popped};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, OnceLock};
 
 /// Byte queues of one route whose rest lies on disk.
 pub(crate) struct Spill {
@@ -43,12 +43,11 @@ impl ByteQueues for Spill {
     }
 }
 
-/// What is to be done when spilled requests have been read back. It holds the route, which holds the queue: it is emptied when the
-/// route is withdrawn.
+/// What is to be done when spilled requests have been read back.
 #[derive(Clone, Default)]
-pub(crate) struct Refill(Arc<Mutex<Option<Action>>>);
+pub(crate) struct Refill(Arc<OnceLock<Action>>);
 
-type Action = Arc<dyn Fn() + Send + Sync>;
+type Action = Box<dyn Fn() + Send + Sync>;
 
 impl Refill {
     /// A queue whose notices come here.
@@ -62,20 +61,13 @@ impl Refill {
         ElasticQueue::new(options)
     }
 
-    pub(crate) fn set<Request: Send + 'static, Reply: Send + 'static>(&self, route: LocalRoute<Request, Reply>) {
-        *self.0.lock().expect("nobody panics with the lock") = Some(Arc::new(move || route.refill()));
+    pub(crate) fn set(&self, action: impl Fn() + Send + Sync + 'static) {
+        let _ = self.0.set(Box::new(action));
     }
 
     fn run(&self) {
-        // Without the lock: it tells callers, whose functions may withdraw the route.
-        let refill = self.0.lock().expect("nobody panics with the lock").clone();
-        if let Some(refill) = refill {
+        if let Some(refill) = self.0.get() {
             refill();
         }
-    }
-
-    pub(crate) fn clear(&self) {
-        let refill = self.0.lock().expect("nobody panics with the lock").take();
-        drop(refill);
     }
 }

@@ -201,7 +201,12 @@ impl RouteBuilder {
             served.overflow = self.overflow_of(&served.refill)?;
             served.local = Some(self.offer_here(&handler, &served)?);
         }
-        if self.reach != ServeReach::Process && self.domain.machine.is_some() {
+        let has_others = match self.reach {
+            ServeReach::Everyone => self.domain.machine.is_some(),
+            ServeReach::Process => false,
+            ServeReach::Machine => true,
+        };
+        if has_others {
             served.remote = Some(self.offer_to_others(handler, &served)?);
         }
         Ok(served)
@@ -226,7 +231,7 @@ impl RouteBuilder {
         let options = LocalOptions { queue_max, overflow, gauges, ..defaults };
         let local = LocalRoute::<Request, Reply>::new(&self.route, options)?;
         if served.overflow.is_some() {
-            served.refill.set(local.clone());
+            served.refill.set(local.refiller());
         }
         let start = {
             let (local, handler, life, workers) =
@@ -406,7 +411,6 @@ trait LocalControl: Send + Sync {
     fn resume(&self);
     fn drain(&self);
     fn withdraw(&self);
-    fn wait_until_left(&self);
 }
 
 impl<Request: Message, Reply: Message> LocalControl for LocalRoute<Request, Reply> {
@@ -424,10 +428,6 @@ impl<Request: Message, Reply: Message> LocalControl for LocalRoute<Request, Repl
 
     fn withdraw(&self) {
         Self::withdraw(self);
-    }
-
-    fn wait_until_left(&self) {
-        Self::wait_until_left(self, None);
     }
 }
 
@@ -511,15 +511,13 @@ impl ServedRoute {
         }
     }
 
-    /// Takes nothing new, finishes what has begun, and withdraws the route. Waits for its threads; tasks end by themselves.
+    /// Takes nothing new, finishes what has begun, and withdraws the route. Waits for its threads, except the one that asks; tasks
+    /// end by themselves.
     pub fn drain(mut self) {
-        if let Some(local) = &self.local {
-            local.drain();
-            local.wait_until_left();
-        }
         if let Err(error) = self.tell(RouteState::Draining) {
             tracing::debug!(%error, "callers are not told that a route drains");
         }
+        self.local.iter().for_each(|local| local.drain());
         self.finish();
     }
 
@@ -549,7 +547,6 @@ impl ServedRoute {
                 tracing::error!("a worker's thread has panicked outside of its handler");
             }
         }
-        self.refill.clear();
     }
 }
 

@@ -249,6 +249,16 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
     pub fn refill(&self) {
         self.intake.refill();
     }
+
+    /// [`LocalRoute::refill`] for the overflow itself, which the route holds: it does not hold the route.
+    pub(crate) fn refiller(&self) -> impl Fn() + Send + Sync + 'static
+    where
+        Request: Send + 'static,
+        Reply: Send + 'static,
+    {
+        let intake = Arc::downgrade(&self.intake);
+        move || intake.upgrade().iter().for_each(|intake| intake.refill())
+    }
 }
 
 /// The same text in memory of its own.

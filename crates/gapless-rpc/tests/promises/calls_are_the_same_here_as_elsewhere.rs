@@ -1,10 +1,11 @@
 //! The same code calls and serves inside one process: threads and tasks, refusals, panics, interceptors, the life of a route.
 
 use gapless_rpc::{
-    CallContext, CallError, CallOptions, CallerOptions, Domain, Interceptor, Refusal, Rejection, caller::together,
+    CallContext, CallError, CallOptions, CallerOptions, Domain, Interceptor, Refusal, Rejection, ServeReach,
+    ServedRoute, caller::together,
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn serve(number: u64, context: &CallContext) -> Result<u64, Rejection> {
@@ -95,6 +96,8 @@ fn a_route_is_served_once_and_again_when_it_was_withdrawn() {
     assert!(domain.serve("route").handle(serve).is_err(), "twice at once");
     assert!(domain.serve("no name").handle(serve).is_err());
     assert!(domain.serve("other").workers(0).handle(serve).is_err());
+    let for_others = domain.serve("others").reach(ServeReach::Machine).handle(serve).unwrap_err();
+    assert!(for_others.to_string().contains("no other processes"), "{for_others}");
     let caller = domain.caller::<u64, u64>("route").unwrap();
     assert_eq!(caller.call(7), Ok(14));
     let wrong = domain.caller::<String, u64>("route").unwrap().call(String::new()).unwrap_err();
@@ -104,4 +107,28 @@ fn a_route_is_served_once_and_again_when_it_was_withdrawn() {
     assert_eq!(caller.call(7), Err(CallError::NoRoute { route: "route".to_owned() }));
     let _again = domain.serve("route").handle(|number: u64, _context| Ok(number + 1)).unwrap();
     assert_eq!(caller.call(7), Ok(8));
+}
+
+/// On the only thread of an executor, and in a handler of the route itself.
+#[test]
+fn draining_waits_for_nobody_who_waits_for_it() {
+    let domain = Domain::in_process("test");
+    let caller = domain.caller::<u64, u64>("route").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let handle = runtime.handle().clone();
+    let route = domain.serve("route").tasks(move |task| drop(handle.spawn(task))).handle(serve).unwrap();
+    runtime.block_on(async {
+        let call = caller.start(7);
+        route.drain();
+        assert_eq!(call.await, Ok(14));
+    });
+    let itself = Arc::new(Mutex::new(None::<ServedRoute>));
+    let own = Arc::clone(&itself);
+    let route = domain.serve("route").handle(move |number: u64, _context| {
+        own.lock().unwrap().take().into_iter().for_each(ServedRoute::drain);
+        Ok(number + 1)
+    });
+    *itself.lock().unwrap() = Some(route.unwrap());
+    assert_eq!(caller.call(7), Ok(8));
+    assert_eq!(caller.call(7), Err(CallError::NoRoute { route: "route".to_owned() }));
 }

@@ -35,7 +35,6 @@ pub(crate) struct Backlog {
     route: LocalRoute<Record, Vec<u8>>,
     line: Arc<Line>,
     queue: Arc<ElasticQueue>,
-    refill: Refill,
     overflowed: AtomicU64,
     woken: Arc<Woken>,
     /// Why there is no mover, if there is to be one.
@@ -51,9 +50,9 @@ impl Backlog {
         let options =
             LocalOptions { queue_max: FIRST_MAX, overflow: Some(Box::new(behind)), ..LocalOptions::default() };
         let route = LocalRoute::new(route, options)?;
-        refill.set(route.clone());
+        refill.set(route.refiller());
         let (overflowed, woken, started) = (AtomicU64::new(0), Arc::default(), OnceLock::new());
-        Ok(Self { route, line, queue, refill, overflowed, woken, started })
+        Ok(Self { route, line, queue, overflowed, woken, started })
     }
 
     /// Whether requests of a class wait: one that comes now waits behind them.
@@ -99,7 +98,7 @@ impl Backlog {
     #[cold]
     fn start(&self, to: &Destination) -> Result<(), String> {
         let Some(worker) = self.route.worker() else { return Err("its backlog has ended".to_owned()) };
-        let mover = Mover::new(to.clone(), worker, Arc::clone(&self.woken), self.refill.clone());
+        let mover = Mover::new(to.clone(), worker, Arc::clone(&self.woken));
         let started = std::thread::Builder::new().name("gapless-backlog".to_owned()).spawn(move || mover.run());
         started.map(drop).map_err(|error| format!("its backlog has no thread: {error}"))
     }
@@ -122,9 +121,6 @@ impl Drop for Backlog {
     fn drop(&mut self) {
         // What is in line is still offered, for as long as the domain is open.
         self.route.drain();
-        if !matches!(self.started.get(), Some(Ok(()))) {
-            self.refill.clear();
-        }
     }
 }
 

@@ -7,7 +7,6 @@ use super::record::{Place, Record};
 use crate::caller::pursuit::{Destination, Pursuit};
 use crate::context::CallContext;
 use crate::local::{Answer, Incoming, LocalWorker};
-use crate::spill::Refill;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
@@ -75,7 +74,6 @@ pub(super) struct Mover {
     to: Destination,
     worker: LocalWorker<Record, Vec<u8>>,
     woken: Arc<Woken>,
-    refill: Refill,
     flights: Vec<Option<Flight>>,
     /// Of each number of a flight.
     wakers: Vec<Waker>,
@@ -93,13 +91,8 @@ struct Flight {
 }
 
 impl Mover {
-    pub(super) fn new(
-        to: Destination,
-        worker: LocalWorker<Record, Vec<u8>>,
-        woken: Arc<Woken>,
-        refill: Refill,
-    ) -> Self {
-        Self { to, worker, woken, refill, flights: Vec::new(), wakers: Vec::new(), free: Vec::new(), first: None }
+    pub(super) fn new(to: Destination, worker: LocalWorker<Record, Vec<u8>>, woken: Arc<Woken>) -> Self {
+        Self { to, worker, woken, flights: Vec::new(), wakers: Vec::new(), free: Vec::new(), first: None }
     }
 
     /// Works until its caller is gone and the line is empty.
@@ -183,11 +176,5 @@ impl Mover {
                 self.free.push(number);
             }
         }
-    }
-}
-
-impl Drop for Mover {
-    fn drop(&mut self) {
-        self.refill.clear();
     }
 }
