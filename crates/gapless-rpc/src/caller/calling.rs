@@ -372,6 +372,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let (mut user_headers, mut payload) = SCRATCH.take();
         let encoded = self.encode(to, (request, options), (flags, copy), (&mut user_headers, &mut payload));
         let made = encoded.and_then(|(terms, payload)| then(to, terms, (&user_headers, payload)));
+        payload.clear();
+        payload.shrink_to(BYTES_KEPT_MAX);
         SCRATCH.set((user_headers, payload));
         made
     }
@@ -435,6 +437,9 @@ enum Offered<'backlog> {
     /// It goes into the backlog.
     Behind(&'backlog Backlog, Terms, RequestBytes),
 }
+
+/// What a thread keeps of its buffer between two requests.
+const BYTES_KEPT_MAX: usize = 1 << 20;
 
 thread_local! {
     /// User headers and payload of the request that a thread encodes.

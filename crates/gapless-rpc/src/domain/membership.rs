@@ -2,8 +2,12 @@
 
 use super::calling::Calling;
 use super::serving::Serving;
-use crate::caller::routes::LocalRoutes;
+use crate::caller::routes::{LocalRoutes, RemoteRoutes};
+use crate::caller::{Caller, CallerOptions};
+use crate::error::RpcError;
+use crate::message::Message;
 use crate::registry::{IoHandle, IoThread};
+use crate::route_name;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +27,19 @@ pub(super) struct Machine {
     /// Dropped last: it leaves the domain.
     #[expect(dead_code, reason = "it is kept, not used")]
     pub(super) thread: IoThread,
+}
+
+impl Shared {
+    /// A caller of a route. The domain stays open for as long as it lives.
+    pub(super) fn caller<Request: Message, Reply: Message>(
+        self: &Arc<Self>,
+        route: &str,
+        options: CallerOptions,
+    ) -> Result<Caller<Request, Reply>, RpcError> {
+        route_name::check(route)?;
+        let remote = self.machine.as_ref().map(|machine| Arc::clone(&machine.calling) as Arc<dyn RemoteRoutes>);
+        Caller::new(route.into(), options, Arc::clone(&self.local), remote, Arc::clone(self))
+    }
 }
 
 impl Drop for Shared {

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `opening` | [`Domain`]: opened, closed, asked for its routes |
 //! | `route_builder` | [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn |
+//! | `forwarding` | where a handler's request goes on to |
 //! | `membership` | what this process has of a domain |
 //! | `counter_files` | [`read_counters`]: what copies count, for other processes |
 //! | `calling` | the calling half: tables, and the copies that they are brought to |
@@ -12,6 +13,7 @@
 
 mod calling;
 mod counter_files;
+mod forwarding;
 mod membership;
 mod opening;
 mod route_builder;

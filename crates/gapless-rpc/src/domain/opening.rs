@@ -5,12 +5,10 @@ use super::counter_files::{self, CopyReading};
 use super::membership::{Machine, Shared};
 use super::route_builder::RouteBuilder;
 use super::serving::Serving;
-use crate::caller::routes::RemoteRoutes;
 use crate::caller::{Caller, CallerOptions};
 use crate::error::RpcError;
 use crate::message::Message;
 use crate::registry::{DomainDirectory, IoThread, Place, RouteState};
-use crate::route_name;
 use gapless_log::call_table::{PAYLOAD_LENGTH_MAX, SLOTS_MAX};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -149,9 +147,7 @@ impl Domain {
         route: &str,
         options: CallerOptions,
     ) -> Result<Caller<Request, Reply>, RpcError> {
-        route_name::check(route)?;
-        let remote = self.shared.machine.as_ref().map(|machine| Arc::clone(&machine.calling) as Arc<dyn RemoteRoutes>);
-        Caller::new(route.into(), options, Arc::clone(&self.shared.local), remote, self.clone())
+        self.shared.caller(route, options)
     }
 
     /// What the living copies count, of this process and others; without them. Of a domain of one process there are none.

@@ -1,6 +1,7 @@
 //! [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn.
 
 use super::counter_files;
+use super::forwarding;
 use super::membership::Shared;
 use super::serving::ServedRemote;
 use crate::caller::routes::TypeKey;
@@ -57,6 +58,7 @@ pub struct RouteBuilder {
     spawn: Option<Spawn>,
     queue_max: Option<usize>,
     overflow: Option<ElasticQueueOptions>,
+    forwards: bool,
 }
 
 impl std::fmt::Debug for RouteBuilder {
@@ -82,6 +84,7 @@ impl RouteBuilder {
             spawn: None,
             queue_max: None,
             overflow: None,
+            forwards: false,
         }
     }
 
@@ -127,6 +130,12 @@ impl RouteBuilder {
     /// is not used.
     pub fn overflow(mut self, overflow: ElasticQueueOptions) -> Self {
         self.overflow = Some(overflow);
+        self
+    }
+
+    /// Its handlers may forward requests of this process, too, whose values they take: each is encoded and decoded once, to be kept.
+    pub const fn forwards(mut self) -> Self {
+        self.forwards = true;
         self
     }
 
@@ -228,7 +237,8 @@ impl RouteBuilder {
         let queue_max = self.queue_max.unwrap_or(defaults.queue_max);
         let spill = |queue| Box::new(EncodedOverflow::new(Spill::new(queue))) as Box<dyn Overflow<Request>>;
         let (overflow, gauges) = (served.overflow.clone().map(spill), Some(Arc::clone(&served.counters.queue)));
-        let options = LocalOptions { queue_max, overflow, gauges, ..defaults };
+        let forwarding = self.forwards.then(|| forwarding::of::<Request, Reply>(&self.domain));
+        let options = LocalOptions { queue_max, overflow, gauges, forwarding, ..defaults };
         let local = LocalRoute::<Request, Reply>::new(&self.route, options)?;
         if served.overflow.is_some() {
             served.refill.set(local.refiller());

@@ -27,8 +27,9 @@ pub const HOPS_MAX: u8 = 16;
 
 /// What a route needs so that its handlers may forward.
 pub struct Forwarding<Request, Reply> {
-    /// A copy of the request, made before the handler takes it; `None`: handlers forward only by [`Answer::forward`].
-    pub keep: Option<fn(&Request) -> Request>,
+    /// A copy of the request, made before the handler takes it, if it can be made; `None`: handlers forward only by
+    /// [`Answer::forward`].
+    pub keep: Option<fn(&Request) -> Option<Request>>,
     /// Offers it to the other route; in the thread of the worker.
     pub hook: Arc<ForwardHook<Request, Reply>>,
 }
@@ -116,7 +117,7 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
             cancellation,
         };
         let keep = desk.forwarding.as_ref().and_then(|forwarding| forwarding.keep);
-        let kept = keep.map(|keep| Box::new(keep(&request)));
+        let kept = keep.and_then(|keep| keep(&request)).map(Box::new);
         Some(Self { request, context, answer: Answer { one_shot, desk: Arc::clone(desk), offer, kept } })
     }
 

@@ -78,6 +78,14 @@ impl Offer {
         self
     }
 
+    /// The options of a call that goes on with what is left of its time.
+    pub(crate) fn options(&self) -> CallOptions {
+        let Extra { headers, trace } = self.extra.as_deref().cloned().unwrap_or_default();
+        let left_ns = (self.deadline_ns != 0).then(|| self.deadline_ns.saturating_sub(monotonic_ns()));
+        let (timeout, key) = (left_ns.map(Duration::from_nanos), Some(self.key).filter(|key| *key != 0));
+        CallOptions { timeout, priority: self.priority, key, headers, trace, ..CallOptions::default() }
+    }
+
     /// Whether its time is over. Reads the clock only if it has a deadline.
     pub(super) fn is_late(&self) -> bool {
         self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns

@@ -1,8 +1,8 @@
 //! The same code calls and serves inside one process: threads and tasks, refusals, panics, interceptors, the life of a route.
 
 use gapless_rpc::{
-    CallContext, CallError, CallOptions, CallerOptions, Domain, Interceptor, Refusal, Rejection, ServeReach,
-    ServedRoute, caller::together,
+    CallContext, CallError, CallOptions, CallerOptions, Domain, Interceptor, Refusal, Rejection, ServedRoute,
+    caller::together, domain::ServeReach,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -131,4 +131,20 @@ fn draining_waits_for_nobody_who_waits_for_it() {
     *itself.lock().unwrap() = Some(route.unwrap());
     assert_eq!(caller.call(7), Ok(8));
     assert_eq!(caller.call(7), Err(CallError::NoRoute { route: "route".to_owned() }));
+}
+
+#[test]
+fn a_handler_forwards_to_routes_here_and_elsewhere() {
+    let (_folder, elsewhere, domain) = super::tasks_serve_other_processes::pair();
+    let forward = |number: u64, context: &CallContext| -> Result<u64, Rejection> {
+        Err(context.forward(["here", "elsewhere", "nowhere", "front"][number as usize]))
+    };
+    let _front = domain.serve("front").forwards().handle(forward).unwrap();
+    let _here = domain.serve("here").handle(|number: u64, _context| Ok(number + 10)).unwrap();
+    let _elsewhere = elsewhere.serve("elsewhere").handle(|number: u64, _context| Ok(number + 20)).unwrap();
+    let caller = domain.caller::<u64, u64>("front").unwrap();
+    assert_eq!([0, 1].map(|number| caller.call(number)), [Ok(10), Ok(21)]);
+    assert!(matches!(caller.call(2), Err(CallError::NoRoute { route }) if route == "nowhere"));
+    let in_a_circle = caller.call(3).unwrap_err().to_string();
+    assert!(in_a_circle.contains("forwarded 16 times"), "{in_a_circle}");
 }

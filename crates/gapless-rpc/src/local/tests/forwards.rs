@@ -21,7 +21,7 @@ fn routes(names: &[&str]) -> Routes {
                 Some(Err(back)) => back.0.answer.end(Err(back.1)),
             }
         };
-        let forwarding = Some(Forwarding { keep: Some(|request| *request), hook: Arc::new(hook) });
+        let forwarding = Some(Forwarding { keep: Some(|request| Some(*request)), hook: Arc::new(hook) });
         (name.to_string(), Route::new(name, LocalOptions { forwarding, ..LocalOptions::default() }).unwrap())
     });
     routes.set(Mutex::new(map.collect())).unwrap();

@@ -1,0 +1,58 @@
+//! Where a handler's request goes on to that came from this process: to a route here, or else to other processes.
+
+use super::membership::Shared;
+use crate::caller::{CallerOptions, Reach};
+use crate::local::{Forwarded, Forwarding};
+use crate::message::Message;
+use crate::outcome::CallError;
+use std::sync::Arc;
+
+/// For a route whose handlers forward. A request is kept as its bytes make it anew: handlers take the value itself.
+pub(super) fn of<Request: Message, Reply: Message>(domain: &Arc<Shared>) -> Forwarding<Request, Reply> {
+    let domain = Arc::downgrade(domain);
+    let hook = move |forwarded: Forwarded<Request, Reply>| match domain.upgrade() {
+        Some(domain) => go_on(&domain, forwarded),
+        None => forwarded.answer.end(Err(CallError::Closed)),
+    };
+    Forwarding { keep: Some(made_anew), hook: Arc::new(hook) }
+}
+
+fn made_anew<Request: Message>(request: &Request) -> Option<Request> {
+    let mut bytes = Vec::new();
+    request.encode(&mut bytes).ok()?;
+    Request::decode(&bytes).ok()
+}
+
+fn go_on<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarded: Forwarded<Request, Reply>) {
+    match domain.local.get::<Request, Reply>(&forwarded.route) {
+        Ok(Some(route)) => {
+            if let Err(not_adopted) = route.adopt(forwarded) {
+                let (forwarded, error) = *not_adopted;
+                forwarded.answer.end(Err(error));
+            }
+        }
+        Ok(None) => go_elsewhere(domain, forwarded),
+        Err(error) => forwarded.answer.end(Err(error)),
+    }
+}
+
+/// It is a call of this process then, with what is left of its time.
+fn go_elsewhere<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarded: Forwarded<Request, Reply>) {
+    let Forwarded { route, request, answer } = forwarded;
+    let options = CallerOptions { reach: Reach::Machine, ..CallerOptions::default() };
+    let caller = match domain.caller::<Request, Reply>(&route, options) {
+        Ok(caller) => caller,
+        Err(error) => {
+            let (attempts, reason) = (1, error.to_string());
+            return answer.end(Err(CallError::NotBegun { route, attempts, reason }));
+        }
+    };
+    let options = answer.offer().options();
+    if answer.is_one_way() {
+        if let Err(error) = caller.send_with(request, &options) {
+            tracing::debug!(route, %error, "what nobody waits for does not go on");
+        }
+        return;
+    }
+    caller.start_with(request, &options).on_end(move |outcome| answer.end(outcome));
+}
