@@ -61,6 +61,20 @@ pub(crate) struct Scratch {
     reply: Vec<u8>,
 }
 
+/// What is kept of a buffer between two requests.
+const BYTES_KEPT_MAX: usize = 1 << 20;
+
+impl Scratch {
+    /// After a request: what was long is not kept.
+    pub(crate) fn trim(&mut self) {
+        for buffer in [&mut self.user_headers, &mut self.payload, &mut self.reply] {
+            if buffer.capacity() > BYTES_KEPT_MAX {
+                *buffer = Vec::new();
+            }
+        }
+    }
+}
+
 /// A request that is to be handled.
 pub(crate) struct Ready<Request> {
     claimed: Claimed,

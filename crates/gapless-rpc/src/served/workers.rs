@@ -2,6 +2,7 @@
 
 use super::answering::{Answering, Scratch};
 use crate::error::RpcError;
+use crate::foreign;
 use crate::message::Message;
 use crate::options::Waiting;
 use crate::remote::copy::{Claimed, Puller, ServedCallers};
@@ -42,6 +43,7 @@ impl Workers {
                     if let Some(ready) = answering.prepare(claimed, &mut scratch) {
                         answering.handle(ready, &mut scratch);
                     }
+                    scratch.trim();
                 }
             };
             let thread = std::thread::Builder::new().name(format!("gapless-worker-{number}")).spawn(run);
@@ -112,7 +114,7 @@ impl Life {
         impl Drop for Done {
             fn drop(&mut self) {
                 if let Some(done) = &self.0.done {
-                    done(self.1);
+                    foreign::run("the end of a worker", || done(self.1));
                 }
             }
         }
@@ -166,6 +168,7 @@ pub(crate) async fn serve_as_task<Request: Message, Reply: Message>(
         if let Some(ready) = answering.prepare(claimed, &mut scratch) {
             answering.handle_later(ready, &mut scratch).await;
         }
+        scratch.trim();
     }
 }
 

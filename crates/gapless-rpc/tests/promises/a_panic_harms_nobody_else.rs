@@ -2,10 +2,10 @@
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::message::{Encoding, MessageError};
-use gapless_rpc::{CallError, Caller, CallerOptions, Domain, Interceptor, Message};
+use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Interceptor, Message};
 use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A message that panics: 13 when it is written, 14 when it is read.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,4 +85,46 @@ fn a_function_that_is_told_may_panic() {
     tells_on_though_one_panics(&server, &client);
     let domain = Domain::in_process("test");
     tells_on_though_one_panics(&domain, &domain);
+}
+
+/// The end of each call frees the only slot for the next, whose time is over, too.
+#[test]
+fn any_number_of_calls_may_end_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let server = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let (release, released) = mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let _route = server
+        .serve("double")
+        .handle(move |number: u64, _context| {
+            if number == 0 {
+                released.lock().unwrap().recv().unwrap();
+            }
+            Ok(number * 2)
+        })
+        .unwrap();
+    let client = Domain::open_directory(&path, DomainOptions { slots: 1, ..DomainOptions::default() }).unwrap();
+    let caller: Caller<u64, u64> = client.caller("double").unwrap();
+    let (told, is_told) = mpsc::channel();
+    let (last, is_last) = mpsc::channel::<Instant>();
+    let first = told.clone();
+    let forever = CallOptions { timeout: None, ..CallOptions::default() };
+    caller.start_with(0, &forever).on_end(move |outcome| {
+        first.send(outcome).unwrap();
+        // It keeps the thread until the time of all others is over.
+        let end = is_last.recv().unwrap();
+        until("their time is over", || Instant::now() > end);
+    });
+    let brief = CallOptions { timeout: Some(Duration::from_millis(500)), ..CallOptions::default() };
+    for number in 1..=2_000 {
+        let told = told.clone();
+        caller.start_with(number, &brief).on_end(move |outcome| told.send(outcome).unwrap());
+    }
+    release.send(()).unwrap();
+    last.send(Instant::now() + Duration::from_millis(500)).unwrap();
+    for _ in 0..=2_000 {
+        let outcome = is_told.recv_timeout(PATIENCE).expect("each is told");
+        assert!(matches!(outcome, Ok(_) | Err(CallError::TimedOut { .. })), "{outcome:?}");
+    }
 }
