@@ -7,7 +7,8 @@ use crate::caller::routes::{RemoteRoutes, RouteKey, TypeKey};
 use crate::message::Encoding;
 use crate::outcome::CallError;
 use crate::registry::{
-    Attach, CallingSide, CopyNumber, IoHandle, PeerProcess, Refused, RouteDescription, RouteState, TypeDescription,
+    Attach, CallingSide, CopyNumber, IoHandle, PeerProcess, Refused, RefusedReason, RouteDescription, RouteState,
+    TypeDescription,
 };
 use crate::remote::copy::ServedCallers;
 use crate::remote::table::{CopyState, RouteTable};
@@ -131,14 +132,16 @@ impl Calling {
             Attachment::Refused(CallError::Busy { route: table.key.route.to_string(), reason })
         };
         table.copies.insert(number, attachment);
+        // Before it can take a request.
+        state.agree_on_form(index);
     }
 
     fn with_table(&self, attachment: u64, number: CopyNumber, then: impl FnOnce(&Copy, &mut AttachedTable)) {
         let mut state = self.lock();
         let State { copies, attached, attachments, .. } = &mut *state;
-        let table = attachments.remove(&attachment).map(|index| &mut attached[index]);
-        if let (Some(copy), Some(table)) = (copies.get(&number), table) {
-            then(copy, table);
+        if let (Some(index), Some(copy)) = (attachments.remove(&attachment), copies.get(&number)) {
+            then(copy, &mut attached[index]);
+            state.agree_on_form(index);
         }
         drop(state);
         self.changed.notify_all();
@@ -292,6 +295,20 @@ impl RemoteRoutes for Calling {
 }
 
 impl State {
+    /// Requests have the newest form that every copy reads: the oldest of those of the copies that have the table.
+    fn agree_on_form(&self, index: usize) {
+        let AttachedTable { key, table, copies, .. } = &self.attached[index];
+        let RouteKey { route, request, .. } = key;
+        let age = |(number, attachment): (&CopyNumber, &Attachment)| {
+            let route = self.copies.get(number)?.routes.get(&**route)?;
+            let reads = matches!(attachment, Attachment::Brought(_) | Attachment::Attached(_));
+            // The newest stands first.
+            request.older.iter().position(|older| reads && *older == route.request.fingerprint)
+        };
+        let oldest = copies.iter().filter_map(age).max();
+        table.set_request_fingerprint(oldest.map_or(request.fingerprint, |age| request.older[age]));
+    }
+
     fn is_settled(&self, key: &RouteKey) -> bool {
         let attached = self.tables.get(key).map(|index| &self.attached[*index]);
         let waits = |attached: &AttachedTable| {
@@ -339,6 +356,7 @@ impl CallingSide for Calling {
                 // Served again, it is asked again; an answer that is on its way is of the route that is gone.
                 attachments.remove(&attachment);
                 self.io().iter().for_each(|io| io.detach(number, attachment));
+                state.agree_on_form(index);
             }
         }
         drop(state);
@@ -362,11 +380,6 @@ impl CallingSide for Calling {
         let attached = state.attachments.get(&attachment).map(|index| &state.attached[*index]);
         let (Some(attached), Some(copy)) = (attached, state.copies.get(&number)) else { return };
         let route = copy.routes.get(&*attached.key.route);
-        if let Some(route) = route
-            && attached.key.request.older.contains(&route.request.fingerprint)
-        {
-            attached.table.set_request_fingerprint(route.request.fingerprint);
-        }
         let copy_state = route.map_or(CopyState::Draining, |route| state_of(route.state));
         let (table, identity) = (Arc::clone(&attached.table), identity_of(&copy.process));
         drop(state);
@@ -398,8 +411,13 @@ impl CallingSide for Calling {
         self.with_table(attachment, number, |copy, attached| {
             let route = attached.key.route.to_string();
             let caller = format!("{} → {}", described(&attached.key.request), described(&attached.key.reply));
-            let copy = format!("{} (process {})", refused.text, copy.process.process_id);
-            attached.copies.insert(number, Attachment::Refused(CallError::Mismatch { route, caller, copy }));
+            let said = format!("{} (process {})", refused.text, copy.process.process_id);
+            let error = match refused.reason {
+                RefusedReason::NoRoute => CallError::NoRoute { route },
+                RefusedReason::Mismatch => CallError::Mismatch { route, caller, copy: said },
+                RefusedReason::Limit | RefusedReason::Memory => CallError::Busy { route, reason: said },
+            };
+            attached.copies.insert(number, Attachment::Refused(error));
         });
     }
 
@@ -413,6 +431,7 @@ impl CallingSide for Calling {
                 attachments.remove(&attachment);
             }
         }
+        (0..state.attached.len()).for_each(|index| state.agree_on_form(index));
         drop(state);
         self.changed.notify_all();
     }

@@ -1,8 +1,9 @@
 //! Routes are withdrawn and served again, and calls that find no copy end in their time.
 
-use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions};
+use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, Message};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::PATIENCE;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 pub fn module() -> Module {
@@ -10,6 +11,7 @@ pub fn module() -> Module {
         .side_by_side(2)
         .scenario("a_route_is_withdrawn_and_served_again_as_often_as_one_likes", served_again_as_often_as_one_likes)
         .scenario("a_task_that_waits_for_a_route_waits_no_longer_than_it_may", a_task_waits_no_longer_than_it_may)
+        .scenario("old_and_new_copies_of_a_route_both_read_its_requests", old_and_new_copies_read_its_requests)
         .scenario("a_call_that_no_copy_takes_ends_with_the_last_copy", a_call_ends_with_the_last_copy)
 }
 
@@ -70,4 +72,60 @@ fn a_call_ends_with_the_last_copy() {
     let unended = caller.start_with(1, &at_once);
     drop((caller, client));
     assert_eq!(unended.wait(), Err(CallError::Closed));
+}
+
+mod first {
+    use super::*;
+    #[derive(Clone, Serialize, Deserialize, Message)]
+    pub struct Order {
+        pub id: u64,
+    }
+}
+
+mod second {
+    use super::*;
+    #[derive(Clone, Serialize, Deserialize, Message)]
+    #[message(version = 2)]
+    pub struct Order {
+        pub id: u64,
+        #[serde(default)]
+        #[message(since = 2)]
+        pub copies: u32,
+    }
+}
+
+mod third {
+    use super::*;
+    #[derive(Clone, Serialize, Deserialize, Message)]
+    #[message(version = 3)]
+    pub struct Order {
+        pub id: u64,
+        #[serde(default)]
+        #[message(since = 2)]
+        pub copies: u32,
+        #[serde(default)]
+        #[message(since = 3)]
+        pub marker: u64,
+    }
+}
+
+fn old_and_new_copies_read_its_requests() {
+    let (folder, old, client) = pair();
+    let new = Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
+    let caller: Caller<third::Order, u64> = client.caller("route").unwrap();
+    let order = third::Order { id: 1, copies: 5, marker: 9 };
+    let of_old = old.serve("route").handle(|order: first::Order, _| Ok(order.id)).unwrap();
+    // One that begins before the copy is known has the form of its own program.
+    gapless_testkit::wait::until("the old copy answers", || caller.call(order.clone()) == Ok(1));
+    let of_new = new.serve("route").handle(|order: second::Order, _| Ok(order.id + u64::from(order.copies))).unwrap();
+    // Both have the table, and nothing of the second version reaches a copy that would not read it.
+    gapless_testkit::wait::until("both copies answer", || caller.broadcast(&order).unwrap().len() == 2);
+    for (_, outcome) in caller.broadcast(&order).unwrap() {
+        assert_eq!(outcome, Ok(1));
+    }
+    drop(of_old);
+    gapless_testkit::wait::until("the newer form is spoken again", || {
+        caller.call_with(order.clone(), &patient()).unwrap() == 6
+    });
+    drop(of_new);
 }

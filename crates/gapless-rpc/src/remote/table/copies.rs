@@ -123,7 +123,7 @@ impl RouteTable {
 
     /// The fingerprint of requests that every copy reads.
     pub(crate) fn request_fingerprint(&self) -> u64 {
-        // Relaxed: a copy that has come since reads the older form, too, or has refused.
+        // Relaxed: it says how bytes are written, and nothing about other memory.
         self.request_fingerprint.load(Ordering::Relaxed)
     }
 
