@@ -12,13 +12,45 @@
 //! | [`overflow`] | [`overflow::ElasticQueue`]: a queue whose rest lies on disk |
 //! | [`options`] | options of calls and routes |
 //! | [`context`] | [`CallContext`]: what a handler may know of its call |
-//! | [`message`] | [`Message`]: what a request and a reply are |
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
 //! | [`route_name`] | what a route may be called |
 //! | `block_on` | drives a future to its end on this thread |
 //! | `clock` | the clock of deadlines |
 //! | `foreign` | the application's functions, whose panics are caught |
 //! | [`error`] | [`RpcError`] |
+//!
+//! What a request and a reply are, [`Message`], is in the crate `gapless-message`, which is here as [`message`]. How one grows:
+//!
+//! ```
+//! use gapless_rpc::Message;
+//! use gapless_rpc::message::version_of;
+//! use serde::{Deserialize, Serialize};
+//!
+//! // In the program of a year ago it was called `Order`.
+//! #[derive(Serialize, Deserialize, Message)]
+//! #[message(name = "Order")]
+//! struct OldOrder {
+//!     id: u64,
+//! }
+//!
+//! #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
+//! #[message(version = 2)]
+//! struct Order {
+//!     id: u64,
+//!     #[serde(default)]
+//!     #[message(since = 2)]
+//!     note: String,
+//! }
+//!
+//! assert_eq!(Order::shape(), "Order v2 {id: u64, note: String}");
+//! // What the other side says of itself: the old program's fingerprint.
+//! let version = version_of::<Order>(OldOrder::fingerprint()).expect("it is one of ours");
+//! let mut bytes = Vec::new();
+//! OldOrder { id: 7 }.encode(&mut bytes)?;
+//! assert_eq!(Order::decode_as(version, &bytes)?, Order { id: 7, note: String::new() });
+//! # Ok::<(), gapless_rpc::MessageError>(())
+//! ```
+//!
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
@@ -34,7 +66,6 @@ pub mod domain;
 pub mod error;
 mod foreign;
 pub mod local;
-pub mod message;
 pub mod options;
 pub mod outcome;
 #[cfg(not(loom))]
@@ -55,8 +86,9 @@ pub use context::{CallContext, CallerIdentity, Headers, TraceContext};
 #[cfg(not(loom))]
 pub use domain::{Domain, DomainOptions, RouteBuilder, ServedRoute};
 pub use error::RpcError;
+pub use gapless_message as message;
+pub use gapless_message::{Encoding, Json, Message, MessageError};
 pub use gapless_rpc_macros::{Message, route};
-pub use message::{Encoding, Json, Message, MessageError};
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};
 #[cfg(not(loom))]

@@ -53,7 +53,7 @@ fn bad_bytes<M: Message>(error: DecodeError) -> MessageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::version_of;
+    use crate::version_of;
     use gapless_schema_tests::car::Car;
     use gapless_schema_tests::samples;
 

@@ -1,4 +1,4 @@
-//! [`Message`]: what a request and a reply are.
+//! [`Message`]: what a request and a reply are. `#[derive(Message)]` comes with `gapless-rpc`.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -27,37 +27,9 @@
 //! - **Same shape, other meaning**: raise `version` alone; then old and new refuse each other.
 //! - SBE and protobuf change by their own rules; they are compared by schema and message alone.
 //!
-//! ```
-//! use gapless_rpc::Message;
-//! use gapless_rpc::message::version_of;
-//! use serde::{Deserialize, Serialize};
-//!
-//! // In the program of a year ago it was called `Order`.
-//! #[derive(Serialize, Deserialize, Message)]
-//! #[message(name = "Order")]
-//! struct OldOrder {
-//!     id: u64,
-//! }
-//!
-//! #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
-//! #[message(version = 2)]
-//! struct Order {
-//!     id: u64,
-//!     #[serde(default)]
-//!     #[message(since = 2)]
-//!     note: String,
-//! }
-//!
-//! assert_eq!(Order::shape(), "Order v2 {id: u64, note: String}");
-//! // What the other side says of itself: the old program's fingerprint.
-//! let version = version_of::<Order>(OldOrder::fingerprint()).expect("it is one of ours");
-//! let mut bytes = Vec::new();
-//! OldOrder { id: 7 }.encode(&mut bytes)?;
-//! assert_eq!(Order::decode_as(version, &bytes)?, Order { id: 7, note: String::new() });
-//! # Ok::<(), gapless_rpc::MessageError>(())
-//! ```
-//!
 //! [`shape`]: mod@shape
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 pub mod bytes;
 pub mod json;
