@@ -3,7 +3,7 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 23] = [
+const FLOORS: [(&str, u8); 24] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
@@ -16,8 +16,9 @@ const FLOORS: [(&str, u8); 23] = [
     ("gapless-engine", 7),
     ("gapless-cluster", 6),
     ("gapless-stream", 5),
+    ("gapless-rpc", 5),
     ("gapless-client", 4),
-    ("gapless-rpc", 4),
+    ("gapless-message", 4),
     ("gapless-schema-tests", 3),
     ("gapless-transport", 3),
     ("gapless-journal", 2),
