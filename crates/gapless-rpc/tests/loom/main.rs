@@ -29,6 +29,7 @@ fn route() -> Route {
         deadlines: Arc::new(Deadlines::new(|| {})),
         forwarding: None,
         overflow: None,
+        gauges: None,
     };
     Route::new("model", options).unwrap()
 }
