@@ -2,7 +2,8 @@
 //! each as its policy says, no answer is wrong or doubled, and nothing is left behind.
 
 use crate::counted::{
-    Traffic, caller, check, descriptors, every_slot_is_free, executions, files, open, start_caller, start_copy,
+    Traffic, caller, check, counter_files, descriptors, every_slot_is_free, executions, files, open, start_caller,
+    start_copy,
 };
 use gapless_rpc::Retry;
 use gapless_testkit::process::Process;
@@ -117,4 +118,7 @@ fn nothing_is_wrong(random: &mut Random) {
     }
     until("the descriptors of the dead are closed", || descriptors() <= before);
     until("only the files of the living are there", || files(path) == 2);
+    // Those of the dead are removed by the next process that opens the domain.
+    drop(open(path));
+    assert_eq!(counter_files(path), 1, "only what the living copy counts is there");
 }

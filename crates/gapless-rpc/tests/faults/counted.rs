@@ -237,7 +237,16 @@ pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Files in the domain's directory.
+/// Files in the domain's directory by which processes find each other. What copies count is in files of its own.
 pub fn files(domain: &Path) -> usize {
-    std::fs::read_dir(domain).unwrap().count()
+    names(domain).filter(|name| name.starts_with("copy-")).count()
+}
+
+/// Files in which copies count, alive or not.
+pub fn counter_files(domain: &Path) -> usize {
+    names(domain).filter(|name| name.ends_with(".counters")).count()
+}
+
+fn names(domain: &Path) -> impl Iterator<Item = String> {
+    std::fs::read_dir(domain).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap())
 }
