@@ -796,6 +796,45 @@ fn calls() {
     let mut bytes = Vec::new();
     Headers::default().with("tenant", "blue").with("empty", "").encode(&mut bytes).unwrap();
     seed("call_headers", "two", &bytes);
+    call_packets();
+    seed(
+        "call_refusal",
+        "with-a-payload",
+        &[&7_u32.to_le_bytes()[..], &4_u32.to_le_bytes(), b"late", b"\x01\x02"].concat(),
+    );
+    // Three words over the requests, two over the claims, and one over the answers.
+    let words = |places: &[(u16, u64)]| {
+        let each = places.iter().flat_map(|(place, word)| [&place.to_le_bytes()[..], &word.to_le_bytes()].concat());
+        std::iter::once(places.len() as u8).chain(each).collect::<Vec<u8>>()
+    };
+    let requests = words(&[(512, 9), (516, u64::MAX), (528, 1 << 32)]);
+    let (claims, answers) = (words(&[(513, 1 << 32 | 2), (521, 7)]), words(&[(529, 1 << 32 | 4)]));
+    seed("call_table", "scribbled", &[requests, claims, vec![64, 0, 3, 17], answers].concat());
+}
+
+/// What processes of a domain say to each other, field by field, as `registry/packets.rs` of gapless-rpc has them.
+fn call_packets() {
+    let packet = |kind: u16, fields: &[&[u8]]| {
+        [b"GAPR", &1_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()
+    };
+    let sound = |name: &str, bytes: &[u8]| {
+        assert_eq!(gapless_rpc::packet_again(bytes).as_deref(), Ok(bytes), "{name}");
+        seed("call_packet", name, bytes);
+    };
+    let text = |text: &str| [&(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
+    let described = |name: &str| [&77_u64.to_le_bytes()[..], &1_u32.to_le_bytes(), &text(name)].concat();
+    let (number, length) = (3_u64.to_le_bytes(), (1_u64 << 20).to_le_bytes());
+    let (four, one) = (4_u32.to_le_bytes(), 1_u16.to_le_bytes());
+    sound("hello", &packet(1, &[&[1], &four, &number, &text("shop")]));
+    let types = [described("Order"), described("Price")].concat();
+    let metadata = [text("zone"), text("b")].concat();
+    let route = packet(2, &[&text("shop/price"), &[1], &four, &text("1.2"), &types, &one, &metadata]);
+    sound("route", &route);
+    sound("listed", &packet(3, &[]));
+    let attach = packet(4, &[&number, &four, &length, &length, &text("shop/price"), &text(""), &types]);
+    sound("attach", &attach);
+    sound("detach", &packet(5, &[&number]));
+    sound("refused", &packet(7, &[&number, &1_u32.to_le_bytes(), &text("no such route")]));
 }
 
 fn links() {

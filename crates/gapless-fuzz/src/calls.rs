@@ -1,9 +1,14 @@
-//! Targets for what comes with a call: a request or reply in each encoding, and the caller's headers.
+//! Targets for what comes with a call: a request or reply in each encoding, the caller's headers, a refusal, what processes of
+//! a domain say to each other, and the memory that they share.
 
 use crate::input::{Input, assert_says_something};
+use gapless_log::Region;
+use gapless_log::call_table::{CLASSES, CallTable, CallTableShape, CopySide, OfferRings, RequestHeader};
+use gapless_log::claim::{ClaimState, Withdrawal};
 use gapless_rpc::{Headers, Message, MessageError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 /// A message with everything that postcard can write.
 #[derive(Debug, Serialize, Deserialize, Message)]
@@ -95,4 +100,75 @@ pub fn headers(bytes: &[u8]) {
             assert!(bytes.len() > gapless_rpc::context::HEADERS_LENGTH_MAX, "{error}");
         }
     }
+}
+
+/// A packet between processes of a domain.
+pub fn packet(bytes: &[u8]) {
+    match gapless_rpc::packet_again(bytes) {
+        Ok(again) => assert_eq!(again, bytes),
+        Err(reason) => assert_says_something(&reason),
+    }
+}
+
+/// The body of a refusal.
+pub fn refusal(bytes: &[u8]) {
+    if let Some(again) = gapless_rpc::refusal_again(bytes) {
+        assert_eq!(gapless_rpc::refusal_again(&again).as_deref(), Some(&*again), "what was written is read");
+    }
+}
+
+const SLOTS: u32 = 4;
+const PAYLOAD_LENGTH_MAX: usize = 64;
+
+/// Words of the input at places of the input; of a large region the beginning of each page.
+fn scribble(region: &Region, input: &mut Input<'_>) {
+    for _ in 0..input.byte() % 64 {
+        let (place, word) = (usize::from(input.u16()), input.u64());
+        region.word(place * 8 % region.length()).store(word, Ordering::Relaxed);
+    }
+}
+
+/// The memory between a caller and its copies: sound requests, then what a caller writes that has gone mad, and the copy's looks;
+/// then what a copy writes that has, and the caller's.
+pub fn call_table(bytes: &[u8]) {
+    let mut input = Input(bytes);
+    let shape = CallTableShape::new(SLOTS, PAYLOAD_LENGTH_MAX).expect("it is in range");
+    let table = CallTable::create(shape).expect("there is memory");
+    let mut rings = OfferRings::new(shape);
+    for slot in 0..SLOTS {
+        let header = RequestHeader { generation: 1, class: slot as u8 % CLASSES as u8, ..RequestHeader::default() };
+        table.write_request(slot, header, &[], &[slot as u8; 16]);
+        rings.offer(&table, header.class.into(), slot, 1, (0, slot % 2 == 0));
+    }
+    scribble(table.request_region(), &mut input);
+    scribble(table.claim_region(), &mut input);
+    let copy = CopySide::in_process(&table, 1);
+    let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+    for class in (0..CLASSES).cycle().take(CLASSES * 4) {
+        let Some(taken) = copy.take(class) else { continue };
+        assert!(taken.slot < SLOTS);
+        if let Some(header) = copy.request_header(taken) {
+            assert_eq!(header.generation, taken.generation);
+            copy.read_request(taken, &header, &mut user_headers, &mut payload);
+            assert!(user_headers.len() + payload.len() <= PAYLOAD_LENGTH_MAX);
+        }
+        let _ = copy.begin(taken);
+        let _ = copy.is_withdrawn(taken);
+        let _ = copy.answer(taken, 1, &[9; PAYLOAD_LENGTH_MAX][..usize::from(input.byte()) % (PAYLOAD_LENGTH_MAX + 1)]);
+    }
+    scribble(table.claim_region(), &mut input);
+    for slot in 0..SLOTS {
+        let claim = table.claim(slot);
+        let seen = claim.load();
+        let noticed = table.notice(slot, seen.generation());
+        for header in noticed.into_iter().chain([table.reply_header(slot)]) {
+            table.read_reply(slot, header, &mut payload);
+            assert!(payload.len() == header.length as usize && payload.len() <= PAYLOAD_LENGTH_MAX);
+        }
+        let _ = claim.revoke(1);
+        let _ = claim.want_notice(seen.generation());
+        let withdrawal = claim.withdraw(seen.generation());
+        assert!(withdrawal != Withdrawal::TakenBack || claim.load().state() == Some(ClaimState::Free));
+    }
+    let _ = table.take_done(0);
 }

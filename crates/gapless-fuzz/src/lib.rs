@@ -13,7 +13,7 @@
 //! | [`stores`] | changes and snapshots of a store |
 //! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
 //! | [`links`] | what the members of a cluster send each other, and how they introduce themselves |
-//! | [`calls`] | requests and replies of calls, and their headers |
+//! | [`calls`] | requests and replies of calls, their headers, refusals, packets of a domain, call tables |
 //! | [`messages`] | SBE and protobuf payloads of every generated test schema |
 //! | [`schemas`] | schema files |
 //! | [`workbooks`] | Excel workbooks |
@@ -82,6 +82,9 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cluster_beacon", links::cluster_beacon),
     ("call_message", calls::message),
     ("call_headers", calls::headers),
+    ("call_packet", calls::packet),
+    ("call_refusal", calls::refusal),
+    ("call_table", calls::call_table),
     ("sbe", messages::sbe),
     ("protobuf", messages::protobuf),
     ("schema", schemas::schema),

@@ -92,6 +92,12 @@ pub use gapless_rpc_macros::{Message, route};
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};
 #[cfg(not(loom))]
+#[doc(hidden)]
+pub use registry::packet_again;
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use remote::status::refusal_again;
+#[cfg(not(loom))]
 pub use remote::table::CallStatistics;
 #[cfg(not(loom))]
 pub use served::answering::Asked;

@@ -35,5 +35,5 @@ mod tests;
 
 pub use directory::{DomainDirectory, Place};
 pub use io_thread::{IoHandle, IoThread};
-pub use packets::{Attach, Refused, RefusedReason, RouteDescription, RouteState, TypeDescription};
+pub use packets::{Attach, Refused, RefusedReason, RouteDescription, RouteState, TypeDescription, packet_again};
 pub use sides::{AttachAnswer, AttachMemory, CallerNumber, CallingSide, CopyNumber, PeerProcess, ServingSide};

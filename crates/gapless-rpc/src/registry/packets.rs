@@ -185,6 +185,14 @@ impl RouteDescription {
     }
 }
 
+/// A packet, decoded and encoded again: for the fuzzer.
+///
+/// # Errors
+/// As [`Packet::decode`] and [`Packet::encode`].
+pub fn packet_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    Packet::decode(bytes)?.encode()
+}
+
 impl Packet {
     /// How many descriptors come with it.
     #[must_use]

@@ -59,6 +59,15 @@ pub(crate) fn read_refusal(body: &[u8]) -> Option<Refusal> {
     Some(Refusal { code: u32::from_le_bytes(*code), text, payload: payload.to_vec() })
 }
 
+/// A refusal's body, read and written again: for the fuzzer.
+#[doc(hidden)]
+#[must_use]
+pub fn refusal_again(body: &[u8]) -> Option<Vec<u8>> {
+    let mut again = Vec::new();
+    write_refusal(&read_refusal(body)?, &mut again);
+    Some(again)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
