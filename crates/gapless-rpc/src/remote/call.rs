@@ -114,7 +114,7 @@ impl RemoteCall {
         }
     }
 
-    /// Its end if its copy has noticed this caller, who spins.
+    /// Its end if its copy has given notice of it: for a caller that spins.
     #[inline]
     fn try_notice(&mut self, reply: &mut Vec<u8>) -> Option<Ended> {
         let ticket = self.ticket?;
