@@ -188,7 +188,7 @@ impl RouteDescription {
 /// A packet, decoded and encoded again: for the fuzzer.
 ///
 /// # Errors
-/// As [`Packet::decode`] and [`Packet::encode`].
+/// As of decoding a packet and of encoding it.
 pub fn packet_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
     Packet::decode(bytes)?.encode()
 }
