@@ -8,7 +8,7 @@
 use super::connection::{Connection, Flushed, Received};
 use super::directory::DomainDirectory;
 use super::packets::{Attach, Packet, Refused, RefusedReason, Role};
-use super::peer::PeerIdentity;
+use super::peer::{PeerIdentity, lacks_descriptors};
 use super::reactor::{CONNECTIONS_MAX, HANDSHAKE_NS, Mourner, PACKETS_AT_A_TIME, RETRY_NS, Reactor, Source};
 use super::sides::{AttachMemory, CallerNumber, PeerProcess, ServingSide};
 use gapless_agent::fault::crash_point;
@@ -38,6 +38,8 @@ pub struct Callers {
     /// Those that have not greeted, with the end of their time, in its order. Some may have, or be gone.
     pending: VecDeque<(u64, u64)>,
     accept_again_ns: Option<u64>,
+    /// One that was accepted with the last descriptor: there was none left to see its death by.
+    put_off: Option<Connection>,
     flush_again_ns: Option<u64>,
 }
 
@@ -69,6 +71,7 @@ impl Callers {
             next_number: 1,
             pending: VecDeque::new(),
             accept_again_ns: None,
+            put_off: None,
             flush_again_ns: None,
         }
     }
@@ -98,20 +101,30 @@ impl Callers {
     pub fn accept(&mut self, reactor: &mut Reactor, now_ns: u64) {
         loop {
             let Some(listener) = &self.listener else { return };
-            match rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => self.take(reactor, Connection::over(socket), now_ns),
+            let accepted = match self.put_off.take() {
+                Some(connection) => Ok(connection),
+                None => rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+                    .map(Connection::over),
+            };
+            match accepted {
+                Ok(connection) => self.take(reactor, connection, now_ns),
                 Err(Errno::AGAIN) => return,
                 // It has gone again.
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
-                Err(errno) => {
-                    // It stays readable, and would keep the thread awake.
-                    reactor.unwatch(listener);
-                    self.accept_again_ns = Some(now_ns + ACCEPT_AGAIN_NS);
-                    reactor.warnings.warn_now(|| format!("callers must wait to be let in: {errno}"));
-                    return;
-                }
+                Err(errno) => self.pause(reactor, now_ns, &errno),
+            }
+            if self.accept_again_ns.is_some() {
+                return;
             }
         }
+    }
+
+    /// Accepts nobody for a while.
+    fn pause(&mut self, reactor: &mut Reactor, now_ns: u64, reason: &dyn std::fmt::Display) {
+        // It stays readable, and would keep the thread awake.
+        self.listener.iter().for_each(|listener| reactor.unwatch(listener));
+        self.accept_again_ns = Some(now_ns + ACCEPT_AGAIN_NS);
+        reactor.warnings.warn_now(|| format!("callers must wait to be let in: {reason}"));
     }
 
     fn take(&mut self, reactor: &mut Reactor, connection: Connection, now_ns: u64) {
@@ -123,6 +136,11 @@ impl Callers {
         self.next_number += 1;
         let identity = match reactor.open(&connection, Source::Caller(number)) {
             Ok(identity) => identity,
+            Err(error) if lacks_descriptors(&error) => {
+                self.put_off = Some(connection);
+                self.pause(reactor, now_ns, &error);
+                return;
+            }
             Err(error) => {
                 reactor.warnings.warn_now(|| format!("a caller was not let in: {error}"));
                 return;
@@ -305,6 +323,8 @@ impl Callers {
             && let Some(listener) = self.listener.take()
         {
             self.listen(reactor, listener);
+            // The one that was put off is in no queue that could wake the thread.
+            self.accept(reactor, now_ns);
         }
         if self.flush_again_ns.take_if(|again_ns| *again_ns <= now_ns).is_some() {
             for number in self.callers.keys().copied().collect::<Vec<_>>() {
@@ -318,6 +338,7 @@ impl Callers {
         if let Some(listener) = self.listener.take() {
             reactor.unwatch(&listener);
         }
+        self.put_off = None;
         for number in self.callers.keys().copied().collect::<Vec<_>>() {
             self.close(reactor, number, None);
         }

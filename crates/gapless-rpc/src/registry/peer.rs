@@ -4,6 +4,7 @@ use crate::error::RpcError;
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
@@ -17,7 +18,7 @@ pub struct PeerIdentity {
 }
 
 /// Who is at the other end of `socket`, and a descriptor that is readable when it is dead. A process that is dead already is
-/// an error.
+/// an error, and so is that this one has no descriptor left: [`lacks_descriptors`].
 pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RpcError> {
     // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
     let credentials = getsockopt(&socket, sockopt::PeerCredentials).map_err(RpcError::system("asking who connects"))?;
@@ -27,23 +28,33 @@ pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RpcError> 
     };
     let process_id = pid.as_raw_nonzero().get() as u32;
     let dead = || RpcError::Protocol { process_id, reason: "it is dead already".to_owned() };
+    let no_pidfd = |errno: Errno| match errno {
+        Errno::MFILE | Errno::NFILE => RpcError::system("opening a pidfd")(errno),
+        _ => dead(),
+    };
     // Exact, from Linux 6.5 on. Before, the number may have come to another process by now: then the one that connected is
     // dead, and its end of the connection is closed. (Unless it left that to a child.)
     let pidfd = match getsockopt(&socket, sockopt::PeerPidfd) {
         Ok(pidfd) => pidfd,
         Err(nix::errno::Errno::ENOPROTOOPT) => {
-            let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| dead())?;
+            let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(no_pidfd)?;
             if is_hung_up(&socket) {
                 return Err(dead());
             }
             pidfd
         }
-        Err(_) => return Err(dead()),
+        Err(errno) => return Err(no_pidfd(Errno::from_raw_os_error(errno as i32))),
     };
     if is_dead(&pidfd) {
         return Err(dead());
     }
     Ok((PeerIdentity { process_id, user_id: credentials.uid() }, pidfd))
+}
+
+/// Whether it is not the peer's fault that it was not identified: this process, or the machine, has no descriptor left.
+pub fn lacks_descriptors(error: &RpcError) -> bool {
+    matches!(error, RpcError::System { source, .. }
+        if matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE)))
 }
 
 /// Whether the process of a pidfd is dead.
