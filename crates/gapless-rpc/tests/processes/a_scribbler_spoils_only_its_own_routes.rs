@@ -1,14 +1,14 @@
 //! A process that writes over everything that it shares and may write spoils calls of the routes that it serves or calls, and
 //! nothing else.
 
-use super::copy_process::{Ask, Told, scribble, start};
+use super::copy_process::{Ask, Told, scribble_as_told, start};
 use gapless_rpc::{CallOptions, Caller, Domain, DomainOptions};
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::io::{BufRead, Write};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ChildStdin, Stdio};
 use std::time::Duration;
 
 const MAD_CALLER: &str = "be-a-mad-caller";
@@ -18,6 +18,55 @@ pub fn module(rounds: u32) -> Module {
     Module::new(module_path!())
         .with_choices("of_a_copy_another_route_does_not_notice", move |random| a_copy_scribbles(rounds, random))
         .with_choices("of_a_caller_its_copy_and_others_do_not_notice", move |random| a_caller_scribbles(rounds, random))
+}
+
+/// Its tables are small enough for every page of them to be written over, again and again.
+fn open(domain: &Path) -> Domain {
+    let options = DomainOptions { payload_length_max: 1 << 20, ..DomainOptions::default() };
+    Domain::open_directory(domain, options).unwrap()
+}
+
+/// The pages that were written over, of each region of the one that scribbles, the shortest first.
+struct Coverage {
+    slices: u64,
+    /// The slice of every region that is next.
+    slice: u64,
+    regions: Vec<Vec<bool>>,
+}
+
+impl Coverage {
+    /// Twice every page in so many rounds, or less often where rounds end with the death of the one that scribbles.
+    fn of(rounds: u32) -> Self {
+        Self { slices: u64::from(rounds / 2), slice: 0, regions: Vec::new() }
+    }
+
+    /// Has the next slice written over. False if it is dead.
+    fn order(&self, orders: &mut ChildStdin, random: &mut Random) -> bool {
+        writeln!(orders, "{} {} {}", random.below(u64::MAX), self.slice, self.slices).is_ok()
+    }
+
+    /// Takes down what was written: of each region `FIRST..END/PAGES`.
+    fn take_down(&mut self, written: &str) {
+        for (index, region) in written.split(' ').enumerate() {
+            let (slice, pages) = region.split_once('/').unwrap();
+            let (first, end) = slice.split_once("..").unwrap();
+            if index == self.regions.len() {
+                self.regions.push(vec![false; pages.parse().unwrap()]);
+            }
+            self.regions[index][first.parse().unwrap()..end.parse().unwrap()].fill(true);
+        }
+        self.slice = (self.slice + 1) % self.slices;
+    }
+
+    /// Every page of every region was written over.
+    #[track_caller]
+    fn check(&self) {
+        let written = |region: &Vec<bool>| region.iter().filter(|is_written| **is_written).count();
+        let counts: Vec<_> = self.regions.iter().map(|region| (written(region), region.len())).collect();
+        println!("distinct pages written over, of each region: {counts:?}");
+        assert!(counts.iter().all(|(written, pages)| written == pages), "{counts:?}");
+        assert!(counts.iter().any(|(_, pages)| *pages > 10_000), "a table is among them: {counts:?}");
+    }
 }
 
 /// For calls of what is scribbled over.
@@ -34,15 +83,15 @@ fn assert_sound(caller: &Caller<Ask, Told>, round: u32) {
 fn a_copy_scribbles(rounds: u32, random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
-    let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let domain = open(&path);
     let mut mad = start(&path, 2, &["mad"]);
     let mut sane = start(&path, 2, &["sane"]);
     let mut orders = mad.input();
     let spoiled = domain.caller::<Ask, Told>("mad").unwrap();
     let sound = domain.caller::<Ask, Told>("sane").unwrap();
-    let (mut replies, mut others, mut lives) = (0, 0, 1);
+    let (mut replies, mut others, mut lives, mut coverage) = (0, 0, 1, Coverage::of(rounds));
     for round in 0..rounds {
-        let is_told = writeln!(orders, "scribble {}", random.below(u64::MAX)).is_ok();
+        let is_told = coverage.order(&mut orders, random);
         let pending: Vec<_> = (0..4).map(|number| spoiled.start_with(Ask::Increment(number), &short())).collect();
         assert_sound(&sound, round);
         // Whatever comes of these, it comes, and this process goes on.
@@ -52,14 +101,18 @@ fn a_copy_scribbles(rounds: u32, random: &mut Random) {
                 Err(_) => others += 1,
             }
         }
-        // It may have killed itself.
-        if !is_told || mad.next_line().is_none() {
-            mad.kill();
-            mad = start(&path, 2, &["mad"]);
-            orders = mad.input();
-            lives += 1;
+        match mad.next_line().filter(|_| is_told) {
+            Some(written) => coverage.take_down(&written),
+            // It has killed itself.
+            None => {
+                mad.kill();
+                mad = start(&path, 2, &["mad"]);
+                orders = mad.input();
+                lives += 1;
+            }
         }
     }
+    coverage.check();
     println!("{rounds} rounds, {lives} lives: {replies} replies, {others} other outcomes where it was scribbled over");
     mad.kill();
     assert_sound(&sound, rounds);
@@ -69,15 +122,15 @@ fn a_copy_scribbles(rounds: u32, random: &mut Random) {
 /// Calls its copy, and scribbles when it is told to.
 pub fn be_a_caller_if_asked() {
     let Some(arguments) = started_as(MAD_CALLER) else { return };
-    let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
+    let domain = open(Path::new(&arguments[0]));
     let caller = domain.caller::<Ask, Told>("called").unwrap();
     let _ = caller.call(Ask::Increment(0));
     println!("calls");
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let pending: Vec<_> = (0..4).map(|number| caller.start_with(Ask::Increment(number), &short())).collect();
-        scribble(&mut Random::new(line.parse().unwrap()));
+        let written = scribble_as_told(&line);
         pending.into_iter().for_each(|call| drop(call.wait()));
-        println!("scribbled");
+        println!("{written}");
     }
     std::process::exit(0);
 }
@@ -93,7 +146,7 @@ fn start_mad_caller(domain: &Path) -> Process {
 fn a_caller_scribbles(rounds: u32, random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
-    let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let domain = open(&path);
     let mut called = start(&path, 2, &["called"]);
     let mut sane = start(&path, 2, &["sane"]);
     // Both call that copy: only the memory of one is spoiled, and the bell, which costs a worker's longest sleep.
@@ -101,22 +154,26 @@ fn a_caller_scribbles(rounds: u32, random: &mut Random) {
     let sound = domain.caller::<Ask, Told>("sane").unwrap();
     let mut mad = start_mad_caller(&path);
     let mut orders = mad.input();
-    let mut lives = 1;
+    let (mut lives, mut coverage) = (1, Coverage::of(rounds));
     for round in 0..rounds {
         // It may have killed itself, now or before.
-        let is_told = writeln!(orders, "{}", random.below(u64::MAX)).is_ok();
+        let is_told = coverage.order(&mut orders, random);
         assert_sound(&sound, round);
         if round % 16 == 0 {
             assert_sound(&same, round);
         }
-        if !is_told || mad.next_line().is_none() {
-            mad.kill();
-            mad = start_mad_caller(&path);
-            orders = mad.input();
-            lives += 1;
+        match mad.next_line().filter(|_| is_told) {
+            Some(written) => coverage.take_down(&written),
+            None => {
+                mad.kill();
+                mad = start_mad_caller(&path);
+                orders = mad.input();
+                lives += 1;
+            }
         }
         assert!(called.ended().is_none(), "the copy has ended in round {round}");
     }
+    coverage.check();
     println!("{rounds} rounds, {lives} lives of the caller");
     mad.kill();
     assert_sound(&same, rounds);

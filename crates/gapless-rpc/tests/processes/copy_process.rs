@@ -74,7 +74,7 @@ fn answer(domain: &Domain, ask: Ask, context: &CallContext) -> Result<Told, Reje
     })
 }
 
-/// Serves until its standard input ends. Lines there: `scribble SEED` writes over everything that it shares and may write.
+/// Serves until its standard input ends. Lines there: `SEED SLICE SLICES` writes over what it shares and may write.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
@@ -89,29 +89,48 @@ pub fn be_one_if_asked() {
         .collect();
     println!("serves");
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-        if let Some(seed) = line.strip_prefix("scribble ") {
-            scribble(&mut Random::new(seed.parse().unwrap()));
-            println!("scribbled");
-        }
+        println!("{}", scribble_as_told(&line));
     }
     std::process::exit(0);
 }
 
-/// Writes random words over the pages of every region that this process may write.
-pub fn scribble(random: &mut Random) {
+/// As an order `SEED SLICE SLICES` says.
+pub fn scribble_as_told(order: &str) -> String {
+    let numbers: Vec<u64> = order.split(' ').map(|number| number.parse().unwrap()).collect();
+    scribble(&mut Random::new(numbers[0]), (numbers[1], numbers[2]))
+}
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// Writes over every region that this process may write: random words in its first pages, where claims and bells lie, and in its first MiB, and
+/// one in every page of slice `slice` of `slices`. Which pages these were: of each region, the shortest first, `FIRST..END/PAGES`.
+fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let memory = File::options().write(true).open("/proc/self/mem").unwrap();
-    for line in maps.lines().filter(|line| line.contains("gapless-region") && line.contains(" rw-s ")) {
-        let (first, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
-        let address = |text: &str| u64::from_str_radix(text, 16).unwrap();
-        let length = (address(end) - address(first)).min(1 << 20);
-        for _ in 0..20 {
-            let offset = random.below(length / 8) * 8;
+    let mut regions: Vec<(u64, u64)> = maps
+        .lines()
+        .filter(|line| line.contains("gapless-region") && line.contains(" rw-s "))
+        .map(|line| {
+            let (first, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+            let address = |text: &str| u64::from_str_radix(text, 16).unwrap();
+            ((address(end) - address(first)) / PAGE, address(first))
+        })
+        .collect();
+    regions.sort_unstable();
+    let mut written = Vec::new();
+    for (pages, first) in regions {
+        let slice = pages * slice / slices..(pages * (slice + 1)).div_ceil(slices);
+        let anywhere = [4; 4].into_iter().chain([256; 16]).map(|most| (0, pages.min(most) * PAGE)).collect::<Vec<_>>();
+        for (begin, length) in anywhere.into_iter().chain(slice.clone().map(|page| (page * PAGE, PAGE))) {
+            let offset = begin + random.below(length / 8) * 8;
             // Now what could be a claim, now anything.
             let word = if random.below(2) == 0 { random.below(16) } else { random.below(u64::MAX) };
-            memory.write_all_at(&word.to_le_bytes(), address(first) + offset).unwrap();
+            memory.write_all_at(&word.to_le_bytes(), first + offset).unwrap();
         }
+        written.push(format!("{}..{}/{pages}", slice.start, slice.end));
     }
+    written.join(" ")
 }
 
 /// Starts one in a domain, and waits until it serves.
