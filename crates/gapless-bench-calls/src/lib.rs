@@ -1,13 +1,15 @@
-//! Benchmarks of calls without other systems beside them. What they measure with is in `gapless-measure`.
+//! Benchmarks of calls. What they measure with is in `gapless-measure`.
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`faults`] | `gapless bench rpc faults`: what callers notice of processes that are killed, beside a broker that is |
 //! | [`payloads`] | `gapless bench rpc payloads`: calls a second by the size of what travels |
 //! | [`scenarios`] | `gapless bench rpc scenarios`: a process under load, and a lone call beside it |
 //! | `reporting` | from a measurement to its report, interrupted or not |
 
 #![forbid(unsafe_code)]
 
+pub mod faults;
 pub mod payloads;
 mod reporting;
 pub mod scenarios;

@@ -1,12 +1,55 @@
 //! From a measurement to its report, interrupted or not.
 
 use super::failed;
+use clap::Args;
 use gapless_measure::{BenchError, Result};
 use gapless_report::progress::Progress;
-use gapless_report::{Report, ReportError, Row, plot};
+use gapless_report::{LatencyNs, Report, ReportError, Row, plot};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The options that every benchmark of calls has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct OutputArguments {
+    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw the figures as a picture
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+
+    /// Little of everything, to see that it works
+    #[arg(long)]
+    pub quick: bool,
+}
+
+impl OutputArguments {
+    /// Checks, before a long run, that a picture can be drawn there.
+    ///
+    /// # Errors
+    /// A place for the picture that is no file; a build without pictures.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.plot {
+            Some(path) if path.file_stem().is_none() => {
+                Err(BenchError::Option("--plot: expected the name of a file, as rpc.svg".to_owned()))
+            }
+            Some(_) => Ok(plot::check()?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a benchmark is called, and how its report is shown.
+pub(crate) struct Shown {
+    pub(crate) benchmark: &'static str,
+    /// Of the measurement, for its progress.
+    pub(crate) steps: usize,
+    pub(crate) notes: Vec<String>,
+    pub(crate) text: fn(&Report) -> String,
+    pub(crate) draw: fn(&Report, &Path) -> Result<()>,
+}
 
 /// A measurement under way.
 pub(crate) struct Run<'a> {
@@ -17,26 +60,36 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Measures; what was measured until an interrupt is reported. `json` as in the options of the benchmark: on stdout
-    /// nothing else is printed, and then there is no report to print.
+    /// Measures and reports, what was measured until an interrupt, too. Returns the report, and the text to print: none if the JSON
+    /// goes to stdout.
     pub(crate) fn of(
-        benchmark: &str,
-        steps: usize,
-        (json, interrupted): (Option<&Path>, &'a AtomicBool),
+        shown: Shown,
+        output: &OutputArguments,
+        interrupted: &'a AtomicBool,
         measure: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<(Report, bool)> {
-        let is_quiet = json == Some(Path::new("-"));
+    ) -> Result<(Report, String)> {
+        let Shown { benchmark, steps, notes, text, draw } = shown;
+        let is_quiet = output.json.as_deref() == Some(Path::new("-"));
         let progress = Progress::new(steps as u64, benchmark, is_quiet);
         let mut run = Self { report: Report::new(benchmark), interrupted, progress, step: 0 };
         let measured = measure(&mut run);
         run.progress.finish();
+        let mut report = run.report;
         if let Err(error) = measured {
             if !is_set(interrupted) {
                 return Err(error);
             }
-            run.report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
+            report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
         }
-        Ok((run.report, is_quiet))
+        report.notes.extend(notes);
+        if let Some(path) = &output.plot {
+            draw(&report, path)?;
+        }
+        if let Some(target) = &output.json {
+            report.write_json(target)?;
+        }
+        let text = if is_quiet { String::new() } else { text(&report) };
+        Ok((report, text))
     }
 
     /// The next step begins.
@@ -61,20 +114,32 @@ pub(crate) fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
     if is_set(interrupted) { Err(failed("interrupted")) } else { Ok(()) }
 }
 
-/// Checks, before a long run, that a picture can be drawn there.
-pub(crate) fn check_plot(path: Option<&PathBuf>) -> Result<()> {
-    match path {
-        Some(path) if path.file_stem().is_none() => {
-            Err(BenchError::Option("--plot: expected the name of a file, as rpc.svg".to_owned()))
-        }
-        Some(_) => Ok(plot::check()?),
-        None => Ok(()),
-    }
+/// A latency against its percentile: 90 % is one nine, 99 % are two.
+pub(crate) fn percentiles(name: String, latency: LatencyNs) -> plot::Curve {
+    let of = [(50.0_f64, latency.p50), (90.0, latency.p90), (99.0, latency.p99), (99.9, latency.p99_9)];
+    let points = of.map(|(percent, ns)| (-(1.0 - percent / 100.0).log10(), ns as f64 / 1000.0));
+    plot::Curve { name, points: points.into() }
 }
 
-/// Draws the curves.
-pub(crate) fn draw(curves: &plot::Curves, path: &Path) -> Result<()> {
-    plot::write_curves(curves, path).map_err(|error| match error {
+/// What [`percentiles`] stand on.
+pub(crate) const PERCENTILE_LABEL: &str = "percentile, nines: 1 is 90 %, 2 is 99 %, 3 is 99.9 %";
+
+/// Draws curves of a report under a title, with what its axes are.
+pub(crate) fn draw(
+    report: &Report,
+    (title, x_label, y_label): (&str, &str, &str),
+    curves: Vec<plot::Curve>,
+    path: &Path,
+) -> Result<()> {
+    let machine = report.environment.summary();
+    let curves = plot::Curves {
+        title: title.to_owned(),
+        subtitle: machine.lines().next().unwrap_or_default().to_owned(),
+        x_label: x_label.to_owned(),
+        y_label: y_label.to_owned(),
+        curves,
+    };
+    plot::write_curves(&curves, path).map_err(|error| match error {
         ReportError::Plot(_) => failed(error.to_string()),
         error => error.into(),
     })
@@ -83,6 +148,11 @@ pub(crate) fn draw(curves: &plot::Curves, path: &Path) -> Result<()> {
 /// A text of the row's configuration.
 pub(crate) fn of_config<'row>(row: &'row Row, key: &str) -> &'row str {
     row.config.extra.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Adds a figure to a row beside the usual ones.
+pub(crate) fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
+    row.extra.insert(key.to_owned(), value.into());
 }
 
 /// A number that the row has beside the usual ones.

@@ -17,6 +17,7 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::LinkPartner => components::link::partner::main(assignment),
         Role::FailoverMember => failover::member::main(assignment),
         Role::RpcServer => rpc::server_process::main(assignment),
+        Role::RpcFaults => rpc::faults::serving::main(assignment),
         Role::RpcPayloads => rpc::payloads::served::main(assignment),
     }
 }

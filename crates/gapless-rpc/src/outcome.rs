@@ -86,6 +86,23 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Its kind, as counters and reports name it: `no_route`, `busy`, `not_begun`, `unknown` …
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::NoRoute { .. } => "no_route",
+            Self::Busy { .. } => "busy",
+            Self::NotBegun { .. } => "not_begun",
+            Self::Unknown { .. } => "unknown",
+            Self::Refused(_) => "refused",
+            Self::TimedOut { .. } => "timed_out",
+            Self::Mismatch { .. } => "mismatch",
+            Self::BadMessage { .. } => "bad_message",
+            Self::Panicked { .. } => "panicked",
+            Self::Closed => "closed",
+        }
+    }
+
     /// Whether no handler can have begun: a repetition has no second effect.
     #[must_use]
     pub const fn has_not_begun(&self) -> bool {

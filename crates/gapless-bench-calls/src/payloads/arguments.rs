@@ -2,10 +2,9 @@
 
 use clap::Args;
 use gapless_measure::Result;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::reporting::check_plot;
+use crate::reporting::OutputArguments;
 
 /// What others have published, and the sizes of it, bytes.
 pub(super) const SIZES: [Published; 4] = [
@@ -53,17 +52,8 @@ pub(super) struct Published {
 /// What it takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct PayloadsArguments {
-    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// Draw bytes a second against size, 1 KiB to 1 MiB
-    #[arg(long, value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
-
-    /// Few calls and sizes, to see that it works
-    #[arg(long)]
-    pub quick: bool,
+    #[command(flatten)]
+    pub output: OutputArguments,
 
     /// Calls in each cycle [default: 1000]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
@@ -89,13 +79,14 @@ impl PayloadsArguments {
     /// # Errors
     /// A place for the picture that is no file; a build without pictures.
     pub(super) fn plan(&self) -> Result<Plan> {
-        check_plot(self.plot.as_ref())?;
-        let curve = CURVE.step_by(if self.quick { 10 } else { 1 });
+        self.output.check()?;
+        let quick = self.output.quick;
+        let curve = CURVE.step_by(if quick { 10 } else { 1 });
         Ok(Plan {
-            calls: self.calls.unwrap_or(if self.quick { CALLS_QUICK } else { CALLS }),
+            calls: self.calls.unwrap_or(if quick { CALLS_QUICK } else { CALLS }),
             cycles: (10, 2),
             curve: curve.map(|exponent| 1 << exponent).collect(),
-            floor_time: Duration::from_millis(if self.quick { 50 } else { 300 }),
+            floor_time: Duration::from_millis(if quick { 50 } else { 300 }),
         })
     }
 }
@@ -106,13 +97,14 @@ mod tests {
 
     #[test]
     fn ten_cycles_of_which_two_warm_up_and_each_option_its_effect() {
+        let of = |output| PayloadsArguments { output, calls: None };
         let plan = PayloadsArguments::default().plan().unwrap();
         assert_eq!((plan.calls, plan.cycles), (CALLS, (10, 2)));
         assert_eq!((plan.curve.len(), plan.curve[0], plan.curve[10]), (11, 1024, 1 << 20));
-        let quick = PayloadsArguments { quick: true, ..PayloadsArguments::default() }.plan().unwrap();
+        let quick = of(OutputArguments { quick: true, ..OutputArguments::default() }).plan().unwrap();
         assert_eq!((quick.calls, quick.curve), (CALLS_QUICK, vec![1024, 1 << 20]));
         assert_eq!(PayloadsArguments { calls: Some(7), ..PayloadsArguments::default() }.plan().unwrap().calls, 7);
-        let error = PayloadsArguments { plot: Some("..".into()), ..PayloadsArguments::default() }.plan().unwrap_err();
+        let error = of(OutputArguments { plot: Some("..".into()), ..OutputArguments::default() }).plan().unwrap_err();
         assert!(error.is_about_options() && error.to_string().contains("--plot"));
     }
 }

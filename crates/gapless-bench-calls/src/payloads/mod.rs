@@ -17,7 +17,7 @@ mod table;
 
 pub use arguments::PayloadsArguments;
 
-use crate::reporting::Run;
+use crate::reporting::{Run, Shown, put};
 use crate::{NAME, failed};
 use arguments::{Plan, Published, SIZES};
 use content::is_whole;
@@ -45,16 +45,9 @@ const SHARE_OF_COPYING: f64 = 0.5;
 pub fn run(arguments: &PayloadsArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
     let steps = (SIZES.len() + plan.curve.len()) * 4;
-    let json = arguments.json.as_deref();
-    let (mut report, is_quiet) = Run::of("rpc payloads", steps, (json, interrupted), |run| measure(&plan, run))?;
-    report.notes.extend(table::notes(&plan));
-    if let Some(path) = &arguments.plot {
-        table::draw(&report, path)?;
-    }
-    if let Some(target) = json {
-        report.write_json(target)?;
-    }
-    Ok(if is_quiet { String::new() } else { table::text(&report) })
+    let shown =
+        Shown { benchmark: "rpc payloads", steps, notes: table::notes(&plan), text: table::text, draw: table::draw };
+    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
 /// Where the two ends are.
@@ -140,8 +133,8 @@ impl<'a> Callers<'a> {
             row.floor_ratio = Some((100.0 / share).round() / 100.0);
             row.floor_name = Some(FloorKind::MemcpyCold.name().to_owned());
             if published.is_some() && size == SIZES[SIZES.len() - 1].two_way {
-                row.extra.insert("target_floor_ratio_max".to_owned(), json!(1.0 / SHARE_OF_COPYING));
-                row.extra.insert("target_met".to_owned(), json!(share >= SHARE_OF_COPYING));
+                put(&mut row, "target_floor_ratio_max", 1.0 / SHARE_OF_COPYING);
+                put(&mut row, "target_met", share >= SHARE_OF_COPYING);
             }
             beside(&mut row, published.map(|published| ("kafka", published.kafka[way])));
             run.report.rows.push(row);
@@ -183,7 +176,7 @@ impl<'a> Callers<'a> {
             ("bytes_per_s", json!((rate * (size * ways) as f64).round())),
             ("wrong", json!(cycles.wrong)),
         ] {
-            row.extra.insert(key.to_owned(), value);
+            put(&mut row, key, value);
         }
         row
     }
@@ -201,8 +194,7 @@ impl Ends {
 /// What others have published stands beside it.
 fn beside(row: &mut Row, published: Option<(&str, (u64, u64))>) {
     if let Some((through, (least, greatest))) = published {
-        row.extra
-            .insert("published".to_owned(), json!({ "through": through, "min_per_s": least, "max_per_s": greatest }));
+        put(row, "published", json!({ "through": through, "min_per_s": least, "max_per_s": greatest }));
     }
 }
 

@@ -4,7 +4,7 @@ use super::Plan;
 use super::served::{SLOTS, WORKERS};
 use crate::reporting::{self, number, of_config};
 use gapless_measure::Result;
-use gapless_report::plot::{Curve, Curves};
+use gapless_report::plot::Curve;
 use gapless_report::table::{
     Column, Table, TableStyle, absent, bytes, floor_ratio, floor_section, grouped, microseconds, notes as all_notes,
     rate, throughput, verified,
@@ -64,15 +64,8 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
             None => curves.push(Curve { name, points: vec![point] }),
         }
     }
-    let machine = report.environment.summary();
-    let curves = Curves {
-        title: "Bytes a second against the size of the payload".to_owned(),
-        subtitle: machine.lines().next().unwrap_or_default().to_owned(),
-        x_label: "payload, bytes".to_owned(),
-        y_label: "bytes a second, all directions".to_owned(),
-        curves,
-    };
-    reporting::draw(&curves, path)
+    let labels = ("Bytes a second against the size of the payload", "payload, bytes", "bytes a second, all directions");
+    reporting::draw(report, labels, curves, path)
 }
 
 pub(super) fn notes(plan: &Plan) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The options of `gapless bench rpc scenarios`.
 
-use crate::reporting::check_plot;
+use crate::reporting::OutputArguments;
 use clap::Args;
 use gapless_measure::{BenchError, Result};
 use std::path::PathBuf;
@@ -17,17 +17,8 @@ const PROBES_QUICK: u64 = 200;
 /// What it takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct ScenariosArguments {
-    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// Draw the probe's latency against its percentile, without and with the flood
-    #[arg(long, value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
-
-    /// Short turns, to see that it works
-    #[arg(long)]
-    pub quick: bool,
+    #[command(flatten)]
+    pub output: OutputArguments,
 
     /// Calls of the probe in each of its rows [default: 10000]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(10..=10_000_000))]
@@ -55,16 +46,17 @@ impl ScenariosArguments {
     /// # Errors
     /// A place for the picture that is no file; a build without pictures; a directory that is none.
     pub(super) fn plan(&self) -> Result<Plan> {
-        check_plot(self.plot.as_ref())?;
+        self.output.check()?;
+        let quick = self.output.quick;
         if let Some(path) = self.directory.as_ref().filter(|path| !path.is_dir()) {
             return Err(BenchError::Option(format!("--directory: {} is no directory", path.display())));
         }
         Ok(Plan {
             turns: TURNS,
-            turn: if self.quick { TURN_QUICK } else { TURN },
-            probes: self.probes.unwrap_or(if self.quick { PROBES_QUICK } else { PROBES }),
+            turn: if quick { TURN_QUICK } else { TURN },
+            probes: self.probes.unwrap_or(if quick { PROBES_QUICK } else { PROBES }),
             directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
-            floor_time: Duration::from_millis(if self.quick { 50 } else { 450 }),
+            floor_time: Duration::from_millis(if quick { 50 } else { 450 }),
         })
     }
 }
@@ -77,11 +69,13 @@ mod tests {
     fn each_option_has_its_effect() {
         let plan = ScenariosArguments::default().plan().unwrap();
         assert_eq!((plan.turns, plan.turn, plan.probes, plan.directory), (5, TURN, PROBES, std::env::temp_dir()));
-        let arguments = ScenariosArguments { quick: true, directory: Some("/".into()), ..Default::default() };
+        let output = OutputArguments { quick: true, ..Default::default() };
+        let arguments = ScenariosArguments { output, directory: Some("/".into()), probes: None };
         let quick = arguments.plan().unwrap();
         assert_eq!((quick.turn, quick.probes, quick.directory), (TURN_QUICK, PROBES_QUICK, "/".into()));
         assert_eq!(ScenariosArguments { probes: Some(70), ..arguments }.plan().unwrap().probes, 70);
-        let error = ScenariosArguments { plot: Some("..".into()), ..Default::default() }.plan().unwrap_err();
+        let output = OutputArguments { plot: Some("..".into()), ..Default::default() };
+        let error = ScenariosArguments { output, ..Default::default() }.plan().unwrap_err();
         assert!(error.is_about_options() && error.to_string().contains("--plot"));
         let nowhere = ScenariosArguments { directory: Some("/missing/x".into()), ..Default::default() };
         let error = nowhere.plan().unwrap_err();

@@ -15,7 +15,7 @@ mod table;
 
 pub use arguments::ScenariosArguments;
 
-use crate::reporting::{Run, check_interrupted};
+use crate::reporting::{Run, Shown, check_interrupted, put};
 use arguments::Plan;
 use gapless_measure::Result;
 use gapless_measure::floor::{FloorKind, FloorPlan};
@@ -27,7 +27,7 @@ use gapless_report::{CpuPerMessage, Report, Row, RowConfig};
 use gapless_rpc::Domain;
 use gapless_rpc::overflow::ElasticQueueOptions;
 use load::{Kind, Load, Shape};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::atomic::AtomicBool;
 
 /// Bytes of a request, and of its reply.
@@ -76,17 +76,14 @@ const FLOOD: Shape = SCENARIOS[1].shape;
 /// A call of the probe that fails, a directory without room for the overflow, a report or a picture that cannot be written.
 pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
-    let json = arguments.json.as_deref();
-    let (mut report, is_quiet) =
-        Run::of("rpc scenarios", SCENARIOS.len() + 4 * plan.turns, (json, interrupted), |run| measure(&plan, run))?;
-    report.notes.extend(table::notes(&plan));
-    if let Some(path) = &arguments.plot {
-        table::draw(&report, path)?;
-    }
-    if let Some(target) = json {
-        report.write_json(target)?;
-    }
-    Ok(if is_quiet { String::new() } else { table::text(&report) })
+    let shown = Shown {
+        benchmark: "rpc scenarios",
+        steps: SCENARIOS.len() + 4 * plan.turns,
+        notes: table::notes(&plan),
+        text: table::text,
+        draw: table::draw,
+    };
+    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
 fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
@@ -215,10 +212,6 @@ fn targets_of_probes(report: &mut Report) {
     for row in [beside, saturated] {
         put(row, "published_ns", 17_000);
     }
-}
-
-fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
-    row.extra.insert(key.to_owned(), value.into());
 }
 
 fn row_of(name: &str, shape: Shape, calls: u64) -> Row {

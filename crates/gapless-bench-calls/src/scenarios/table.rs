@@ -1,9 +1,8 @@
 //! What is printed, and what is drawn.
 
 use super::Plan;
-use crate::reporting::{self, number, of_config};
+use crate::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
 use gapless_measure::Result;
-use gapless_report::plot::{Curve, Curves};
 use gapless_report::table::{
     Column, Table, TableStyle, absent, driver_cpu, floor_ratio, floor_section, grouped, latency, microseconds,
     notes as all_notes, rate, text as text_of, throughput, verified,
@@ -53,22 +52,9 @@ pub(super) fn text(report: &Report) -> String {
 
 /// The probe's latency against its percentile.
 pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
-    let curve = |row: &Row| {
-        let latency = row.latency_ns?;
-        let of = [(50.0_f64, latency.p50), (90.0, latency.p90), (99.0, latency.p99), (99.9, latency.p99_9)];
-        // 90 % is one nine, 99 % are two.
-        let points = of.map(|(percent, ns)| (-(1.0 - percent / 100.0).log10(), ns as f64 / 1000.0));
-        Some(Curve { name: text_of(&row.config.name), points: points.into() })
-    };
-    let machine = report.environment.summary();
-    let curves = Curves {
-        title: "A lone call beside a flood of another route".to_owned(),
-        subtitle: machine.lines().next().unwrap_or_default().to_owned(),
-        x_label: "percentile, nines: 1 is 90 %, 2 is 99 %, 3 is 99.9 %".to_owned(),
-        y_label: "latency, µs".to_owned(),
-        curves: report.rows.iter().filter_map(curve).collect(),
-    };
-    reporting::draw(&curves, path)
+    let curve = |row: &Row| Some(percentiles(text_of(&row.config.name), row.latency_ns?));
+    let labels = ("A lone call beside a flood of another route", PERCENTILE_LABEL, "latency, µs");
+    reporting::draw(report, labels, report.rows.iter().filter_map(curve).collect(), path)
 }
 
 pub(super) fn notes(plan: &Plan) -> Vec<String> {

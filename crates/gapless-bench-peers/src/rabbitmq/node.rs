@@ -58,6 +58,15 @@ impl RabbitMqBroker {
         self.address
     }
 
+    /// The process that is the node, if it runs.
+    pub fn node_process_id(&self) -> Option<u32> {
+        let is_node = |pid: &u32| {
+            // A virtual machine of Erlang may set its name by its schedulers; what it begins with stays.
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("beam"))
+        };
+        self.process.processes().into_iter().find(is_node)
+    }
+
     /// Its processes.
     pub fn process(&self) -> &BrokerProcess {
         &self.process

@@ -18,7 +18,7 @@ pub(crate) mod server_process;
 mod stand;
 mod subject;
 
-pub use gapless_bench_calls::{payloads, scenarios};
+pub use gapless_bench_calls::{faults, payloads, scenarios};
 
 use crate::{BenchError, Result};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -11,6 +11,7 @@ use gapless_bench::failover::{self, FailoverArguments};
 use gapless_bench::options::CanonicalArguments;
 use gapless_bench::roles::{self, Role};
 use gapless_bench::rpc::curve::{self, CurveArguments};
+use gapless_bench::rpc::faults::{self, FaultsArguments};
 use gapless_bench::rpc::payloads::{self, PayloadsArguments};
 use gapless_bench::rpc::scenarios::{self, ScenariosArguments};
 use gapless_bench::sequencer::{self, SequencerArguments};
@@ -91,6 +92,11 @@ enum RpcBenchmark {
         after_help = "Examples:\n  gapless bench rpc scenarios --json scenarios.json --plot probe.svg\n  gapless bench rpc scenarios --directory /var/tmp --probes 50000\n  gapless bench rpc scenarios --quick"
     )]
     Scenarios(ScenariosArguments),
+    /// Copies of a route, and RabbitMQ's broker, killed at random under calls: what fails, the silence, when callers know
+    #[command(
+        after_help = "RabbitMQ is found on the PATH, started on free ports with its files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc faults --json faults.json --plot faults.svg\n  gapless bench rpc faults --kills 1000 --seed 42\n  gapless bench rpc faults --quick"
+    )]
+    Faults(FaultsArguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -105,6 +111,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
         Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, &*interrupt()?),
+        Benchmark::Rpc(RpcBenchmark::Faults(arguments)) => {
+            let (text, outcome) = faults::run(arguments, &*interrupt()?)?;
+            print(&text)?;
+            return Ok(outcome?);
+        }
         Benchmark::Rpc(RpcBenchmark::Payloads(arguments)) => payloads::run(arguments, &*interrupt()?),
         Benchmark::Rpc(RpcBenchmark::Scenarios(arguments)) => scenarios::run(arguments, &*interrupt()?),
         Benchmark::Serialization(arguments) => components::serialization::run(arguments, &*interrupt()?),

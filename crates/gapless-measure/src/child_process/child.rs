@@ -102,6 +102,11 @@ impl<'a> Child<'a> {
         Ok(answers.into_iter().next().expect("an answer of each"))
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Kills it, at once; it is waited for when this is dropped.
     pub fn kill(&mut self) {
         // One that has ended by itself cannot be killed, and need not be.

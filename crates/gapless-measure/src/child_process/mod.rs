@@ -36,6 +36,8 @@ pub enum Role {
     FailoverMember,
     /// The server of `rpc curve`, or its idle callers
     RpcServer,
+    /// A copy of `rpc faults`, or the server behind its broker
+    RpcFaults,
     /// The server of `rpc payloads`
     RpcPayloads,
 }

@@ -344,6 +344,7 @@ impl Pursuit {
             State::Offered(call) if is_again && self.terms.offer.header.attempt < u8::MAX => {
                 let (_, user_headers, payload) = call.request();
                 self.state = State::Offering { user_headers, payload };
+                self.to.table.count_retried();
                 None
             }
             _ => Some(self.lost(loss)),

@@ -98,6 +98,12 @@ impl RouteTable {
         first_ns.into_iter().chain(state.task_look_ns()).min()
     }
 
+    /// A call is about to be offered again.
+    #[cold]
+    pub(crate) fn count_retried(&self) {
+        self.lock().counts.retried += 1;
+    }
+
     pub(crate) fn counts(&self) -> CallStatistics {
         self.lock().counts
     }

@@ -54,6 +54,8 @@ pub struct CallStatistics {
     pub withdrawn: u64,
     /// Taken by a copy that died or left.
     pub lost: u64,
+    /// Offered again because their copy had died or left, as the policy says.
+    pub retried: u64,
     /// Of this caller: have waited in its backlog ([`crate::CallerOptions::overflow`]), because there was no free slot.
     pub overflowed: u64,
     /// Of those: wait there now.

@@ -1,0 +1,75 @@
+//! The options of `gapless bench rpc faults`.
+
+use super::killing::new_seed;
+use crate::reporting::OutputArguments;
+use clap::Args;
+use gapless_measure::Result;
+use std::time::Duration;
+
+/// Kills of each row with copies, and of the broker, which takes seconds to start.
+const KILLS: usize = 100;
+const KILLS_QUICK: usize = 3;
+const BROKER_KILLS: usize = 5;
+const BROKER_KILLS_QUICK: usize = 1;
+
+/// What it takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct FaultsArguments {
+    #[command(flatten)]
+    pub output: OutputArguments,
+
+    /// Kills of copies in each row; of the broker a twentieth, at least one [default: 100]
+    #[arg(long, value_name = "KILLS", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub kills: Option<u64>,
+
+    /// Which copy dies and when, as in the run that printed this seed [default: another each time]
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) seed: u64,
+    /// Of copies in each row.
+    pub(super) kills: usize,
+    pub(super) broker_kills: usize,
+    pub(super) floor_time: Duration,
+}
+
+impl FaultsArguments {
+    /// What is measured.
+    ///
+    /// # Errors
+    /// A place for the picture that is no file; a build without pictures.
+    pub(super) fn plan(&self) -> Result<Plan> {
+        self.output.check()?;
+        let quick = self.output.quick;
+        let (kills, broker_kills) = match self.kills {
+            Some(kills) => (kills as usize, (kills as usize / 20).max(1)),
+            None if quick => (KILLS_QUICK, BROKER_KILLS_QUICK),
+            None => (KILLS, BROKER_KILLS),
+        };
+        let floor_time = Duration::from_millis(if quick { 50 } else { 450 });
+        Ok(Plan { seed: self.seed.map_or_else(new_seed, Ok)?, kills, broker_kills, floor_time })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_option_has_its_effect() {
+        let plan = FaultsArguments::default().plan().unwrap();
+        assert_eq!((plan.kills, plan.broker_kills), (KILLS, BROKER_KILLS));
+        assert_ne!(plan.seed, FaultsArguments::default().plan().unwrap().seed, "another each time");
+        let of = |output, kills| FaultsArguments { output, kills, seed: Some(7) };
+        let quick = of(OutputArguments { quick: true, ..Default::default() }, None).plan().unwrap();
+        assert_eq!((quick.seed, quick.kills, quick.broker_kills), (7, KILLS_QUICK, BROKER_KILLS_QUICK));
+        let plan = of(OutputArguments::default(), Some(50)).plan().unwrap();
+        assert_eq!((plan.kills, plan.broker_kills), (50, 2));
+        let error = of(OutputArguments { plot: Some("..".into()), ..Default::default() }, None).plan().unwrap_err();
+        assert!(error.is_about_options() && error.to_string().contains("--plot"));
+    }
+}

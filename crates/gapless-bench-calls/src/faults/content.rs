@@ -1,0 +1,128 @@
+//! What a request and its answer hold, and the file in which a serving process notes what it has begun.
+//!
+//! ```text
+//!   request:  0  u64 number    8  56 bytes that differ with the number
+//!   answer:   0  u64 number    8  u8 attempt    9  the other bytes of the request, each incremented
+//! ```
+
+use gapless_measure::{BenchError, Result};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+/// Of a request, and of its answer, bytes.
+pub(super) const LENGTH: usize = 64;
+
+/// A request's number: its caller, and how many it has made before.
+pub(super) fn number(caller: usize, count: u64) -> u64 {
+    (caller as u64) << 48 | count
+}
+
+/// The request of this number.
+pub(super) fn request(number: u64, seed: u64) -> [u8; LENGTH] {
+    let word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed;
+    let mut bytes = [0; LENGTH];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    for (index, byte) in bytes.iter_mut().enumerate().skip(8) {
+        *byte = word.to_le_bytes()[index % 8].wrapping_add(index as u8);
+    }
+    bytes
+}
+
+/// The number of a request, if it has one.
+pub(super) fn number_of(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?))
+}
+
+/// The answer to a request.
+pub(super) fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
+    let mut bytes = request.to_vec();
+    bytes.iter_mut().skip(9).for_each(|byte| *byte = byte.wrapping_add(1));
+    if let Some(byte) = bytes.get_mut(8) {
+        *byte = attempt;
+    }
+    bytes
+}
+
+/// What an answer to the call of a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// What it must be; on which attempt.
+    Right {
+        attempt: u8,
+    },
+    /// That to another call, which its caller has already had.
+    Doubled,
+    Wrong,
+}
+
+/// Checks the answer to the call of this number.
+pub(super) fn check(number: u64, seed: u64, found: &[u8]) -> Checked {
+    let is_of = |number: u64| {
+        let expected = answer(&request(number, seed), 0);
+        found.len() == LENGTH && found[..8] == expected[..8] && found[9..] == expected[9..]
+    };
+    match number_of(found) {
+        Some(same) if same == number && is_of(number) => Checked::Right { attempt: found[8] },
+        Some(other) if other >> 48 == number >> 48 && other < number && is_of(other) => Checked::Doubled,
+        _ => Checked::Wrong,
+    }
+}
+
+/// Where a process notes which requests it has begun: whole numbers, appended, so that they outlive it.
+pub(super) struct Begun(File);
+
+impl Begun {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = File::options().append(true).create(true).open(path);
+        Ok(Self(file.map_err(|source| BenchError::io("open", path, source))?))
+    }
+
+    pub(super) fn note(&self, number: u64) -> std::io::Result<()> {
+        (&self.0).write_all(&number.to_le_bytes())
+    }
+}
+
+/// How often each number was begun, by all processes together.
+pub(super) fn read_begun(path: &Path) -> Result<HashMap<u64, u32>> {
+    let bytes = std::fs::read(path).map_err(|source| BenchError::io("read", path, source))?;
+    let mut counted = HashMap::new();
+    for number in bytes.chunks_exact(8).filter_map(number_of) {
+        *counted.entry(number).or_default() += 1;
+    }
+    Ok(counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_answer_to_its_own_number_is_right() {
+        let of = |count| number(3, count);
+        let found = answer(&request(of(7), 1), 2);
+        assert_eq!(check(of(7), 1, &found), Checked::Right { attempt: 2 });
+        assert_eq!(check(of(8), 1, &found), Checked::Doubled, "one that was had before");
+        assert_eq!(check(of(6), 1, &found), Checked::Wrong, "one that was never asked for");
+        assert_eq!(check(number(4, 8), 1, &found), Checked::Wrong, "another caller's");
+        assert_eq!(check(of(7), 2, &found), Checked::Wrong, "of another run");
+        assert_eq!(check(of(7), 1, &request(of(7), 1)), Checked::Wrong, "the request itself");
+        for length in [0, 7, 8, 63] {
+            assert_eq!(check(of(7), 1, &found[..length]), Checked::Wrong);
+        }
+        assert!(answer(&[], 1).is_empty());
+    }
+
+    #[test]
+    fn what_was_begun_is_counted_over_processes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("begun");
+        let (first, second) = (Begun::open(&path).unwrap(), Begun::open(&path).unwrap());
+        [1, 2].into_iter().for_each(|number| first.note(number).unwrap());
+        [2, 3].into_iter().for_each(|number| second.note(number).unwrap());
+        let counted = read_begun(&path).unwrap();
+        assert_eq!([1, 2, 3, 4].map(|number| counted.get(&number).copied()), [Some(1), Some(2), Some(1), None]);
+        assert!(read_begun(&directory.path().join("missing")).unwrap_err().to_string().contains("missing"));
+    }
+}

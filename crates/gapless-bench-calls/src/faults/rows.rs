@@ -1,0 +1,182 @@
+//! From what callers saw and when processes died to a row of the report.
+
+use super::CALLERS;
+use super::content::LENGTH;
+use super::killing::Death;
+use super::serving::{WORK, WORKERS};
+use super::traffic::{Seen, Shared, Touched};
+use crate::reporting::put;
+use gapless_measure::histogram::LatencyHistogram;
+use gapless_report::{FloorRow, Row, RowConfig};
+use gapless_rpc::Retry;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// 99 of 100 callers of lost calls know it within this time of the kernel's sign, ns.
+pub(super) const TARGET_P99_NS: u64 = 5_000_000;
+/// The key of the reason why there is no figure.
+pub(super) const NOT_MEASURED: &str = "not_measured";
+
+/// What is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    Gapless { copies: usize, retry: Retry },
+    Rabbitmq,
+}
+
+/// A policy's name in reports.
+pub(super) const fn words(retry: Retry) -> &'static str {
+    match retry {
+        Retry::Never => "never",
+        Retry::NotBegun => "not_begun",
+        Retry::Always => "always",
+    }
+}
+
+/// The row of a subject. `begun` is how often each number was begun.
+pub(super) fn row(
+    subject: Subject,
+    (seen, shared, elapsed): (&Seen, &Shared, Duration),
+    deaths: &[Death],
+    begun: &HashMap<u64, u32>,
+    (retried, floor): (u64, Option<&FloorRow>),
+) -> Row {
+    let (system, copies, retry) = match subject {
+        Subject::Gapless { copies, retry } => ("gapless", Some(copies), Some(words(retry))),
+        Subject::Rabbitmq => ("rabbitmq", None, None),
+    };
+    let mut config = json!({
+        "system": system, "kills": deaths.len(), "callers": CALLERS, "workers": WORKERS,
+        "handler_ns": WORK.as_nanos() as u64,
+    });
+    if let (Some(copies), Some(retry)) = (copies, retry) {
+        (config["copies"], config["retry"]) = (copies.into(), retry.into());
+    } else {
+        (config["acknowledgement"], config["workers"]) = ("explicit".into(), 1.into());
+    }
+    let failed: u64 = seen.failed.values().sum();
+    let begun_twice = begun.values().filter(|count| **count > 1).count();
+    let never_begun = seen.answered.iter().filter(|number| !begun.contains_key(number)).count();
+    // Only who asked for it may have one begun again; a broker promises nothing.
+    let may_begin_again = !matches!(subject, Subject::Gapless { retry: Retry::Never | Retry::NotBegun, .. });
+    let is_once = begun_twice == 0 || may_begin_again;
+    let mut row = Row {
+        config: RowConfig {
+            payload_bytes: Some(LENGTH as u64),
+            count: Some(seen.calls),
+            extra: config.as_object().cloned().unwrap_or_default(),
+            ..RowConfig::default()
+        },
+        throughput_per_s: Some((seen.answered.len() as f64 / elapsed.as_secs_f64()).round()),
+        sent: Some(seen.calls),
+        elapsed_ns: Some(elapsed.as_nanos() as u64),
+        verified: Some(seen.wrong == 0 && seen.doubled == 0 && never_begun == 0 && is_once),
+        lost: Some(failed),
+        duplicated: Some(seen.doubled),
+        ..Row::default()
+    };
+    put(&mut row, "failed", json!(seen.failed));
+    put(&mut row, "retried", retried);
+    put(&mut row, "answered_again", seen.answered_again.len());
+    put(&mut row, "wrong", seen.wrong + never_begun as u64);
+    put(&mut row, "begun_twice", begun_twice);
+    put(&mut row, "longest_silence_ns", shared.longest_silence().as_nanos() as u64);
+    let known = after(&seen.lost, deaths, |death| death.sign_at);
+    row.latency_ns = known.latency_ns();
+    if let Some(floor) = floor {
+        row.compare_with(floor);
+    }
+    for (key, touched, from) in [
+        ("known_after_kill_ns", &seen.lost, (|death| death.killed_at) as fn(&Death) -> Instant),
+        ("answered_again_after_sign_ns", &seen.answered_again, |death| death.sign_at),
+    ] {
+        if let Some(latency) = after(touched, deaths, from).latency_ns() {
+            put(&mut row, key, json!(latency));
+        }
+    }
+    if system == "gapless" && known.count() > 0 {
+        put(&mut row, "target_p99_ns", TARGET_P99_NS);
+        put(&mut row, "target_met", known.percentile_ns(99.0) <= TARGET_P99_NS);
+    }
+    let unexplained = failed - known.count();
+    if unexplained > 0 {
+        row.notes.push(format!("{unexplained} calls failed before any kill"));
+    }
+    row
+}
+
+/// How long after `from` of its death each call had its outcome; 0 for what was known before.
+fn after(touched: &[Touched], deaths: &[Death], from: impl Fn(&Death) -> Instant) -> LatencyHistogram {
+    let mut histogram = LatencyHistogram::new();
+    for call in touched {
+        if let Some(death) = death_of(call, deaths) {
+            histogram.record(call.known_at.saturating_duration_since(from(death)).as_nanos() as u64);
+        }
+    }
+    histogram
+}
+
+/// The first death in a call's time; or, of one that began when its copy was dead already, the last before its end.
+fn death_of<'a>(call: &Touched, deaths: &'a [Death]) -> Option<&'a Death> {
+    let mut before = deaths.iter().filter(|death| death.killed_at <= call.known_at);
+    before.clone().find(|death| death.sign_at >= call.began_at).or_else(|| before.next_back())
+}
+
+/// The row of a system that is not there, with the way to install it.
+pub(super) fn missing(reason: &str) -> Row {
+    let mut row = Row::default();
+    row.config.extra.insert("system".to_owned(), Value::from("rabbitmq"));
+    put(&mut row, NOT_MEASURED, reason);
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(began: Instant, ms: u64) -> Instant {
+        began + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_lost_call_belongs_to_the_first_death_in_its_time() {
+        let zero = Instant::now();
+        let death = |killed_ms, sign_ms| Death { killed_at: at(zero, killed_ms), sign_at: at(zero, sign_ms) };
+        let deaths = [death(10, 12), death(50, 51), death(90, 92)];
+        let touched = |began_ms, known_ms| Touched { began_at: at(zero, began_ms), known_at: at(zero, known_ms) };
+        for (call, expected) in [
+            (touched(9, 14), Some(0)),
+            // Known from the end of the connection, before the sign.
+            (touched(9, 11), Some(0)),
+            (touched(9, 60), Some(0)),
+            (touched(13, 60), Some(1)),
+            // Begun when its copy was dead.
+            (touched(13, 14), Some(0)),
+            (touched(60, 70), Some(1)),
+            (touched(1, 5), None),
+        ] {
+            assert_eq!(death_of(&call, &deaths), expected.map(|index: usize| &deaths[index]), "{call:?}");
+        }
+        let known = after(&[touched(9, 14), touched(9, 11), touched(1, 5)], &deaths, |death| death.sign_at);
+        assert_eq!((known.count(), known.percentile_ns(1.0)), (2, 0));
+        assert!((1_990_000..2_010_000).contains(&known.percentile_ns(100.0)));
+    }
+
+    #[test]
+    fn what_is_begun_twice_or_never_makes_a_row_wrong() {
+        let seen = Seen { calls: 3, answered: vec![1, 2], ..Seen::default() };
+        let verified = |retry, begun: &[(u64, u32)], seen: &Seen| {
+            let shared = (seen, &Shared::default(), Duration::from_secs(1));
+            let begun = begun.iter().copied().collect();
+            row(Subject::Gapless { copies: 2, retry }, shared, &[], &begun, (0, None)).verified
+        };
+        assert_eq!(verified(Retry::NotBegun, &[(1, 1), (2, 1), (3, 1)], &seen), Some(true));
+        assert_eq!(verified(Retry::NotBegun, &[(1, 2), (2, 1)], &seen), Some(false), "twice");
+        assert_eq!(verified(Retry::Always, &[(1, 2), (2, 1)], &seen), Some(true), "as it was asked for");
+        assert_eq!(verified(Retry::Always, &[(1, 1)], &seen), Some(false), "an answer out of nothing");
+        for spoiled in [Seen { wrong: 1, ..seen.clone() }, Seen { doubled: 1, ..seen.clone() }] {
+            assert_eq!(verified(Retry::Always, &[(1, 1), (2, 1)], &spoiled), Some(false));
+        }
+    }
+}

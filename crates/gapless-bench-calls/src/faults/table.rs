@@ -1,0 +1,150 @@
+//! What is printed, and what is drawn.
+
+use super::Plan;
+use super::rows::{NOT_MEASURED, TARGET_P99_NS};
+use super::serving::{WORK, WORKERS};
+use crate::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
+use gapless_measure::Result;
+use gapless_report::table::{
+    Column, Table, TableStyle, absent, floor_ratio, floor_section, grouped, notes as all_notes, throughput, verified,
+};
+use gapless_report::{LatencyNs, Report, Row};
+use serde_json::Value;
+use std::path::Path;
+
+/// The whole text.
+pub(super) fn text(report: &Report) -> String {
+    let columns: [Column; 15] = [
+        ("killed", killed),
+        ("repeated", |row| or_absent(&of_config(row, "retry").replace('_', " "))),
+        ("kills", |row| count(row.config.extra.get("kills"))),
+        ("calls", |row| row.sent.map_or_else(absent, grouped)),
+        ("answers/s", throughput),
+        ("failed", failed),
+        ("retried", |row| count(row.extra.get("retried"))),
+        ("longest silence ms", |row| number(row, "longest_silence_ns").map_or_else(absent, milliseconds)),
+        ("known after the sign ms: p50, p99, max", |row| of_latency(row.latency_ns)),
+        ("× floor", floor_ratio),
+        ("after SIGKILL", |row| of_latency(latency(row, "known_after_kill_ns"))),
+        ("answered again after the sign", |row| of_latency(latency(row, "answered_again_after_sign_ns"))),
+        ("wrong, doubled", |row| match row.duplicated {
+            Some(doubled) => format!("{}, {doubled}", count(row.extra.get("wrong"))),
+            None => absent(),
+        }),
+        ("begun twice", |row| count(row.extra.get("begun_twice"))),
+        ("verified", verified),
+    ];
+    let style = TableStyle::for_stdout();
+    let rows: Vec<&Row> = report.rows.iter().collect();
+    let mut text = format!("{}\n\n{}\n", report.environment.summary(), Table::of_rows(style, &rows, 2, &columns));
+    if report.rows.iter().any(|row| row.verified == Some(false)) {
+        text += "NOT VERIFIED: answers of that row were wrong or doubled; its figures are not a result.\n";
+    }
+    text + &floor_section(report, "same run", style) + &all_notes(report)
+}
+
+fn killed(row: &Row) -> String {
+    match (row.extra.get(NOT_MEASURED).and_then(Value::as_str), row.config.extra.get("copies")) {
+        (Some(reason), _) => format!("rabbitmq not measured: {reason}"),
+        (None, Some(copies)) => format!("gapless, one copy of {copies}"),
+        (None, None) => "rabbitmq, the broker".to_owned(),
+    }
+}
+
+fn failed(row: &Row) -> String {
+    let Some(kinds) = row.extra.get("failed").and_then(Value::as_object) else { return absent() };
+    let kinds: Vec<_> = kinds.iter().map(|(kind, count)| format!("{} {}", count, kind.replace('_', " "))).collect();
+    if kinds.is_empty() { "0".to_owned() } else { kinds.join(", ") }
+}
+
+fn or_absent(text: &str) -> String {
+    if text.is_empty() { absent() } else { text.to_owned() }
+}
+
+fn count(value: Option<&Value>) -> String {
+    value.and_then(Value::as_u64).map_or_else(absent, grouped)
+}
+
+fn milliseconds(ns: f64) -> String {
+    format!("{:.2}", ns / 1e6)
+}
+
+fn latency(row: &Row, key: &str) -> Option<LatencyNs> {
+    serde_json::from_value(row.extra.get(key)?.clone()).ok()
+}
+
+fn of_latency(latency: Option<LatencyNs>) -> String {
+    let Some(LatencyNs { p50, p99, max, .. }) = latency else { return absent() };
+    [p50, p99, max].map(|ns| milliseconds(ns as f64)).join(", ")
+}
+
+/// When callers know, or have their answer, against the percentile.
+pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
+    let curve = |row: &Row| {
+        let retry = of_config(row, "retry").replace('_', " ");
+        let repeated = if retry.is_empty() { String::new() } else { format!(", repeated {retry}") };
+        let (what, latency) = match row.latency_ns {
+            Some(latency) => ("known", latency),
+            None => ("answered again", latency(row, "answered_again_after_sign_ns")?),
+        };
+        Some(percentiles(format!("{}{repeated}: {what}", killed(row)), latency))
+    };
+    let labels = ("From a killed process to its callers' knowledge", PERCENTILE_LABEL, "after the kernel's sign, µs");
+    reporting::draw(report, labels, report.rows.iter().filter_map(curve).collect(), path)
+}
+
+pub(super) fn notes(plan: &Plan) -> Vec<String> {
+    vec![
+        format!(
+            "seed {}: --seed {} kills the same copies after the same pauses. Between a process that serves again and the next kill \
+             20 to 80 ms pass; each killed process is started again at once",
+            plan.seed, plan.seed
+        ),
+        format!(
+            "{} threads call without a pause, each one call at a time, 64 bytes there and back; a handler takes {WORK:?}. gapless: \
+             each copy is a process with {WORKERS} workers, default options, calls wait for a copy. rabbitmq: one server, explicit \
+             acknowledgement, callers connect again; its silence is the start of a new broker",
+            super::CALLERS
+        ),
+        format!(
+            "known after the sign: from the moment at which another thread of the callers' process sees the pidfd of the killed one \
+             readable to the moment at which the caller of a lost call has its outcome; what was known before is 0. Target: p99 at \
+             most {} ms. Beside it the same from the sending of SIGKILL. Where calls are always repeated none fails: then the time to \
+             the answer of another copy stands there. The floor is the futex round trip",
+            TARGET_P99_NS / 1_000_000
+        ),
+        "every answer is checked by its number and content; serving processes note each number that they begin. Begun twice: in a row \
+         that repeats only what has not begun it must be 0"
+            .to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::missing;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn outcomes_have_their_kinds_and_times_are_milliseconds() {
+        let latency = LatencyNs { p50: 120_000, p99: 1_500_000, max: 4_200_000, ..LatencyNs::default() };
+        let mut row = Row { sent: Some(7_000), latency_ns: Some(latency), verified: Some(true), ..Row::default() };
+        row.duplicated = Some(0);
+        let config = json!({ "system": "gapless", "copies": 2, "retry": "not_begun", "kills": 100 });
+        row.config.extra = config.as_object().cloned().unwrap();
+        row.extra = json!({ "failed": { "unknown": 12 }, "retried": 3, "wrong": 0, "longest_silence_ns": 30_000_000 })
+            .as_object()
+            .cloned()
+            .unwrap();
+        let missing = missing("rabbitmq-server is not on the PATH: apt-get install rabbitmq-server");
+        let mut report = Report { rows: vec![row, missing], ..Report::default() };
+        let shown = text(&report);
+        for cell in ["gapless, one copy of 2", "not begun", "7,000", "12 unknown", "30.00", "0.12, 1.50, 4.20", "0, 0"]
+        {
+            assert!(shown.contains(cell), "{cell} in {shown}");
+        }
+        assert!(shown.contains("not measured: rabbitmq-server is not on the PATH"), "{shown}");
+        report.rows[0].verified = Some(false);
+        assert!(text(&report).contains("NOT VERIFIED"));
+    }
+}

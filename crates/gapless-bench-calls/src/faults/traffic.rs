@@ -1,0 +1,165 @@
+//! Callers without a pause, each with one call at a time, and what each of them saw.
+
+use super::content::{Checked, check, number, request};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The calling end of one thread.
+pub(super) trait Line: Send {
+    /// Waits until it can call; false when it need not call any more.
+    fn ready(&mut self) -> bool {
+        true
+    }
+
+    /// Calls; the answer is in `answer`.
+    ///
+    /// # Errors
+    /// The kind of any other outcome.
+    fn call(&mut self, request: &[u8], answer: &mut Vec<u8>) -> Result<(), &'static str>;
+}
+
+/// What all callers share: how long there was no answer.
+#[derive(Debug)]
+pub(super) struct Shared {
+    began: Instant,
+    last_ns: AtomicU64,
+    longest_ns: AtomicU64,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self { began: Instant::now(), last_ns: AtomicU64::new(0), longest_ns: AtomicU64::new(0) }
+    }
+}
+
+impl Shared {
+    fn answered(&self, at: Instant) {
+        let now_ns = (at - self.began).as_nanos() as u64;
+        // Relaxed: numbers that are looked at when the callers have ended.
+        let last_ns = self.last_ns.fetch_max(now_ns, Ordering::Relaxed);
+        // The first answer ends no silence: callers begin one after the other.
+        if last_ns != 0 {
+            self.longest_ns.fetch_max(now_ns.saturating_sub(last_ns), Ordering::Relaxed);
+        }
+    }
+
+    /// The longest time between two answers to any of them.
+    pub(super) fn longest_silence(&self) -> Duration {
+        Duration::from_nanos(self.longest_ns.load(Ordering::Relaxed))
+    }
+}
+
+/// A call that a death has touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Touched {
+    pub(super) began_at: Instant,
+    /// Its caller had the outcome.
+    pub(super) known_at: Instant,
+}
+
+/// What callers saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) calls: u64,
+    /// Other outcomes than an answer, by their kind.
+    pub(super) failed: BTreeMap<&'static str, u64>,
+    pub(super) wrong: u64,
+    pub(super) doubled: u64,
+    /// Numbers of the calls that have an answer.
+    pub(super) answered: Vec<u64>,
+    /// Calls that ended otherwise.
+    pub(super) lost: Vec<Touched>,
+    /// Calls that were answered on another attempt than the first.
+    pub(super) answered_again: Vec<Touched>,
+}
+
+impl Seen {
+    pub(super) fn of_all(each: Vec<Self>) -> Self {
+        each.into_iter().fold(Self::default(), |mut all, seen| {
+            all.calls += seen.calls;
+            seen.failed.into_iter().for_each(|(kind, count)| *all.failed.entry(kind).or_default() += count);
+            (all.wrong, all.doubled) = (all.wrong + seen.wrong, all.doubled + seen.doubled);
+            all.answered.extend(seen.answered);
+            all.lost.extend(seen.lost);
+            all.answered_again.extend(seen.answered_again);
+            all
+        })
+    }
+}
+
+/// Calls until `stop` is set.
+pub(super) fn call_until(stop: &AtomicBool, caller: usize, seed: u64, mut line: impl Line, shared: &Shared) -> Seen {
+    let (mut seen, mut answer) = (Seen::default(), Vec::new());
+    // Relaxed: the flag guards no data.
+    while !stop.load(Ordering::Relaxed) && line.ready() {
+        let number = number(caller, seen.calls);
+        let request = request(number, seed);
+        answer.clear();
+        let began_at = Instant::now();
+        let outcome = line.call(&request, &mut answer);
+        let known_at = Instant::now();
+        seen.calls += 1;
+        match outcome.map(|()| check(number, seed, &answer)) {
+            Ok(Checked::Right { attempt }) => {
+                shared.answered(known_at);
+                seen.answered.push(number);
+                if attempt > 1 {
+                    seen.answered_again.push(Touched { began_at, known_at });
+                }
+            }
+            Ok(Checked::Doubled) => seen.doubled += 1,
+            Ok(Checked::Wrong) => seen.wrong += 1,
+            Err(kind) => {
+                *seen.failed.entry(kind).or_default() += 1;
+                seen.lost.push(Touched { began_at, known_at });
+            }
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::content::answer;
+    use super::*;
+
+    /// Answers as it is told, one call after the other; then it need not call any more.
+    struct Told<'a>(std::slice::Iter<'a, &'static str>, Vec<u8>);
+
+    impl Line for Told<'_> {
+        fn ready(&mut self) -> bool {
+            self.0.len() > 0
+        }
+
+        fn call(&mut self, request: &[u8], found: &mut Vec<u8>) -> Result<(), &'static str> {
+            let told = self.0.next().copied().unwrap_or("the end");
+            match told {
+                "answer" => self.1 = answer(request, 1),
+                "again" => self.1 = answer(request, 2),
+                "the same once more" => {}
+                "the request" => self.1 = request.to_vec(),
+                kind => return Err(kind),
+            }
+            found.extend_from_slice(&self.1);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_outcome_is_counted_as_what_it_is() {
+        let told = ["answer", "unknown", "again", "the same once more", "the request", "unknown", "answer"];
+        let shared = Shared::default();
+        let line = Told(told.iter(), Vec::new());
+        let seen = call_until(&AtomicBool::new(false), 2, 1, line, &shared);
+        assert_eq!((seen.calls, seen.wrong, seen.doubled), (7, 1, 1));
+        assert_eq!(seen.answered, [0, 2, 6].map(|count| number(2, count)));
+        assert_eq!((seen.failed.get("unknown"), seen.lost.len(), seen.answered_again.len()), (Some(&2), 2, 1));
+        assert!(seen.lost.iter().all(|touched| touched.began_at <= touched.known_at));
+        assert!(shared.longest_silence() > Duration::ZERO);
+        let all = Seen::of_all(vec![seen.clone(), seen]);
+        assert_eq!((all.calls, all.failed["unknown"], all.answered.len(), all.lost.len()), (14, 4, 6, 4));
+        let stopped = call_until(&AtomicBool::new(true), 0, 1, Told(told.iter(), Vec::new()), &shared);
+        assert_eq!(stopped, Seen::default());
+    }
+}
