@@ -2,6 +2,9 @@
 
 use super::{Encoding, Message, MessageError};
 
+/// What a short message may keep of a buffer.
+const SPARE_BYTES_MAX: usize = 512;
+
 impl Message for Vec<u8> {
     const TYPE_NAME: &'static str = "bytes";
     const ENCODING: Encoding = Encoding::Bytes;
@@ -24,9 +27,14 @@ impl Message for Vec<u8> {
         Some(self)
     }
 
-    /// The buffer is the message.
+    /// The buffer is the message, unless the message would keep much more memory than it needs.
     fn decode_owned(version: u32, bytes: &mut Vec<u8>) -> Result<Self, MessageError> {
-        if version == Self::VERSION { Ok(std::mem::take(bytes)) } else { Self::decode_as(version, bytes) }
+        let is_much = bytes.capacity() / 2 > bytes.len() + SPARE_BYTES_MAX;
+        if version == Self::VERSION && !is_much { Ok(std::mem::take(bytes)) } else { Self::decode_as(version, bytes) }
+    }
+
+    fn into_buffer(self) -> Vec<u8> {
+        self
     }
 
     /// A text if they are UTF-8, else an array of numbers.
@@ -101,9 +109,21 @@ mod tests {
             prop_assert_eq!(&Vec::decode(&encoded[1..]).unwrap(), &bytes);
             prop_assert_eq!(bytes.encoded(), Some(&encoded[1..]));
             prop_assert_eq!(&Vec::decode_owned(1, &mut encoded[1..].to_vec()).unwrap(), &bytes);
+            prop_assert_eq!(&bytes.clone().into_buffer(), &bytes);
             prop_assert!(Vec::<u8>::decode_owned(2, &mut encoded).unwrap_err().to_string().contains("version 2"));
             prop_assert_eq!(&Vec::from_json(&bytes.to_json().unwrap()).unwrap(), &bytes);
         }
+    }
+
+    #[test]
+    fn a_short_message_does_not_keep_a_long_buffer() {
+        let mut buffer = vec![7; 1 << 20];
+        buffer.truncate(10);
+        assert!(Vec::decode_owned(1, &mut buffer).unwrap().capacity() < 100);
+        let mut buffer = vec![7; 1 << 20];
+        let (address, length) = (buffer.as_ptr(), buffer.len());
+        let message = Vec::decode_owned(1, &mut buffer).unwrap();
+        assert_eq!((message.as_ptr(), message.len()), (address, length));
     }
 
     #[test]

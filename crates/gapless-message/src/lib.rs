@@ -155,6 +155,12 @@ pub trait Message: Sized + Send + 'static {
         Self::decode_as(version, bytes)
     }
 
+    /// The memory of a message that nobody needs any more, for the bytes of the next one; empty where there is none to give.
+    #[must_use]
+    fn into_buffer(self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// As JSON, for people and tools; types that have no such form refuse.
     ///
     /// # Errors

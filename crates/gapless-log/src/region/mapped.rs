@@ -130,13 +130,19 @@ impl Region {
     /// As [`Region::load`].
     #[inline]
     pub fn load_into(&self, offset: usize, length: usize, buffer: &mut Vec<u8>) {
-        // A word more than is asked for, perhaps: the rest of the last one.
-        let words = self.words(offset, length.next_multiple_of(8));
+        let (whole, rest) = self.words(offset, length.next_multiple_of(8)).split_at(length / 8);
         buffer.clear();
-        buffer.reserve(words.len() * 8);
-        copy_words_to_unwritten(words, &mut buffer.spare_capacity_mut()[..words.len() * 8]);
-        // SAFETY: so many bytes and up to seven more were written just now.
-        unsafe { buffer.set_len(length) };
+        if buffer.capacity() < length {
+            // As much as is needed and no more: what grows takes twice as much, and keeps it.
+            *buffer = Vec::with_capacity(length);
+        }
+        copy_words_to_unwritten(whole, &mut buffer.spare_capacity_mut()[..whole.len() * 8]);
+        // SAFETY: so many bytes were written just now.
+        unsafe { buffer.set_len(whole.len() * 8) };
+        if let Some(last) = rest.first() {
+            // Relaxed: as the words before it.
+            buffer.extend_from_slice(&last.load(Ordering::Relaxed).to_ne_bytes()[..length % 8]);
+        }
     }
 
     /// Copies `bytes` into the region from `offset` on, filled up with zeros to a whole word.
@@ -238,5 +244,34 @@ impl Drop for Region {
 impl std::fmt::Debug for Region {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Region").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_of_the_length_is_filled_where_it_is_and_one_that_is_too_short_grows_to_it() {
+        let region = Region::create(PAGE).unwrap();
+        let bytes: Vec<u8> = (0..PAGE).map(|index| (index * 7) as u8).collect();
+        region.store(0, &bytes);
+        for (offset, length) in [(0, 0), (8, 1), (8, 7), (16, 8), (8, 63), (0, 64), (8, 65), (64, 1_003), (8, PAGE - 8)]
+        {
+            let expected = &bytes[offset..offset + length];
+            let mut buffer = vec![0xa5; length];
+            let address = buffer.as_ptr();
+            region.load_into(offset, length, &mut buffer);
+            assert_eq!((&*buffer, buffer.as_ptr(), buffer.capacity()), (expected, address, length));
+            let mut buffer = vec![0xa5; length / 2];
+            region.load_into(offset, length, &mut buffer);
+            assert_eq!((&*buffer, buffer.capacity()), (expected, length));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "is_inside")]
+    fn what_lies_outside_is_not_loaded() {
+        Region::create(PAGE).unwrap().load_into(8, PAGE, &mut Vec::new());
     }
 }

@@ -163,12 +163,18 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             },
             None => request,
         };
-        self.encoded(&request, options, 0, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
-            Offered::Pursuit(pursuit) => Ok(Reaching::Remote(Box::new(pursuit), Vec::new())),
-            Offered::Behind(backlog, terms, bytes) => {
-                Ok(Reaching::Backlog(backlog.call(to, terms, bytes)?, Arc::clone(&to.key.route)))
-            }
-        })
+        let mut made =
+            self.encoded(&request, options, 0, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
+                Offered::Pursuit(pursuit) => Ok(Reaching::Remote(Box::new(pursuit), Vec::new())),
+                Offered::Behind(backlog, terms, bytes) => {
+                    Ok(Reaching::Backlog(backlog.call(to, terms, bytes)?, Arc::clone(&to.key.route)))
+                }
+            })?;
+        if let Reaching::Remote(_, reply) = &mut made {
+            // The reply comes to lie where the request lay.
+            *reply = request.into_buffer();
+        }
+        Ok(made)
     }
 
     /// Offers a request, or gives it back if it is to go into the backlog.

@@ -65,6 +65,15 @@ pub(crate) struct Scratch {
 const BYTES_KEPT_MAX: usize = 1 << 20;
 
 impl Scratch {
+    /// Takes the memory of a reply that was sent for the next request, if the last one's has gone with it.
+    fn reuse<Reply: Message>(&mut self, ran: Ran<Reply>) {
+        if self.payload.capacity() == 0
+            && let Ok(Ok(reply)) = ran
+        {
+            self.payload = reply.into_buffer();
+        }
+    }
+
     /// After a request: what was long is not kept.
     pub(crate) fn trim(&mut self) {
         for buffer in [&mut self.user_headers, &mut self.payload, &mut self.reply] {
@@ -184,7 +193,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     pub(crate) fn handle(&self, ready: Ready<Request>, scratch: &mut Scratch) {
         let Ready { claimed, request, context, form, in_flight } = ready;
         let ran = self.handler.run(request, &context);
-        self.answer_with(claimed, ran, form, &mut scratch.reply);
+        self.answer_with(claimed, ran, form, scratch);
         // Behind the answer: its caller need not wait for the clock.
         drop(in_flight);
     }
@@ -193,11 +202,11 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     pub(crate) async fn handle_later(&self, ready: Ready<Request>, scratch: &mut Scratch) {
         let Ready { claimed, request, context, form, in_flight } = ready;
         let ran = self.handler.run_later(request, context).await;
-        self.answer_with(claimed, ran, form, &mut scratch.reply);
+        self.answer_with(claimed, ran, form, scratch);
         drop(in_flight);
     }
 
-    fn answer_with(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, body: &mut Vec<u8>) {
+    fn answer_with(&self, claimed: Claimed, ran: Ran<Reply>, form: ReplyForm, scratch: &mut Scratch) {
         crash_point("copy_handler_done");
         let length_max = claimed.reply_length_max();
         if let Ok(Ok(reply)) = &ran
@@ -206,8 +215,10 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             && form.version == Reply::VERSION
             && let Some(bytes) = caught(|| reply.encoded()).ok().flatten().filter(|bytes| bytes.len() <= length_max)
         {
-            return self.answer(claimed, Status::Reply, bytes);
+            self.answer(claimed, Status::Reply, bytes);
+            return scratch.reuse(ran);
         }
+        let body = &mut scratch.reply;
         body.clear();
         let status = match ran {
             Ok(handled) => Self::encode(handled, form, body),
