@@ -11,6 +11,7 @@
 //!  claim region: both write
 //!       0  u64 magic "GAPCLAI\3"
 //!     128  u64  1 while the caller's reactor sleeps
+//!     192  u64  1 when a copy was woken for a request that it cannot take yet: another may sleep
 //!     256  u64 × 64  done: a bit for each slot whose answer the reactor is to be told of
 //!    4096  slot 0: u64 claim word, u32 status of the reply, u32 its length; slot 1 64 bytes later; ...
 //!     ...  slot 0: a line of its own for the notice: generation that was answered u32 | length u25 | status u7; then the

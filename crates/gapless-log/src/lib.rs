@@ -58,7 +58,7 @@ mod sealed;
 mod sync;
 pub mod window;
 
-pub use bell::Bell;
+pub use bell::{Bell, Rung};
 pub use cursor::{FreeCursor, FreeRead, GatingCursor, Scope};
 pub use error::LogError;
 pub use memory::{Memory, MemoryKind};

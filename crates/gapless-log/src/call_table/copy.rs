@@ -1,6 +1,6 @@
 //! A copy's side: [`CopySide`] takes requests from one caller's table and answers them.
 
-use super::layout::{DONE, REACTOR_PARKED, TAILS, latest_entry, notice_word};
+use super::layout::{DONE, REACTOR_PARKED, TAILS, UNTAKEN, latest_entry, notice_word};
 use super::{CLASSES, CallTable, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader, STATUS_MAX};
 use crate::Region;
 use crate::claim::{Answering, Claim, ClaimState};
@@ -298,6 +298,19 @@ impl CopySide {
         crash_point("copy_before_done_bit");
         // Release: who sees the bit sees the claim answered (pairs with the Acquire in `take_done`).
         self.claims.word(DONE + slot as usize / 64 * 8).fetch_or(1 << (slot % 64), Ordering::Release);
+        self.is_reactor_to_be_woken()
+    }
+
+    /// A worker of this copy was woken for what it cannot take yet: the caller's reactor wakes a worker of another copy if one sleeps.
+    /// Whether its eventfd is to be written.
+    #[must_use]
+    pub fn pass_ring_on(&self) -> bool {
+        // Relaxed: ordered by the fence.
+        self.claims.word(UNTAKEN).store(1, Ordering::Relaxed);
+        self.is_reactor_to_be_woken()
+    }
+
+    fn is_reactor_to_be_woken(&self) -> bool {
         // SeqCst: pairs with the fence in `announce_reactor`; the reactor sees the bit, or this side that it sleeps.
         fence(Ordering::SeqCst);
         let parked = self.claims.word(REACTOR_PARKED);

@@ -33,8 +33,9 @@ const OFFERS: usize = TAILS + if cfg!(loom) { 64 } else { 128 };
 
 /// Offsets in the claim region.
 pub(super) const REACTOR_PARKED: usize = if cfg!(loom) { 8 } else { 128 };
+pub(super) const UNTAKEN: usize = if cfg!(loom) { 24 } else { 192 };
 pub(super) const DONE: usize = if cfg!(loom) { 16 } else { 256 };
-const CLAIM_LINES: usize = if cfg!(loom) { 24 } else { DONE + SLOTS_MAX as usize / 8 }.next_multiple_of(PAGE);
+const CLAIM_LINES: usize = if cfg!(loom) { 32 } else { DONE + SLOTS_MAX as usize / 8 }.next_multiple_of(PAGE);
 const CLAIM_LINE_LENGTH: usize = if cfg!(loom) { 16 } else { 64 };
 /// What lies before a reply's bytes: a line that the caller looks at while it waits.
 const REPLY_NOTICE_LENGTH: usize = if cfg!(loom) { 8 } else { 64 };

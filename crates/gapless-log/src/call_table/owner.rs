@@ -2,7 +2,7 @@
 
 #[cfg(not(loom))]
 use super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC};
-use super::layout::{DONE, REACTOR_PARKED, TAILS, latest_word, noticed};
+use super::layout::{DONE, REACTOR_PARKED, TAILS, UNTAKEN, latest_word, noticed};
 use super::{CLASSES, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader};
 use crate::claim::{Claim, ClaimState};
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
@@ -184,7 +184,8 @@ impl CallTable {
         self.claims.release_pages(reply + kept, next - reply - kept)
     }
 
-    /// Reactor: from now on it wants its eventfd written. It must look at [`CallTable::take_done`] once more after this.
+    /// Reactor: from now on it wants its eventfd written. It must look at [`CallTable::take_done`] and
+    /// [`CallTable::take_untaken`] once more after this.
     pub fn announce_reactor(&self) {
         // Relaxed: ordered by the fence, which pairs with the one in `CopySide::answer`.
         self.claims.word(REACTOR_PARKED).store(1, Ordering::Relaxed);
@@ -195,6 +196,14 @@ impl CallTable {
     pub fn withdraw_reactor(&self) {
         // Relaxed: a copy that still sees it asleep makes one needless call.
         self.claims.word(REACTOR_PARKED).store(0, Ordering::Relaxed);
+    }
+
+    /// Reactor: whether a copy has passed a ring on since the last look: another copy is to be rung.
+    #[must_use]
+    pub fn take_untaken(&self) -> bool {
+        let untaken = self.claims.word(UNTAKEN);
+        // Relaxed: a hint; what is offered is seen by who is rung. A look first, so that the line stays shared.
+        untaken.load(Ordering::Relaxed) != 0 && untaken.swap(0, Ordering::Relaxed) != 0
     }
 
     /// Reactor: the slots among `word` × 64 … + 63 that were answered since the last look, a bit for each. A hint: the claim says

@@ -1,8 +1,8 @@
 //! Claims, offers and bells: a request is taken once, its end is noticed by both sides, and nobody sleeps through it.
 
-use gapless_log::Bell;
 use gapless_log::call_table::{AnswerOutcome, CallTable, CallTableShape, CopySide, OfferRings, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
+use gapless_log::{Bell, Rung};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -155,7 +155,7 @@ fn a_parked_worker_is_woken_by_an_offer() {
             }
         });
         offer(&table);
-        assert!(!bell.ring(), "there are no tasks");
+        assert_ne!(bell.ring(), Rung::Task, "there are no tasks");
         worker.join().unwrap();
     });
 }
@@ -201,25 +201,100 @@ fn two_offers_leave_nothing_waiting_beside_a_task_that_sleeps() {
             let (bell, asleep, copies) = (Arc::clone(&bell), Arc::clone(&asleep), Arc::clone(&copies));
             thread::spawn(move || {
                 offer(&table);
+                if bell.ring() != Rung::Task {
+                    return;
+                }
+                // As the copy's I/O thread wakes them; each then runs to its next sleep.
+                let mut asleep_now = asleep.lock().unwrap();
+                let woken = bell.take_rung_tasks(*asleep_now);
+                *asleep_now -= woken;
+                drop(asleep_now);
                 let change = |by: isize| {
                     let mut asleep = asleep.lock().unwrap();
-                    *asleep += by;
-                    bell.announce_tasks(*asleep as usize);
+                    *asleep = asleep.saturating_add_signed(by);
+                    bell.announce_tasks(*asleep);
                 };
-                if bell.ring() && *asleep.lock().unwrap() > 0 {
-                    change(-1);
+                for _ in 0..woken {
+                    let _begun: u64 = copies.iter().map(serve).sum();
+                    change(1);
                     while copies.iter().any(|copy| copy.has_offers(0)) {
+                        change(-1);
                         let _begun: u64 = copies.iter().map(serve).sum();
                         change(1);
-                        change(-1);
                     }
-                    change(1);
                 }
             })
         });
         callers.into_iter().for_each(|caller| caller.join().unwrap());
         let left = copies.iter().filter(|copy| copy.has_offers(0)).count();
         assert_eq!(left, 0, "a task sleeps beside it");
+        assert_eq!(*asleep.lock().unwrap(), 2);
+    });
+}
+
+/// Two copies, a worker each. One request only the first may take, the other both, and a worker handles what it takes until the other
+/// request is taken, too. So if the ring for the second is taken up by the first worker's announcement, and that one then finds the
+/// first request, the ring must go on.
+#[test]
+fn a_ring_whose_worker_has_found_other_work_reaches_the_other_copy() {
+    check(|| {
+        let bells = [0, 1].map(|_| Arc::new(Bell::create().unwrap()));
+        let tables = [table(1), table(1)];
+        let first: Vec<_> = tables.iter().map(|table| CopySide::in_process(table, 1)).collect();
+        let second = CopySide::in_process(&tables[1], 2);
+        let second_bell = Arc::clone(&bells[1]);
+        // Told to end when there is nothing left for it.
+        let has_ended = Arc::new(AtomicU64::new(0));
+        let ended = Arc::clone(&has_ended);
+        let may_end = Arc::clone(&has_ended);
+        let second = thread::spawn(move || {
+            while second.take(0).is_none() && ended.load(Ordering::SeqCst) == 0 {
+                second_bell.park(Duration::MAX, || second.has_offers(0) || ended.load(Ordering::SeqCst) != 0);
+            }
+        });
+        let workers_bells = bells.clone();
+        let first = thread::spawn(move || {
+            let mut owes_ring = false;
+            loop {
+                if first[0].take(0).is_some() {
+                    if owes_ring && first[1].has_offers(0) && first[1].pass_ring_on() {
+                        // Stands for the caller's reactor.
+                        let _ = workers_bells[1].ring();
+                    }
+                    return;
+                }
+                if first[1].take(0).is_some() {
+                    may_end.store(1, Ordering::SeqCst);
+                    workers_bells[1].ring_all();
+                } else {
+                    owes_ring = workers_bells[0].park(Duration::MAX, || first.iter().any(|copy| copy.has_offers(0)));
+                }
+            }
+        });
+        tables[1].announce_reactor();
+        offer(&tables[0]);
+        let _ = bells[0].ring();
+        offer(&tables[1]);
+        // As a table rings the copies: the first in which somebody sleeps that was not rung.
+        let _ = bells.iter().any(|bell| bell.ring() != Rung::Nobody);
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+/// A ring that is passed on reaches the caller's reactor, whether it sleeps or is about to.
+#[test]
+fn a_ring_that_is_passed_on_is_not_slept_through() {
+    loom::model(|| {
+        let table = table(1);
+        offer(&table);
+        let copy = CopySide::in_process(&table, 1);
+        let passing = thread::spawn(move || copy.pass_ring_on());
+        table.announce_reactor();
+        let seen = table.take_untaken();
+        let is_woken = passing.join().unwrap();
+        assert!(seen || is_woken, "neither was it seen nor the eventfd written");
+        assert_eq!(seen, !table.take_untaken(), "it is seen once");
     });
 }
 

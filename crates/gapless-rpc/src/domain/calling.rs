@@ -443,7 +443,7 @@ impl CallingSide for Calling {
     fn completions(&self, token: u64) {
         if token % 2 == 1 {
             let served = self.lock().served.get(&token).and_then(Weak::upgrade);
-            served.iter().for_each(|served| served.wake_task());
+            served.iter().for_each(|served| served.wake_rung_tasks());
             return;
         }
         let table = self.lock().attached.get((token / 2) as usize).map(|attached| Arc::clone(&attached.table));

@@ -5,8 +5,8 @@
 
 use crate::context::CallerIdentity;
 use gapless_agent::fault::crash_point;
-use gapless_log::Bell;
-use gapless_log::call_table::{AnswerOutcome, CopySide, RequestHeader, Taken};
+use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
+use gapless_log::{Bell, Rung};
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -109,30 +109,55 @@ impl ServedCallers {
         self.state.load(Ordering::Relaxed) == ENDED
     }
 
-    /// What callers write when its tasks sleep; the I/O thread then calls [`ServedCallers::wake_task`].
+    /// What callers write when its tasks sleep; the I/O thread then calls [`ServedCallers::wake_rung_tasks`].
     pub(crate) const fn eventfd(&self) -> &OwnedFd {
         &self.eventfd
     }
 
-    /// Wakes one task that sleeps.
-    pub(crate) fn wake_task(&self) {
-        let woken = self.change_sleepers(Vec::pop);
-        if let Some((_, task)) = woken {
-            task.wake();
+    /// Wakes as many tasks as were rung.
+    pub(crate) fn wake_rung_tasks(&self) {
+        let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
+        let rung = self.bell.take_rung_tasks(tasks.len());
+        let left = tasks.len() - rung;
+        let woken = tasks.split_off(left);
+        drop(tasks);
+        woken.into_iter().for_each(|(_, task)| task.wake());
+    }
+
+    /// Wakes one worker that sleeps; false if none does that was not woken already.
+    fn wake_one(&self) -> bool {
+        let rung = if self.bell.is_anyone_parked() { self.bell.ring() } else { Rung::Nobody };
+        if rung == Rung::Task {
+            self.wake_rung_tasks();
+        }
+        rung != Rung::Nobody
+    }
+
+    /// A worker was rung for what it will not take: another takes it, here or in another copy.
+    fn pass_ring_on(&self, callers: &[Arc<AttachedCaller>]) {
+        if self.wake_one() {
+            return;
+        }
+        let has_offers = |caller: &&Arc<AttachedCaller>| (0..CLASSES).any(|class| caller.table.has_offers(class));
+        for caller in callers.iter().filter(has_offers) {
+            if caller.table.pass_ring_on() {
+                // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
+                let _ = rustix::io::write(&caller.eventfd, &1u64.to_ne_bytes());
+            }
         }
     }
 
-    /// Changes who sleeps, and tells callers how many.
-    fn change_sleepers<Changed>(&self, change: impl FnOnce(&mut Vec<(u64, Waker)>) -> Changed) -> Changed {
+    /// Changes who sleeps, and tells callers how many. True, too, if one that sleeps no more was rung.
+    fn change_sleepers<Changed>(&self, change: impl FnOnce(&mut Vec<(u64, Waker)>) -> Changed) -> (Changed, bool) {
         let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
         let changed = change(&mut tasks);
-        self.bell.announce_tasks(tasks.len());
-        changed
+        let was_rung = self.bell.announce_tasks(tasks.len());
+        (changed, was_rung)
     }
 
     fn wake_all(&self) {
         self.bell.ring_all();
-        let tasks = self.change_sleepers(std::mem::take);
+        let (tasks, _) = self.change_sleepers(std::mem::take);
         tasks.into_iter().for_each(|(_, task)| task.wake());
     }
 
@@ -140,6 +165,11 @@ impl ServedCallers {
     pub(crate) fn is_suspended(&self) -> bool {
         // Relaxed: a worker that sees it late looks once more.
         self.state.load(Ordering::Relaxed) == SUSPENDED
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn bell(&self) -> &Bell {
+        &self.bell
     }
 
     /// Whether a worker sleeps.
@@ -167,13 +197,23 @@ pub(crate) struct Puller {
     number: u64,
     /// Its task was told to sleep, and has not asked since.
     sleeps: bool,
+    /// It has found work by itself, and was rung: that may have been for something else.
+    owes_ring: bool,
 }
 
 impl Puller {
     pub(crate) fn new(served: Arc<ServedCallers>) -> Self {
         // Relaxed: the numbers differ, that is all.
         let number = served.last_puller.fetch_add(1, Ordering::Relaxed);
-        Self { served, callers: Arc::from(Vec::new()), version: 0, turns: Turns::default(), number, sleeps: false }
+        Self {
+            served,
+            callers: Arc::from(Vec::new()),
+            version: 0,
+            turns: Turns::default(),
+            number,
+            sleeps: false,
+            owes_ring: false,
+        }
     }
 
     pub(crate) const fn served(&self) -> &Arc<ServedCallers> {
@@ -198,6 +238,7 @@ impl Puller {
             return None;
         }
         self.refresh();
+        let owes_ring = std::mem::take(&mut self.owes_ring);
         loop {
             let turn = self.look()?;
             let caller = &self.callers[turn.caller];
@@ -205,9 +246,10 @@ impl Puller {
                 crash_point("copy_claimed");
                 self.turns.take(turn);
                 let claimed = Claimed { caller: Arc::clone(caller), taken, progress: Progress::Claimed };
-                // Whoever takes work and sees more wakes one more.
-                if self.served.bell.is_anyone_parked() && self.look().is_some() && self.served.bell.ring() {
-                    self.served.wake_task();
+                // Who takes work and sees more wakes one more; in another copy if a ring for this one was not for what it took.
+                let may_wake = owes_ring || self.served.bell.is_anyone_parked();
+                if may_wake && self.look().is_some() && !self.served.wake_one() && owes_ring {
+                    self.served.pass_ring_on(&self.callers);
                 }
                 return Some(claimed);
             }
@@ -230,8 +272,9 @@ impl Puller {
 
     /// As [`Puller::take`] for a task, which is woken when there may be something; `None` when the route has ended.
     pub(crate) fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
+        let mut found_work = false;
         loop {
-            self.stay_awake();
+            self.stay_awake(found_work);
             if self.served.has_ended() {
                 return Poll::Ready(None);
             }
@@ -244,33 +287,35 @@ impl Puller {
             if !self.may_take() && !self.served.has_ended() {
                 return Poll::Pending;
             }
+            found_work = true;
         }
     }
 
-    /// Its task sleeps no more. False if somebody has woken it meanwhile.
-    fn stay_awake(&mut self) -> bool {
+    /// Its task sleeps no more. `found_work`: it has not slept, so if it was woken meanwhile it owes a ring.
+    fn stay_awake(&mut self, found_work: bool) {
         if !std::mem::take(&mut self.sleeps) {
-            return true;
+            return;
         }
-        let own = self.served.change_sleepers(|tasks| {
+        let (is_asleep, was_rung) = self.served.change_sleepers(|tasks| {
             let own = tasks.iter().position(|(number, _)| *number == self.number);
-            own.map(|index| tasks.swap_remove(index))
+            own.map(|index| tasks.swap_remove(index)).is_some()
         });
-        own.is_some()
+        self.owes_ring |= was_rung || found_work && !is_asleep;
     }
 
     /// Sleeps until there may be something to take, at most for `timeout`.
     pub(crate) fn park(&mut self, timeout: Duration) {
         let served = Arc::clone(&self.served);
-        served.bell.park(timeout.min(PARK_MAX), || served.has_ended() || self.may_take());
+        self.owes_ring |= served.bell.park(timeout.min(PARK_MAX), || served.has_ended() || self.may_take());
     }
 }
 
 impl Drop for Puller {
     fn drop(&mut self) {
-        // It was woken for something that it will never look at.
-        if !self.stay_awake() {
-            self.served.wake_task();
+        self.stay_awake(true);
+        if self.owes_ring {
+            // It was woken for something that it will never look at.
+            self.served.pass_ring_on(&self.callers);
         }
     }
 }

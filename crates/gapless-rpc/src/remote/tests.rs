@@ -41,14 +41,7 @@ impl TestCopy {
         let copys_eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
         let callers_eventfd = copys_eventfd.try_clone().unwrap();
         let served = Arc::new(ServedCallers::new(bell, copys_eventfd));
-        let identity = CallerIdentity { name: "test".to_owned(), process_id: 1, user_id: 1 };
-        served.attach(AttachedCaller {
-            attachment: 1,
-            table: Arc::new(CopySide::in_process(table.table(), number)),
-            eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
-            identity: Arc::new(identity),
-            reply_version: 1,
-        });
+        attach(&served, table, number);
         table.add_copy(number, number.into(), (callers_bell, callers_eventfd), CopyState::Open);
         let handled = Arc::new(AtomicU64::new(0));
         let workers = (0..workers)
@@ -66,6 +59,16 @@ impl TestCopy {
         self.workers.into_iter().for_each(|worker| worker.join().unwrap());
         self.handled.load(Ordering::Relaxed)
     }
+}
+
+fn attach(served: &ServedCallers, table: &RouteTable, number: u32) {
+    served.attach(AttachedCaller {
+        attachment: 1,
+        table: Arc::new(CopySide::in_process(table.table(), number)),
+        eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
+        identity: Arc::new(CallerIdentity { name: "test".to_owned(), process_id: 1, user_id: 1 }),
+        reply_version: 1,
+    });
 }
 
 fn work(puller: &mut Puller, spins: bool, handler: &Handler, handled: &AtomicU64) {
@@ -317,6 +320,29 @@ fn who_sleeps_is_woken_when_another_copy_stops() {
         assert!(was_rung(&copies[1]), "it would sleep beside what was offered");
         drop((call, pullers));
     }
+}
+
+/// Two callers ring the same copies, in the same order. The worker of the first is awake already, and has not come yet.
+#[test]
+fn a_copy_whose_sleepers_were_all_rung_is_passed_over() {
+    let tables = [0, 1].map(|_| table(4, 64));
+    let copies = [0, 1].map(|_| TestCopy::start(&tables[0], 0, false, increment()));
+    for copy in &copies {
+        attach(&copy.served, &tables[1], copy.number);
+        let bell = copy.served.bell().region().fd().try_clone_to_owned().unwrap();
+        let bell = Region::open(bell, BELL_LENGTH, true).unwrap();
+        let memory = (bell, copy.served.eventfd().try_clone().unwrap());
+        tables[1].add_copy(copy.number, copy.number.into(), memory, CopyState::Open);
+    }
+    let waker = std::task::Waker::from(Arc::<Flag>::default());
+    let mut pullers = copies.each_ref().map(|copy| Puller::new(Arc::clone(&copy.served)));
+    for puller in &mut pullers {
+        assert!(puller.poll_take(&mut std::task::Context::from_waker(&waker)).is_pending());
+    }
+    let was_rung = |copy: &TestCopy| rustix::io::read(copy.served.eventfd(), &mut [0; 8]).is_ok();
+    let calls = tables.each_ref().map(|table| RemoteCall::start(table, timeout_in(20_000), &[], b"x").unwrap());
+    assert_eq!(copies.each_ref().map(was_rung), [true, true]);
+    drop((calls, pullers));
 }
 
 #[test]

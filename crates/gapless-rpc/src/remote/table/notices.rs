@@ -29,9 +29,13 @@ impl RouteTable {
         }
     }
 
-    /// I/O thread: its eventfd was written, or it is about to sleep: gives notice of every answer. True if there was one.
+    /// I/O thread: its eventfd was written, or it is about to sleep: gives notice of every answer, and rings
+    /// another copy if one could not take what it was rung for. True if there was anything.
     pub(crate) fn give_notices(&self) -> bool {
-        let mut is_any = false;
+        let mut is_any = self.table.take_untaken();
+        if is_any {
+            self.lock().ring(0);
+        }
         for word in 0..self.table.shape().slots().div_ceil(64) {
             let mut done = self.table.take_done(word);
             while done != 0 {

@@ -1,8 +1,8 @@
 //! What the lock of a table guards: free slots, copies, who waits. It knows nothing of the calls themselves.
 
 use crate::clock::monotonic_ns;
-use gapless_log::Bell;
 use gapless_log::call_table::{CallTableShape, OfferRings};
+use gapless_log::{Bell, Rung};
 use rustix::fd::OwnedFd;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -85,11 +85,14 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    fn ring(&self) {
-        if self.bell.ring() {
+    /// Wakes a worker that sleeps; false if none does that was not woken already.
+    fn ring(&self) -> bool {
+        let rung = self.bell.ring();
+        if rung == Rung::Task {
             // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
             let _ = rustix::io::write(&self.eventfd, &1u64.to_ne_bytes());
         }
+        rung != Rung::Nobody
     }
 }
 
@@ -208,9 +211,8 @@ impl State {
             let index = (self.next_copy + step) % count;
             let copy = &self.copies[index];
             let is_meant = copy.state == CopyState::Open && (target == 0 || copy.number == target);
-            if is_meant && copy.bell.is_anyone_parked() {
+            if is_meant && copy.bell.is_anyone_parked() && copy.ring() {
                 self.next_copy = index + 1;
-                copy.ring();
                 return;
             }
         }
@@ -218,6 +220,8 @@ impl State {
 
     /// Wakes a sleeping worker of every copy: one that was rung for an offer may have gone, or stopped, before it took it.
     pub(super) fn ring_all(&self) {
-        self.copies.iter().filter(|copy| copy.state == CopyState::Open).for_each(Copy::ring);
+        for copy in self.copies.iter().filter(|copy| copy.state == CopyState::Open) {
+            copy.ring();
+        }
     }
 }
