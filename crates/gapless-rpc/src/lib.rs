@@ -7,6 +7,7 @@
 //! | `served` | workers, and from a request's bytes to its reply's |
 //! | `remote` | the reach between processes: requests and replies in shared memory |
 //! | `registry` | how processes find each other, and learn of each other's death |
+//! | `route_counters` | the counters of one route: the file, its labels, times in buckets |
 //! | `spill` | what has no room in the one of the next two lies in the other |
 //! | [`local`] | the reach inside this process: values move |
 //! | [`overflow`] | [`overflow::ElasticQueue`]: a queue whose rest lies on disk |
@@ -74,6 +75,8 @@ pub mod overflow;
 mod registry;
 #[cfg(not(loom))]
 mod remote;
+#[cfg(not(loom))]
+mod route_counters;
 pub mod route_name;
 #[cfg(not(loom))]
 mod served;

@@ -48,7 +48,7 @@
 //! `docs/guides/calling.md` has the rest: options, how calls end, retries, and what happens at each death.
 
 pub use gapless_rpc::caller::{CopyOutcomes, together};
-pub use gapless_rpc::domain::{KnownRoute, ServeReach};
+pub use gapless_rpc::domain::{CallReading, CopyReading, KnownRoute, ServeReach};
 pub use gapless_rpc::message;
 pub use gapless_rpc::message::{Encoding, Json, Message, MessageError};
 pub use gapless_rpc::overflow::ElasticQueueOptions;

@@ -4,7 +4,7 @@ use super::domain::{DomainArguments, seconds};
 use super::watch::{clear, sleep_until};
 use super::{Outcome, interrupt, is_printed};
 use clap::Args;
-use gapless_rpc::domain::{CopyReading, KnownRoute};
+use gapless_rpc::domain::{CallReading, CopyReading, KnownRoute};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     loop {
         let now = Instant::now();
         let known = domain.routes(DISCOVERY_MAX)?;
-        let text = if arguments.json { in_json(&known, &domain.counters()?) } else { in_text(&known) };
+        let text =
+            if arguments.json { in_json(&known, &domain.counters()?, &domain.calls()?) } else { in_text(&known) };
         let clear = clear(is_again && !arguments.json);
         if !is_printed(&format!("{clear}{text}"))? {
             return Ok(());
@@ -53,17 +54,33 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// What a copy counts, by name.
-pub(crate) fn counters_in_json(reading: &CopyReading) -> Value {
-    Value::Object(
-        reading.statistics.values().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
-    )
+/// What a copy or a caller counts, by name.
+pub(crate) fn counters_in_json(values: &[(&'static str, u64)]) -> Value {
+    Value::Object(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect())
 }
 
-fn in_json(known: &[KnownRoute], counters: &[CopyReading]) -> String {
+/// What processes count of their calls of a route.
+pub(crate) fn calls_in_json(calls: &CallReading) -> Value {
+    serde_json::json!({ "process_id": calls.process_id, "counters": counters_in_json(&calls.statistics.values()) })
+}
+
+/// Requests of a route that its callers have offered and no handler has begun, about: both are read one after the other.
+pub(crate) fn waiting<'a>(
+    route: &str,
+    copies: impl Iterator<Item = &'a CopyReading>,
+    calls: impl Iterator<Item = &'a CallReading>,
+) -> u64 {
+    let calls = calls.filter(|calls| calls.route == route).map(|calls| calls.statistics.in_flight);
+    let copies = copies.filter(|copy| copy.route == route).map(|copy| copy.statistics.in_flight);
+    calls.fold(0, u64::saturating_add).saturating_sub(copies.fold(0, u64::saturating_add))
+}
+
+fn in_json(known: &[KnownRoute], all: &[CopyReading], calls: &[CallReading]) -> String {
     let objects = known.iter().map(|route| {
         let is_same = |found: &&CopyReading| (&found.route, found.process_id) == (&route.route, route.process_id);
-        let counters = counters.iter().find(is_same).map(counters_in_json);
+        let counters = all.iter().find(is_same).map(|copy| counters_in_json(&copy.statistics.values()));
+        let callers = calls.iter().filter(|calls| calls.route == route.route).map(calls_in_json);
+        let callers: Vec<Value> = callers.collect();
         let metadata: serde_json::Map<String, Value> =
             route.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
         serde_json::json!({
@@ -77,6 +94,8 @@ fn in_json(known: &[KnownRoute], counters: &[CopyReading]) -> String {
             "process": route.process_name,
             "metadata": metadata,
             "counters": counters,
+            "callers": callers,
+            "waiting": waiting(&route.route, all.iter(), calls.iter()),
         })
     });
     format!("{}\n", Value::Array(objects.collect()))

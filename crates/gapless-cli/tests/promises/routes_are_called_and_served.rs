@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, run};
-use gapless::rpc::{CallContext, Domain, DomainOptions, Message, Rejection, ServedRoute};
+use gapless::rpc::{
+    CallContext, CallOptions, CallerOptions, Domain, DomainOptions, Message, Reach, Rejection, ServedRoute,
+};
 use gapless_testkit::process::Process;
-use gapless_testkit::wait::until;
+use gapless_testkit::wait::{PATIENCE, until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
@@ -111,6 +114,61 @@ fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
     let left: Vec<_> = std::fs::read_dir(folder.join("domain")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(!left.iter().any(|path| path.to_string_lossy().ends_with(".counters")), "{left:?}");
     assert!(run(folder, &["top", "--domain", "../other"]).error(2).contains("no domain's name"));
+}
+
+/// The callers that `gapless top` shows.
+fn callers_in_top(folder: &Path) -> Vec<Value> {
+    let top: Value = serde_json::from_str(&run(folder, &["top", "domain", "--once", "--json"]).good()).unwrap();
+    top["directories"][0]["calls"].as_array().unwrap().clone()
+}
+
+#[test]
+fn what_a_process_counts_of_its_calls_is_read_without_it_and_goes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (domain, _calculator) = calculator(&folder);
+    let folder = folder.path();
+    let mut cat = serving(folder, &["upper", "--", "tr", "a-z", "A-Z"]);
+    // A domain of its own, which ends before that of the calculator.
+    let calling = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
+    let patient = CallOptions { wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..CallOptions::default() };
+    let options = CallerOptions { reach: Reach::Machine, call: patient, ..CallerOptions::default() };
+    let upper = calling.caller_with::<Vec<u8>, Vec<u8>>("upper", options.clone()).unwrap();
+    assert_eq!(upper.call(b"abc".to_vec()), Ok(b"ABC".to_vec()));
+    let hurried = CallOptions { wait_for_route: None, ..CallOptions::default() };
+    let nobody = calling.caller_with::<Vec<u8>, Vec<u8>>("nobody", CallerOptions { call: hurried, ..options }).unwrap();
+    assert_eq!(nobody.call(Vec::new()).map_err(|error| error.kind()), Err("no_route"));
+    let row = |route: &str| callers_in_top(folder).into_iter().find(|row| row["route"] == route).unwrap();
+    let of = |row: &Value, name: &str| row["counters"][name].as_u64().unwrap();
+    let called = row("upper");
+    assert_eq!(called["process_id"], std::process::id());
+    assert_eq!(["offered", "replied", "in_flight", "no_route"].map(|name| of(&called, name)), [1, 1, 0, 0], "{called}");
+    assert!(of(&called, "p50_ns") > 0 && of(&called, "p50_ns") <= of(&called, "p99_ns"), "{called}");
+    let called = row("nobody");
+    assert_eq!(["offered", "in_flight", "no_route"].map(|name| of(&called, name)), [0, 0, 1], "{called}");
+    let text = run(folder, &["top", "domain", "--once"]).good();
+    assert!(text.contains("offered/s") && text.contains("nobody"), "{text}");
+    let routes: Value = serde_json::from_str(&here(folder, &["routes", "--json"]).good()).unwrap();
+    let served = routes.as_array().unwrap().iter().find(|route| route["route"] == "upper").unwrap();
+    assert_eq!((of(&served["callers"][0], "replied"), &served["waiting"]), (1, &0.into()), "{served}");
+    assert_eq!(domain.calls().unwrap().len(), 2);
+
+    // One that its copy does not take is in flight, and waits, until it is given up.
+    cat.signal(Signal::STOP);
+    let waiting = upper.start(b"abc".to_vec());
+    let called = row("upper");
+    assert_eq!((of(&called, "in_flight"), &called["waiting"]), (1, &1.into()), "{called}");
+    drop(waiting);
+    let called = row("upper");
+    assert_eq!((of(&called, "in_flight"), of(&called, "cancelled")), (0, 1), "{called}");
+    cat.kill();
+
+    std::fs::write(folder.join("domain/calls-0.counters"), [0xff; 70_000]).unwrap();
+    assert_eq!(callers_in_top(folder).len(), 2, "what is no counters file is no row");
+    drop((upper, nobody, calling));
+    assert_eq!(domain.calls().unwrap(), []);
+    here(folder, &["routes"]).good();
+    let left: Vec<_> = std::fs::read_dir(folder.join("domain")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!left.iter().any(|path| path.to_string_lossy().contains("calls-")), "{left:?}");
 }
 
 #[test]

@@ -98,12 +98,13 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         &self.shared.key.route
     }
 
-    /// What this process has counted of its calls of the route to other processes, of all its callers together, and of this
-    /// caller's backlog.
+    /// What this process has counted of its calls of the route to other processes, of all its callers together. Other processes
+    /// read the same: [`crate::domain::read_calls`].
     #[must_use]
     pub fn statistics(&self) -> CallStatistics {
-        let counts = self.shared.destination.get().map(|to| to.table.counts()).unwrap_or_default();
-        self.shared.backlog.as_ref().map_or(counts, |backlog| backlog.count(counts))
+        let Some(to) = self.shared.destination.get() else { return CallStatistics::default() };
+        self.shared.backlog.iter().for_each(Backlog::publish);
+        to.table.statistics()
     }
 
     /// Calls, and waits for the reply on this thread.

@@ -7,7 +7,7 @@ use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::call::{Ended, RemoteCall};
 use crate::remote::status::{Status, read_refusal};
-use crate::remote::table::{NotOffered, Offer, RouteTable};
+use crate::remote::table::{End, NotOffered, Offer, RouteTable};
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -160,7 +160,20 @@ impl Pursuit {
                 self.to.routes.mismatch(&self.to.key).unwrap_or_else(no_route)
             }
         };
-        Err(self.loss.map_or(error, |loss| self.lost(loss)))
+        Err(self.unoffered(self.loss.map_or(error, |loss| self.lost(loss))))
+    }
+
+    /// It ends with this error while it is not offered.
+    fn unoffered(&self, error: CallError) -> CallError {
+        self.to.table.count_unoffered(End::of(&error));
+        error
+    }
+
+    /// What its attempt counts as.
+    fn count_as(&mut self, end: End) {
+        if let State::Offered(call) = &mut self.state {
+            call.count_as(end);
+        }
     }
 
     fn lost(&self, loss: Loss) -> CallError {
@@ -197,7 +210,7 @@ impl Pursuit {
         }
         self.state = State::Offering { user_headers, payload };
         if self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns) {
-            return Err(self.timed_out(false));
+            return Err(self.unoffered(self.timed_out(false)));
         }
         Ok(false)
     }
@@ -287,6 +300,7 @@ impl Pursuit {
     /// What the end means; `None` if it goes on elsewhere.
     fn conclude(&mut self, ended: Ended, reply: &[u8]) -> Option<Result<(), CallError>> {
         if ended == Ended::Answered(Status::Reply) {
+            self.count_as(End::Replied);
             self.state = State::Over;
             return Some(Ok(()));
         }
@@ -316,6 +330,7 @@ impl Pursuit {
             Ended::Unknown(reason) => self.lose(true, reason)?,
             Ended::TimedOut { begun } => self.timed_out(begun),
         };
+        self.count_as(End::of(&error));
         // What it had is given back: withdrawn, if a copy has it still.
         self.state = State::Over;
         Some(error)
@@ -326,6 +341,7 @@ impl Pursuit {
         let State::Offered(call) = &self.state else { return Some(self.over()) };
         let (_, user_headers, payload) = call.request();
         self.terms.offer.header.attempt -= 1;
+        self.count_as(End::TakenBack);
         self.state = State::Offering { user_headers, payload };
         None
     }
@@ -343,8 +359,8 @@ impl Pursuit {
         match &self.state {
             State::Offered(call) if is_again && self.terms.offer.header.attempt < u8::MAX => {
                 let (_, user_headers, payload) = call.request();
+                self.count_as(End::Retried);
                 self.state = State::Offering { user_headers, payload };
-                self.to.table.count_retried();
                 None
             }
             _ => Some(self.lost(loss)),
@@ -364,6 +380,7 @@ impl Pursuit {
         if let Err(error) = crate::route_name::check(to) {
             return Err(not_begun(self.attempts(), error.to_string()));
         }
+        self.count_as(End::Forwarded);
         self.attempts_before = self.attempts();
         self.to.key = Arc::new(RouteKey { route: to.into(), ..(*self.to.key).clone() });
         self.to.table = self.to.routes.table(&self.to.key)?;

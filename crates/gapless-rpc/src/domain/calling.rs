@@ -3,6 +3,7 @@
 //! The I/O thread tells of copies and routes; callers ask for tables. A table is brought to every copy that serves its route with
 //! types that both sides speak.
 
+use super::counter_files;
 use crate::caller::routes::{RemoteRoutes, RouteKey, TypeKey};
 use crate::message::Encoding;
 use crate::outcome::CallError;
@@ -12,12 +13,14 @@ use crate::registry::{
 };
 use crate::remote::copy::ServedCallers;
 use crate::remote::table::{CopyState, RouteTable};
+use crate::route_counters::Side;
 use gapless_log::Region;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::CallTableShape;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
@@ -31,6 +34,8 @@ pub(crate) struct TableOptions {
 /// The calling half of a domain.
 pub(crate) struct Calling {
     options: TableOptions,
+    /// Where calls are counted.
+    directory: PathBuf,
     io: OnceLock<IoHandle>,
     state: Mutex<State>,
     /// A copy has answered, or all have.
@@ -74,8 +79,8 @@ enum Attachment {
 }
 
 impl Calling {
-    pub(crate) fn new(options: TableOptions) -> Self {
-        Self { options, io: OnceLock::new(), state: Mutex::default(), changed: Condvar::new() }
+    pub(crate) fn new(options: TableOptions, directory: PathBuf) -> Self {
+        Self { options, directory, io: OnceLock::new(), state: Mutex::default(), changed: Condvar::new() }
     }
 
     pub(crate) fn set_io(&self, io: IoHandle) {
@@ -251,7 +256,10 @@ impl RemoteRoutes for Calling {
         let shape = CallTableShape::new(self.options.slots, self.options.payload_length_max);
         let table = shape
             .map_err(crate::RpcError::from)
-            .and_then(|shape| RouteTable::create(Arc::clone(&key.route), shape, key.request.fingerprint))
+            .and_then(|shape| {
+                let path = counter_files::new_path(&self.directory, Side::Caller);
+                RouteTable::create(Arc::clone(&key.route), shape, key.request.fingerprint, Some(&path))
+            })
             .map_err(|error| busy(error.to_string()))?;
         let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let (table, eventfd) = (Arc::new(table), Arc::new(eventfd.map_err(|errno| busy(errno.to_string()))?));

@@ -7,7 +7,7 @@
 //! | `route_builder` | [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn |
 //! | `forwarding` | where a handler's request goes on to |
 //! | `membership` | what this process has of a domain |
-//! | `counter_files` | [`read_counters`]: what copies count, for other processes |
+//! | `counter_files` | [`read_counters`], [`read_calls`]: what copies and callers count, for other processes |
 //! | `calling` | the calling half: tables, and the copies that they are brought to |
 //! | `serving` | the serving half: routes, and the callers that have brought tables |
 
@@ -19,6 +19,6 @@ mod opening;
 mod route_builder;
 mod serving;
 
-pub use counter_files::{CopyReading, read_counters};
+pub use counter_files::{CallReading, CopyReading, read_calls, read_counters};
 pub use opening::{Domain, DomainOptions, KnownRoute};
 pub use route_builder::{RouteBuilder, ServeReach, ServedRoute};

@@ -1,7 +1,7 @@
 //! [`Domain`]: opened, closed, asked for its routes.
 
 use super::calling::{Calling, TableOptions};
-use super::counter_files::{self, CopyReading};
+use super::counter_files::{self, CallReading, CopyReading};
 use super::membership::{Machine, Shared};
 use super::route_builder::RouteBuilder;
 use super::serving::Serving;
@@ -106,7 +106,7 @@ impl Domain {
         counter_files::sweep(&path)?;
         let process_name = options.process_name.unwrap_or_else(program_name);
         let tables = TableOptions { slots: options.slots, payload_length_max: options.payload_length_max };
-        let (calling, serving) = (Arc::new(Calling::new(tables)), Arc::new(Serving::default()));
+        let (calling, serving) = (Arc::new(Calling::new(tables, path.clone())), Arc::new(Serving::default()));
         let thread = IoThread::start(
             directory,
             &process_name,
@@ -157,6 +157,16 @@ impl Domain {
     pub fn counters(&self) -> Result<Vec<CopyReading>, RpcError> {
         let machine = self.shared.machine.as_ref();
         machine.map_or_else(|| Ok(Vec::new()), |machine| counter_files::read_counters(&machine.directory))
+    }
+
+    /// What the living processes count of their calls to others, this one and the others; without them. Of a domain of one process there
+    /// is nothing.
+    ///
+    /// # Errors
+    /// A directory that cannot be listed.
+    pub fn calls(&self) -> Result<Vec<CallReading>, RpcError> {
+        let machine = self.shared.machine.as_ref();
+        machine.map_or_else(|| Ok(Vec::new()), |machine| counter_files::read_calls(&machine.directory))
     }
 
     /// Where [`Domain::open`] finds or makes the domain of this name, for those who only look.

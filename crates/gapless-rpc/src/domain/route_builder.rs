@@ -14,6 +14,7 @@ use crate::outcome::Rejection;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions, OverflowCounters};
 use crate::registry::{IoHandle, RouteDescription, RouteState, TypeDescription};
 use crate::remote::copy::ServedCallers;
+use crate::route_counters::Side;
 use crate::route_name;
 use crate::served::answering::Answering;
 use crate::served::counters::{CopyCounters, CopyStatistics};
@@ -193,7 +194,7 @@ impl RouteBuilder {
             let reason = format!("{} were found; 1 to {WORKERS_MAX} are possible", self.workers);
             return Err(RpcError::Option { option: "workers", reason });
         }
-        let path = self.domain.machine.as_ref().map(|machine| counter_files::new_path(&machine.directory));
+        let path = self.domain.machine.as_ref().map(|machine| counter_files::new_path(&machine.directory, Side::Copy));
         let counters = Arc::new(CopyCounters::create(&self.route, path.as_deref())?);
         let mut served = ServedRoute {
             domain: Arc::clone(&self.domain),

@@ -2,7 +2,7 @@
 //! told by the reactor: no thread stands between.
 
 use super::status::Status;
-use super::table::{Hold, KEPT_BYTES, NotOffered, Offer, RouteTable, Ticket};
+use super::table::{End, Hold, KEPT_BYTES, NotOffered, Offer, RouteTable, Ticket};
 use crate::clock::monotonic_ns;
 use crate::options::Waiting;
 use gapless_agent::fault::crash_point;
@@ -41,6 +41,10 @@ pub(crate) struct RemoteCall {
     ticket: Option<Ticket>,
     /// ns of the monotonic clock, 0 without one.
     deadline_ns: u64,
+    /// When its whole call was made, ns of the monotonic clock.
+    made_ns: u64,
+    /// What it counts as when it is dropped.
+    end: End,
     is_deadline_noted: bool,
     /// A task of its was to be woken.
     has_task: bool,
@@ -56,8 +60,15 @@ impl RemoteCall {
         payload: &[u8],
     ) -> Result<Self, NotOffered> {
         let ticket = Some(table.offer(offer, user_headers, payload)?);
-        let (table, deadline_ns) = (Arc::clone(table), offer.header.deadline_ns);
-        Ok(Self { table, ticket, deadline_ns, is_deadline_noted: false, has_task: false, hold: Hold::default() })
+        let RequestHeader { deadline_ns, sent_ns: made_ns, .. } = offer.header;
+        let (is_deadline_noted, has_task, hold, end) = (false, false, Hold::default(), End::Cancelled);
+        Ok(Self { table: Arc::clone(table), ticket, deadline_ns, made_ns, end, is_deadline_noted, has_task, hold })
+    }
+
+    /// What it counts as, which is else given up.
+    #[inline]
+    pub(crate) fn count_as(&mut self, end: End) {
+        self.end = end;
     }
 
     fn deadline_ns(&self) -> Option<u64> {
@@ -243,7 +254,9 @@ impl RemoteCall {
 impl Drop for RemoteCall {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.table.finish(ticket, self.has_task, self.hold);
+            let is_call_over = !matches!(self.end, End::Retried | End::Forwarded | End::TakenBack);
+            let took_ns = (ticket.is_timed && is_call_over).then(|| monotonic_ns().saturating_sub(self.made_ns));
+            self.table.finish(ticket, self.has_task, self.hold, (self.end, took_ns));
         }
     }
 }

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 fn table(slots: u32, payload_length_max: usize) -> Arc<RouteTable> {
     Arc::new(
-        RouteTable::create("test.route".into(), CallTableShape::new(slots, payload_length_max).unwrap(), 0).unwrap(),
+        RouteTable::create("test.route".into(), CallTableShape::new(slots, payload_length_max).unwrap(), 0, None)
+            .unwrap(),
     )
 }
 

@@ -1,10 +1,10 @@
 //! [`CopyCounters`]: what a copy of a route counts, in a counters file of its domain; one relaxed addition each.
 
-use super::handler_time;
 use crate::error::RpcError;
 use crate::local::QueueGauges;
 use crate::remote::status::Status;
-use gapless_agent::{Counters, SharedCounter};
+use crate::route_counters::{Read, RouteCounters, Side, times, times_of, value};
+use gapless_agent::{Counter, Counters, SharedCounter};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,10 +25,6 @@ const QUEUED: &str = "queued";
 const ON_DISK: &str = "on_disk";
 const OVERFLOWED: &str = "overflowed";
 const HANDLER_NS: &str = "handler_ns";
-/// Before the name of the route, in a label; a long name is in two.
-const ROUTE: [&str; 2] = ["route:", "route+:"];
-/// Letters of a route's name in one label.
-const ROUTE_PART_LENGTH: usize = 64;
 
 /// What a copy of a route counts.
 #[derive(Debug)]
@@ -83,31 +79,18 @@ pub struct CopyStatistics {
 impl CopyCounters {
     /// In that file, or in memory.
     pub(crate) fn create(route: &str, path: Option<&Path>) -> Result<Self, RpcError> {
-        let capacity = ROUTE.len() + 6 + OUTCOMES.len() + handler_time::BUCKETS;
-        let file = match path {
-            Some(path) => Counters::create(path, capacity),
-            None => Counters::in_memory(capacity),
-        };
-        let failed = |error: gapless_agent::Error| RpcError::System {
-            action: format!("counting the calls of {route}"),
-            source: std::io::Error::other(error),
-        };
-        let file = file.map_err(failed)?;
-        let add = |label: &str| file.add(label).map(gapless_agent::Counter::shared).map_err(failed);
-        for (label, part) in ROUTE.iter().zip(route.as_bytes().chunks(ROUTE_PART_LENGTH)) {
-            add(&format!("{label}{}", String::from_utf8_lossy(part)))?;
-        }
+        let counters = RouteCounters::create(Side::Copy, route, path, 6 + OUTCOMES.len())?;
+        let add = |label: &str| counters.add(label).map(Counter::shared);
         let outcomes = OUTCOMES.map(add);
         let [a, b, c, d, e, f, g, h] = outcomes;
-        let times = (0..handler_time::BUCKETS).map(|bucket| add(&handler_time::label(bucket)));
         Ok(Self {
             begun: add(BEGUN)?,
             outcomes: [a?, b?, c?, d?, e?, f?, g?, h?],
             unheard: add(UNHEARD)?,
             handler_ns: add(HANDLER_NS)?,
             queue: Arc::new(QueueGauges { queued: add(QUEUED)?, on_disk: add(ON_DISK)?, overflowed: add(OVERFLOWED)? }),
-            times: times.collect::<Result<_, _>>()?,
-            file,
+            times: counters.add_times()?.into_iter().map(Counter::shared).collect(),
+            file: counters.into_file(),
         })
     }
 
@@ -117,7 +100,7 @@ impl CopyCounters {
 
     pub(crate) fn end(&self, handler_ns: u64) {
         self.handler_ns.add(handler_ns);
-        self.times[handler_time::bucket(handler_ns)].add(1);
+        self.times[times::bucket(handler_ns)].add(1);
     }
 
     pub(crate) fn answered(&self, status: Status, is_heard: bool) {
@@ -132,23 +115,12 @@ impl CopyCounters {
     }
 }
 
-/// The route's name that counters have, if they are a copy's.
-pub(crate) fn route_of(counters: &[(String, u64)]) -> Option<String> {
-    let part = |prefix: &str| counters.iter().find_map(|(label, _)| label.strip_prefix(prefix));
-    let [first, more] = ROUTE.map(part);
-    let route = format!("{}{}", first?, more.unwrap_or_default());
-    crate::route_name::check(&route).is_ok().then_some(route)
-}
-
 impl CopyStatistics {
     /// From a copy's counters.
-    pub(crate) fn of(counters: &[(String, u64)]) -> Self {
-        let of = |label: &str| counters.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
+    pub(crate) fn of(counters: &Read) -> Self {
+        let of = |label: &str| value(counters, label);
         let status = |status: Status| of(OUTCOMES[status as usize]);
-        let times: Vec<(u64, u64)> = counters
-            .iter()
-            .filter_map(|(label, count)| Some((handler_time::middle_ns(handler_time::bucket_of(label)?), *count)))
-            .collect();
+        let times = times_of(Side::Copy, counters);
         let ended = times.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
         let begun = of(BEGUN);
         let on_disk = of(ON_DISK);
@@ -166,8 +138,8 @@ impl CopyStatistics {
             on_disk,
             overflowed: of(OVERFLOWED),
             handler_ns: of(HANDLER_NS),
-            p50_ns: handler_time::quantile(&times, 50),
-            p99_ns: handler_time::quantile(&times, 99),
+            p50_ns: times::quantile(&times, 50),
+            p99_ns: times::quantile(&times, 99),
         }
     }
 

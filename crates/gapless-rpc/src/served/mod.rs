@@ -6,10 +6,8 @@
 //! | [`answering`] | [`Answering`]: from the bytes of a request to the bytes of its reply |
 //! | [`handler`] | [`Handler`]: the application's function, plain or `async` |
 //! | [`counters`] | [`CopyCounters`]: what a copy counts |
-//! | [`handler_time`] | the time of handlers, in buckets |
 
 pub(crate) mod answering;
 pub(crate) mod counters;
 pub(crate) mod handler;
-pub(crate) mod handler_time;
 pub(crate) mod workers;

@@ -244,7 +244,7 @@ pub fn files(domain: &Path) -> usize {
 
 /// Files in which copies count, alive or not.
 pub fn counter_files(domain: &Path) -> usize {
-    names(domain).filter(|name| name.ends_with(".counters")).count()
+    names(domain).filter(|name| name.starts_with("route-")).count()
 }
 
 fn names(domain: &Path) -> impl Iterator<Item = String> {

@@ -196,4 +196,10 @@ fn a_repetition_waits_for_a_copy() {
     for told in [blocking.join().unwrap(), runtime.block_on(task).unwrap(), keyed.wait()] {
         assert!(matches!(told, Ok(Told::Left(_))), "{told:?}");
     }
+    let counted = caller.statistics();
+    assert_eq!(
+        (counted.retried, counted.timed_out, counted.no_route, counted.in_flight),
+        (4, 1, 1, 0),
+        "all four were begun, and all but one answered again: {counted:?}"
+    );
 }

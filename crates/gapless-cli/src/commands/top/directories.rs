@@ -4,14 +4,14 @@ use super::source::MEMBER_SOCKET;
 use crate::commands::domain::about_options;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_rpc::Domain;
-use gapless_rpc::domain::read_counters;
+use gapless_rpc::domain::{read_calls, read_counters};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// Directories at a time; each has a thread that looks at it.
 const DIRECTORIES_MAX: usize = 64;
 
-/// The directories that are meant: each itself if a service, a stream or a member runs or ran there, or copies serve, else those in it where
+/// The directories that are meant: each itself if a service, a stream or a member runs or ran there, or copies serve or are called, else those in it where
 /// one does, by their names.
 ///
 /// # Errors
@@ -57,6 +57,7 @@ fn is_of_a_process(directory: &Path) -> bool {
         || layout.journal().is_dir()
         || directory.join(MEMBER_SOCKET).exists()
         || read_counters(directory).is_ok_and(|copies| !copies.is_empty())
+        || read_calls(directory).is_ok_and(|calls| !calls.is_empty())
 }
 
 fn directories_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIRECTORY")]
     directories: Vec<PathBuf>,
 
-    /// Also the routes of a domain: each copy's calls, outcomes, queue and times
+    /// Also the routes of a domain: what each copy and each caller counts: calls, outcomes, queue and times
     #[arg(long, value_name = "NAME")]
     domain: Vec<String>,
 

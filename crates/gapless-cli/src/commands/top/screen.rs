@@ -104,6 +104,7 @@ impl Screen {
         lines.extend(block("members", table_of(table::PEERS, &peers, 3, &[])));
         let mut of_nodes = block("nodes", table_of(table::NODES, &nodes, 2, &[]));
         of_nodes.extend(block("routes", table_of(table::ROUTES, &table::routes(reading), 1, &[])));
+        of_nodes.extend(block("calls", table_of(table::CALLS, &table::calls(reading), 1, &[])));
         // Counters keep some room, however many nodes there are.
         of_nodes.truncate(height / 3);
         lines.extend(of_nodes);

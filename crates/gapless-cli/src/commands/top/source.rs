@@ -5,7 +5,7 @@ use gapless_agent::CountersReader;
 use gapless_client::control::{Controller, NodeReading, StatusFeed};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::member::control::{Answer, Request, StatusReport, ask};
-use gapless_rpc::domain::{CopyReading, read_counters};
+use gapless_rpc::domain::{CallReading, CopyReading, read_calls, read_counters};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -58,6 +58,8 @@ pub(super) struct Reading {
     pub nodes: Vec<NodeReading>,
     /// Of a domain: what each copy of a route counts, and how many calls a second it has begun since the look before.
     pub routes: Vec<(CopyReading, Option<f64>)>,
+    /// Of a domain: what each process counts of its calls, and how many it has offered a second since the look before.
+    pub calls: Vec<(CallReading, Option<f64>)>,
     /// The error of a read that failed.
     pub problem: Option<String>,
 }
@@ -84,8 +86,9 @@ pub(super) struct Source {
     process: Option<u32>,
     restarts: u64,
     copies: Vec<CopyReading>,
+    calls: Vec<CallReading>,
     copies_at: Instant,
-    has_served: bool,
+    was_used: bool,
 }
 
 impl Source {
@@ -98,8 +101,9 @@ impl Source {
             process: None,
             restarts: 0,
             copies: Vec::new(),
+            calls: Vec::new(),
             copies_at: Instant::now(),
-            has_served: false,
+            was_used: false,
         }
     }
 
@@ -114,12 +118,13 @@ impl Source {
             self.restarts += u64::from(self.process.is_some_and(|before| before != now.process));
             self.process = Some(now.process);
         }
-        let routes = self.routes(&mut problem);
-        let state = match (now.is_some() || !routes.is_empty(), self.process.is_some() || self.has_served) {
-            (true, _) => ProcessState::Running,
-            (false, true) => ProcessState::Gone,
-            (false, false) => ProcessState::Stopped,
-        };
+        let (routes, calls) = self.routes(&mut problem);
+        let state =
+            match (now.is_some() || !routes.is_empty() || !calls.is_empty(), self.process.is_some() || self.was_used) {
+                (true, _) => ProcessState::Running,
+                (false, true) => ProcessState::Gone,
+                (false, false) => ProcessState::Stopped,
+            };
         let (mut member, mut nodes) = (None, Vec::new());
         if state == ProcessState::Running {
             member = note(&mut problem, self.member());
@@ -131,7 +136,7 @@ impl Source {
         let counters = now.as_ref().map(|now| with_rates(now, self.before.as_ref())).unwrap_or_default();
         self.before = now;
         let (directory, process, restarts) = (self.directory.clone(), self.process, self.restarts);
-        Reading { directory, state, process, restarts, counters, member, nodes, routes, problem }
+        Reading { directory, state, process, restarts, counters, member, nodes, routes, calls, problem }
     }
 
     /// The counters of the process that has the directory; none if none has. A process that was killed leaves its file
@@ -153,20 +158,21 @@ impl Source {
         Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))
     }
 
-    /// What copies count, if the directory is a domain's.
-    fn routes(&mut self, problem: &mut Option<String>) -> Vec<(CopyReading, Option<f64>)> {
-        let read = if self.directory.is_dir() { read_counters(&self.directory) } else { Ok(Vec::new()) };
-        let copies = note(problem, read.map_err(|error| error.to_string()));
+    /// What copies and callers count, if the directory is a domain's.
+    fn routes(&mut self, problem: &mut Option<String>) -> (Rated<CopyReading>, Rated<CallReading>) {
         let seconds = self.copies_at.elapsed().as_secs_f64();
-        let rate = |copy: &CopyReading| {
-            let is_same = |old: &&CopyReading| (&old.route, old.process_id) == (&copy.route, copy.process_id);
-            let before = self.copies.iter().find(is_same)?;
-            Some(copy.statistics.begun.saturating_sub(before.statistics.begun) as f64 / seconds)
-        };
-        let routes = copies.iter().map(|copy| (copy.clone(), rate(copy))).collect();
-        self.has_served |= !copies.is_empty();
-        (self.copies, self.copies_at) = (copies, Instant::now());
-        routes
+        let is_there = self.directory.is_dir();
+        let read = if is_there { read_counters(&self.directory) } else { Ok(Vec::new()) };
+        let copies = note(problem, read.map_err(|error| error.to_string()));
+        let read = if is_there { read_calls(&self.directory) } else { Ok(Vec::new()) };
+        let calls = note(problem, read.map_err(|error| error.to_string()));
+        let copy = |copy: &CopyReading| (copy.route.clone(), copy.process_id, copy.statistics.begun);
+        let routes = rated(&copies, &self.copies, seconds, copy);
+        let call = |calls: &CallReading| (calls.route.clone(), calls.process_id, calls.statistics.offered);
+        let rated_calls = rated(&calls, &self.calls, seconds, call);
+        self.was_used |= !copies.is_empty() || !calls.is_empty();
+        (self.copies, self.calls, self.copies_at) = (copies, calls, Instant::now());
+        (routes, rated_calls)
     }
 
     fn member(&self) -> Result<Option<StatusReport>, String> {
@@ -180,6 +186,24 @@ impl Source {
             Err(error) => Err(error.to_string()),
         }
     }
+}
+
+/// Readings, each with a rate if there was one before of the same route and process.
+type Rated<Reading> = Vec<(Reading, Option<f64>)>;
+
+/// `of`: the route, the process and the count whose rate it is.
+fn rated<Reading: Clone>(
+    now: &[Reading],
+    before: &[Reading],
+    seconds: f64,
+    of: impl Fn(&Reading) -> (String, u32, u64),
+) -> Rated<Reading> {
+    let rate = |reading: &Reading| {
+        let (route, process_id, count) = of(reading);
+        let old = before.iter().map(&of).find(|old| (&old.0, old.1) == (&route, process_id))?;
+        Some(count.saturating_sub(old.2) as f64 / seconds)
+    };
+    now.iter().map(|reading| (reading.clone(), rate(reading))).collect()
 }
 
 /// Where a member is asked.

@@ -1,5 +1,7 @@
 //! A reading as rows of words: the same on a screen and in text.
 
+use crate::commands::routes::waiting;
+
 use super::source::{CounterReading, ProcessState, Reading};
 
 /// The columns of [`overview`].
@@ -39,6 +41,26 @@ pub(super) const ROUTES: [&str; 14] = [
     "queued",
     "in flight",
     "overflowed",
+    "p50 µs",
+    "p99 µs",
+];
+/// The columns of [`calls`]: in flight is what waits for a copy or runs there, waiting what all callers of the route have offered and no
+/// handler has begun; failed has panicked, or could not be read, or found no room.
+pub(super) const CALLS: [&str; 16] = [
+    "called",
+    "process",
+    "offered/s",
+    "offered",
+    "replied",
+    "refused",
+    "failed",
+    "unknown",
+    "not begun",
+    "timed out",
+    "retried",
+    "in flight",
+    "waiting",
+    "backlog",
     "p50 µs",
     "p99 µs",
 ];
@@ -131,7 +153,6 @@ pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
 pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
     let row = |(copy, per_s): &(gapless_rpc::domain::CopyReading, Option<f64>)| {
         let of = &copy.statistics;
-        let in_us = |time_ns: u64| format!("{:.1}", time_ns as f64 / 1000.0);
         [
             clean(&copy.route),
             copy.process_id.to_string(),
@@ -150,6 +171,38 @@ pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
         ]
     };
     reading.routes.iter().map(row).collect()
+}
+
+/// A row for each process that calls a route of others.
+pub(super) fn calls(reading: &Reading) -> Vec<[String; 16]> {
+    let row = |(calls, per_s): &(gapless_rpc::domain::CallReading, Option<f64>)| {
+        let of = &calls.statistics;
+        let failed = [of.panicked, of.bad_messages, of.busy, of.no_route];
+        let copies = reading.routes.iter().map(|(copy, _)| copy);
+        [
+            clean(&calls.route),
+            calls.process_id.to_string(),
+            rate(*per_s),
+            of.offered.to_string(),
+            of.replied.to_string(),
+            of.refused.to_string(),
+            failed.into_iter().fold(0, u64::saturating_add).to_string(),
+            of.unknown.to_string(),
+            of.not_begun.to_string(),
+            of.timed_out.to_string(),
+            of.retried.to_string(),
+            of.in_flight.to_string(),
+            waiting(&calls.route, copies, reading.calls.iter().map(|(calls, _)| calls)).to_string(),
+            of.in_backlog.to_string(),
+            in_us(of.p50_ns),
+            in_us(of.p99_ns),
+        ]
+    };
+    reading.calls.iter().map(row).collect()
+}
+
+fn in_us(time_ns: u64) -> String {
+    format!("{:.1}", time_ns as f64 / 1000.0)
 }
 
 /// A row for each counter.

@@ -2,9 +2,9 @@
 
 use super::source::Reading;
 use super::table;
-use crate::commands::routes::counters_in_json;
+use crate::commands::routes::{calls_in_json, counters_in_json, waiting};
 use crate::commands::stream::nodes::in_json as nodes_in_json;
-use gapless_rpc::domain::CopyReading;
+use gapless_rpc::domain::{CallReading, CopyReading};
 use serde_json::{Map, Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,6 +19,7 @@ pub(super) fn in_text(readings: &[Reading]) -> String {
         text += &lines(table::aligned(table::PEERS, &table::peers(reading), 3));
         text += &lines(table::aligned(table::NODES, &table::nodes(reading), 2));
         text += &lines(table::aligned(table::ROUTES, &table::routes(reading), 1));
+        text += &lines(table::aligned(table::CALLS, &table::calls(reading), 1));
         text += &lines(table::aligned(table::COUNTERS, &table::counters(reading), 1));
     }
     text
@@ -45,10 +46,18 @@ fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
         }
     }
     let route = |(copy, per_s): &(CopyReading, Option<f64>)| {
-        let counters = counters_in_json(copy);
+        let counters = counters_in_json(&copy.statistics.values());
         json!({ "route": copy.route, "process_id": copy.process_id, "calls_per_s": per_s, "counters": counters })
     };
     let routes: Vec<Value> = reading.routes.iter().map(route).collect();
+    let call = |(calls, per_s): &(CallReading, Option<f64>)| {
+        let mut object = calls_in_json(calls);
+        (object["route"], object["offered_per_s"]) = (calls.route.clone().into(), json!(per_s));
+        let copies = reading.routes.iter().map(|(copy, _)| copy);
+        object["waiting"] = waiting(&calls.route, copies, reading.calls.iter().map(|(calls, _)| calls)).into();
+        object
+    };
+    let calls: Vec<Value> = reading.calls.iter().map(call).collect();
     Ok(json!({
         "directory": reading.directory.display().to_string(),
         "state": reading.state.name(),
@@ -59,6 +68,7 @@ fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
         "member": serde_json::to_value(&reading.member)?,
         "nodes": nodes_in_json(&reading.nodes),
         "routes": routes,
+        "calls": calls,
         "problem": reading.problem,
     }))
 }

@@ -7,10 +7,12 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `mover` | the thread that takes requests out of the line, offers them and follows them to their ends |
+//! | `shown` | what is counted of it |
 //! | `record` | a request that waits, as a value and as bytes |
 
 mod mover;
 mod record;
+mod shown;
 
 use super::pursuit::{Destination, RequestBytes, Terms};
 use crate::error::RpcError;
@@ -18,12 +20,12 @@ use crate::local::{LocalCall, LocalOptions, LocalRoute, Offer};
 use crate::options::{Priority, Waiting};
 use crate::outcome::CallError;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions};
-use crate::remote::table::CallStatistics;
+use crate::remote::table::{End, RouteTable};
 use crate::spill::{Refill, Spill};
 use mover::{Mover, Woken};
 use record::{Behind, Line, Place, Record};
+use shown::Shown;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
@@ -35,10 +37,9 @@ pub(crate) struct Backlog {
     route: LocalRoute<Record, Vec<u8>>,
     line: Arc<Line>,
     queue: Arc<ElasticQueue>,
-    overflowed: AtomicU64,
     woken: Arc<Woken>,
-    /// Why there is no mover, if there is to be one.
-    started: OnceLock<Result<(), String>>,
+    /// What is shown of it, or why there is no mover, if there is to be one.
+    started: OnceLock<Result<Arc<Shown>, String>>,
 }
 
 impl Backlog {
@@ -51,8 +52,8 @@ impl Backlog {
             LocalOptions { queue_max: FIRST_MAX, overflow: Some(Box::new(behind)), ..LocalOptions::default() };
         let route = LocalRoute::new(route, options)?;
         refill.set(route.refiller());
-        let (overflowed, woken, started) = (AtomicU64::new(0), Arc::default(), OnceLock::new());
-        Ok(Self { route, line, queue, overflowed, woken, started })
+        let (woken, started) = (Arc::default(), OnceLock::new());
+        Ok(Self { route, line, queue, woken, started })
     }
 
     /// Whether requests of a class wait: one that comes now waits behind them.
@@ -63,18 +64,30 @@ impl Backlog {
     /// Puts a request into the line, whose reply is awaited.
     pub(crate) fn call(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<BacklogCall, CallError> {
         let (record, offer) = self.enter(to, terms, bytes)?;
-        let call = self.route.call(record, offer).map_err(|unsent| unsent.error)?.timed_by_worker();
-        // Relaxed: a count to be shown.
-        self.overflowed.fetch_add(1, Ordering::Relaxed);
-        Ok(BacklogCall { call: Some(call), woken: Arc::clone(&self.woken) })
+        let call = self.route.call(record, offer).map_err(|unsent| refused(to, unsent.error))?.timed_by_worker();
+        self.entered();
+        Ok(BacklogCall { call: Some(call), woken: Arc::clone(&self.woken), table: Arc::clone(&to.table) })
     }
 
     /// Puts a request into the line whose reply nobody waits for.
     pub(crate) fn send(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<(), CallError> {
         let (record, offer) = self.enter(to, terms, bytes)?;
-        self.route.send(record, offer).map_err(|unsent| unsent.error)?;
-        self.overflowed.fetch_add(1, Ordering::Relaxed);
+        self.route.send(record, offer).map_err(|unsent| refused(to, unsent.error))?;
+        self.entered();
         Ok(())
+    }
+
+    fn entered(&self) {
+        if let Some(Ok(shown)) = self.started.get() {
+            shown.entered();
+        }
+    }
+
+    /// What it counts is seen by other processes.
+    pub(crate) fn publish(&self) {
+        if let Some(Ok(shown)) = self.started.get() {
+            shown.publish();
+        }
     }
 
     fn enter(
@@ -84,7 +97,7 @@ impl Backlog {
         (user_headers, payload): RequestBytes,
     ) -> Result<(Record, Offer), CallError> {
         let busy = |reason: &String| CallError::Busy { route: to.key.route.to_string(), reason: reason.clone() };
-        self.started.get_or_init(|| self.start(to)).as_ref().map_err(busy)?;
+        self.started.get_or_init(|| self.start(to)).as_ref().map_err(busy).map_err(|error| refused(to, error))?;
         // The mover waits for the answer of what its caller does not wait for: so it learns that the slot is free.
         terms.offer.one_way = false;
         let class = terms.class();
@@ -96,25 +109,19 @@ impl Backlog {
     }
 
     #[cold]
-    fn start(&self, to: &Destination) -> Result<(), String> {
+    fn start(&self, to: &Destination) -> Result<Arc<Shown>, String> {
         let Some(worker) = self.route.worker() else { return Err("its backlog has ended".to_owned()) };
-        let mover = Mover::new(to.clone(), worker, Arc::clone(&self.woken));
+        let shown = Arc::new(Shown::new(Arc::clone(&to.table), Arc::clone(&self.line), Arc::clone(&self.queue)));
+        let mover = Mover::new(to.clone(), worker, Arc::clone(&self.woken), Arc::clone(&shown));
         let started = std::thread::Builder::new().name("gapless-backlog".to_owned()).spawn(move || mover.run());
-        started.map(drop).map_err(|error| format!("its backlog has no thread: {error}"))
+        started.map(|_| shown).map_err(|error| format!("its backlog has no thread: {error}"))
     }
+}
 
-    /// What it counts, added to what the table counts.
-    pub(crate) fn count(&self, table: CallStatistics) -> CallStatistics {
-        let counters = self.queue.counters();
-        CallStatistics {
-            // Relaxed: a count to be shown.
-            overflowed: self.overflowed.load(Ordering::Relaxed),
-            in_backlog: self.line.len(),
-            on_disk: counters.records_on_disk,
-            spilled: counters.spilled_records,
-            ..table
-        }
-    }
+/// The line did not take it.
+fn refused(to: &Destination, error: CallError) -> CallError {
+    to.table.count_unoffered(End::of(&error));
+    error
 }
 
 impl Drop for Backlog {
@@ -128,6 +135,7 @@ impl Drop for Backlog {
 pub(crate) struct BacklogCall {
     call: Option<LocalCall<Vec<u8>>>,
     woken: Arc<Woken>,
+    table: Arc<RouteTable>,
 }
 
 impl BacklogCall {
@@ -155,7 +163,13 @@ impl BacklogCall {
     }
 
     fn end(&mut self, ended: Option<Result<Vec<u8>, CallError>>) -> Option<Result<Vec<u8>, CallError>> {
-        if ended.is_some() {
+        if let Some(outcome) = &ended {
+            // Once it is out of the line it is counted as any other.
+            if let Err(error) = outcome
+                && !self.has_begun()
+            {
+                self.table.count_unoffered(End::of(error));
+            }
             self.call = None;
         }
         ended

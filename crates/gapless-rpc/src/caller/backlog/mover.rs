@@ -4,6 +4,7 @@
 //! One request at a time waits for a slot: the others wait behind it, so nothing overtakes.
 
 use super::record::{Place, Record};
+use super::shown::Shown;
 use crate::caller::pursuit::{Destination, Pursuit};
 use crate::context::CallContext;
 use crate::local::{Answer, Incoming, LocalWorker};
@@ -74,6 +75,7 @@ pub(super) struct Mover {
     to: Destination,
     worker: LocalWorker<Record, Vec<u8>>,
     woken: Arc<Woken>,
+    shown: Arc<Shown>,
     flights: Vec<Option<Flight>>,
     /// Of each number of a flight.
     wakers: Vec<Waker>,
@@ -91,8 +93,13 @@ struct Flight {
 }
 
 impl Mover {
-    pub(super) fn new(to: Destination, worker: LocalWorker<Record, Vec<u8>>, woken: Arc<Woken>) -> Self {
-        Self { to, worker, woken, flights: Vec::new(), wakers: Vec::new(), free: Vec::new(), first: None }
+    pub(super) fn new(
+        to: Destination,
+        worker: LocalWorker<Record, Vec<u8>>,
+        woken: Arc<Woken>,
+        shown: Arc<Shown>,
+    ) -> Self {
+        Self { to, worker, woken, shown, flights: Vec::new(), wakers: Vec::new(), free: Vec::new(), first: None }
     }
 
     /// Works until its caller is gone and the line is empty.
@@ -111,6 +118,7 @@ impl Mover {
             if is_over && self.free.len() == self.flights.len() {
                 return;
             }
+            self.shown.publish();
             if !self.woken.take(&mut numbers) && !self.woken.has_cancelled.load(Ordering::Relaxed) {
                 // A wake-up since then is kept by the thread's token.
                 std::thread::park();

@@ -6,21 +6,26 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `copies` | copies come, change and go |
+//! | `counters` | what is counted |
 //! | `notices` | what the I/O thread does for calls that no thread waits for |
 //! | `state` | what the lock guards |
 
 mod copies;
+mod counters;
 mod notices;
 mod state;
 
-pub use state::CallStatistics;
+pub use counters::CallStatistics;
+pub(crate) use counters::{BacklogCounters, End};
 pub(crate) use state::CopyState;
 
 use crate::error::RpcError;
+use counters::CallCounters;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::{CallTable, CallTableShape, RequestHeader};
 use gapless_log::claim::ClaimState;
 use state::{Held, Locked, State};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Waker;
@@ -45,6 +50,7 @@ pub(crate) struct RouteTable {
     changed: Condvar,
     slots: Box<[Slot]>,
     request_fingerprint: AtomicU64,
+    pub(crate) backlog_counters: BacklogCounters,
 }
 
 /// What a slot's own call leaves for the reactor.
@@ -61,6 +67,8 @@ struct Slot {
 pub(crate) struct Ticket {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
+    /// How long its call takes is counted.
+    pub(crate) is_timed: bool,
 }
 
 /// Who may still write to a request's slot.
@@ -97,11 +105,19 @@ pub(crate) struct Offer {
 }
 
 impl RouteTable {
-    pub(crate) fn create(route: Arc<str>, shape: CallTableShape, request_fingerprint: u64) -> Result<Self, RpcError> {
+    /// Its calls are counted in the file at `counters`, or in memory.
+    pub(crate) fn create(
+        route: Arc<str>,
+        shape: CallTableShape,
+        request_fingerprint: u64,
+        counters: Option<&Path>,
+    ) -> Result<Self, RpcError> {
+        let (counters, backlog_counters) = CallCounters::create(&route, counters)?;
         let table = CallTable::create(shape)?;
         let slots = (0..shape.slots()).map(|_| Slot::default()).collect();
-        let (state, changed) = (Mutex::new(State::new(shape)), Condvar::new());
-        Ok(Self { route, table, state, changed, slots, request_fingerprint: AtomicU64::new(request_fingerprint) })
+        let (state, changed) = (Mutex::new(State::new(shape, counters)), Condvar::new());
+        let request_fingerprint = AtomicU64::new(request_fingerprint);
+        Ok(Self { route, table, state, changed, slots, request_fingerprint, backlog_counters })
     }
 
     pub(crate) const fn table(&self) -> &CallTable {
@@ -137,7 +153,7 @@ impl RouteTable {
         }
         let State { rings, .. } = &mut *state;
         rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, !offer.one_way));
-        state.counts.offered += 1;
+        let is_timed = state.counters.offer(offer.one_way);
         if offer.one_way {
             state.one_way.push(Held { slot, generation, holder: 0, attempt: 1 });
             if let Some(next) = state.free.last() {
@@ -146,7 +162,7 @@ impl RouteTable {
         }
         crash_point("call_offered");
         state.ring(offer.target);
-        Ok(Ticket { slot, generation })
+        Ok(Ticket { slot, generation, is_timed })
     }
 
     fn take_slot(&self, state: &mut State, offer: &Offer) -> Result<u32, NotOffered> {
@@ -229,9 +245,9 @@ impl RouteTable {
     }
 
     /// The call has seen the end of its request: its slot is free, or goes into quarantine.
-    /// `has_task`: it had asked for a notice.
-    pub(crate) fn finish(&self, ticket: Ticket, has_task: bool, hold: Hold) {
-        let Ticket { slot, generation } = ticket;
+    /// `has_task`: it had asked for a notice. `took_ns`: the time of the whole call, if it is to be counted.
+    pub(crate) fn finish(&self, ticket: Ticket, has_task: bool, hold: Hold, (end, took_ns): (End, Option<u64>)) {
+        let Ticket { slot, generation, .. } = ticket;
         if has_task {
             self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
         }
@@ -247,9 +263,10 @@ impl RouteTable {
         }
         crash_point("call_before_free");
         let mut state = self.lock();
+        state.counters.end(end, took_ns);
         match held {
             Some(holder) if state.is_alive(holder) => {
-                state.counts.withdrawn += 1;
+                state.counters.withdrawn.add(1);
                 state.quarantine.push(Held { slot, generation, holder, attempt: 0 });
             }
             _ => self.free(&mut state, slot, generation),

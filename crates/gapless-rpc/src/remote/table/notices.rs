@@ -1,6 +1,6 @@
 //! What the I/O thread does for calls that no thread waits for: it tells tasks of answers, of lost calls, and of time-outs.
 
-use super::{CallStatistics, RouteTable, Ticket};
+use super::{CallStatistics, End, RouteTable, Ticket};
 use crate::clock::monotonic_ns;
 use gapless_log::claim::ClaimState;
 use std::cmp::Reverse;
@@ -102,14 +102,14 @@ impl RouteTable {
         first_ns.into_iter().chain(state.task_look_ns()).min()
     }
 
-    /// A call is about to be offered again.
+    /// A call has ended that is not offered now.
     #[cold]
-    pub(crate) fn count_retried(&self) {
-        self.lock().counts.retried += 1;
+    pub(crate) fn count_unoffered(&self, end: End) {
+        self.lock().counters.end_unoffered(end);
     }
 
-    pub(crate) fn counts(&self) -> CallStatistics {
-        self.lock().counts
+    pub(crate) fn statistics(&self) -> CallStatistics {
+        self.lock().counters.statistics()
     }
 
     /// Deadlines that are kept.

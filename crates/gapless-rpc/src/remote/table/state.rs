@@ -1,5 +1,6 @@
 //! What the lock of a table guards: free slots, copies, who waits. It knows nothing of the calls themselves.
 
+use super::counters::CallCounters;
 use crate::clock::monotonic_ns;
 use gapless_log::call_table::{CallTableShape, OfferRings};
 use gapless_log::{Bell, Rung};
@@ -42,28 +43,7 @@ pub(super) struct State {
     pub(super) reserve: usize,
     /// Those that are woken when the state is unlocked.
     pub(super) woken_tasks: Vec<Waker>,
-    pub(super) counts: CallStatistics,
-}
-
-/// How often what has happened to the requests that a process has made of one route of other processes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CallStatistics {
-    /// Offered to copies, each attempt.
-    pub offered: u64,
-    /// Withdrawn from a copy that had taken them: time-outs and cancellations.
-    pub withdrawn: u64,
-    /// Taken by a copy that died or left.
-    pub lost: u64,
-    /// Offered again because their copy had died or left, as the policy says.
-    pub retried: u64,
-    /// Of this caller: have waited in its backlog ([`crate::CallerOptions::overflow`]), because there was no free slot.
-    pub overflowed: u64,
-    /// Of those: wait there now.
-    pub in_backlog: u64,
-    /// Of those: lie on disk now.
-    pub on_disk: u64,
-    /// Went to disk, in all.
-    pub spilled: u64,
+    pub(super) counters: CallCounters,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +126,7 @@ impl Drop for Locked<'_> {
 }
 
 impl State {
-    pub(super) fn new(shape: CallTableShape) -> Self {
+    pub(super) fn new(shape: CallTableShape, counters: CallCounters) -> Self {
         Self {
             free: (0..shape.slots()).rev().collect(),
             rings: OfferRings::new(shape),
@@ -164,7 +144,7 @@ impl State {
             next_look_ns: 0,
             reserve: 0,
             woken_tasks: Vec::new(),
-            counts: CallStatistics::default(),
+            counters,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The time of handlers, in buckets: eight for each power of two from 128 ns to 34 s, so a bucket is at most 12.5 % wide.
+//! Times in buckets: eight for each power of two from 128 ns to 34 s, so a bucket is at most 12.5 % wide.
 
 /// Powers of two below which all is one bucket.
 const FIRST_POWER: u32 = 7;
@@ -36,16 +36,14 @@ pub(crate) const fn middle_ns(bucket: usize) -> u64 {
     (from_ns(bucket) + from_ns(bucket + 1)) / 2
 }
 
-const LABEL: &str = "handler.from_ns.";
-
-/// The label of its counter.
-pub(crate) fn label(bucket: usize) -> String {
-    format!("{LABEL}{}", from_ns(bucket))
+/// The label of its counter, which begins with the prefix.
+pub(crate) fn label(prefix: &str, bucket: usize) -> String {
+    format!("{prefix}{}", from_ns(bucket))
 }
 
 /// The bucket whose counter has this label.
-pub(crate) fn bucket_of(label: &str) -> Option<usize> {
-    label.strip_prefix(LABEL)?.parse().ok().map(bucket)
+pub(crate) fn bucket_of(prefix: &str, label: &str) -> Option<usize> {
+    label.strip_prefix(prefix)?.parse().ok().map(bucket)
 }
 
 /// The time that so many of a hundred do not exceed; 0 without any. `times` go upwards, each with its count.
@@ -68,10 +66,13 @@ mod tests {
     #[test]
     fn a_time_lies_in_its_bucket_and_every_bucket_has_a_label_of_its_own() {
         for each in 0..BUCKETS {
-            assert_eq!((bucket(from_ns(each)), bucket_of(&label(each))), (each, Some(each)));
+            assert_eq!((bucket(from_ns(each)), bucket_of("a.", &label("a.", each))), (each, Some(each)));
             assert!(each == 0 || bucket(from_ns(each) - 1) == each - 1, "{each}");
         }
-        assert_eq!((bucket(0), bucket(u64::MAX), bucket_of("begun"), bucket_of(LABEL)), (0, BUCKETS - 1, None, None));
+        assert_eq!(
+            (bucket(0), bucket(u64::MAX), bucket_of("a.", "begun"), bucket_of("a.", "a.")),
+            (0, BUCKETS - 1, None, None)
+        );
         let mut random = Random::new(printed_seed());
         for _ in 0..10_000 {
             let power = 8 + random.below(26);

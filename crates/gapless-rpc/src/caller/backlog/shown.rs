@@ -1,0 +1,48 @@
+//! [`Shown`]: what is counted of a backlog, added to that of the route's other callers in this process.
+
+use super::record::Line;
+use crate::overflow::ElasticQueue;
+use crate::remote::table::RouteTable;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// See the head of the file.
+pub(super) struct Shown {
+    table: Arc<RouteTable>,
+    line: Arc<Line>,
+    queue: Arc<ElasticQueue>,
+    overflowed: AtomicU64,
+    /// What was added last.
+    added: Mutex<[u64; 4]>,
+}
+
+impl Shown {
+    pub(super) fn new(table: Arc<RouteTable>, line: Arc<Line>, queue: Arc<ElasticQueue>) -> Self {
+        Self { table, line, queue, overflowed: AtomicU64::new(0), added: Mutex::default() }
+    }
+
+    /// A request has come into the line.
+    pub(super) fn entered(&self) {
+        // Relaxed: a count to be shown.
+        self.overflowed.fetch_add(1, Ordering::Relaxed);
+        self.publish();
+    }
+
+    /// Brings the counters up to date.
+    pub(super) fn publish(&self) {
+        let mut added = self.added.lock().expect("nobody panics with the lock");
+        let counters = self.queue.counters();
+        let overflowed = self.overflowed.load(Ordering::Relaxed);
+        let has = [overflowed, self.line.len(), counters.records_on_disk, counters.spilled_records];
+        self.table.backlog_counters.change(*added, has);
+        *added = has;
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        // Nothing waits any more; what has happened has.
+        let added = *self.added.lock().expect("nobody panics with the lock");
+        self.table.backlog_counters.change(added, [added[0], 0, 0, added[3]]);
+    }
+}

@@ -1,0 +1,331 @@
+//! [`CallCounters`]: what a process counts of its calls of a route to other processes, in a counters file of its domain. All but the
+//! backlog's are written under the lock of the route's table, so each costs a load and a store.
+
+use crate::error::RpcError;
+use crate::outcome::CallError;
+use crate::route_counters::{Read, RouteCounters, Side, times, times_of, value};
+use gapless_agent::{Counter, Counters, SharedCounter};
+use std::path::Path;
+
+/// How something that was offered has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum End {
+    Replied,
+    Refused,
+    Panicked,
+    BadMessage,
+    TimedOut,
+    Unknown,
+    NotBegun,
+    Busy,
+    NoRoute,
+    /// Its caller has given it up, or the domain was closed.
+    Cancelled,
+    /// It is offered again after its copy's death.
+    Retried,
+    /// It goes on to another route.
+    Forwarded,
+    /// No copy had taken it when the last one went: it waits for another.
+    TakenBack,
+}
+
+/// Labels of the ends, in their order.
+const ENDS: [&str; 13] = [
+    "outcome.replied",
+    "outcome.refused",
+    "outcome.panicked",
+    "outcome.bad_message",
+    "outcome.timed_out",
+    "outcome.unknown",
+    "outcome.not_begun",
+    "outcome.busy",
+    "outcome.no_route",
+    "outcome.cancelled",
+    "retried",
+    "forwarded",
+    "taken_back",
+];
+const OFFERED: &str = "offered";
+const SENT: &str = "sent";
+const UNOFFERED: &str = "unoffered";
+const WITHDRAWN: &str = "withdrawn";
+const LOST: &str = "lost";
+const BACKLOG: [&str; 4] = ["overflowed", "in_backlog", "on_disk", "spilled"];
+
+/// One call of so many is timed, at distances that no pattern of calls has: the clock costs as much as ten counters.
+const TIMED_SHARE_POWER: u32 = 4;
+
+impl End {
+    /// The end of a call that has this outcome.
+    pub(crate) const fn of(error: &CallError) -> Self {
+        match error {
+            CallError::NoRoute { .. } => Self::NoRoute,
+            CallError::Busy { .. } => Self::Busy,
+            CallError::NotBegun { .. } => Self::NotBegun,
+            CallError::Unknown { .. } => Self::Unknown,
+            CallError::Refused(_) => Self::Refused,
+            CallError::TimedOut { .. } => Self::TimedOut,
+            CallError::Mismatch { .. } | CallError::BadMessage { .. } => Self::BadMessage,
+            CallError::Panicked { .. } => Self::Panicked,
+            CallError::Closed => Self::Cancelled,
+        }
+    }
+}
+
+/// What the lock of a table guards.
+#[derive(Debug)]
+pub(super) struct CallCounters {
+    /// Removed with the table.
+    file: Counters,
+    offered: Counter,
+    sent: Counter,
+    unoffered: Counter,
+    pub(super) withdrawn: Counter,
+    pub(super) lost: Counter,
+    ends: Vec<Counter>,
+    times: Vec<Counter>,
+}
+
+/// What all backlogs of the route's callers have, each of which adds its part.
+#[derive(Debug)]
+pub(crate) struct BacklogCounters(Vec<SharedCounter>);
+
+impl BacklogCounters {
+    /// Raises or lowers each by the difference of what a backlog has and had.
+    pub(crate) fn change(&self, had: [u64; BACKLOG.len()], has: [u64; BACKLOG.len()]) {
+        for ((counter, had), has) in self.0.iter().zip(had).zip(has) {
+            counter.add(has.wrapping_sub(had));
+        }
+    }
+}
+
+impl CallCounters {
+    /// In that file; in memory without one, or if there is no room for a file: nobody's call fails because it is not counted.
+    pub(super) fn create(route: &str, path: Option<&Path>) -> Result<(Self, BacklogCounters), RpcError> {
+        Self::create_in(route, path).or_else(|error| {
+            tracing::debug!(route, %error, "calls are counted where no other process sees it");
+            Self::create_in(route, None)
+        })
+    }
+
+    fn create_in(route: &str, path: Option<&Path>) -> Result<(Self, BacklogCounters), RpcError> {
+        let counters = RouteCounters::create(Side::Caller, route, path, 5 + ENDS.len() + BACKLOG.len())?;
+        let add_all = |labels: &[&str]| labels.iter().map(|label| counters.add(label)).collect::<Result<Vec<_>, _>>();
+        let backlog = BacklogCounters(add_all(&BACKLOG)?.into_iter().map(Counter::shared).collect());
+        let made = Self {
+            offered: counters.add(OFFERED)?,
+            sent: counters.add(SENT)?,
+            unoffered: counters.add(UNOFFERED)?,
+            withdrawn: counters.add(WITHDRAWN)?,
+            lost: counters.add(LOST)?,
+            ends: add_all(&ENDS)?,
+            times: counters.add_times()?,
+            file: counters.into_file(),
+        };
+        Ok((made, backlog))
+    }
+
+    /// A request is offered. Whether its time is to be taken.
+    #[inline]
+    pub(super) fn offer(&self, one_way: bool) -> bool {
+        let number = self.offered.get();
+        self.offered.set(number.wrapping_add(1));
+        if one_way {
+            self.sent.add(1);
+        }
+        // Multiples of the golden ratio are spread evenly, whatever is left out of them.
+        number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - TIMED_SHARE_POWER) == 0
+    }
+
+    /// What was offered has ended; `took_ns` if its time was taken and it is a call's.
+    #[inline]
+    pub(super) fn end(&self, end: End, took_ns: Option<u64>) {
+        self.ends[end as usize].add(1);
+        if let Some(took_ns) = took_ns {
+            self.times[times::bucket(took_ns)].add(1);
+        }
+    }
+
+    /// A call has ended that is not offered now.
+    pub(super) fn end_unoffered(&self, end: End) {
+        self.unoffered.add(1);
+        self.end(end, None);
+    }
+
+    pub(super) fn statistics(&self) -> CallStatistics {
+        CallStatistics::of(&self.file.values())
+    }
+}
+
+/// What a process has counted of its calls of one route to other processes, of all its callers of the route together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallStatistics {
+    /// Offered to copies, each attempt, and what is sent without reply.
+    pub offered: u64,
+    /// Of those: sent without reply.
+    pub sent: u64,
+    /// Offered and not ended: they wait for a copy, their handlers run, or their callers have not taken their replies.
+    pub in_flight: u64,
+    /// Replies.
+    pub replied: u64,
+    /// [`CallError::Refused`] by the handler.
+    pub refused: u64,
+    /// [`CallError::Panicked`].
+    pub panicked: u64,
+    /// [`CallError::BadMessage`] and [`CallError::Mismatch`].
+    pub bad_messages: u64,
+    /// [`CallError::TimedOut`].
+    pub timed_out: u64,
+    /// [`CallError::Unknown`].
+    pub unknown: u64,
+    /// [`CallError::NotBegun`].
+    pub not_begun: u64,
+    /// [`CallError::Busy`].
+    pub busy: u64,
+    /// [`CallError::NoRoute`].
+    pub no_route: u64,
+    /// Given up by their callers while a copy might take them or had them, or ended with the domain.
+    pub cancelled: u64,
+    /// Offered again because their copy had died or left, as the policy says.
+    pub retried: u64,
+    /// Gone on to other routes, where they are counted then.
+    pub forwarded: u64,
+    /// Withdrawn from a copy that had taken them: time-outs and cancellations.
+    pub withdrawn: u64,
+    /// Taken by a copy that died or left.
+    pub lost: u64,
+    /// Have waited in a backlog ([`crate::CallerOptions::overflow`]), because there was no free slot.
+    pub overflowed: u64,
+    /// Of those: wait there now.
+    pub in_backlog: u64,
+    /// Of those: lie on disk now.
+    pub on_disk: u64,
+    /// Went to disk, in all.
+    pub spilled: u64,
+    /// Half of the calls took at most so long, from their making to their end, within 7 %, ns; of one call in sixteen, the first among
+    /// them. 0 before one has ended.
+    pub p50_ns: u64,
+    /// 99 of 100 calls took at most so long, as above, ns.
+    pub p99_ns: u64,
+}
+
+impl CallStatistics {
+    /// From the counters of one process and route, of one file or several.
+    pub(crate) fn of(counters: &Read) -> Self {
+        let of = |label: &str| value(counters, label);
+        let end = |end: End| of(ENDS[end as usize]);
+        let ended = ENDS.iter().fold(0_u64, |sum, label| sum.saturating_add(of(label)));
+        let begun = of(OFFERED).saturating_add(of(UNOFFERED)).saturating_sub(of(SENT));
+        let times = times_of(Side::Caller, counters);
+        let [overflowed, in_backlog, on_disk, spilled] = BACKLOG.map(of);
+        Self {
+            offered: of(OFFERED),
+            sent: of(SENT),
+            in_flight: begun.saturating_sub(ended),
+            replied: end(End::Replied),
+            refused: end(End::Refused),
+            panicked: end(End::Panicked),
+            bad_messages: end(End::BadMessage),
+            timed_out: end(End::TimedOut),
+            unknown: end(End::Unknown),
+            not_begun: end(End::NotBegun),
+            busy: end(End::Busy),
+            no_route: end(End::NoRoute),
+            cancelled: end(End::Cancelled),
+            retried: end(End::Retried),
+            forwarded: end(End::Forwarded),
+            withdrawn: of(WITHDRAWN),
+            lost: of(LOST),
+            overflowed,
+            in_backlog,
+            on_disk,
+            spilled,
+            p50_ns: times::quantile(&times, 50),
+            p99_ns: times::quantile(&times, 99),
+        }
+    }
+
+    /// Names and values.
+    #[must_use]
+    pub fn values(&self) -> [(&'static str, u64); 23] {
+        [
+            ("offered", self.offered),
+            ("sent", self.sent),
+            ("in_flight", self.in_flight),
+            ("replied", self.replied),
+            ("refused", self.refused),
+            ("panicked", self.panicked),
+            ("bad_messages", self.bad_messages),
+            ("timed_out", self.timed_out),
+            ("unknown", self.unknown),
+            ("not_begun", self.not_begun),
+            ("busy", self.busy),
+            ("no_route", self.no_route),
+            ("cancelled", self.cancelled),
+            ("retried", self.retried),
+            ("forwarded", self.forwarded),
+            ("withdrawn", self.withdrawn),
+            ("lost", self.lost),
+            ("overflowed", self.overflowed),
+            ("in_backlog", self.in_backlog),
+            ("on_disk", self.on_disk),
+            ("spilled", self.spilled),
+            ("p50_ns", self.p50_ns),
+            ("p99_ns", self.p99_ns),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_has_its_label_and_in_flight_is_what_has_not_ended() {
+        let (counters, backlog) = CallCounters::create("test.route", None).unwrap();
+        let timed: u32 = (0..1600).map(|_| u32::from(counters.offer(false))).sum();
+        assert!((90..=110).contains(&timed), "one of sixteen: {timed}");
+        counters.offer(true);
+        counters.end(End::Replied, Some(1_000));
+        counters.end(End::TakenBack, None);
+        counters.end_unoffered(End::NoRoute);
+        backlog.change([0; 4], [5, 3, 2, 2]);
+        backlog.change([5, 3, 2, 2], [6, 0, 0, 2]);
+        let seen = counters.statistics();
+        let expected = (1601, 1, 1598, 1, 1);
+        assert_eq!((seen.offered, seen.sent, seen.in_flight, seen.replied, seen.no_route), expected);
+        assert_eq!((seen.overflowed, seen.in_backlog, seen.on_disk, seen.spilled), (6, 0, 0, 2));
+        assert!(seen.p50_ns.abs_diff(1_000) <= 70 && seen.p50_ns == seen.p99_ns);
+        assert!(CallCounters::create("test.route", None).unwrap().0.offer(false), "the first call is timed");
+        let labels = counters.file.values();
+        for (end, label) in
+            [(End::Replied, "outcome.replied"), (End::Cancelled, "outcome.cancelled"), (End::TakenBack, "taken_back")]
+        {
+            assert_eq!(ENDS[end as usize], label);
+            assert!(labels.iter().any(|(found, _)| found == label));
+        }
+    }
+
+    #[test]
+    fn two_files_are_one_sum_and_foreign_values_overflow_nothing() {
+        let of = |label: &str, value| (label.to_owned(), value);
+        let both = [of(OFFERED, 3), of(OFFERED, 4), of("call.from_ns.1024", 1), of("call.from_ns.128", 9)];
+        let seen = CallStatistics::of(&both);
+        assert_eq!((seen.offered, seen.in_flight), (7, 7));
+        assert!(seen.p50_ns < 200 && seen.p99_ns > 1_000, "{seen:?}");
+        let hostile: Vec<_> =
+            [OFFERED, SENT, UNOFFERED, LOST].iter().chain(&ENDS).map(|label| of(label, u64::MAX)).collect();
+        assert_eq!(CallStatistics::of(&hostile).in_flight, 0);
+        assert_eq!(CallStatistics::of(&[of("call.from_ns.x", 1), of("", 7)]), CallStatistics::default());
+    }
+
+    #[test]
+    fn without_a_place_for_the_file_calls_are_counted_all_the_same() {
+        let nowhere = Path::new("/missing/calls-0.counters");
+        let (counters, _) = CallCounters::create("test.route", Some(nowhere)).unwrap();
+        counters.offer(false);
+        assert_eq!((counters.statistics().offered, counters.file.path()), (1, None));
+    }
+}
