@@ -90,6 +90,22 @@ pub const CALLER_CRASH_POINTS: [&str; 15] = [
     "call_revoked_before_wake",
 ];
 
+/// Those that only a process passes whose caller has an overflow, in the order of a request's walk.
+pub const BACKLOG_CRASH_POINTS: [&str; 12] = [
+    "backlog_entered",
+    "backlog_mover_started",
+    "overflow_segment_made",
+    "overflow_block_written",
+    "overflow_block_read",
+    "overflow_segment_deleted",
+    "backlog_taken",
+    "backlog_offered",
+    "backlog_slot_freed",
+    "backlog_cancelled",
+    "backlog_mover_ended",
+    "overflow_helper_ended",
+];
+
 /// Those that only a process passes that serves routes to others.
 pub const COPY_CRASH_POINTS: [&str; 15] = [
     "sweep_lock_taken",
@@ -177,6 +193,7 @@ mod armed {
             &super::CLUSTER_CRASH_POINTS,
             &super::SNAPSHOT_TRANSFER_CRASH_POINTS,
             &super::CALLER_CRASH_POINTS,
+            &super::BACKLOG_CRASH_POINTS,
             &super::COPY_CRASH_POINTS,
         ]
         .iter()

@@ -6,6 +6,7 @@ use crate::overflow::class::Place;
 use crate::overflow::options::Notice;
 use crate::overflow::shared::Shared;
 use crate::overflow::state::Job;
+use gapless_agent::fault::crash_point;
 use gapless_journal::{JournalError, UnlinkedSegment};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -48,6 +49,7 @@ impl Helper {
             }
             self.give_notice();
         }
+        crash_point("overflow_helper_ended");
     }
 
     /// The next job; waits for one. `None` at the end.
@@ -82,6 +84,7 @@ impl Helper {
                 if let Some(held) = segments.held.back_mut() {
                     held.blocks += 1;
                 }
+                crash_point("overflow_block_written");
                 let buffer = block.take_buffer();
                 let mut state = self.shared.lock();
                 state.keep(buffer, self.shared.sizes.block_bytes);
@@ -104,6 +107,7 @@ impl Helper {
         if let Err(error) = &read {
             tracing::error!(queue = %self.shared.name, %error, "records of a backlog are lost");
         }
+        crash_point("overflow_block_read");
         block.restore(read.map(|()| buffer));
         let freed_bytes = segments.release_oldest();
         self.shared.lock().finish_read(class, block, freed_bytes);
@@ -137,6 +141,7 @@ impl Segments {
         });
         if !has_room {
             let segment = UnlinkedSegment::create(&shared.directory, shared.disk.clone())?;
+            crash_point("overflow_segment_made");
             self.next_number += 1;
             self.held.push_back(Held { segment, number: self.next_number, blocks: 0 });
         }
@@ -159,6 +164,7 @@ impl Segments {
         }
         let freed_bytes = held.segment.length_bytes();
         self.held.pop_front();
+        crash_point("overflow_segment_deleted");
         freed_bytes
     }
 }

@@ -7,6 +7,8 @@
 mod copy_process;
 mod counted;
 
+#[cfg(feature = "fault-injection")]
+mod a_caller_dies_at_every_point_of_its_backlog;
 mod a_million_calls_survive_a_thousand_kills;
 #[cfg(feature = "fault-injection")]
 mod a_process_dies_at_every_named_point;
@@ -20,8 +22,12 @@ fn main() -> ExitCode {
     a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
     counted::be_a_copy_if_asked();
     counted::be_a_caller_if_asked();
+    #[cfg(feature = "fault-injection")]
+    a_caller_dies_at_every_point_of_its_backlog::be_the_caller_if_asked();
     gapless_testkit::scenarios::run(vec![
         a_million_calls_survive_a_thousand_kills::module(),
+        #[cfg(feature = "fault-injection")]
+        a_caller_dies_at_every_point_of_its_backlog::module(),
         #[cfg(feature = "fault-injection")]
         a_process_dies_at_every_named_point::module(),
         a_scribbler_spoils_only_its_own_routes::module(10_000),

@@ -22,6 +22,7 @@ use crate::outcome::CallError;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions};
 use crate::remote::table::{End, RouteTable};
 use crate::spill::{Refill, Spill};
+use gapless_agent::fault::crash_point;
 use mover::{Mover, Woken};
 use record::{Behind, Line, Place, Record};
 use shown::Shown;
@@ -65,6 +66,7 @@ impl Backlog {
     pub(crate) fn call(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<BacklogCall, CallError> {
         let (record, offer) = self.enter(to, terms, bytes)?;
         let call = self.route.call(record, offer).map_err(|unsent| refused(to, unsent.error))?.timed_by_worker();
+        crash_point("backlog_entered");
         self.entered();
         Ok(BacklogCall { call: Some(call), woken: Arc::clone(&self.woken), table: Arc::clone(&to.table) })
     }
@@ -73,6 +75,7 @@ impl Backlog {
     pub(crate) fn send(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<(), CallError> {
         let (record, offer) = self.enter(to, terms, bytes)?;
         self.route.send(record, offer).map_err(|unsent| refused(to, unsent.error))?;
+        crash_point("backlog_entered");
         self.entered();
         Ok(())
     }

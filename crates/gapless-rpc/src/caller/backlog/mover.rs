@@ -8,6 +8,7 @@ use super::shown::Shown;
 use crate::caller::pursuit::{Destination, Pursuit};
 use crate::context::CallContext;
 use crate::local::{Answer, Incoming, LocalWorker};
+use gapless_agent::fault::crash_point;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
@@ -106,6 +107,7 @@ impl Mover {
     pub(super) fn run(mut self) {
         // Set before the first look, so that whoever wakes it finds it.
         let _ = self.woken.thread.set(std::thread::current());
+        crash_point("backlog_mover_started");
         let in_line = Waker::from(Arc::new(WakesMover { woken: Arc::clone(&self.woken), number: IN_LINE }));
         let mut numbers = vec![IN_LINE];
         loop {
@@ -116,6 +118,7 @@ impl Mover {
             numbers.iter().filter(|number| **number != IN_LINE).for_each(|number| self.look(*number));
             let is_over = !self.take_in(&in_line);
             if is_over && self.free.len() == self.flights.len() {
+                crash_point("backlog_mover_ended");
                 return;
             }
             self.shown.publish();
@@ -147,6 +150,7 @@ impl Mover {
 
     fn begin(&mut self, incoming: Incoming<Record, Vec<u8>>) {
         let Incoming { request: Record { mut terms, user_headers, payload, place }, context, answer } = incoming;
+        crash_point("backlog_taken");
         terms.offer.uses_reserve = true;
         let pursuit = match Pursuit::start(&self.to, terms, (&user_headers, &payload)) {
             Ok(pursuit) => pursuit,
@@ -162,6 +166,7 @@ impl Mover {
         }
         self.first = Some((number, place));
         self.look(number);
+        crash_point("backlog_offered");
     }
 
     /// Looks at a flight; if it has ended, its caller has the outcome.
@@ -173,6 +178,7 @@ impl Mover {
         if let Some(Flight { pursuit, answer, reply, .. }) = self.flights[number].take() {
             // The slot first: who is woken may call again.
             drop(pursuit);
+            crash_point("backlog_slot_freed");
             answer.end(ended.map(|()| reply));
         }
     }
@@ -181,6 +187,7 @@ impl Mover {
         for (number, flight) in self.flights.iter_mut().enumerate() {
             if flight.as_ref().is_some_and(|flight| flight.context.is_cancelled()) {
                 *flight = None;
+                crash_point("backlog_cancelled");
                 self.free.push(number);
             }
         }
