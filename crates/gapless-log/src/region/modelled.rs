@@ -2,15 +2,14 @@
 //! region is, so a model asks for few bytes.
 
 use super::{AtomicU64, LogError};
-use crate::sync::Ordering;
+use crate::sync::{Arc, Ordering};
 use loom::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// The words of a region as loom's atomics, and the kernel's queue of sleepers, one for all words.
+/// The words of a region as loom's atomics, and the kernel's queue of sleepers for each word on which one has slept.
 pub struct Region {
     words: Vec<AtomicU64>,
-    sleepers: Mutex<()>,
-    woken: Condvar,
+    sleepers: Mutex<Vec<(usize, Arc<Condvar>)>>,
 }
 
 impl Region {
@@ -20,7 +19,7 @@ impl Region {
     /// None; the signature is that of the mapped kind.
     pub fn create(length: usize) -> Result<Self, LogError> {
         let words = (0..length / 8).map(|_| AtomicU64::new(0)).collect();
-        Ok(Self { words, sleepers: Mutex::new(()), woken: Condvar::new() })
+        Ok(Self { words, sleepers: Mutex::new(Vec::new()) })
     }
 
     /// Its length in bytes.
@@ -66,17 +65,23 @@ impl Region {
     /// Sleeps without a time-out, so that a wake-up that is lost is a deadlock, which loom reports. As the kernel does, it compares
     /// the value under the lock that a waker takes.
     pub fn wait(&self, offset: usize, expected: u32, _timeout: Duration) {
-        let sleepers = self.sleepers.lock().expect("nobody panics with the lock");
+        let mut sleepers = self.sleepers.lock().expect("nobody panics with the lock");
         // Relaxed: the lock orders it after what a waker did before its call.
         if self.word(offset).load(Ordering::Relaxed) as u32 == expected {
-            drop(self.woken.wait(sleepers).expect("nobody panics with the lock"));
+            let known = sleepers.iter().find(|(of, _)| *of == offset).map(|(_, woken)| Arc::clone(woken));
+            let woken = known.unwrap_or_else(|| {
+                let woken = Arc::new(Condvar::new());
+                sleepers.push((offset, Arc::clone(&woken)));
+                woken
+            });
+            drop(woken.wait(sleepers).expect("nobody panics with the lock"));
         }
     }
 
-    /// Wakes all who sleep: who was not meant looks again.
-    pub fn wake(&self, _offset: usize, _count: u32) {
+    /// Wakes all who sleep on the word: who was not meant looks again.
+    pub fn wake(&self, offset: usize, _count: u32) {
         let sleepers = self.sleepers.lock().expect("nobody panics with the lock");
-        self.woken.notify_all();
+        sleepers.iter().filter(|(of, _)| *of == offset).for_each(|(_, woken)| woken.notify_all());
         drop(sleepers);
     }
 }

@@ -13,3 +13,4 @@ mod loom_parking;
 mod loom_publication;
 mod loom_release;
 mod loom_truncation;
+mod loom_whole_calls;
