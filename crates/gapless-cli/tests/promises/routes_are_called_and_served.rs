@@ -152,7 +152,10 @@ fn what_a_process_counts_of_its_calls_is_read_without_it_and_goes_with_it() {
     assert_eq!((of(&served["callers"][0], "replied"), &served["waiting"]), (1, &0.into()), "{served}");
     assert_eq!(domain.calls().unwrap().len(), 2);
 
-    // One that its copy does not take is in flight, and waits, until it is given up.
+    // One that its copy does not take is in flight, and waits, until it is given up. The copy counts the end of a call a moment
+    // after its caller has the reply.
+    let is_idle = |copy: &Value| copy["route"] != "upper" || copy["counters"]["in_flight"] == 0;
+    until("the end of the handler", || copies_in_top(folder).iter().all(is_idle));
     cat.signal(Signal::STOP);
     let waiting = upper.start(b"abc".to_vec());
     let called = row("upper");

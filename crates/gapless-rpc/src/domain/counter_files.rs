@@ -105,12 +105,12 @@ fn read(directory: &Path, side: Side) -> Result<Vec<Found>, RpcError> {
 pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
     for path in files(directory)? {
         let Some(file) = open(&path) else { continue };
-        let is_dead = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
         let is_draft = !path.to_string_lossy().ends_with(ENDING);
-        // A draft is locked a moment after it was made.
         let is_old = file.metadata().and_then(|metadata| metadata.modified());
         let is_old = is_old.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= DRAFT_AGE));
-        if is_dead && (is_old || !is_draft) {
+        // Its owner locks a draft a moment after it has made it, and would find it locked.
+        let may_look = is_old || !is_draft;
+        if may_look && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             // A name is never used again, so nobody else's is removed.
             let _ = std::fs::remove_file(&path);
         }
@@ -142,4 +142,39 @@ fn is_unlocked(path: &Path) -> Option<bool> {
     // Shared: several may look at one time, and none takes another for the owner.
     let is_unlocked = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
     (file.metadata().ok()?.nlink() > 0).then_some(is_unlocked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::served::counters::CopyCounters;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn whoever_removes_the_files_of_the_dead_hinders_nobody_who_makes_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    sweep(directory.path()).unwrap();
+                }
+            });
+            let made: Vec<_> = (0..500)
+                .map(|_| {
+                    CopyCounters::create(
+                        "route",
+                        Some(
+                            &directory
+                                .path()
+                                .join(format!("route-{:x}.counters", gapless_transport::token::random_token())),
+                        ),
+                    )
+                })
+                .collect();
+            is_over.store(true, Ordering::SeqCst);
+            assert_eq!(made.iter().filter_map(|made| made.as_ref().err()).map(ToString::to_string).next(), None);
+            assert_eq!(read_counters(directory.path()).unwrap().len(), 500);
+        });
+    }
 }

@@ -242,9 +242,9 @@ pub fn files(domain: &Path) -> usize {
     names(domain).filter(|name| name.starts_with("copy-")).count()
 }
 
-/// Files in which copies count, alive or not.
+/// Files in which copies count, alive or not. A copy that was killed while it made one leaves a draft, which goes when it is old.
 pub fn counter_files(domain: &Path) -> usize {
-    names(domain).filter(|name| name.starts_with("route-")).count()
+    names(domain).filter(|name| name.starts_with("route-") && name.ends_with(".counters")).count()
 }
 
 fn names(domain: &Path) -> impl Iterator<Item = String> {
