@@ -116,6 +116,13 @@ fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
     assert!(run(folder, &["top", "--domain", "../other"]).error(2).contains("no domain's name"));
 }
 
+/// Whether no thread of a process runs any more: a signal stops one after the other.
+fn is_stopped(process_id: &Value) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process_id}/task")).unwrap();
+    let stats = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap());
+    stats.into_iter().all(|stat| stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T')))
+}
+
 /// The callers that `gapless top` shows.
 fn callers_in_top(folder: &Path) -> Vec<Value> {
     let top: Value = serde_json::from_str(&run(folder, &["top", "domain", "--once", "--json"]).good()).unwrap();
@@ -156,7 +163,9 @@ fn what_a_process_counts_of_its_calls_is_read_without_it_and_goes_with_it() {
     // after its caller has the reply.
     let is_idle = |copy: &Value| copy["route"] != "upper" || copy["counters"]["in_flight"] == 0;
     until("the end of the handler", || copies_in_top(folder).iter().all(is_idle));
+    let upper_copy = copies_in_top(folder).into_iter().find(|copy| copy["route"] == "upper").unwrap();
     cat.signal(Signal::STOP);
+    until("the stop of every thread", || is_stopped(&upper_copy["process_id"]));
     let waiting = upper.start(b"abc".to_vec());
     let called = row("upper");
     assert_eq!((of(&called, "in_flight"), &called["waiting"]), (1, &1.into()), "{called}");
