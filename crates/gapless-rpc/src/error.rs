@@ -1,6 +1,7 @@
 //! What can go wrong apart from calls: with domains, routes and the machine.
 
 use gapless_log::LogError;
+use gapless_overflow::OptionsError;
 
 /// What can go wrong apart from calls.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,17 @@ pub enum RpcError {
         /// What was expected, and what was found.
         reason: String,
     },
+}
+
+impl From<OptionsError> for RpcError {
+    fn from(error: OptionsError) -> Self {
+        match error {
+            OptionsError::Option { option, reason } => Self::Option { option, reason },
+            OptionsError::Directory { path, source } => {
+                Self::System { action: format!("look for the directory {}", path.display()), source }
+            }
+        }
+    }
 }
 
 impl RpcError {

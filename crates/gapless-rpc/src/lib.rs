@@ -10,7 +10,6 @@
 //! | `route_counters` | the counters of one route: the file, its labels, times in buckets |
 //! | `spill` | what has no room in the one of the next two lies in the other |
 //! | [`local`] | the reach inside this process: values move |
-//! | [`overflow`] | [`overflow::ElasticQueue`]: a queue whose rest lies on disk |
 //! | [`options`] | options of calls and routes |
 //! | [`context`] | [`CallContext`]: what a handler may know of its call |
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
@@ -20,7 +19,8 @@
 //! | `foreign` | the application's functions, whose panics are caught |
 //! | [`error`] | [`RpcError`] |
 //!
-//! What a request and a reply are, [`Message`], is in the crate `gapless-message`, which is here as [`message`]. How one grows:
+//! What a request and a reply are, [`Message`], is in the crate `gapless-message`, which is here as [`message`]; the queue
+//! whose rest lies on disk is in `gapless-overflow`, here as [`overflow`]. How a message grows:
 //!
 //! ```
 //! use gapless_rpc::Message;
@@ -70,8 +70,6 @@ pub mod local;
 pub mod options;
 pub mod outcome;
 #[cfg(not(loom))]
-pub mod overflow;
-#[cfg(not(loom))]
 mod registry;
 #[cfg(not(loom))]
 mod remote;
@@ -91,6 +89,7 @@ pub use domain::{Domain, DomainOptions, RouteBuilder, ServedRoute};
 pub use error::RpcError;
 pub use gapless_message as message;
 pub use gapless_message::{Encoding, Json, Message, MessageError};
+pub use gapless_overflow as overflow;
 pub use gapless_rpc_macros::{Message, route};
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};

@@ -3,25 +3,7 @@
 use crate::context::{Headers, TraceContext};
 use std::time::Duration;
 
-/// How urgent a call is. Of work that waits, classes are served 8 : 4 : 2 : 1, so none starves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Priority {
-    /// Before everything else.
-    Urgent = 0,
-    /// Before the normal.
-    High = 1,
-    /// Most calls.
-    #[default]
-    Normal = 2,
-    /// What can wait.
-    Low = 3,
-}
-
-impl Priority {
-    /// From the most urgent on, as they are numbered.
-    pub(crate) const ALL: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
-}
+pub use gapless_overflow::Priority;
 
 /// When a call is offered again whose copy has died or was cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -58,7 +58,7 @@ impl Refill {
             // Nobody waits for room: who was refused knows. It comes in the middle of a pop, which has the lock of the overflow.
             Notice::Room => {}
         }));
-        ElasticQueue::new(options)
+        Ok(ElasticQueue::new(options)?)
     }
 
     pub(crate) fn set(&self, action: impl Fn() + Send + Sync + 'static) {

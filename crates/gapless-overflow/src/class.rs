@@ -1,25 +1,25 @@
 //! The records of one class: the oldest in memory, those after them on disk, the newest in memory again.
 
-use crate::overflow::block::Block;
-use crate::overflow::options::Sizes;
+use crate::block::Block;
+use crate::options::Sizes;
 use std::collections::VecDeque;
 
 /// Where a block lies on disk.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The block without its bytes.
-    pub(super) block: Block,
+    pub(crate) block: Block,
     /// The number of the segment among those of its class.
-    pub(super) segment: u64,
+    pub(crate) segment: u64,
     /// Where in the segment.
-    pub(super) position: u64,
+    pub(crate) position: u64,
     /// The sequence of its first frame.
-    pub(super) first_sequence: u64,
+    pub(crate) first_sequence: u64,
 }
 
 /// Blocks in memory, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(crate) struct Run {
     blocks: VecDeque<Block>,
     bytes: usize,
     records: usize,
@@ -38,7 +38,7 @@ impl Run {
         Some(block)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
@@ -66,20 +66,20 @@ impl Run {
 /// The records of one class. From the oldest to the newest: `front`, the block that is being read in, `disk`, the block
 /// that is being written, `tail`. There is one helper, so at most one of the two is moving.
 #[derive(Debug, Default)]
-pub(super) struct Class {
+pub(crate) struct Class {
     front: Run,
     disk: VecDeque<Place>,
     tail: Run,
     /// The records of the block that is being read in or written; it is not in any of the three.
     moving: Option<u32>,
     /// Somebody was told to come later.
-    pub(super) is_wanted: bool,
+    pub(crate) is_wanted: bool,
     /// The number of the next record that is pushed.
-    pub(super) next_number: u64,
+    pub(crate) next_number: u64,
 }
 
 /// What the front of a class holds.
-pub(super) enum Front<'a> {
+pub(crate) enum Front<'a> {
     /// A block with a record to pop.
     Block(&'a mut Block),
     /// Its next record is on disk.
@@ -95,12 +95,12 @@ impl Class {
     }
 
     /// Whether the next record waits for the disk.
-    pub(super) fn waits_for_disk(&self) -> bool {
+    pub(crate) fn waits_for_disk(&self) -> bool {
         self.front.is_empty() && !self.is_in_memory()
     }
 
     /// The block that records are pushed to: the newest, if it has room.
-    pub(super) fn open_block(&mut self, record_length: usize, sizes: &Sizes) -> Option<&mut Block> {
+    pub(crate) fn open_block(&mut self, record_length: usize, sizes: &Sizes) -> Option<&mut Block> {
         let is_behind_front = self.tail.is_empty() && self.is_in_memory();
         let run = if is_behind_front { &mut self.front } else { &mut self.tail };
         let block = run.blocks.back_mut()?;
@@ -114,12 +114,12 @@ impl Class {
     }
 
     /// Puts a block behind the newest.
-    pub(super) fn push_block(&mut self, block: Block) {
+    pub(crate) fn push_block(&mut self, block: Block) {
         self.tail.push_back(block);
     }
 
     /// What can be popped.
-    pub(super) fn front(&mut self) -> Front<'_> {
+    pub(crate) fn front(&mut self) -> Front<'_> {
         if self.front.is_empty() && self.is_in_memory() {
             std::mem::swap(&mut self.front, &mut self.tail);
         }
@@ -130,28 +130,28 @@ impl Class {
     }
 
     /// A record was popped from the front block.
-    pub(super) fn count_popped(&mut self) {
+    pub(crate) fn count_popped(&mut self) {
         self.front.records -= 1;
     }
 
     /// Takes the front block out of the queue.
-    pub(super) fn take_front(&mut self) -> Option<Block> {
+    pub(crate) fn take_front(&mut self) -> Option<Block> {
         self.front.pop_front()
     }
 
     /// Whether the oldest records in memory are fewer than they should be, while there are more on disk.
-    pub(super) fn wants_more(&self, sizes: &Sizes) -> bool {
+    pub(crate) fn wants_more(&self, sizes: &Sizes) -> bool {
         let is_short = self.front.bytes < sizes.window_bytes && self.front.records < sizes.window_records;
         (is_short || self.front.is_empty()) && !self.disk.is_empty()
     }
 
     /// The block that would be read in next.
-    pub(super) fn next_on_disk(&self) -> Option<&Block> {
+    pub(crate) fn next_on_disk(&self) -> Option<&Block> {
         self.disk.front().map(|place| &place.block)
     }
 
     /// Takes the oldest block on disk, which is then being read in.
-    pub(super) fn begin_read(&mut self) -> Option<Place> {
+    pub(crate) fn begin_read(&mut self) -> Option<Place> {
         assert!(self.moving.is_none(), "one block moves at a time");
         let place = self.disk.pop_front()?;
         self.moving = Some(place.block.records_left());
@@ -159,14 +159,14 @@ impl Class {
     }
 
     /// It was read in.
-    pub(super) fn finish_read(&mut self, block: Block) {
+    pub(crate) fn finish_read(&mut self, block: Block) {
         self.moving = None;
         self.front.push_back(block);
     }
 
     /// Takes the block that goes to disk next: the first behind those that are on disk, or behind the oldest that stay
     /// in memory. The front block stays in any case, so what was read in does not go back.
-    pub(super) fn begin_write(&mut self, sizes: &Sizes, fits: impl FnOnce(&Block) -> bool) -> Option<Block> {
+    pub(crate) fn begin_write(&mut self, sizes: &Sizes, fits: impl FnOnce(&Block) -> bool) -> Option<Block> {
         assert!(self.moving.is_none(), "one block moves at a time");
         if self.disk.is_empty() {
             self.balance(sizes);
@@ -200,13 +200,13 @@ impl Class {
     }
 
     /// It was written.
-    pub(super) fn finish_write(&mut self, place: Place) {
+    pub(crate) fn finish_write(&mut self, place: Place) {
         self.moving = None;
         self.disk.push_back(place);
     }
 
     /// It could not be written and stays in memory.
-    pub(super) fn abandon_write(&mut self, block: Block) {
+    pub(crate) fn abandon_write(&mut self, block: Block) {
         self.moving = None;
         self.tail.push_front(block);
     }

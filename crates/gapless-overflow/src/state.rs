@@ -1,11 +1,11 @@
 //! What the lock of a queue guards, and what its helper does next. Knows neither files nor threads.
 
-use crate::options::Priority;
-use crate::overflow::block::Block;
-use crate::overflow::class::{Class, Front, Place};
-use crate::overflow::counters::OverflowCounters;
-use crate::overflow::error::FullReason;
-use crate::overflow::options::Sizes;
+use crate::block::Block;
+use crate::class::{Class, Front, Place};
+use crate::counters::OverflowCounters;
+use crate::error::FullReason;
+use crate::options::Sizes;
+use crate::priority::Priority;
 use gapless_journal::JournalError;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const SPARES_MAX: usize = 4;
 
 /// What the helper does next.
 #[derive(Debug)]
-pub(super) enum Job {
+pub(crate) enum Job {
     /// Writes a block behind those of its class.
     Write(Priority, Block),
     /// Reads a block in, into this buffer.
@@ -28,7 +28,7 @@ pub(super) enum Job {
 
 /// What a pop has found.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(crate) enum Taken {
     /// The record with this number, copied. With it, whether it was the last of its block.
     Record(u64, bool),
     /// The block of one record, to be copied without the lock.
@@ -41,9 +41,9 @@ pub(super) enum Taken {
 
 /// What the lock guards.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(crate) struct State {
     classes: [Class; 4],
-    pub(super) counters: OverflowCounters,
+    pub(crate) counters: OverflowCounters,
     /// Why nothing goes to disk at present.
     refusal: Option<FullReason>,
     /// When the disk is asked again.
@@ -54,19 +54,19 @@ pub(super) struct State {
     has_other_reason: bool,
     has_read_last: bool,
     spares: Vec<Vec<u8>>,
-    pub(super) has_helper: bool,
+    pub(crate) has_helper: bool,
     /// The helper waits to be woken.
-    pub(super) helper_sleeps: bool,
-    pub(super) is_stopping: bool,
+    pub(crate) helper_sleeps: bool,
+    pub(crate) is_stopping: bool,
 }
 
 impl State {
-    pub(super) fn class_mut(&mut self, class: Priority) -> &mut Class {
+    pub(crate) fn class_mut(&mut self, class: Priority) -> &mut Class {
         &mut self.classes[class as usize]
     }
 
     /// Whether a record that takes so many bytes has room; else why not.
-    pub(super) fn check_room(&mut self, needed_bytes: usize, sizes: &Sizes) -> Result<(), FullReason> {
+    pub(crate) fn check_room(&mut self, needed_bytes: usize, sizes: &Sizes) -> Result<(), FullReason> {
         let counters = &self.counters;
         let reason = if sizes.disk_bytes_max == 0 {
             Some(FullReason::DiskLimit { disk_bytes_max: 0 })
@@ -86,7 +86,7 @@ impl State {
 
     /// Takes a record that has room, copied already if it has a block of its own. Returns its number, and whether the
     /// helper has something to do.
-    pub(super) fn push(&mut self, class: Priority, record: &[u8], alone: Option<Block>, sizes: &Sizes) -> (u64, bool) {
+    pub(crate) fn push(&mut self, class: Priority, record: &[u8], alone: Option<Block>, sizes: &Sizes) -> (u64, bool) {
         let target = &mut self.classes[class as usize];
         let number = target.next_number;
         target.next_number += 1;
@@ -111,7 +111,7 @@ impl State {
     }
 
     /// Takes the next record of a class.
-    pub(super) fn pop(&mut self, class: Priority, record: &mut Vec<u8>, block_bytes: usize) -> Taken {
+    pub(crate) fn pop(&mut self, class: Priority, record: &mut Vec<u8>, block_bytes: usize) -> Taken {
         let from = &mut self.classes[class as usize];
         let block = match from.front() {
             Front::Block(block) => block,
@@ -149,7 +149,7 @@ impl State {
     }
 
     /// Keeps a buffer that is free, if blocks of several records have such.
-    pub(super) fn keep(&mut self, buffer: Vec<u8>, block_bytes: usize) {
+    pub(crate) fn keep(&mut self, buffer: Vec<u8>, block_bytes: usize) {
         if self.spares.len() < SPARES_MAX && buffer.capacity() <= 2 * block_bytes {
             self.spares.push(buffer);
         }
@@ -157,7 +157,7 @@ impl State {
 
     /// Whether those who were refused are told now: there is room for a block, or another reason than they know. Says so
     /// once.
-    pub(super) fn take_room_notice(&mut self, sizes: &Sizes) -> bool {
+    pub(crate) fn take_room_notice(&mut self, sizes: &Sizes) -> bool {
         let is_due = self.is_room_notice_due(sizes);
         if is_due {
             (self.is_room_wanted, self.has_other_reason) = (false, false);
@@ -176,7 +176,7 @@ impl State {
     }
 
     /// Whether somebody is to be told something.
-    pub(super) fn is_notice_due(&self, sizes: &Sizes) -> bool {
+    pub(crate) fn is_notice_due(&self, sizes: &Sizes) -> bool {
         self.is_room_notice_due(sizes) || Priority::ALL.into_iter().any(|class| self.is_readable_again(class))
     }
 
@@ -186,7 +186,7 @@ impl State {
     }
 
     /// Whether the helper has something to read for this class.
-    pub(super) fn wants_more(&self, class: Priority, sizes: &Sizes) -> bool {
+    pub(crate) fn wants_more(&self, class: Priority, sizes: &Sizes) -> bool {
         self.classes[class as usize].wants_more(sizes)
     }
 
@@ -197,7 +197,7 @@ impl State {
 
     /// What the helper does next. Reading for a consumer that waits and writing for producers take turns; reading ahead
     /// of need comes after both.
-    pub(super) fn next_job(&mut self, sizes: &Sizes, now: Instant) -> Job {
+    pub(crate) fn next_job(&mut self, sizes: &Sizes, now: Instant) -> Job {
         let is_over = self.is_over(sizes);
         if is_over
             && self.has_read_last
@@ -270,7 +270,7 @@ impl State {
     }
 
     /// A block was written.
-    pub(super) fn finish_write(&mut self, class: Priority, place: Place) {
+    pub(crate) fn finish_write(&mut self, class: Priority, place: Place) {
         let records = u64::from(place.block.records_left());
         self.counters.memory_bytes -= place.block.length();
         self.counters.disk_bytes += place.block.length_on_disk() as u64;
@@ -282,7 +282,7 @@ impl State {
 
     /// A block could not be written: it stays in memory, and the disk is asked again later. Says whether the disk has
     /// begun to refuse.
-    pub(super) fn abandon_write(&mut self, class: Priority, block: Block, reason: &JournalError, now: Instant) -> bool {
+    pub(crate) fn abandon_write(&mut self, class: Priority, block: Block, reason: &JournalError, now: Instant) -> bool {
         let is_first = !matches!(self.refusal, Some(FullReason::Refused { .. }));
         let records = u64::from(block.records_left());
         self.counters.records_in_memory += records;
@@ -293,7 +293,7 @@ impl State {
     }
 
     /// Nothing goes to disk for a while.
-    pub(super) fn refuse(&mut self, reason: String, now: Instant) {
+    pub(crate) fn refuse(&mut self, reason: String, now: Instant) {
         self.set_refusal(FullReason::Refused { reason: reason.into() }, Some(now + RETRY_INTERVAL));
     }
 
@@ -303,7 +303,7 @@ impl State {
     }
 
     /// A block was read, or could not be, and so many bytes on disk are free.
-    pub(super) fn finish_read(&mut self, class: Priority, block: Block, freed_bytes: u64) {
+    pub(crate) fn finish_read(&mut self, class: Priority, block: Block, freed_bytes: u64) {
         let records = u64::from(block.records_left());
         self.counters.records_on_disk -= records;
         self.counters.records_in_memory += records;
@@ -315,7 +315,7 @@ impl State {
     }
 
     /// The next class whose records can be popped again while somebody waits for them.
-    pub(super) fn next_readable(&mut self) -> Option<Priority> {
+    pub(crate) fn next_readable(&mut self) -> Option<Priority> {
         let readable = Priority::ALL.into_iter().find(|class| self.is_readable_again(*class))?;
         self.class_mut(readable).is_wanted = false;
         Some(readable)

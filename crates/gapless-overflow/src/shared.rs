@@ -1,25 +1,25 @@
 //! What the users of a queue share with its helper thread.
 
-use crate::overflow::options::{NoticeReceiver, Sizes};
-use crate::overflow::state::State;
+use crate::options::{NoticeReceiver, Sizes};
+use crate::state::State;
 use gapless_journal::Disk;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// What the users of a queue share with its helper thread.
-pub(super) struct Shared {
-    pub(super) name: Arc<str>,
-    pub(super) directory: PathBuf,
-    pub(super) sizes: Sizes,
-    pub(super) notice: Option<NoticeReceiver>,
-    pub(super) disk: Option<Arc<dyn Disk>>,
+pub(crate) struct Shared {
+    pub(crate) name: Arc<str>,
+    pub(crate) directory: PathBuf,
+    pub(crate) sizes: Sizes,
+    pub(crate) notice: Option<NoticeReceiver>,
+    pub(crate) disk: Option<Arc<dyn Disk>>,
     state: Mutex<State>,
     wake: Condvar,
 }
 
 impl Shared {
-    pub(super) fn new(
+    pub(crate) fn new(
         name: Arc<str>,
         directory: PathBuf,
         sizes: Sizes,
@@ -30,12 +30,12 @@ impl Shared {
     }
 
     /// The lock. A panic below it is a bug that has been told already; what it guards is used all the same.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The helper sleeps until it is woken or the time has come.
-    pub(super) fn wait<'a>(&self, state: MutexGuard<'a, State>, until: Option<Instant>) -> MutexGuard<'a, State> {
+    pub(crate) fn wait<'a>(&self, state: MutexGuard<'a, State>, until: Option<Instant>) -> MutexGuard<'a, State> {
         match until {
             None => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
             Some(until) => {
@@ -46,7 +46,7 @@ impl Shared {
     }
 
     /// Wakes the helper if it sleeps. A system call only then, and after the lock is free.
-    pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
+    pub(crate) fn wake(&self, mut state: MutexGuard<'_, State>) {
         // So that the next one does not wake it as well.
         let sleeps = std::mem::take(&mut state.helper_sleeps);
         drop(state);

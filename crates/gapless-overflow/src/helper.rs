@@ -1,11 +1,11 @@
 //! The helper thread of a queue: it alone touches the disk. It ends when the queue is dropped, and its files with it.
 
-use crate::options::Priority;
-use crate::overflow::block::Block;
-use crate::overflow::class::Place;
-use crate::overflow::options::Notice;
-use crate::overflow::shared::Shared;
-use crate::overflow::state::Job;
+use crate::block::Block;
+use crate::class::Place;
+use crate::options::Notice;
+use crate::priority::Priority;
+use crate::shared::Shared;
+use crate::state::Job;
 use gapless_agent::fault::crash_point;
 use gapless_journal::{JournalError, UnlinkedSegment};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// What the helper owns.
-pub(super) struct Helper {
+pub(crate) struct Helper {
     shared: Arc<Shared>,
     /// Those of each class, the oldest first.
     segments: [Segments; 4],
@@ -35,12 +35,12 @@ struct Held {
 }
 
 impl Helper {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { shared, segments: Default::default() }
     }
 
     /// Works until the queue is dropped.
-    pub(super) fn run(mut self) {
+    pub(crate) fn run(mut self) {
         while let Some(job) = self.next_job() {
             match job {
                 Job::Write(class, block) => self.write(class, block),

@@ -1,9 +1,9 @@
 //! At each limit and each refusal of the disk, new records are refused with the reason and nothing accepted is lost.
 
 use super::support::*;
-use crate::error::RpcError;
-use crate::options::Priority;
-use crate::overflow::{ElasticQueue, FullReason, Notice, OverflowError, Popped, RECORD_BYTES_LIMIT};
+use crate::OptionsError;
+use crate::Priority;
+use crate::{ElasticQueue, FullReason, Notice, OverflowError, Popped, RECORD_BYTES_LIMIT};
 use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::wait;
 use std::sync::Arc;
@@ -86,11 +86,11 @@ fn a_record_that_is_too_long_is_refused_by_itself() {
 #[test]
 fn options_out_of_range_are_named() {
     let directory = tempfile::tempdir().unwrap();
-    let named = |change: &dyn Fn(&mut crate::overflow::ElasticQueueOptions)| {
+    let named = |change: &dyn Fn(&mut crate::ElasticQueueOptions)| {
         let mut options = tiny(directory.path());
         change(&mut options);
         match ElasticQueue::new(options) {
-            Err(RpcError::Option { option, .. }) => option,
+            Err(OptionsError::Option { option, .. }) => option,
             other => panic!("a refused option expected, found {other:?}"),
         }
     };

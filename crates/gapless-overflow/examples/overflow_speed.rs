@@ -1,5 +1,5 @@
 //! How fast records pass an elastic queue whose rest lies on disk, beside the same queue with all of them in memory:
-//! `cargo run --release -p gapless-rpc --example overflow_speed [DIRECTORY]`.
+//! `cargo run --release -p gapless-overflow --example overflow_speed [DIRECTORY]`.
 //!
 //! - *through*: one producer and one consumer on all cores; the consumer begins when 16 tiers are waiting, so at least
 //!   half of the records pass the disk.
@@ -9,8 +9,7 @@
 //!
 //! Best of three turns. Every record is checked for its number.
 
-use gapless_rpc::Priority;
-use gapless_rpc::overflow::{ElasticQueue, ElasticQueueOptions, FullReason, Notice, OverflowError, Popped};
+use gapless_overflow::{ElasticQueue, ElasticQueueOptions, FullReason, Notice, OverflowError, Popped, Priority};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::error::Error;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Options of an elastic queue, and what follows from them.
 
-use crate::error::RpcError;
-use crate::options::Priority;
-use crate::overflow::block::Block;
+use crate::block::Block;
+use crate::error::OptionsError;
+use crate::priority::Priority;
 use gapless_journal::Disk;
 use gapless_log::call_table::PAYLOAD_LENGTH_MAX;
 use std::fmt;
@@ -99,20 +99,20 @@ impl fmt::Debug for ElasticQueueOptions {
 
 /// Sizes and limits as the queue uses them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
-    pub(super) memory_bytes_max: usize,
-    pub(super) memory_records_max: usize,
-    pub(super) burst_bytes_max: usize,
-    pub(super) disk_bytes_max: u64,
-    pub(super) record_bytes_max: usize,
+pub(crate) struct Sizes {
+    pub(crate) memory_bytes_max: usize,
+    pub(crate) memory_records_max: usize,
+    pub(crate) burst_bytes_max: usize,
+    pub(crate) disk_bytes_max: u64,
+    pub(crate) record_bytes_max: usize,
     /// The longest block of several records.
-    pub(super) block_bytes: usize,
-    pub(super) block_records: u32,
+    pub(crate) block_bytes: usize,
+    pub(crate) block_records: u32,
     /// The oldest so many bytes or records of a class stay in memory and are read back ahead of need.
-    pub(super) window_bytes: usize,
-    pub(super) window_records: usize,
+    pub(crate) window_bytes: usize,
+    pub(crate) window_records: usize,
     /// A segment longer than this is not appended to.
-    pub(super) segment_bytes: u64,
+    pub(crate) segment_bytes: u64,
 }
 
 impl Sizes {
@@ -120,8 +120,8 @@ impl Sizes {
     ///
     /// # Errors
     /// The first option that is out of its range, and a directory that is not there.
-    pub(super) fn of(options: &ElasticQueueOptions) -> Result<Self, RpcError> {
-        let refuse = |option, reason| Err(RpcError::Option { option, reason });
+    pub(crate) fn of(options: &ElasticQueueOptions) -> Result<Self, OptionsError> {
+        let refuse = |option, reason| Err(OptionsError::Option { option, reason });
         if options.name.contains('\0') {
             return refuse("name", format!("no name of a thread: {:?}", options.name));
         }
@@ -144,7 +144,7 @@ impl Sizes {
         }
         if options.disk_bytes_max > 0 {
             let found = std::fs::metadata(&options.directory)
-                .map_err(RpcError::system(format!("look for the directory {}", options.directory.display())))?;
+                .map_err(|source| OptionsError::Directory { path: options.directory.clone(), source })?;
             if !found.is_dir() {
                 let reason = format!("a directory is expected, {} is none", options.directory.display());
                 return refuse("directory", reason);

@@ -1,8 +1,8 @@
 //! What cannot be read back is an error that names the place and the records, and never a shorter queue.
 
 use super::support::*;
-use crate::options::Priority;
-use crate::overflow::OverflowError;
+use crate::OverflowError;
+use crate::Priority;
 use gapless_testkit::random::Random;
 use gapless_testkit::wait;
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ fn filled(directory: &Path, records: u64) -> (Noticed, Vec<File>) {
     let queue = Noticed::new(options);
     for number in 0..records {
         while queue.queue.push(CLASS, &numbered(number, LENGTH)).is_err() {
-            queue.wait_for(crate::overflow::Notice::Room);
+            queue.wait_for(crate::Notice::Room);
         }
     }
     wait::until("memory is within its tier", || queue.queue.counters().memory_bytes <= 4096);

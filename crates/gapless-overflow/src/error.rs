@@ -1,7 +1,8 @@
-//! [`OverflowError`]: what an elastic queue refuses and what it has lost.
+//! [`OverflowError`]: what an elastic queue refuses and what it has lost; [`OptionsError`]: what none is made with.
 
-use crate::options::Priority;
+use crate::priority::Priority;
 use gapless_journal::JournalError;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Why there is no room.
@@ -21,6 +22,27 @@ pub enum FullReason {
     Refused {
         /// What it said, with the path.
         reason: Arc<str>,
+    },
+}
+
+/// What no queue can be made with.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionsError {
+    /// A value out of range.
+    #[error("{option}: {reason}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What was found, and what is allowed.
+        reason: String,
+    },
+    /// The directory cannot be looked at.
+    #[error("look for the directory {}: {source}", .path.display())]
+    Directory {
+        /// Which one.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
     },
 }
 

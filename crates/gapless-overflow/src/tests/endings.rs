@@ -1,8 +1,8 @@
 //! A queue that is dropped leaves neither file nor thread, in whatever state it is.
 
 use super::support::*;
-use crate::options::Priority;
-use crate::overflow::{ElasticQueueOptions, Notice};
+use crate::Priority;
+use crate::{ElasticQueueOptions, Notice};
 use gapless_testkit::wait;
 use std::path::Path;
 use std::sync::Arc;

@@ -11,6 +11,7 @@
 //! | `block` | some records, one after the other: what moves between memory and disk |
 //! | `counters` | what the queue holds and has done |
 //! | `error` | what it refuses and what it has lost |
+//! | `priority` | the four classes |
 //!
 //! # The walk of a record
 //! ```text
@@ -54,23 +55,26 @@
 //! | the process ends, by SIGKILL too | the kernel frees the files: they have no names |
 //! | the queue is dropped | the helper ends after the block that it moves; records are dropped with it |
 
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
+
 mod block;
 mod class;
 mod counters;
 mod error;
 mod helper;
 mod options;
+mod priority;
 mod shared;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub use counters::OverflowCounters;
-pub use error::{FullReason, OverflowError};
+pub use error::{FullReason, OptionsError, OverflowError};
 pub use options::{ElasticQueueOptions, Notice, NoticeReceiver, RECORD_BYTES_LIMIT};
+pub use priority::Priority;
 
-use crate::error::RpcError;
-use crate::options::Priority;
 use block::Block;
 use helper::Helper;
 use options::Sizes;
@@ -96,8 +100,8 @@ pub enum Popped {
 /// for the disk.
 ///
 /// ```
-/// use gapless_rpc::Priority;
-/// use gapless_rpc::overflow::{ElasticQueue, ElasticQueueOptions, Popped};
+/// use gapless_overflow::Priority;
+/// use gapless_overflow::{ElasticQueue, ElasticQueueOptions, Popped};
 /// let queue = ElasticQueue::new(ElasticQueueOptions::new("orders", std::env::temp_dir()))?;
 /// queue.push(Priority::Normal, b"one")?;
 /// queue.push(Priority::Normal, b"two")?;
@@ -118,7 +122,7 @@ impl ElasticQueue {
     ///
     /// # Errors
     /// An option out of its range, and a directory that is not there.
-    pub fn new(options: ElasticQueueOptions) -> Result<Self, RpcError> {
+    pub fn new(options: ElasticQueueOptions) -> Result<Self, OptionsError> {
         let sizes = Sizes::of(&options)?;
         let ElasticQueueOptions { name, directory, notice, disk, .. } = options;
         let shared = Shared::new(name.into(), directory, sizes, notice, disk);

@@ -1,7 +1,7 @@
 //! What the tests of the queue share.
 
-use crate::options::Priority;
-use crate::overflow::{ElasticQueue, ElasticQueueOptions, Notice, OverflowError, Popped};
+use crate::Priority;
+use crate::{ElasticQueue, ElasticQueueOptions, Notice, OverflowError, Popped};
 use gapless_journal::{Disk, DiskWork};
 use gapless_testkit::wait::PATIENCE;
 use std::io;

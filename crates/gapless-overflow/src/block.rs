@@ -9,7 +9,7 @@
 //! The headers stand empty until the block goes to disk, so that nothing is copied for it. A record that does not fit one
 //! frame has a block of its own, in as many frames as it takes.
 
-use crate::options::Priority;
+use crate::priority::Priority;
 use gapless_journal::JournalError;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
@@ -22,7 +22,7 @@ const PART_LENGTH: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
 /// Records of one class with numbers that follow one another.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// Empty while they are on disk.
     bytes: Vec<u8>,
     /// With headers and prefixes, without the padding at the end.
@@ -42,7 +42,7 @@ pub(super) struct Block {
 
 impl Block {
     /// How much a record takes that has a block of its own.
-    pub(super) const fn length_alone(record_length: usize) -> usize {
+    pub(crate) const fn length_alone(record_length: usize) -> usize {
         if is_long(record_length) {
             record_length + record_length.div_ceil(PART_LENGTH) * HEADER_LENGTH
         } else {
@@ -51,12 +51,12 @@ impl Block {
     }
 
     /// How much a record takes in a block that has others.
-    pub(super) const fn length_more(record_length: usize) -> usize {
+    pub(crate) const fn length_more(record_length: usize) -> usize {
         PREFIX_LENGTH + record_length
     }
 
     /// An empty one, in a buffer that was used before or is new.
-    pub(super) fn open(mut bytes: Vec<u8>, first_number: u64) -> Self {
+    pub(crate) fn open(mut bytes: Vec<u8>, first_number: u64) -> Self {
         bytes.clear();
         bytes.resize(HEADER_LENGTH, 0);
         Self {
@@ -73,7 +73,7 @@ impl Block {
     }
 
     /// One for this record alone, which gets its number later.
-    pub(super) fn alone(record: &[u8]) -> Self {
+    pub(crate) fn alone(record: &[u8]) -> Self {
         let mut block = Self::open(Vec::with_capacity(aligned_length(Self::length_alone(record.len()))), 0);
         if is_long(record.len()) {
             block.is_long = true;
@@ -90,17 +90,17 @@ impl Block {
         block
     }
 
-    pub(super) fn set_number(&mut self, number: u64) {
+    pub(crate) fn set_number(&mut self, number: u64) {
         self.first_number = number;
     }
 
     /// Whether one more record fits.
-    pub(super) const fn has_room(&self, record_length: usize, block_bytes: usize, block_records: u32) -> bool {
+    pub(crate) const fn has_room(&self, record_length: usize, block_bytes: usize, block_records: u32) -> bool {
         !self.is_sealed && self.records < block_records && self.length + Self::length_more(record_length) <= block_bytes
     }
 
     /// Appends a record that fits.
-    pub(super) fn push(&mut self, record: &[u8]) {
+    pub(crate) fn push(&mut self, record: &[u8]) {
         assert!(!self.is_sealed, "a block that goes to disk takes no more records");
         self.bytes.extend_from_slice(&(record.len() as u32).to_le_bytes());
         self.bytes.extend_from_slice(record);
@@ -109,32 +109,32 @@ impl Block {
     }
 
     /// Bytes that it takes in memory.
-    pub(super) const fn length(&self) -> usize {
+    pub(crate) const fn length(&self) -> usize {
         self.length
     }
 
     /// Bytes that it takes on disk.
-    pub(super) const fn length_on_disk(&self) -> usize {
+    pub(crate) const fn length_on_disk(&self) -> usize {
         aligned_length(self.length)
     }
 
     /// Records that were not popped.
-    pub(super) const fn records_left(&self) -> u32 {
+    pub(crate) const fn records_left(&self) -> u32 {
         self.records - self.popped
     }
 
     /// The number of the next record.
-    pub(super) const fn next_number(&self) -> u64 {
+    pub(crate) const fn next_number(&self) -> u64 {
         self.first_number + self.popped as u64
     }
 
     /// Whether its one record is so long that it is better copied without the lock.
-    pub(super) const fn is_alone(&self) -> bool {
+    pub(crate) const fn is_alone(&self) -> bool {
         self.is_sealed && self.records == 1
     }
 
     /// Why it could not be read back; taken.
-    pub(super) fn take_fault(&mut self) -> Option<Box<JournalError>> {
+    pub(crate) fn take_fault(&mut self) -> Option<Box<JournalError>> {
         self.fault.take()
     }
 
@@ -142,7 +142,7 @@ impl Block {
     ///
     /// # Panics
     /// If there is none.
-    pub(super) fn pop(&mut self, record: &mut Vec<u8>) {
+    pub(crate) fn pop(&mut self, record: &mut Vec<u8>) {
         assert!(self.popped < self.records, "a block without records does not stay in its queue");
         record.clear();
         if self.is_long {
@@ -160,12 +160,12 @@ impl Block {
     }
 
     /// From here on it takes no more records.
-    pub(super) const fn seal(&mut self) {
+    pub(crate) const fn seal(&mut self) {
         self.is_sealed = true;
     }
 
     /// Makes whole frames of it, with sequences from `first_sequence` on.
-    pub(super) fn frames(&mut self, class: Priority, first_sequence: u64) -> &[u8] {
+    pub(crate) fn frames(&mut self, class: Priority, first_sequence: u64) -> &[u8] {
         self.bytes.resize(aligned_length(self.length), 0);
         let count = self.frame_count() as u16;
         for (index, bytes) in (0..).zip(self.bytes.chunks_mut(FRAME_LENGTH_MAX)) {
@@ -184,17 +184,17 @@ impl Block {
     }
 
     /// How many frames it takes.
-    pub(super) const fn frame_count(&self) -> u64 {
+    pub(crate) const fn frame_count(&self) -> u64 {
         self.length.div_ceil(FRAME_LENGTH_MAX) as u64
     }
 
     /// Takes the buffer out: its records are on disk, or were popped.
-    pub(super) fn take_buffer(&mut self) -> Vec<u8> {
+    pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
     /// Puts back what was on disk, or why it could not be read.
-    pub(super) fn restore(&mut self, read: Result<Vec<u8>, JournalError>) {
+    pub(crate) fn restore(&mut self, read: Result<Vec<u8>, JournalError>) {
         match read {
             Ok(bytes) => self.bytes = bytes,
             Err(fault) => self.fault = Some(Box::new(fault)),
