@@ -28,7 +28,8 @@ pub struct CallOptions {
     pub key: Option<u64>,
     /// Names and values that travel with it.
     pub headers: Headers,
-    /// Waits so long for a copy where there is none; `None`: [`crate::CallError::NoRoute`] at once.
+    /// Waits so long until somebody serves the route, in this process or another as the caller's reach says; `None`:
+    /// [`crate::CallError::NoRoute`] at once.
     pub wait_for_route: Option<Duration>,
     /// When it is offered again; `None`: as the caller's options say.
     pub retry: Option<Retry>,

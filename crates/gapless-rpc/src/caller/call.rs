@@ -1,5 +1,6 @@
 //! [`Call`]: one call under way.
 
+use super::absent::{Found, LooksForRoute, Reached};
 use super::backlog::BacklogCall;
 use super::interceptor::Interceptor;
 use super::pursuit::Pursuit;
@@ -29,12 +30,23 @@ pub struct Call<Reply> {
 /// Where a call is.
 pub(super) enum Reaching<Reply> {
     Local(LocalCall<Reply>),
+    /// Nobody serves its route yet.
+    Absent(Box<dyn LooksForRoute<Reply>>),
     Remote(Box<Pursuit>, Vec<u8>),
     /// It went into its caller's backlog; with its route.
     Backlog(BacklogCall, Arc<str>),
     /// It could not be made.
     Failed(CallError),
     Over,
+}
+
+fn reaching<Reply>(found: Found<Reply>) -> Reaching<Reply> {
+    match found {
+        Ok(Reached::Here(call)) => Reaching::Local(call),
+        Ok(Reached::Elsewhere(pursuit)) => Reaching::Remote(pursuit, Vec::new()),
+        Ok(Reached::SentHere) => Reaching::Over,
+        Err(error) => Reaching::Failed(error),
+    }
 }
 
 /// What interceptors are told at the end.
@@ -48,6 +60,7 @@ impl<Reply> std::fmt::Debug for Call<Reply> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let reach = match &self.reach {
             Reaching::Local(_) => "in this process",
+            Reaching::Absent(_) => "waiting for its route",
             Reaching::Remote(..) | Reaching::Backlog(..) => "in another process",
             Reaching::Failed(_) => "failed",
             Reaching::Over => "over",
@@ -65,7 +78,7 @@ impl<Reply: Message> Call<Reply> {
             Reaching::Local(_) => 1,
             Reaching::Remote(pursuit, _) => pursuit.attempts(),
             Reaching::Backlog(call, _) => call.has_begun().into(),
-            Reaching::Failed(_) | Reaching::Over => 0,
+            Reaching::Absent(_) | Reaching::Failed(_) | Reaching::Over => 0,
         }
     }
 
@@ -75,6 +88,9 @@ impl<Reply: Message> Call<Reply> {
     /// How else it ended.
     pub fn wait(mut self) -> Result<Reply, CallError> {
         let waiting = self.waiting;
+        if let Reaching::Absent(absent) = &mut self.reach {
+            self.reach = reaching(absent.wait());
+        }
         match &mut self.reach {
             Reaching::Local(_) => {
                 let Reaching::Local(local) = std::mem::replace(&mut self.reach, Reaching::Over) else {
@@ -93,13 +109,15 @@ impl<Reply: Message> Call<Reply> {
                 let outcome = self.decode_backlog(outcome);
                 self.end(outcome)
             }
-            Reaching::Failed(_) | Reaching::Over => self.fail(),
+            Reaching::Absent(_) | Reaching::Failed(_) | Reaching::Over => self.fail(),
         }
     }
 
     /// The outcome if it is there; for hot loops. `None`, too, after it was taken.
     pub fn try_take(&mut self) -> Option<Result<Reply, CallError>> {
+        self.look_for_route(None);
         let outcome = match &mut self.reach {
+            Reaching::Absent(_) => return None,
             Reaching::Local(local) => local.try_take()?,
             Reaching::Remote(pursuit, reply) => {
                 let ended = pursuit.try_end(reply)?;
@@ -139,7 +157,9 @@ impl<Reply: Message> Call<Reply> {
     }
 
     pub(super) fn poll_outcome(&mut self, task: &mut Context<'_>) -> Poll<Result<Reply, CallError>> {
+        self.look_for_route(Some(task.waker()));
         let outcome = match &mut self.reach {
+            Reaching::Absent(_) => return Poll::Pending,
             Reaching::Local(local) => match Pin::new(local).poll(task) {
                 Poll::Ready(outcome) => outcome,
                 Poll::Pending => return Poll::Pending,
@@ -155,6 +175,16 @@ impl<Reply: Message> Call<Reply> {
             Reaching::Failed(_) | Reaching::Over => return Poll::Ready(self.fail()),
         };
         Poll::Ready(self.end(outcome))
+    }
+
+    /// It is where its route is, if somebody serves that meanwhile.
+    #[inline]
+    fn look_for_route(&mut self, task: Option<&Waker>) {
+        if let Reaching::Absent(absent) = &mut self.reach
+            && let Some(found) = absent.look(task)
+        {
+            self.reach = reaching(found);
+        }
     }
 
     fn decode_reply(&mut self, ended: Result<(), CallError>) -> Result<Reply, CallError> {

@@ -1,5 +1,6 @@
 //! [`Caller`]: calls, sends and broadcasts of one route.
 
+use super::absent::{Absent, not_local};
 use super::backlog::Backlog;
 use super::call::{Call, Observed, Reaching};
 use super::caller_options::{CallerOptions, Reach};
@@ -49,6 +50,7 @@ struct Shared {
     local_routes: Arc<LocalRoutes>,
     /// The version at which it was not served here, so that calls to other processes need no lock to know that.
     not_local: AtomicU64,
+    /// `None` also where the caller stays in this process.
     remote_routes: Option<Arc<dyn RemoteRoutes>>,
     destination: OnceLock<Destination>,
     backlog: Option<Backlog>,
@@ -75,6 +77,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let interceptors = options.interceptors.clone().into();
         let destination = OnceLock::new();
         let not_local = AtomicU64::new(u64::MAX);
+        let remote_routes = remote_routes.filter(|_| options.reach != Reach::Process);
         let _keeps = Box::new(keeps);
         Ok(Self {
             shared: Arc::new(Shared {
@@ -160,22 +163,49 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let request = match self.local()? {
             Some(local) => match local.call(request, Inherited::of(options).local_offer(options)) {
                 Ok(call) => return Ok(Reaching::Local(call)),
-                Err(unsent) => self.not_local(*unsent)?,
+                Err(unsent) => not_local(*unsent)?,
             },
             None => request,
         };
-        let mut made =
-            self.encoded(&request, options, 0, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
-                Offered::Pursuit(pursuit) => Ok(Reaching::Remote(Box::new(pursuit), Vec::new())),
-                Offered::Behind(backlog, terms, bytes) => {
-                    Ok(Reaching::Backlog(backlog.call(to, terms, bytes)?, Arc::clone(&to.key.route)))
-                }
-            })?;
-        if let Reaching::Remote(_, reply) = &mut made {
-            // The reply comes to lie where the request lay.
-            *reply = request.into_buffer();
+        if self.shared.remote_routes.is_none() {
+            return self.absent(request, None, options, false).map(|absent| Reaching::Absent(Box::new(absent)));
         }
-        Ok(made)
+        let made = self.encoded(&request, options, 0, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
+            Offered::Pursuit(pursuit) => Ok(Reaching::Remote(Box::new(pursuit), Vec::new())),
+            Offered::Behind(backlog, terms, bytes) => {
+                Ok(Reaching::Backlog(backlog.call(to, terms, bytes)?, Arc::clone(&to.key.route)))
+            }
+        });
+        Ok(match made? {
+            Reaching::Remote(pursuit, _) if pursuit.waits_for_copy() && self.may_come_here(options) => {
+                Reaching::Absent(Box::new(self.absent(request, Some(pursuit), options, false)?))
+            }
+            // The reply comes to lie where the request lay.
+            Reaching::Remote(pursuit, _) => Reaching::Remote(pursuit, request.into_buffer()),
+            made => made,
+        })
+    }
+
+    /// Whether a call that finds no copy waits for the route in this process, too.
+    fn may_come_here(&self, options: &CallOptions) -> bool {
+        self.shared.options.reach != Reach::Machine && options.wait_for_route.is_some()
+    }
+
+    /// A call whose route nobody serves yet, as far as its options let it wait.
+    #[cold]
+    fn absent(
+        &self,
+        request: Request,
+        elsewhere: Option<Box<Pursuit>>,
+        options: &CallOptions,
+        is_one_way: bool,
+    ) -> Result<Absent<Request>, CallError> {
+        let Some(time) = options.wait_for_route else {
+            return Err(CallError::NoRoute { route: self.route().to_owned() });
+        };
+        let offer = Inherited::of(options).local_offer(options);
+        let (route, routes) = (Arc::clone(&self.shared.key.route), Arc::clone(&self.shared.local_routes));
+        Ok(Absent::new((route, routes), (request, offer), elsewhere, time, is_one_way))
     }
 
     /// Offers a request, or gives it back if it is to go into the backlog.
@@ -192,14 +222,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             Some((terms, bytes)) => Offered::Behind(backlog, terms, bytes),
             None => Offered::Pursuit(pursuit),
         })
-    }
-
-    /// A request that the route in this process has not taken: it may go to other processes if nobody serves it here any more.
-    fn not_local(&self, unsent: local::Unsent<Request>) -> Result<Request, CallError> {
-        match unsent.error {
-            CallError::NoRoute { .. } if self.shared.options.reach == Reach::Nearest => Ok(unsent.request),
-            error => Err(error),
-        }
     }
 
     /// Sends a request whose reply nobody waits for. Once it is taken over, its outcome is nobody's; a copy's death may lose it.
@@ -227,14 +249,27 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let request = match self.local()? {
             Some(local) => match local.send(request, Inherited::of(options).local_offer(options)) {
                 Ok(()) => return Ok(()),
-                Err(unsent) => self.not_local(*unsent)?,
+                Err(unsent) => not_local(*unsent)?,
             },
             None => request,
         };
-        self.encoded(&request, options, FLAG_ONE_WAY, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
-            Offered::Pursuit(pursuit) => pursuit.send(),
-            Offered::Behind(backlog, terms, bytes) => backlog.send(to, terms, bytes),
-        })
+        if self.shared.remote_routes.is_none() {
+            return self.absent(request, None, options, true)?.send::<Reply>();
+        }
+        let waits = self.encoded(&request, options, FLAG_ONE_WAY, 0, |to, terms, bytes| {
+            match self.offer(to, terms, bytes)? {
+                Offered::Pursuit(pursuit) if pursuit.waits_for_copy() && self.may_come_here(options) => {
+                    return Ok(Some(Box::new(pursuit)));
+                }
+                Offered::Pursuit(pursuit) => pursuit.send(),
+                Offered::Behind(backlog, terms, bytes) => backlog.send(to, terms, bytes),
+            }
+            .map(|()| None)
+        })?;
+        match waits {
+            Some(pursuit) => self.absent(request, Some(pursuit), options, true)?.send::<Reply>(),
+            None => Ok(()),
+        }
     }
 
     /// Calls every copy of the route in other processes, and the one in this process; an outcome for each, with the process id of
@@ -256,9 +291,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             };
             calls.push((std::process::id(), self.call_of(reach)));
         }
-        if self.shared.options.reach != Reach::Process
-            && let Some(routes) = &self.shared.remote_routes
-        {
+        if let Some(routes) = &self.shared.remote_routes {
             let to = self.destination(routes)?;
             routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
             for copy in to.table.open_copies() {
@@ -332,9 +365,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             *local = (version, self.shared.local_routes.get(&self.shared.key.route)?.map(Arc::new));
         }
         match &local.1 {
-            None if self.shared.options.reach == Reach::Process || self.shared.remote_routes.is_none() => {
-                Err(CallError::NoRoute { route: self.route().to_owned() })
-            }
             None => {
                 self.shared.not_local.store(version, Ordering::Relaxed);
                 Ok(None)

@@ -8,11 +8,13 @@
 //! | [`together`] | many calls under one deadline: all results, the first, or what came in time |
 //! | [`call`] | [`Call`]: waited for, polled, awaited, or told to a function |
 //! | `told` | [`Call::on_end`] |
+//! | `absent` | a call that waits until somebody serves its route |
 //! | `backlog` | requests that wait for a slot, with the rest of them on disk |
 //! | `pursuit` | one call between processes, over copies and routes, until it has ended |
 //! | [`interceptor`] | [`Interceptor`]: what looks at every call of a caller |
 //! | `routes` | where routes are served: in this process, in others |
 
+mod absent;
 mod backlog;
 pub mod call;
 mod caller_options;

@@ -10,7 +10,7 @@ use crate::remote::status::{Status, read_refusal};
 use crate::remote::table::{End, NotOffered, Offer, RouteTable};
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// How often a request may be forwarded.
@@ -102,11 +102,16 @@ impl Pursuit {
         matches!(self.state, State::Offered(_))
     }
 
+    /// Whether it waits for a copy, which there is not.
+    pub(crate) const fn waits_for_copy(&self) -> bool {
+        self.no_copy_since_ns.is_some()
+    }
+
     /// Takes out what it is made of, if there is a copy for it but no slot.
     pub(crate) fn take_without_slot(&mut self) -> Option<(Terms, RequestBytes)> {
         let State::Offering { user_headers, payload } = &mut self.state else { return None };
         let bytes = (std::mem::take(user_headers), std::mem::take(payload));
-        if self.no_copy_since_ns.is_some() {
+        if self.waits_for_copy() {
             self.state = State::Offering { user_headers: bytes.0, payload: bytes.1 };
             return None;
         }
@@ -215,6 +220,21 @@ impl Pursuit {
         Ok(false)
     }
 
+    /// Whether there is a copy for it now; if not, the task is woken when there may be one.
+    pub(crate) fn look_for_copy(&mut self, task: Option<&Waker>) -> Result<bool, CallError> {
+        if self.try_offer()? || !self.waits_for_copy() {
+            return Ok(true);
+        }
+        task.iter().for_each(|task| self.want_change(task));
+        Ok(false)
+    }
+
+    fn want_change(&self, task: &Waker) {
+        self.to.table.want_change(task, self.target(), self.terms.offer.uses_reserve);
+        // The I/O thread wakes it now and then, too: its deadline is no slot's, and copies may refuse.
+        self.to.routes.wake();
+    }
+
     /// Waits until it is offered; its end is nobody's.
     pub(crate) fn send(mut self) -> Result<(), CallError> {
         while !self.try_offer()? {
@@ -281,9 +301,7 @@ impl Pursuit {
             match self.try_offer() {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.to.table.want_change(task.waker(), self.target(), self.terms.offer.uses_reserve);
-                    // The I/O thread wakes it now and then, too: its deadline is no slot's, and copies may refuse.
-                    self.to.routes.wake();
+                    self.want_change(task.waker());
                     return Poll::Pending;
                 }
                 Err(error) => return Poll::Ready(Err(error)),

@@ -5,9 +5,10 @@ use crate::message::{Encoding, Message};
 use crate::outcome::CallError;
 use crate::remote::table::RouteTable;
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Once, RwLock};
+use std::sync::{Arc, Mutex, Once, RwLock};
+use std::task::Waker;
 use std::time::Duration;
 
 /// What a caller and a copy compare of a type.
@@ -76,6 +77,9 @@ pub(crate) struct LocalRoutes {
     routes: RwLock<HashMap<String, Served>>,
     /// Counts changes, so that callers need not lock to see that there was none.
     version: AtomicU64,
+    /// Who is woken when a route is served, by its name and a number.
+    awaited: Mutex<BTreeMap<(Arc<str>, u64), Waker>>,
+    last_awaited: AtomicU64,
 }
 
 impl std::fmt::Debug for LocalRoutes {
@@ -133,13 +137,44 @@ impl LocalRoutes {
             Served { route: Arc::new(local), types, start: Arc::new(start), is_started: Arc::new(Once::new()) };
         routes.insert(route.to_owned(), served);
         self.version.fetch_add(1, Ordering::Release);
+        drop(routes);
+        // Who looked before this stands here, who comes after it finds the route. Without a lock: what is woken may call.
+        let mut awaited = self.awaited.lock().expect("nobody panics with the lock");
+        let mut from_here = awaited.split_off(&(route.into(), 0));
+        let others = from_here.keys().find(|(name, _)| **name != *route).cloned();
+        others.iter().for_each(|first| awaited.append(&mut from_here.split_off(first)));
+        drop(awaited);
+        from_here.into_values().for_each(Waker::wake);
         true
+    }
+
+    /// Wakes a task when the route is served here, until the result is dropped. To be asked for before the look that finds
+    /// nothing.
+    pub(crate) fn wake_when_served(self: &Arc<Self>, route: &Arc<str>, task: Waker) -> Awaited {
+        // Relaxed: only a number that nobody else has.
+        let key = (Arc::clone(route), self.last_awaited.fetch_add(1, Ordering::Relaxed));
+        self.awaited.lock().expect("nobody panics with the lock").insert(key.clone(), task);
+        Awaited { routes: Arc::clone(self), key }
     }
 
     /// Serves it no more.
     pub(crate) fn remove(&self, route: &str) {
         self.routes.write().expect("nobody panics with the lock").remove(route);
         self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// A task that is woken when a route is served.
+pub(crate) struct Awaited {
+    routes: Arc<LocalRoutes>,
+    key: (Arc<str>, u64),
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let task = self.routes.awaited.lock().expect("nobody panics with the lock").remove(&self.key);
+        // Without the lock: with it may go what waits itself.
+        drop(task);
     }
 }
 

@@ -14,6 +14,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use super::wheel::Wheel;
@@ -26,6 +27,33 @@ const SHARDS: usize = 8;
 pub(super) trait Timed: Send + Sync {
     /// Its time is over.
     fn expire(&self);
+}
+
+impl Timed for Waker {
+    fn expire(&self) {
+        self.wake_by_ref();
+    }
+}
+
+/// A task that is woken at its time, unless this is dropped before.
+pub(crate) struct Alarm {
+    deadlines: Arc<Deadlines>,
+    key: DeadlineKey,
+}
+
+impl Alarm {
+    /// At `time_ns` of the monotonic clock.
+    pub(crate) fn set(time_ns: u64, task: Waker) -> Self {
+        let deadlines = Deadlines::of_process();
+        let key = deadlines.enter(time_ns, Arc::new(task));
+        Self { deadlines, key }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.deadlines.leave(self.key);
+    }
 }
 
 /// Where something stands, to take it out again.

@@ -42,6 +42,8 @@ mod tests;
 
 pub use answer::{Answer, ForwardHook, Forwarded, Forwarding, HOPS_MAX, Incoming};
 pub use call::{LocalCall, Outcome};
+#[cfg(not(loom))]
+pub(crate) use deadlines::Alarm;
 pub use deadlines::Deadlines;
 pub use gauges::QueueGauges;
 pub use intake::RouteState;

@@ -86,13 +86,18 @@ impl Offer {
         CallOptions { timeout, priority: self.priority, key, headers, trace, ..CallOptions::default() }
     }
 
+    /// Its end, ns of the monotonic clock; `u64::MAX` without one.
+    pub(crate) const fn end_ns(&self) -> u64 {
+        if self.deadline_ns == 0 { u64::MAX } else { self.deadline_ns }
+    }
+
     /// Whether its time is over. Reads the clock only if it has a deadline.
     pub(super) fn is_late(&self) -> bool {
         self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
     }
 
     /// The outcome of a call whose time is over.
-    pub(super) fn timed_out(&self, route: &str, begun: bool) -> CallError {
+    pub(crate) fn timed_out(&self, route: &str, begun: bool) -> CallError {
         timed_out(route, self.timeout_ns, begun)
     }
 }

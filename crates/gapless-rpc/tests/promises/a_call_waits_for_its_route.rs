@@ -1,0 +1,128 @@
+//! `CallOptions::wait_for_route` inside a process: until somebody serves the route, here or elsewhere, or the time is over.
+
+use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, Reach};
+use std::sync::mpsc;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn caller(domain: &Domain, reach: Reach, timeout: Option<Duration>, wait_for_route: Duration) -> Caller<u64, u64> {
+    let call = CallOptions { timeout, wait_for_route: Some(wait_for_route), ..CallOptions::default() };
+    domain.caller_with("late", CallerOptions { call, reach, ..CallerOptions::default() }).unwrap()
+}
+
+fn waiting(call: Call<u64>) -> Call<u64> {
+    assert!(format!("{call:?}").contains("waiting for its route"), "{call:?}");
+    assert_eq!(call.attempts(), 0);
+    call
+}
+
+#[test]
+fn however_it_is_waited_for() {
+    let (_folder, _elsewhere, machine) = super::tasks_serve_other_processes::pair();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for (domain, reach) in
+        [(Domain::in_process("test"), Reach::Nearest), (machine.clone(), Reach::Process), (machine, Reach::Nearest)]
+    {
+        let (caller, (tell, told)) = (caller(&domain, reach, Some(LONG), LONG), mpsc::channel());
+        let (blocking, awaited, mut polled) =
+            (waiting(caller.start(1)), waiting(caller.start(2)), waiting(caller.start(3)));
+        let blocking = std::thread::spawn(move || blocking.wait());
+        let (sender, tell_sent) = (caller.clone(), tell.clone());
+        let sending = std::thread::spawn(move || sender.send(5));
+        waiting(caller.start(4)).on_end(move |outcome| tell.send(outcome).unwrap());
+        assert_eq!(polled.try_take(), None);
+        assert_eq!(polled.wait_for(Duration::from_millis(1)), None);
+        let other = domain.serve("later").handle(|number: u64, _context| Ok(number)).unwrap();
+        assert_eq!(polled.try_take(), None, "another route");
+        drop(other);
+        let _served = domain.serve("late").handle(move |number: u64, _context| {
+            if number == 5 {
+                tell_sent.send(Ok(50)).unwrap();
+            }
+            Ok(number * 10)
+        });
+        assert_eq!(blocking.join().unwrap(), Ok(10), "{reach:?}");
+        assert_eq!(runtime.block_on(awaited), Ok(20));
+        assert_eq!(polled.wait_for(LONG), Some(Ok(30)));
+        assert_eq!(sending.join().unwrap(), Ok(()));
+        let mut told = [told.recv_timeout(LONG).unwrap(), told.recv_timeout(LONG).unwrap()];
+        told.sort_by_key(|outcome| outcome.clone().ok());
+        assert_eq!(told, [Ok(40), Ok(50)]);
+    }
+}
+
+#[test]
+fn whoever_serves_first_has_it() {
+    let (_folder, elsewhere, domain) = super::tasks_serve_other_processes::pair();
+    let caller = caller(&domain, Reach::Nearest, Some(LONG), LONG);
+    let call = waiting(caller.start(1));
+    let there = elsewhere.serve("late").handle(|number: u64, _context| Ok(number + 100)).unwrap();
+    assert_eq!(call.wait(), Ok(101));
+    drop(there);
+    let mut call = caller.start(2);
+    while !format!("{call:?}").contains("waiting for its route") {
+        // The withdrawal was on its way.
+        assert!(call.try_take().is_none_or(|outcome| outcome.is_err()));
+        call = caller.start(2);
+    }
+    let _here = domain.serve("late").handle(|number: u64, _context| Ok(number + 10)).unwrap();
+    assert_eq!(call.wait(), Ok(12));
+}
+
+#[test]
+fn or_until_its_time_is_over() {
+    let (_folder, _elsewhere, machine) = super::tasks_serve_other_processes::pair();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let short = Duration::from_millis(20);
+    for (domain, reach) in [(Domain::in_process("test"), Reach::Nearest), (machine, Reach::Process)] {
+        let (no_patience, no_time) = (caller(&domain, reach, None, short), caller(&domain, reach, Some(short), LONG));
+        let no_route = CallError::NoRoute { route: "late".to_owned() };
+        let timed_out = CallError::TimedOut { route: "late".to_owned(), after: short, begun: false };
+        for (caller, error) in [(no_patience, no_route), (no_time, timed_out)] {
+            assert_eq!(waiting(caller.start(1)).wait(), Err(error.clone()));
+            assert_eq!(runtime.block_on(waiting(caller.start(1))), Err(error.clone()));
+            assert_eq!(caller.send(1), Err(error.clone()));
+            let mut polled = waiting(caller.start(1));
+            let ended = std::iter::from_fn(|| Some(polled.try_take())).flatten().next();
+            assert_eq!(ended, Some(Err(error.clone())));
+            assert_eq!(polled.try_take(), None, "taken already");
+            let (tell, told) = mpsc::channel();
+            waiting(caller.start(1)).on_end(move |outcome| tell.send(outcome).unwrap());
+            assert_eq!(told.recv_timeout(LONG), Ok(Err(error)));
+        }
+    }
+}
+
+#[test]
+fn one_that_is_dropped_never_begins_and_one_of_other_types_is_told() {
+    let domain = Domain::in_process("test");
+    let caller = caller(&domain, Reach::Nearest, Some(LONG), LONG);
+    drop(waiting(caller.start(1)));
+    let call = CallOptions { wait_for_route: Some(LONG), ..CallOptions::default() };
+    let wrong = domain.caller_with::<String, u64>("late", CallerOptions { call, ..CallerOptions::default() }).unwrap();
+    let wrong = wrong.start(String::new());
+    let _served = domain.serve("late").handle(|number: u64, _context| {
+        assert_ne!(number, 1, "it was dropped");
+        Ok(number)
+    });
+    assert!(matches!(wrong.wait(), Err(CallError::Mismatch { .. })));
+    assert_eq!(caller.call(2), Ok(2));
+}
+
+/// A call that waits has the deadline of the handler that made it, wherever it is looked at later.
+#[test]
+fn one_in_a_handler_has_no_more_time_than_its_handler() {
+    let domain = Domain::in_process("test");
+    let inner = caller(&domain, Reach::Nearest, Some(LONG), LONG);
+    let (give, given) = mpsc::channel();
+    let _outer = domain.serve("outer").handle(move |number: u64, _context| {
+        give.send(waiting(inner.start(number))).unwrap();
+        Ok(number)
+    });
+    let time = Duration::from_secs(1);
+    let outer = domain.caller::<u64, u64>("outer").unwrap();
+    assert_eq!(outer.call_with(7, &CallOptions { timeout: Some(time), ..CallOptions::default() }), Ok(7));
+    let outcome = given.recv().unwrap().wait();
+    assert!(matches!(outcome, Err(CallError::TimedOut { after, begun: false, .. }) if after <= time));
+}
