@@ -46,6 +46,44 @@ pub struct CallerIdentity {
     pub process_id: u32,
     /// Its user.
     pub user_id: u32,
+    /// When it came into the domain, ns of the monotonic clock, as it says: with its process id, which life of it this is.
+    pub started_ns: u64,
+}
+
+/// Where notices for a caller go: to its process, in this life of it, however long after the call.
+#[derive(Clone, Copy, Debug)]
+pub struct CallerAddress {
+    pub(crate) process_id: u32,
+    pub(crate) started_ns: u64,
+    /// How many kinds of notices it received when it called: as many routes it has told of, or is about to tell of.
+    pub(crate) notices: u8,
+}
+
+impl CallerAddress {
+    /// The caller's process id.
+    #[must_use]
+    pub const fn process_id(&self) -> u32 {
+        self.process_id
+    }
+
+    const fn identity(&self) -> (u32, u64) {
+        (self.process_id, self.started_ns)
+    }
+}
+
+/// Two addresses are one if they are of the same life of the same process.
+impl PartialEq for CallerAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for CallerAddress {}
+
+impl std::hash::Hash for CallerAddress {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
 }
 
 /// W3C trace context of a call; all zeros without one.
@@ -100,6 +138,8 @@ pub struct CallContext {
     pub(crate) attempt: u8,
     pub(crate) hops: u8,
     pub(crate) key: u64,
+    /// See [`CallerAddress`]; 0 inside a process, where nobody asks.
+    pub(crate) notices: u8,
     pub(crate) headers: Headers,
     pub(crate) trace: TraceContext,
     pub(crate) cancellation: Cancellation,
@@ -121,6 +161,13 @@ impl CallContext {
     #[must_use]
     pub fn caller(&self) -> &CallerIdentity {
         &self.caller
+    }
+
+    /// Where [`Domain::notify`](../domain/struct.Domain.html#method.notify) reaches the caller, also after the call.
+    #[must_use]
+    pub fn caller_address(&self) -> CallerAddress {
+        let CallerIdentity { process_id, started_ns, .. } = *self.caller;
+        CallerAddress { process_id, started_ns, notices: self.notices }
     }
 
     /// What is left of the call's time; `None` if it has no end, zero if it is over.

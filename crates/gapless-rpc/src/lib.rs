@@ -83,7 +83,7 @@ mod spill;
 
 #[cfg(not(loom))]
 pub use caller::{Call, Caller, CallerOptions, Interceptor, Reach};
-pub use context::{CallContext, CallerIdentity, Headers, TraceContext};
+pub use context::{CallContext, CallerAddress, CallerIdentity, Headers, TraceContext};
 #[cfg(not(loom))]
 pub use domain::{Domain, DomainOptions, RouteBuilder, ServedRoute};
 pub use error::RpcError;

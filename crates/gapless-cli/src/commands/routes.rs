@@ -22,6 +22,10 @@ pub(crate) struct Arguments {
     /// Print one JSON array, a line each time, with an object for each route of each process
     #[arg(long)]
     json: bool,
+
+    /// Show also where processes receive notices: routes with a "." in front
+    #[arg(long)]
+    all: bool,
 }
 
 /// Processes that have not told their routes by then are left out.
@@ -33,7 +37,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut is_again = false;
     loop {
         let now = Instant::now();
-        let known = domain.routes(DISCOVERY_MAX)?;
+        let mut known = domain.routes(DISCOVERY_MAX)?;
+        known.retain(|route| arguments.all || !route.is_hidden());
         let text =
             if arguments.json { in_json(&known, &domain.counters()?, &domain.calls()?) } else { in_text(&known) };
         let clear = clear(is_again && !arguments.json);

@@ -245,6 +245,23 @@ fn routes_are_listed_with_their_copies() {
 }
 
 #[test]
+fn where_notices_are_received_is_listed_on_demand_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (domain, _served) = calculator(&folder);
+    let _notices = domain.notices(|_: String, _context| {}).unwrap();
+    let folder = folder.path();
+    let listed = |more: &[&str]| -> Vec<String> {
+        let words = [&["routes", "--json"], more].concat();
+        let routes: Vec<Value> = serde_json::from_str(&here(folder, &words).good()).unwrap();
+        routes.iter().map(|route| route["route"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(listed(&[]), ["calculator/add"]);
+    let all = listed(&["--all"]);
+    assert_eq!((all.len(), &*all[1]), (2, "calculator/add"), "{all:?}");
+    assert!(all[0].starts_with(&format!(".notices/{}.", std::process::id())), "{all:?}");
+}
+
+#[test]
 fn every_copy_has_an_outcome_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -73,7 +73,7 @@ impl<Request: Message> Absent<Request> {
     /// Waits until it is taken, as one of `Reply` that nobody waits for.
     pub(super) fn send<Reply: Message>(mut self) -> Result<(), CallError> {
         match LooksForRoute::<Reply>::wait(&mut self)? {
-            Reached::Elsewhere(pursuit) => pursuit.send(),
+            Reached::Elsewhere(pursuit) => pursuit.send(u64::MAX),
             Reached::Here(_) | Reached::SentHere => Ok(()),
         }
     }

@@ -15,7 +15,7 @@ use crate::message::{Encoding, Message, version_of};
 use crate::options::{CallOptions, Retry};
 use crate::outcome::CallError;
 use crate::remote::table::{CallStatistics, Offer};
-use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY};
+use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY, NOTICES_SHIFT};
 use gapless_log::call_table::RequestHeader;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,6 +54,8 @@ struct Shared {
     remote_routes: Option<Arc<dyn RemoteRoutes>>,
     destination: OnceLock<Destination>,
     backlog: Option<Backlog>,
+    /// How long a caller waits for the copies that are there when it makes its first call.
+    settle_max: Duration,
     /// The domain stays open for as long as it has callers.
     _keeps: Box<dyn std::any::Any + Send + Sync>,
 }
@@ -89,10 +91,17 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 remote_routes,
                 destination,
                 backlog,
+                settle_max: SETTLE_MAX,
                 _keeps,
             }),
             local: Mutex::new((u64::MAX, None)),
         })
+    }
+
+    /// Where copies do not answer, its first call waits so long for them; of a caller that is new.
+    pub(crate) fn settling_within(mut self, settle_max: Duration) -> Self {
+        Arc::get_mut(&mut self.shared).into_iter().for_each(|shared| shared.settle_max = settle_max);
+        self
     }
 
     /// The route.
@@ -237,6 +246,11 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     /// # Errors
     /// As [`Caller::send`].
     pub fn send_with(&self, request: Request, options: &CallOptions) -> Result<(), CallError> {
+        self.send_until(request, options, u64::MAX)
+    }
+
+    /// As [`Caller::send_with`], but where there is no room by `until_ns` of the monotonic clock it is [`CallError::Busy`].
+    pub(crate) fn send_until(&self, request: Request, options: &CallOptions, until_ns: u64) -> Result<(), CallError> {
         let mut changed;
         let mut options = options;
         if !self.shared.interceptors.is_empty() {
@@ -261,7 +275,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 Offered::Pursuit(pursuit) if pursuit.waits_for_copy() && self.may_come_here(options) => {
                     return Ok(Some(Box::new(pursuit)));
                 }
-                Offered::Pursuit(pursuit) => pursuit.send(),
+                Offered::Pursuit(pursuit) => pursuit.send(until_ns),
                 Offered::Behind(backlog, terms, bytes) => backlog.send(to, terms, bytes),
             }
             .map(|()| None)
@@ -384,7 +398,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     #[cold]
     fn find_destination(&self, routes: &Arc<dyn RemoteRoutes>) -> Result<&Destination, CallError> {
         let (key, table) = (&self.shared.key, routes.table(&self.shared.key)?);
-        routes.wait_until_settled(key, SETTLE_MAX);
+        routes.wait_until_settled(key, self.shared.settle_max);
         if self.shared.backlog.is_some() {
             table.keep_reserve();
         }
@@ -441,6 +455,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         if length > length_max {
             return Err(bad(format!("a request of {length} bytes; at most {length_max} are allowed")));
         }
+        let flags = flags | u32::from(self.shared.local_routes.notices()) << NOTICES_SHIFT;
         let inherited = Inherited::of(options);
         let header = RequestHeader {
             class: options.priority as u8,

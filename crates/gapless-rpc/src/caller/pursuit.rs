@@ -235,9 +235,13 @@ impl Pursuit {
         self.to.routes.wake();
     }
 
-    /// Waits until it is offered; its end is nobody's.
-    pub(crate) fn send(mut self) -> Result<(), CallError> {
+    /// Waits until it is offered, up to `until_ns` of the monotonic clock; its end is nobody's.
+    pub(crate) fn send(mut self, until_ns: u64) -> Result<(), CallError> {
         while !self.try_offer()? {
+            if until_ns != u64::MAX && monotonic_ns() >= until_ns {
+                let reason = if self.waits_for_copy() { "it has not answered yet" } else { "its queue is full" };
+                return Err(CallError::Busy { route: self.route().to_string(), reason: reason.to_owned() });
+            }
             self.wait_for_change();
         }
         if let State::Offered(call) = std::mem::replace(&mut self.state, State::Over) {

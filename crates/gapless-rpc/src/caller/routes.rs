@@ -4,9 +4,10 @@ use crate::local::LocalRoute;
 use crate::message::{Encoding, Message};
 use crate::outcome::CallError;
 use crate::remote::table::RouteTable;
+use crate::route_name::HIDDEN_PREFIX;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};
 use std::task::Waker;
 use std::time::Duration;
@@ -80,6 +81,8 @@ pub(crate) struct LocalRoutes {
     /// Who is woken when a route is served, by its name and a number.
     awaited: Mutex<BTreeMap<(Arc<str>, u64), Waker>>,
     last_awaited: AtomicU64,
+    /// Routes for notices that it serves, 255 for more.
+    notices: AtomicU8,
 }
 
 impl std::fmt::Debug for LocalRoutes {
@@ -93,6 +96,17 @@ impl LocalRoutes {
     pub(crate) fn version(&self) -> u64 {
         // Acquire: pairs with the Release of a change.
         self.version.load(Ordering::Acquire)
+    }
+
+    /// How many kinds of notices this process receives.
+    pub(crate) fn notices(&self) -> u8 {
+        // Relaxed: who has begun to receive them reads his own write.
+        self.notices.load(Ordering::Relaxed)
+    }
+
+    fn count_notices(&self, routes: &HashMap<String, Served>) {
+        let count = routes.keys().filter(|route| route.starts_with(HIDDEN_PREFIX)).count();
+        self.notices.store(u8::try_from(count).unwrap_or(u8::MAX), Ordering::Relaxed);
     }
 
     /// The route, if it is served here.
@@ -136,6 +150,7 @@ impl LocalRoutes {
         let served =
             Served { route: Arc::new(local), types, start: Arc::new(start), is_started: Arc::new(Once::new()) };
         routes.insert(route.to_owned(), served);
+        self.count_notices(&routes);
         self.version.fetch_add(1, Ordering::Release);
         drop(routes);
         // Who looked before this stands here, who comes after it finds the route. Without a lock: what is woken may call.
@@ -159,7 +174,11 @@ impl LocalRoutes {
 
     /// Serves it no more.
     pub(crate) fn remove(&self, route: &str) {
-        self.routes.write().expect("nobody panics with the lock").remove(route);
+        let mut routes = self.routes.write().expect("nobody panics with the lock");
+        let removed = routes.remove(route);
+        self.count_notices(&routes);
+        drop(routes);
+        drop(removed);
         self.version.fetch_add(1, Ordering::Release);
     }
 }

@@ -5,6 +5,7 @@
 
 use super::counter_files;
 use crate::caller::routes::{RemoteRoutes, RouteKey, TypeKey};
+use crate::context::CallerAddress;
 use crate::message::Encoding;
 use crate::outcome::CallError;
 use crate::registry::{
@@ -14,6 +15,7 @@ use crate::registry::{
 use crate::remote::copy::ServedCallers;
 use crate::remote::table::{CopyState, RouteTable};
 use crate::route_counters::Side;
+use crate::route_name::HIDDEN_PREFIX;
 use gapless_log::Region;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::CallTableShape;
@@ -22,7 +24,10 @@ use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Between two looks for a receiver of notices.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// How large the tables of a process are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +53,8 @@ struct State {
     is_discovered: bool,
     copies: BTreeMap<CopyNumber, Copy>,
     tables: HashMap<RouteKey, usize>,
-    attached: Vec<AttachedTable>,
+    attached: BTreeMap<usize, AttachedTable>,
+    last_table: usize,
     /// The table of each attachment.
     attachments: HashMap<u64, usize>,
     last_attachment: u64,
@@ -60,6 +66,8 @@ struct State {
 struct Copy {
     process: Arc<PeerProcess>,
     routes: HashMap<String, RouteDescription>,
+    /// Routes for notices that it has told of, also those that it has withdrawn.
+    notices: usize,
 }
 
 /// A table, and the copies that have it.
@@ -98,7 +106,7 @@ impl Calling {
     /// Brings a table to a copy that has its route, unless it has it.
     fn bring(&self, state: &mut State, index: usize, number: CopyNumber) {
         let State { copies, attached, attachments, last_attachment, .. } = state;
-        let table = &mut attached[index];
+        let Some(table) = attached.get_mut(&index) else { return };
         let Some(route) = copies.get(&number).and_then(|copy| copy.routes.get(&*table.key.route)) else { return };
         if table.copies.contains_key(&number) || route.state == RouteState::Draining {
             return;
@@ -144,8 +152,10 @@ impl Calling {
     fn with_table(&self, attachment: u64, number: CopyNumber, then: impl FnOnce(&Copy, &mut AttachedTable)) {
         let mut state = self.lock();
         let State { copies, attached, attachments, .. } = &mut *state;
-        if let (Some(index), Some(copy)) = (attachments.remove(&attachment), copies.get(&number)) {
-            then(copy, &mut attached[index]);
+        if let (Some(index), Some(copy)) = (attachments.remove(&attachment), copies.get(&number))
+            && let Some(attached) = attached.get_mut(&index)
+        {
+            then(copy, attached);
             state.agree_on_form(index);
         }
         drop(state);
@@ -153,7 +163,7 @@ impl Calling {
     }
 
     fn tables(&self) -> Vec<Arc<RouteTable>> {
-        self.lock().attached.iter().map(|attached| Arc::clone(&attached.table)).collect()
+        self.lock().attached.values().map(|attached| Arc::clone(&attached.table)).collect()
     }
 
     /// Ends all calls.
@@ -190,6 +200,63 @@ impl Calling {
             copy.routes.values().map(move |route| (Arc::clone(&process), route.clone())).collect::<Vec<_>>()
         };
         state.copies.values().flat_map(of_copy).collect()
+    }
+
+    /// Waits until the process of an address has told that it receives such notices, or for `timeout`. It is waited for only if
+    /// it is there (`is_there`) and has not told all yet that it was about to tell when it called.
+    pub(crate) fn wait_for_receiver(
+        &self,
+        address: &CallerAddress,
+        route: &str,
+        is_there: impl Fn() -> bool,
+        timeout: Duration,
+    ) -> Result<(), CallError> {
+        let look = |state: &State| {
+            let Some(copy) = state.copies.values().find(|copy| copy.process.is_at(address)) else {
+                return if state.is_discovered && !(address.notices != 0 && is_there()) { Some(false) } else { None };
+            };
+            let is_known = copy.routes.contains_key(route);
+            (is_known || copy.notices >= address.notices.into()).then_some(is_known)
+        };
+        let (until, route) = (Instant::now() + timeout, || route.to_owned());
+        let mut state = self.lock();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match look(&state) {
+                Some(true) => return Ok(()),
+                Some(false) => return Err(CallError::NoRoute { route: route() }),
+                None if left.is_zero() => {
+                    let reason = "its process has not answered yet".to_owned();
+                    return Err(CallError::Busy { route: route(), reason });
+                }
+                // Now and then, because the end of a caller that is no copy is not told here.
+                None => {
+                    state = self.changed.wait_timeout(state, left.min(LOOK)).expect("nobody panics with the lock").0
+                }
+            }
+        }
+    }
+
+    /// A notice found nobody: what was made for it goes.
+    pub(crate) fn forget_receivers(&self) {
+        let gone = self.take_receivers_gone(&mut self.lock());
+        drop(gone);
+    }
+
+    /// Takes out the tables whose copy has gone: of routes for notices, of which each process has its own. To be dropped without
+    /// the lock, with the tasks that wait there.
+    fn take_receivers_gone(&self, state: &mut State) -> Vec<AttachedTable> {
+        let is_gone =
+            |attached: &AttachedTable| attached.key.route.starts_with(HIDDEN_PREFIX) && attached.copies.is_empty();
+        let gone = state.attached.iter().filter(|(_, attached)| is_gone(attached));
+        let gone: Vec<usize> = gone.map(|(index, _)| *index).collect();
+        let take = |index: usize| {
+            self.io().iter().for_each(|io| io.unregister_completion(token_of_table(index)));
+            let attached = state.attached.remove(&index)?;
+            state.tables.remove(&attached.key);
+            Some(attached)
+        };
+        gone.into_iter().filter_map(take).collect()
     }
 
     /// Waits until every copy that was there at the beginning has told its routes.
@@ -250,23 +317,26 @@ impl RemoteRoutes for Calling {
         let io = self.io().ok_or(CallError::Closed)?;
         io.discover().map_err(|error| busy(error.to_string()))?;
         let mut state = self.lock();
-        if let Some(index) = state.tables.get(key) {
-            return Ok(Arc::clone(&state.attached[*index].table));
+        if let Some(attached) = state.attached_of(key) {
+            return Ok(Arc::clone(&attached.table));
         }
         let shape = CallTableShape::new(self.options.slots, self.options.payload_length_max);
         let table = shape
             .map_err(crate::RpcError::from)
             .and_then(|shape| {
-                let path = counter_files::new_path(&self.directory, Side::Caller);
-                RouteTable::create(Arc::clone(&key.route), shape, key.request.fingerprint, Some(&path))
+                // What no application serves is not shown.
+                let is_shown = !key.route.starts_with(HIDDEN_PREFIX);
+                let path = is_shown.then(|| counter_files::new_path(&self.directory, Side::Caller));
+                RouteTable::create(Arc::clone(&key.route), shape, key.request.fingerprint, path.as_deref())
             })
             .map_err(|error| busy(error.to_string()))?;
         let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let (table, eventfd) = (Arc::new(table), Arc::new(eventfd.map_err(|errno| busy(errno.to_string()))?));
-        let index = state.attached.len();
+        let index = state.last_table;
+        state.last_table += 1;
         io.register_completion(token_of_table(index), Arc::clone(&eventfd));
         let attached = AttachedTable { key: key.clone(), table: Arc::clone(&table), eventfd, copies: HashMap::new() };
-        state.attached.push(attached);
+        state.attached.insert(index, attached);
         state.tables.insert(key.clone(), index);
         let numbers: Vec<_> = state.copies.keys().copied().collect();
         numbers.into_iter().for_each(|number| self.bring(&mut state, index, number));
@@ -284,8 +354,7 @@ impl RemoteRoutes for Calling {
 
     fn mismatch(&self, key: &RouteKey) -> Option<CallError> {
         let state = self.lock();
-        let attached = &state.attached[*state.tables.get(key)?];
-        attached.copies.values().find_map(|attachment| match attachment {
+        state.attached_of(key)?.copies.values().find_map(|attachment| match attachment {
             Attachment::Refused(error) => Some(error.clone()),
             Attachment::Brought(_) | Attachment::Attached(_) => None,
         })
@@ -303,9 +372,13 @@ impl RemoteRoutes for Calling {
 }
 
 impl State {
+    fn attached_of(&self, key: &RouteKey) -> Option<&AttachedTable> {
+        self.attached.get(self.tables.get(key)?)
+    }
+
     /// Requests have the newest form that every copy reads: the oldest of those of the copies that have the table.
     fn agree_on_form(&self, index: usize) {
-        let AttachedTable { key, table, copies, .. } = &self.attached[index];
+        let Some(AttachedTable { key, table, copies, .. }) = self.attached.get(&index) else { return };
         let RouteKey { route, request, .. } = key;
         let age = |(number, attachment): (&CopyNumber, &Attachment)| {
             let route = self.copies.get(number)?.routes.get(&**route)?;
@@ -318,11 +391,10 @@ impl State {
     }
 
     fn is_settled(&self, key: &RouteKey) -> bool {
-        let attached = self.tables.get(key).map(|index| &self.attached[*index]);
         let waits = |attached: &AttachedTable| {
             attached.copies.values().any(|attachment| matches!(attachment, Attachment::Brought(_)))
         };
-        self.is_discovered && !attached.is_some_and(waits)
+        self.is_discovered && !self.attached_of(key).is_some_and(waits)
     }
 }
 
@@ -333,7 +405,7 @@ const fn token_of_table(index: usize) -> u64 {
 
 impl CallingSide for Calling {
     fn copy_found(&self, copy: CopyNumber, process: &Arc<PeerProcess>) {
-        let found = Copy { process: Arc::clone(process), routes: HashMap::new() };
+        let found = Copy { process: Arc::clone(process), routes: HashMap::new(), notices: 0 };
         self.lock().copies.insert(copy, found);
     }
 
@@ -343,15 +415,17 @@ impl CallingSide for Calling {
         if route.state == RouteState::Gone {
             copy.routes.remove(&route.name);
         } else {
-            copy.routes.insert(route.name.clone(), route.clone());
+            let known = copy.routes.insert(route.name.clone(), route.clone());
+            copy.notices += usize::from(known.is_none() && route.name.starts_with(HIDDEN_PREFIX));
         }
-        let indexes: Vec<usize> =
-            (0..state.attached.len()).filter(|index| *state.attached[*index].key.route == *route.name).collect();
+        let of_route =
+            |(index, attached): (&usize, &AttachedTable)| (*attached.key.route == *route.name).then_some(*index);
+        let indexes: Vec<usize> = state.attached.iter().filter_map(of_route).collect();
         let mut tables = Vec::new();
         for index in indexes {
             self.bring(&mut state, index, number);
             let State { attached, attachments, .. } = &mut *state;
-            let attached = &mut attached[index];
+            let Some(attached) = attached.get_mut(&index) else { continue };
             // One that has not answered yet is of the state that the route has then: what stands in the table may be the route
             // as it was before it was withdrawn, with a bell that wakes nobody.
             if matches!(attached.copies.get(&number), Some(Attachment::Attached(_))) {
@@ -367,7 +441,9 @@ impl CallingSide for Calling {
                 state.agree_on_form(index);
             }
         }
+        let gone = self.take_receivers_gone(&mut state);
         drop(state);
+        drop(gone);
         // Without the lock: this wakes tasks, which may call at once.
         tables.iter().for_each(|table| table.set_copy_state(number.0, state_of(route.state)));
         self.changed.notify_all();
@@ -385,7 +461,7 @@ impl CallingSide for Calling {
     fn attached(&self, number: CopyNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd) {
         let bell = Region::open(bell, BELL_LENGTH, true);
         let state = self.lock();
-        let attached = state.attachments.get(&attachment).map(|index| &state.attached[*index]);
+        let attached = state.attachments.get(&attachment).and_then(|index| state.attached.get(index));
         let (Some(attached), Some(copy)) = (attached, state.copies.get(&number)) else { return };
         let route = copy.routes.get(&*attached.key.route);
         let copy_state = route.map_or(CopyState::Draining, |route| state_of(route.state));
@@ -434,13 +510,15 @@ impl CallingSide for Calling {
         let mut state = self.lock();
         state.copies.remove(&number);
         let State { attached, attachments, .. } = &mut *state;
-        for attached in attached {
+        for attached in attached.values_mut() {
             if let Some(Attachment::Brought(attachment)) = attached.copies.remove(&number) {
                 attachments.remove(&attachment);
             }
         }
-        (0..state.attached.len()).for_each(|index| state.agree_on_form(index));
+        state.attached.keys().for_each(|index| state.agree_on_form(*index));
+        let gone = self.take_receivers_gone(&mut state);
         drop(state);
+        drop(gone);
         self.changed.notify_all();
     }
 
@@ -454,7 +532,7 @@ impl CallingSide for Calling {
             served.iter().for_each(|served| served.wake_rung_tasks());
             return;
         }
-        let table = self.lock().attached.get((token / 2) as usize).map(|attached| Arc::clone(&attached.table));
+        let table = self.lock().attached.get(&((token / 2) as usize)).map(|attached| Arc::clone(&attached.table));
         if let Some(table) = table {
             table.give_notices();
         }

@@ -14,6 +14,8 @@ use std::sync::Arc;
 /// What this process has of a domain.
 pub(super) struct Shared {
     pub(super) name: String,
+    /// When this process came into it, ns of the monotonic clock.
+    pub(super) started_ns: u64,
     pub(super) local: Arc<LocalRoutes>,
     pub(super) machine: Option<Machine>,
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `opening` | [`Domain`]: opened, closed, asked for its routes |
 //! | `route_builder` | [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn |
+//! | `notices` | what a process tells those that have called it |
 //! | `forwarding` | where a handler's request goes on to |
 //! | `membership` | what this process has of a domain |
 //! | `counter_files` | [`read_counters`], [`read_calls`]: what copies and callers count, for other processes |
@@ -15,6 +16,7 @@ mod calling;
 mod counter_files;
 mod forwarding;
 mod membership;
+mod notices;
 mod opening;
 mod route_builder;
 mod serving;

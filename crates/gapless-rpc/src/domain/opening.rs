@@ -6,9 +6,11 @@ use super::membership::{Machine, Shared};
 use super::route_builder::RouteBuilder;
 use super::serving::Serving;
 use crate::caller::{Caller, CallerOptions};
+use crate::clock::monotonic_ns;
 use crate::error::RpcError;
 use crate::message::Message;
 use crate::registry::{DomainDirectory, IoThread, Place, RouteState};
+use crate::route_name::HIDDEN_PREFIX;
 use gapless_log::call_table::{PAYLOAD_LENGTH_MAX, SLOTS_MAX};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,11 +76,26 @@ pub struct KnownRoute {
     pub workers: u32,
 }
 
+impl KnownRoute {
+    /// Whether it is no application's route: where a process receives notices.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.route.starts_with(HIDDEN_PREFIX)
+    }
+}
+
 impl Domain {
     /// A domain of this process alone: values move, and nothing is encoded.
     #[must_use]
     pub fn in_process(name: impl Into<String>) -> Self {
-        Self { shared: Arc::new(Shared { name: name.into(), local: Arc::default(), machine: None }) }
+        Self {
+            shared: Arc::new(Shared {
+                name: name.into(),
+                started_ns: monotonic_ns(),
+                local: Arc::default(),
+                machine: None,
+            }),
+        }
     }
 
     /// Opens the domain `name` of this user, or makes it: in `$XDG_RUNTIME_DIR/gapless`, else in `/tmp/gapless-USER`.
@@ -114,9 +131,10 @@ impl Domain {
             Arc::<Calling>::clone(&calling),
         )?;
         let io = thread.handle();
+        let started_ns = io.started_ns();
         calling.set_io(io.clone());
         let machine = Some(Machine { directory: path, io, calling, serving, thread });
-        Ok(Self { shared: Arc::new(Shared { name, local: Arc::default(), machine }) })
+        Ok(Self { shared: Arc::new(Shared { name, started_ns, local: Arc::default(), machine }) })
     }
 
     /// Its name.

@@ -5,7 +5,7 @@ use super::forwarding;
 use super::membership::Shared;
 use super::serving::ServedRemote;
 use crate::caller::routes::TypeKey;
-use crate::context::CallContext;
+use crate::context::{CallContext, CallerIdentity};
 use crate::error::RpcError;
 use crate::local::{EncodedOverflow, LocalOptions, LocalRoute, LocalWorker, Overflow};
 use crate::message::{Message, version_of};
@@ -60,6 +60,7 @@ pub struct RouteBuilder {
     queue_max: Option<usize>,
     overflow: Option<ElasticQueueOptions>,
     forwards: bool,
+    is_hidden: bool,
 }
 
 impl std::fmt::Debug for RouteBuilder {
@@ -86,7 +87,14 @@ impl RouteBuilder {
             queue_max: None,
             overflow: None,
             forwards: false,
+            is_hidden: false,
         }
+    }
+
+    /// It is no application's: it may have such a name, and has no file of counters.
+    pub(super) const fn hidden(mut self) -> Self {
+        self.is_hidden = true;
+        self
     }
 
     /// So many requests are handled at one time, 1 to 4,096; 1 without a word. Calls of this process have as many workers of their
@@ -189,12 +197,13 @@ impl RouteBuilder {
         self,
         handler: Handler<Request, Reply>,
     ) -> Result<ServedRoute, RpcError> {
-        route_name::check(&self.route)?;
+        if self.is_hidden { route_name::check(&self.route) } else { route_name::check_own(&self.route) }?;
         if !(1..=WORKERS_MAX).contains(&self.workers) {
             let reason = format!("{} were found; 1 to {WORKERS_MAX} are possible", self.workers);
             return Err(RpcError::Option { option: "workers", reason });
         }
-        let path = self.domain.machine.as_ref().map(|machine| counter_files::new_path(&machine.directory, Side::Copy));
+        let machine = self.domain.machine.as_ref().filter(|_| !self.is_hidden);
+        let path = machine.map(|machine| counter_files::new_path(&machine.directory, Side::Copy));
         let counters = Arc::new(CopyCounters::create(&self.route, path.as_deref())?);
         let mut served = ServedRoute {
             domain: Arc::clone(&self.domain),
@@ -234,12 +243,13 @@ impl RouteBuilder {
         handler: &Handler<Request, Reply>,
         served: &ServedRoute,
     ) -> Result<Box<dyn LocalControl>, RpcError> {
-        let defaults = LocalOptions::default();
+        let defaults = LocalOptions::<Request, Reply>::default();
         let queue_max = self.queue_max.unwrap_or(defaults.queue_max);
         let spill = |queue| Box::new(EncodedOverflow::new(Spill::new(queue))) as Box<dyn Overflow<Request>>;
         let (overflow, gauges) = (served.overflow.clone().map(spill), Some(Arc::clone(&served.counters.queue)));
         let forwarding = self.forwards.then(|| forwarding::of::<Request, Reply>(&self.domain));
-        let options = LocalOptions { queue_max, overflow, gauges, forwarding, ..defaults };
+        let caller = CallerIdentity { started_ns: self.domain.started_ns, ..defaults.caller };
+        let options = LocalOptions { queue_max, caller, overflow, gauges, forwarding, deadlines: defaults.deadlines };
         let local = LocalRoute::<Request, Reply>::new(&self.route, options)?;
         if served.overflow.is_some() {
             served.refill.set(local.refiller());

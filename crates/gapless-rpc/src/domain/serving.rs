@@ -1,7 +1,7 @@
 //! [`Serving`]: the serving half of a domain: the routes of this process, and the callers that have brought their tables.
 
 use crate::caller::routes::TypeKey;
-use crate::context::CallerIdentity;
+use crate::context::{CallerAddress, CallerIdentity};
 use crate::registry::{
     Attach, AttachAnswer, AttachMemory, CallerNumber, PeerProcess, Refused, RefusedReason, ServingSide, TypeDescription,
 };
@@ -33,11 +33,18 @@ struct State {
     routes: HashMap<String, Arc<ServedRemote>>,
     /// Whose table which route has.
     attachments: HashMap<(CallerNumber, u64), Arc<ServedRemote>>,
+    /// Who has brought a table and is connected.
+    callers: HashMap<CallerNumber, Arc<PeerProcess>>,
 }
 
 impl Serving {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nobody panics with the lock")
+    }
+
+    /// Whether a process that has called is connected.
+    pub(crate) fn has_caller(&self, address: &CallerAddress) -> bool {
+        self.lock().callers.values().any(|process| process.is_at(address))
     }
 
     /// False if the route is served already.
@@ -80,8 +87,13 @@ impl ServingSide for Serving {
         let reply_version =
             reply_version.ok_or_else(|| refuse(RefusedReason::Mismatch, described(&served.request, &served.reply)))?;
         let table = open(&attach, memory).map_err(|text| refuse(RefusedReason::Memory, text))?;
-        let identity =
-            CallerIdentity { name: process.name.clone(), process_id: process.process_id, user_id: process.user_id };
+        let identity = CallerIdentity {
+            name: process.name.clone(),
+            process_id: process.process_id,
+            user_id: process.user_id,
+            started_ns: process.started_ns,
+        };
+        self.lock().callers.insert(caller, Arc::clone(process));
         served.served.attach(AttachedCaller {
             attachment: attachment_number(caller, attach.attachment),
             table: Arc::new(table.0),
@@ -103,6 +115,7 @@ impl ServingSide for Serving {
 
     fn caller_gone(&self, caller: CallerNumber, _is_dead: bool) {
         let mut state = self.lock();
+        state.callers.remove(&caller);
         let gone: Vec<_> = state.attachments.keys().filter(|(number, _)| *number == caller).copied().collect();
         let gone: Vec<_> = gone.into_iter().filter_map(|key| Some((key.1, state.attachments.remove(&key)?))).collect();
         drop(state);

@@ -112,6 +112,7 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
             attempt: offer.attempt,
             hops: offer.hops,
             key: offer.key,
+            notices: 0,
             headers,
             trace,
             cancellation,

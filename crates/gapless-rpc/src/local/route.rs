@@ -58,6 +58,7 @@ impl<Request, Reply> Default for LocalOptions<Request, Reply> {
                 name: name.into_owned(),
                 process_id: std::process::id(),
                 user_id: rustix::process::getuid().as_raw(),
+                started_ns: 0,
             },
             deadlines: Deadlines::of_process(),
             forwarding: None,

@@ -32,6 +32,8 @@ pub struct IoThread {
 pub struct IoHandle(Arc<Shared>);
 
 struct Shared {
+    /// When this process came into the domain, ns of the monotonic clock.
+    started_ns: u64,
     directory: Arc<DomainDirectory>,
     waker: OwnedFd,
     /// None when the thread has ended.
@@ -77,9 +79,10 @@ impl IoThread {
         let encode = |packet: Packet| {
             packet.encode().map(Arc::from).map_err(|reason| RpcError::Option { option: "process name", reason })
         };
+        let started_ns = monotonic_ns();
         let hello = |role| {
             let (process_id, process_name) = (std::process::id(), process_name.to_owned());
-            Packet::Hello(Hello { role, process_id, started_ns: monotonic_ns(), process_name })
+            Packet::Hello(Hello { role, process_id, started_ns, process_name })
         };
         let (as_copy, as_caller) = (encode(hello(Role::Copy))?, encode(hello(Role::Caller))?);
         let listed = encode(Packet::Listed)?;
@@ -87,6 +90,7 @@ impl IoThread {
         copy_files::sweep(&directory)?;
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let shared = Arc::new(Shared {
+            started_ns,
             directory: Arc::clone(&directory),
             waker: waker.map_err(RpcError::system("making an eventfd"))?,
             commands: Mutex::new(Some(Vec::new())),
@@ -146,6 +150,11 @@ impl Drop for Closing {
 }
 
 impl IoHandle {
+    /// When this process came into the domain, as others are told.
+    pub fn started_ns(&self) -> u64 {
+        self.0.started_ns
+    }
+
     /// Tells all callers of a route, or what has changed of it. The first one makes this process's socket: when this returns,
     /// every caller that connects is told.
     ///

@@ -5,6 +5,7 @@
 
 use super::packets::{Attach, Hello, Refused, RouteDescription};
 use super::peer::PeerIdentity;
+use crate::context::CallerAddress;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -31,6 +32,11 @@ pub struct PeerProcess {
 }
 
 impl PeerProcess {
+    /// Whether notices to this address are for it.
+    pub(crate) fn is_at(&self, address: &CallerAddress) -> bool {
+        (self.process_id, self.started_ns) == (address.process_id, address.started_ns)
+    }
+
     /// What is known of a process: its own words, and who the operating system says that it is.
     pub(super) fn new(hello: Hello, identity: PeerIdentity) -> Self {
         let PeerIdentity { process_id, user_id } = identity;

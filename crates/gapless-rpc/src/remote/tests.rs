@@ -67,7 +67,7 @@ fn attach(served: &ServedCallers, table: &RouteTable, number: u32) {
         attachment: 1,
         table: Arc::new(CopySide::in_process(table.table(), number)),
         eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
-        identity: Arc::new(CallerIdentity { name: "test".to_owned(), process_id: 1, user_id: 1 }),
+        identity: Arc::new(CallerIdentity { name: "test".to_owned(), process_id: 1, user_id: 1, started_ns: 1 }),
         reply_version: 1,
     });
 }

@@ -44,6 +44,9 @@ pub(crate) const FLAG_JSON: u32 = 1;
 /// In a header's flags: nobody waits for the reply.
 pub(crate) const FLAG_ONE_WAY: u32 = 2;
 
+/// In a header's flags, from this bit on: how many kinds of notices the caller receives.
+pub(crate) const NOTICES_SHIFT: u32 = 24;
+
 /// Everything that a copy's workers share of how they answer.
 pub(crate) struct Answering<Request, Reply> {
     pub(crate) route: Arc<str>,
@@ -171,6 +174,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             attempt: header.attempt,
             hops: header.hops,
             key: header.key,
+            notices: (header.flags >> NOTICES_SHIFT) as u8,
             headers,
             trace: TraceContext { trace_id: header.trace_id, span_id: header.span_id, flags: header.trace_flags },
             cancellation: Cancellation::Remote(Arc::clone(&caller.table), claimed.taken()),

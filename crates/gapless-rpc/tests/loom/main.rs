@@ -25,7 +25,7 @@ fn check(preemptions: usize, model: fn()) {
 fn route() -> Route {
     let options = LocalOptions {
         queue_max: 8,
-        caller: CallerIdentity { name: String::new(), process_id: 1, user_id: 1 },
+        caller: CallerIdentity { name: String::new(), process_id: 1, user_id: 1, started_ns: 1 },
         deadlines: Arc::new(Deadlines::new(|| {})),
         forwarding: None,
         overflow: None,

@@ -8,6 +8,7 @@ mod copy_process;
 mod a_scribbler_spoils_only_its_own_routes;
 mod calls_end_as_their_handlers_say;
 mod killed_copies_lose_no_answer;
+mod notices_reach_their_callers;
 mod routes_come_and_go;
 mod what_finds_no_slot_waits_on_disk;
 
@@ -17,10 +18,12 @@ fn main() -> ExitCode {
     copy_process::be_one_if_asked();
     killed_copies_lose_no_answer::be_a_caller_if_asked();
     a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
+    notices_reach_their_callers::be_one_if_asked();
     gapless_testkit::scenarios::run(vec![
         a_scribbler_spoils_only_its_own_routes::module(300),
         calls_end_as_their_handlers_say::module(),
         killed_copies_lose_no_answer::module(),
+        notices_reach_their_callers::module(),
         routes_come_and_go::module(),
         what_finds_no_slot_waits_on_disk::module(),
     ])

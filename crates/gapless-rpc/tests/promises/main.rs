@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod a_call_waits_for_its_route;
+mod a_caller_is_told_unasked;
 mod a_panic_harms_nobody_else;
 mod calls_are_the_same_here_as_elsewhere;
 mod tasks_serve_other_processes;

@@ -1,0 +1,136 @@
+//! Notices: what a process tells those that have called it, unasked and also after their calls.
+//!
+//! A notice is a request without a reply to a route that each receiver serves under a name of its own: process id, when it came into
+//! the domain, and the notice's type. So nobody else gets it, and a later process with the same id neither.
+
+use super::opening::Domain;
+use super::route_builder::{RouteBuilder, ServedRoute};
+use crate::caller::{CallerOptions, Reach};
+use crate::clock::monotonic_ns;
+use crate::context::{CallContext, CallerAddress, Current};
+use crate::error::RpcError;
+use crate::message::Message;
+use crate::options::CallOptions;
+use crate::outcome::CallError;
+use crate::route_name::{HIDDEN_PREFIX, ROUTE_NAME_LENGTH_MAX};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the first notice to a process waits for it to take the memory that notices travel in.
+const CONTACT_MAX: Duration = Duration::from_secs(1);
+/// Notices of this process that wait in it.
+const QUEUE_MAX: usize = 1024;
+
+impl Domain {
+    /// From now on, and until the result is dropped, this process receives notices of a type: `receive` gets them one after the
+    /// other, those of one sender in the order in which they were sent. Notices that this process sends itself have a thread of
+    /// their own. A process that begins with this before it calls is found by the notices that its call leads to. It serves then,
+    /// as with [`Domain::serve`]; a process that only its group lets into the domain cannot.
+    ///
+    /// ```
+    /// use gapless_rpc::{CallContext, CallerAddress, Domain};
+    /// use std::sync::mpsc;
+    ///
+    /// let domain = Domain::in_process("shop");
+    /// let (keep, kept) = mpsc::channel::<CallerAddress>();
+    /// let _orders = domain.serve("orders").handle(move |number: u64, context: &CallContext| {
+    ///     keep.send(context.caller_address()).map_err(|error| error.to_string())?;
+    ///     Ok(number)
+    /// })?;
+    /// // Who calls, here or in another process, receives notices.
+    /// let (tell, told) = mpsc::channel();
+    /// let notices = domain.notices(move |shipped: String, _context| drop(tell.send(shipped)))?;
+    /// domain.caller::<u64, u64>("orders")?.call(7)?;
+    /// // Whenever there is something to be told:
+    /// domain.notify(&kept.recv()?, "order 7 is on its way".to_owned())?;
+    /// assert_eq!(told.recv()?, "order 7 is on its way");
+    /// assert_eq!(notices.statistics().begun, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A type that this process receives already; otherwise as [`RouteBuilder::handle`].
+    pub fn notices<Notice: Message>(
+        &self,
+        receive: impl Fn(Notice, &CallContext) + Send + Sync + 'static,
+    ) -> Result<ServedRoute, RpcError> {
+        let route = route_of::<Notice>(&self.address());
+        RouteBuilder::new(Arc::clone(&self.shared), &route).hidden().queue_max(QUEUE_MAX).handle(
+            move |notice: Notice, context| {
+                receive(notice, context);
+                Ok(())
+            },
+        )
+    }
+
+    /// Sends a notice to the process that has made a call ([`CallContext::caller_address`]). It waits neither for the receiver
+    /// nor for room; the first notice to a process waits for its answer, a second at most. Once it is sent, nobody learns what
+    /// becomes of it. Inside a process the value moves, and nothing is encoded.
+    ///
+    /// # Errors
+    /// [`CallError::NoRoute`]: that process has gone, or receives no notices of that type; [`CallError::Busy`]: as many as have
+    /// room wait for it already (`DomainOptions::slots` of this process, 1,024 inside a process), or it has not answered;
+    /// [`CallError::Mismatch`]: it means another type by the name; [`CallError::BadMessage`].
+    pub fn notify<Notice: Message>(&self, to: &CallerAddress, notice: Notice) -> Result<(), CallError> {
+        self.notify_until(to, notice, CONTACT_MAX, 0)
+    }
+
+    /// As [`Domain::notify`], but waits up to `timeout` for its answer and for room. Inside a process it does not wait.
+    ///
+    /// # Errors
+    /// As [`Domain::notify`].
+    pub fn notify_within<Notice: Message>(
+        &self,
+        to: &CallerAddress,
+        notice: Notice,
+        timeout: Duration,
+    ) -> Result<(), CallError> {
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.notify_until(to, notice, timeout, monotonic_ns().saturating_add(timeout_ns))
+    }
+
+    fn notify_until<Notice: Message>(
+        &self,
+        to: &CallerAddress,
+        notice: Notice,
+        contact: Duration,
+        until_ns: u64,
+    ) -> Result<(), CallError> {
+        let route = route_of::<Notice>(to);
+        let busy = |reason: String| CallError::Busy { route: route.clone(), reason };
+        let reach = if *to == self.address() { Reach::Process } else { Reach::Machine };
+        let machine = self.shared.machine.as_ref().filter(|_| reach == Reach::Machine);
+        if let Some(machine) = machine {
+            machine.io.discover().map_err(|error| busy(error.to_string()))?;
+            let is_there = || machine.serving.has_caller(to);
+            machine.calling.wait_for_receiver(to, &route, is_there, contact)?;
+        }
+        let options = CallerOptions { reach, ..CallerOptions::default() };
+        let caller = self.shared.caller::<Notice, ()>(&route, options).map_err(|error| busy(error.to_string()))?;
+        let caller = caller.settling_within(contact);
+        // Whether there is time left for the call in whose handler this is makes no difference.
+        let current = Current { deadline_ns: 0, ..Current::get() };
+        let options = CallOptions { timeout: None, ..CallOptions::default() };
+        let sent = current.enter(|| caller.send_until(notice, &options, until_ns));
+        if let (Some(machine), Err(CallError::NoRoute { .. })) = (machine, &sent) {
+            machine.calling.forget_receivers();
+        }
+        sent
+    }
+
+    /// Where notices for this process go.
+    fn address(&self) -> CallerAddress {
+        CallerAddress { process_id: std::process::id(), started_ns: self.shared.started_ns, notices: 0 }
+    }
+}
+
+/// The route that a process serves for notices of a type.
+fn route_of<Notice: Message>(receiver: &CallerAddress) -> String {
+    let CallerAddress { process_id, started_ns, .. } = receiver;
+    let mut route = format!("{HIDDEN_PREFIX}notices/{process_id}.{started_ns:x}/");
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._/".contains(letter);
+    let allowed = Notice::TYPE_NAME.chars().map(|letter| if is_allowed(letter) { letter } else { '-' });
+    let room = ROUTE_NAME_LENGTH_MAX - route.len();
+    route.extend(allowed.take(room));
+    route
+}

@@ -1,0 +1,74 @@
+//! Notices inside a process: they move without encoding, in order, to who receives them; and they know no other life of a process.
+
+use gapless_rpc::{CallContext, CallError, CallerAddress, Domain};
+use serde::{Deserialize, Serialize, Serializer};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// It cannot be encoded.
+#[derive(Debug, PartialEq, Deserialize, gapless_rpc::Message)]
+struct Moves(u64);
+
+impl Serialize for Moves {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("it moves only"))
+    }
+}
+
+/// A route that takes the addresses of its callers, and calls it once.
+fn address(domain: &Domain, other: &Domain) -> CallerAddress {
+    let (tell, told) = mpsc::channel();
+    let _desk = domain.serve("desk").handle(move |(): (), context: &CallContext| {
+        tell.send(context.caller_address()).unwrap();
+        Ok(())
+    });
+    other.caller::<(), ()>("desk").unwrap().call(()).unwrap();
+    told.recv().unwrap()
+}
+
+#[test]
+fn the_value_moves_in_order_and_is_counted() {
+    let domain = Domain::in_process("test");
+    let address = address(&domain, &domain);
+    assert!(matches!(domain.notify(&address, Moves(0)), Err(CallError::NoRoute { .. })));
+    let (tell, told) = mpsc::sync_channel(0);
+    let notices = domain.notices(move |notice: Moves, _context| drop(tell.send(notice))).unwrap();
+    assert!(domain.notices(|_: Moves, _context| {}).is_err(), "twice");
+    let other = domain.notices(|_: String, _context| {}).unwrap();
+    for number in 0..100 {
+        domain.notify(&address, Moves(number)).unwrap();
+    }
+    for number in 0..100 {
+        assert_eq!(told.recv().unwrap(), Moves(number));
+    }
+    assert_eq!((notices.statistics().begun, other.statistics().begun), (100, 0));
+    // Nobody takes them out now.
+    let full = (0..10_000).find_map(|number| domain.notify(&address, Moves(number)).err()).unwrap();
+    assert!(matches!(full, CallError::Busy { .. }), "{full}");
+    drop(told);
+    drop(notices);
+    assert!(matches!(domain.notify(&address, Moves(0)), Err(CallError::NoRoute { .. })));
+}
+
+#[test]
+fn two_lives_are_two_addresses() {
+    let (_folder, server, client) = super::tasks_serve_other_processes::pair();
+    let (tell, told) = mpsc::channel();
+    let _server_side = server.notices(|number: u64, _context| panic!("{number} was for the other")).unwrap();
+    let _client_side = client.notices(move |number: u64, _context| tell.send(number).unwrap()).unwrap();
+    let (here, there) = (address(&server, &server), address(&server, &client));
+    // Of one process, and yet not the same.
+    assert_eq!(here.process_id(), there.process_id());
+    assert_ne!(here, there);
+    server.notify_within(&there, 7_u64, Duration::from_secs(20)).unwrap();
+    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(7));
+    let error = server.notify(&there, Moves(1)).unwrap_err();
+    assert!(matches!(error, CallError::NoRoute { .. }), "{error}");
+}
+
+#[test]
+fn names_of_notices_are_nobody_elses() {
+    let domain = Domain::in_process("test");
+    let error = domain.serve(".notices/1.1/u64").handle(|number: u64, _context| Ok(number)).unwrap_err();
+    assert!(error.to_string().contains("kept for notices"), "{error}");
+}
