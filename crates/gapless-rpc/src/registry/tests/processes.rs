@@ -137,6 +137,9 @@ fn hundreds_of_connections_and_kills_leave_nothing_behind() {
     caller.expect("listed 1");
     caller.tell("attach 1 1 orders");
     caller.expect("attached 1 1");
+    // The copy may still hold what it has passed on. What it does next, it does afterwards.
+    copy.tell("announce another");
+    caller.expect("route 1 another");
     let (of_caller, of_copy) = (caller.descriptors(), copy.descriptors());
     for _ in 0..100 {
         let mut others = (0..2).map(|_| domain.member(&["announce orders"])).collect::<Vec<_>>();
