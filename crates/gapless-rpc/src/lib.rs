@@ -16,6 +16,7 @@
 //! | [`route_name`] | what a route may be called |
 //! | `block_on` | drives a future to its end on this thread |
 //! | `clock` | the clock of deadlines |
+//! | `wake_fd` | eventfds that wake another process's thread |
 //! | `foreign` | the application's functions, whose panics are caught |
 //! | [`error`] | [`RpcError`] |
 //!
@@ -80,6 +81,8 @@ pub mod route_name;
 mod served;
 #[cfg(not(loom))]
 mod spill;
+#[cfg(not(loom))]
+mod wake_fd;
 
 #[cfg(not(loom))]
 pub use caller::{Call, Caller, CallerOptions, Interceptor, Reach};

@@ -16,10 +16,10 @@ use crate::remote::copy::ServedCallers;
 use crate::remote::table::{CopyState, RouteTable};
 use crate::route_counters::Side;
 use crate::route_name::HIDDEN_PREFIX;
+use crate::wake_fd;
 use gapless_log::Region;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::CallTableShape;
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -330,7 +330,7 @@ impl RemoteRoutes for Calling {
                 RouteTable::create(Arc::clone(&key.route), shape, key.request.fingerprint, path.as_deref())
             })
             .map_err(|error| busy(error.to_string()))?;
-        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let eventfd = wake_fd::create();
         let (table, eventfd) = (Arc::new(table), Arc::new(eventfd.map_err(|errno| busy(errno.to_string()))?));
         let index = state.last_table;
         state.last_table += 1;
@@ -459,7 +459,8 @@ impl CallingSide for Calling {
     }
 
     fn attached(&self, number: CopyNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd) {
-        let bell = Region::open(bell, BELL_LENGTH, true);
+        let bell = Region::open(bell, BELL_LENGTH, true).map_err(|error| error.to_string());
+        let bell = bell.and_then(|bell| wake_fd::check(&eventfd).map(|()| bell));
         let state = self.lock();
         let attached = state.attachments.get(&attachment).and_then(|index| state.attached.get(index));
         let (Some(attached), Some(copy)) = (attached, state.copies.get(&number)) else { return };

@@ -11,9 +11,8 @@ use super::sides::{CallingSide, CopyNumber, ServingSide};
 use super::watch::DirectoryWatch;
 use crate::clock::monotonic_ns;
 use crate::error::RpcError;
-use crate::route_name;
+use crate::{route_name, wake_fd};
 use rustix::event::epoll::EventFlags;
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
@@ -88,7 +87,7 @@ impl IoThread {
         let listed = encode(Packet::Listed)?;
         let directory = Arc::new(directory);
         copy_files::sweep(&directory)?;
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let waker = wake_fd::create();
         let shared = Arc::new(Shared {
             started_ns,
             directory: Arc::clone(&directory),
@@ -256,8 +255,7 @@ impl IoHandle {
 
     /// Ends the thread's sleep, so that it asks for the next deadline anew.
     pub fn wake(&self) {
-        // Writing 1 to an eventfd fails only when its counter is full, which wakes the thread as well.
-        let _ = rustix::io::write(&self.0.waker, &1u64.to_ne_bytes());
+        wake_fd::ring(&self.0.waker);
     }
 }
 

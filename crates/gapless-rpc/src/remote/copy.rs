@@ -4,6 +4,7 @@
 //! Everything read here was written by another process: it is copied once, and checked.
 
 use crate::context::CallerIdentity;
+use crate::wake_fd;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
 use gapless_log::{Bell, Rung};
@@ -141,8 +142,7 @@ impl ServedCallers {
         let has_offers = |caller: &&Arc<AttachedCaller>| (0..CLASSES).any(|class| caller.table.has_offers(class));
         for caller in callers.iter().filter(has_offers) {
             if caller.table.pass_ring_on() {
-                // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
-                let _ = rustix::io::write(&caller.eventfd, &1u64.to_ne_bytes());
+                wake_fd::ring(&caller.eventfd);
             }
         }
     }
@@ -380,8 +380,7 @@ impl Claimed {
             AnswerOutcome::Answered { ring_reactor } => {
                 if ring_reactor {
                     crash_point("copy_before_completion");
-                    // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
-                    let _ = rustix::io::write(&self.caller.eventfd, &1u64.to_ne_bytes());
+                    wake_fd::ring(&self.caller.eventfd);
                 }
                 true
             }

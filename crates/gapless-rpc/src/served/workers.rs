@@ -177,12 +177,11 @@ mod tests {
     use super::*;
     use gapless_log::Bell;
     use gapless_testkit::wait::until;
-    use rustix::event::{EventfdFlags, eventfd};
 
     #[test]
     fn a_worker_that_spins_sleeps_while_its_route_is_suspended() {
         for waiting in [Waiting::Spin, Waiting::SpinFor(Duration::MAX)] {
-            let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+            let eventfd = crate::wake_fd::create().unwrap();
             let served = Arc::new(ServedCallers::new(Bell::create().unwrap(), eventfd));
             served.suspend();
             let mut puller = Puller::new(Arc::clone(&served));

@@ -6,6 +6,7 @@ use gapless_agent::fault::crash_point;
 use gapless_log::claim::ClaimState;
 use gapless_log::{Bell, Region};
 use rustix::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl RouteTable {
@@ -29,7 +30,13 @@ impl RouteTable {
         let mut state = self.lock();
         // A route that was withdrawn and is served again has another bell.
         state.copies.retain(|copy| copy.number != number);
-        state.copies.push(Copy { number, identity, bell: Bell::new(bell), eventfd, state: copy_state });
+        state.copies.push(Copy {
+            number,
+            identity,
+            bell: Bell::new(bell),
+            eventfd: Arc::new(eventfd),
+            state: copy_state,
+        });
         state.wake_waiting(&self.changed);
         // What was offered before it came is there for it, too.
         state.ring(0);

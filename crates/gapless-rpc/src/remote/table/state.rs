@@ -2,6 +2,7 @@
 
 use super::counters::CallCounters;
 use crate::clock::monotonic_ns;
+use crate::wake_fd;
 use gapless_log::call_table::{CallTableShape, OfferRings};
 use gapless_log::{Bell, Rung};
 use rustix::fd::OwnedFd;
@@ -9,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Condvar, MutexGuard};
+use std::sync::{Arc, Condvar, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -41,8 +42,9 @@ pub(super) struct State {
     next_look_ns: u64,
     /// So many slots are free for backlogs only.
     pub(super) reserve: usize,
-    /// Those that are woken when the state is unlocked.
+    /// Those that are woken when the state is unlocked: tasks of this process, and of copies.
     pub(super) woken_tasks: Vec<Waker>,
+    rung: Vec<Arc<OwnedFd>>,
     pub(super) counters: CallCounters,
 }
 
@@ -60,17 +62,16 @@ pub(super) struct Copy {
     pub(super) number: u32,
     pub(super) identity: u64,
     pub(super) bell: Bell,
-    pub(super) eventfd: OwnedFd,
+    pub(super) eventfd: Arc<OwnedFd>,
     pub(super) state: CopyState,
 }
 
 impl Copy {
-    /// Wakes a worker that sleeps; false if none does that was not woken already.
-    fn ring(&self) -> bool {
+    /// Wakes a worker that sleeps; false if none does that was not woken already. What wakes tasks goes into `rung`.
+    fn ring(&self, rung_tasks: &mut Vec<Arc<OwnedFd>>) -> bool {
         let rung = self.bell.ring();
         if rung == Rung::Task {
-            // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
-            let _ = rustix::io::write(&self.eventfd, &1u64.to_ne_bytes());
+            rung_tasks.push(Arc::clone(&self.eventfd));
         }
         rung != Rung::Nobody
     }
@@ -89,7 +90,8 @@ pub(crate) enum CopyState {
     Closed,
 }
 
-/// The state, locked. Tasks that are to be woken are woken when it is unlocked: nobody knows what an executor does then.
+/// The state, locked. Tasks that are to be woken are woken when it is unlocked: nobody knows what an executor does then, and waking
+/// another process is a system call.
 pub(super) struct Locked<'a>(pub(super) Option<MutexGuard<'a, State>>);
 
 const UNTIL_DROPPED: &str = "it is locked until it is dropped";
@@ -97,6 +99,7 @@ const UNTIL_DROPPED: &str = "it is locked until it is dropped";
 impl Locked<'_> {
     /// Unlocks it until `changed` is notified, or for `timeout`.
     pub(super) fn wait(&mut self, changed: &Condvar, timeout: Duration) {
+        std::mem::take(&mut self.rung).iter().for_each(wake_fd::ring);
         let guard = self.0.take().expect(UNTIL_DROPPED);
         let (guard, _) = changed.wait_timeout(guard, timeout).expect("nobody panics with the lock");
         self.0 = Some(guard);
@@ -119,8 +122,9 @@ impl DerefMut for Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        let woken = std::mem::take(&mut self.woken_tasks);
+        let (woken, rung) = (std::mem::take(&mut self.woken_tasks), std::mem::take(&mut self.rung));
         self.0 = None;
+        rung.iter().for_each(wake_fd::ring);
         woken.into_iter().for_each(Waker::wake);
     }
 }
@@ -144,6 +148,7 @@ impl State {
             next_look_ns: 0,
             reserve: 0,
             woken_tasks: Vec::new(),
+            rung: Vec::new(),
             counters,
         }
     }
@@ -191,7 +196,7 @@ impl State {
             let index = (self.next_copy + step) % count;
             let copy = &self.copies[index];
             let is_meant = copy.state == CopyState::Open && (target == 0 || copy.number == target);
-            if is_meant && copy.bell.is_anyone_parked() && copy.ring() {
+            if is_meant && copy.bell.is_anyone_parked() && copy.ring(&mut self.rung) {
                 self.next_copy = index + 1;
                 return;
             }
@@ -199,9 +204,9 @@ impl State {
     }
 
     /// Wakes a sleeping worker of every copy: one that was rung for an offer may have gone, or stopped, before it took it.
-    pub(super) fn ring_all(&self) {
+    pub(super) fn ring_all(&mut self) {
         for copy in self.copies.iter().filter(|copy| copy.state == CopyState::Open) {
-            copy.ring();
+            copy.ring(&mut self.rung);
         }
     }
 }

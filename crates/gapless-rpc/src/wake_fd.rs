@@ -1,0 +1,53 @@
+//! Eventfds that wake the thread of another process: made, checked when they come, written.
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::OFlags;
+
+/// One that is not full and that nobody waits for in writing.
+pub(crate) fn create() -> rustix::io::Result<OwnedFd> {
+    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+}
+
+/// Whether what another process has passed may be written: of anything else than an eventfd a write could block this thread.
+///
+/// # Errors
+/// What it is.
+pub(crate) fn check(passed: &OwnedFd) -> Result<(), String> {
+    let name = std::fs::read_link(format!("/proc/self/fd/{}", passed.as_raw_fd()));
+    let name = name.map_err(|error| format!("its eventfd cannot be looked at: {error}"))?;
+    if name.as_os_str() != "anon_inode:[eventfd]" {
+        return Err(format!("an eventfd is expected, {} was found", name.display()));
+    }
+    let flags = rustix::fs::fcntl_getfl(passed).map_err(|errno| format!("its eventfd cannot be looked at: {errno}"))?;
+    if !flags.contains(OFlags::NONBLOCK) {
+        return Err("an eventfd that does not block is expected, one that does was found".to_owned());
+    }
+    Ok(())
+}
+
+/// Wakes who sleeps on it.
+pub(crate) fn ring(eventfd: impl AsFd) {
+    // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
+    let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_eventfd_that_does_not_block_is_taken() {
+        let good = create().unwrap();
+        assert_eq!(check(&good), Ok(()));
+        // Full, it does not block.
+        rustix::io::write(&good, &(u64::MAX - 1).to_ne_bytes()).unwrap();
+        ring(&good);
+        let blocking = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        assert!(check(&blocking).unwrap_err().contains("that does not block"));
+        let (reader, writer) = std::io::pipe().unwrap();
+        for passed in [OwnedFd::from(reader), OwnedFd::from(writer)] {
+            assert!(check(&passed).unwrap_err().contains("pipe:"));
+        }
+    }
+}
