@@ -137,6 +137,9 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.code == 0 {
+            return write!(f, "refused: {}", self.text);
+        }
         write!(f, "refused with code {}: {}", self.code, self.text)
     }
 }

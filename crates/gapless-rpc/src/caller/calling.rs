@@ -17,6 +17,7 @@ use crate::outcome::CallError;
 use crate::remote::table::{CallStatistics, Offer};
 use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY, NOTICES_SHIFT};
 use gapless_log::call_table::RequestHeader;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -251,15 +252,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
     /// As [`Caller::send_with`], but where there is no room by `until_ns` of the monotonic clock it is [`CallError::Busy`].
     pub(crate) fn send_until(&self, request: Request, options: &CallOptions, until_ns: u64) -> Result<(), CallError> {
-        let mut changed;
-        let mut options = options;
-        if !self.shared.interceptors.is_empty() {
-            changed = options.clone();
-            for interceptor in &*self.shared.interceptors {
-                interceptor.before(self.route(), &mut changed).map_err(CallError::Refused)?;
-            }
-            options = &changed;
-        }
+        let options = &*self.intercepted(options)?;
         let request = match self.local()? {
             Some(local) => match local.send(request, Inherited::of(options).local_offer(options)) {
                 Ok(()) => return Ok(()),
@@ -286,16 +279,25 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         }
     }
 
+    /// As its interceptors change them.
+    fn intercepted<'options>(&self, options: &'options CallOptions) -> Result<Cow<'options, CallOptions>, CallError> {
+        let mut options = Cow::Borrowed(options);
+        for interceptor in &*self.shared.interceptors {
+            interceptor.before(self.route(), options.to_mut()).map_err(CallError::Refused)?;
+        }
+        Ok(options)
+    }
+
     /// Calls every copy of the route in other processes, and the one in this process; an outcome for each, with the process id of
-    /// the copy.
+    /// the copy. Interceptors are asked once, before all of them.
     ///
     /// # Errors
-    /// [`CallError::NoRoute`] if there is none.
+    /// [`CallError::NoRoute`] if there is none, and what an interceptor refuses.
     pub fn broadcast(&self, request: &Request) -> Result<CopyOutcomes<Reply>, CallError>
     where
         Request: Clone,
     {
-        let options = &self.shared.options.call;
+        let options = &self.intercepted(&self.shared.options.call)?;
         let mut calls = Vec::new();
         if let Some(local) = self.local()? {
             let offer = Inherited::of(options).local_offer(options);
@@ -336,9 +338,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     pub fn ask_copies(&self, asked: Asked) -> Result<Vec<Result<String, CallError>>, CallError> {
         let none = || CallError::NoRoute { route: self.route().to_owned() };
         let routes = self.shared.remote_routes.as_ref().ok_or_else(none)?;
+        let options = &self.intercepted(&self.shared.options.call)?;
         let to = self.destination(routes)?;
         routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
-        let inherited = Inherited::of(&self.shared.options.call);
+        let inherited = Inherited::of(options);
         let (sent_ns, deadline_ns) = (inherited.sent_ns, inherited.deadline_ns);
         let header = RequestHeader { kind: asked as u8, sent_ns, deadline_ns, ..RequestHeader::default() };
         let ask = |copy: u32| {

@@ -17,8 +17,6 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Asked {
-    /// A call of the handler.
-    Call = 0,
     /// Whether the copy answers at all.
     Ping = 1,
     /// What the copy says of itself, as JSON.
@@ -30,7 +28,6 @@ pub enum Asked {
 impl Asked {
     const fn from_value(value: u8) -> Option<Self> {
         Some(match value {
-            0 => Self::Call,
             1 => Self::Ping,
             2 => Self::Info,
             3 => Self::Statistics,
@@ -39,6 +36,8 @@ impl Asked {
     }
 }
 
+/// In a header: a call of the handler, and nothing that is asked of the copy itself.
+const KIND_CALL: u8 = 0;
 /// In a header's flags: the payload is JSON, and so shall be the reply.
 pub(crate) const FLAG_JSON: u32 = 1;
 /// In a header's flags: nobody waits for the reply.
@@ -131,7 +130,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             return None;
         };
         match Asked::from_value(header.kind) {
-            Some(Asked::Call) => {}
+            _ if header.kind == KIND_CALL => {}
             Some(asked) => {
                 self.answer_about_itself(claimed, asked);
                 return None;
@@ -270,7 +269,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
 
     fn answer_about_itself(&self, claimed: Claimed, asked: Asked) {
         let body = match asked {
-            Asked::Call | Asked::Ping => String::new(),
+            Asked::Ping => String::new(),
             Asked::Info => self.info.clone(),
             Asked::Statistics => self.counters.statistics().to_json(),
         };
