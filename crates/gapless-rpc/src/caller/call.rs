@@ -4,6 +4,7 @@ use super::absent::{Found, LooksForRoute, Reached};
 use super::backlog::BacklogCall;
 use super::interceptor::Interceptor;
 use super::pursuit::Pursuit;
+use crate::block_on::block_on_until;
 use crate::foreign;
 use crate::local::LocalCall;
 use crate::message::Message;
@@ -12,7 +13,7 @@ use crate::outcome::CallError;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// One call under way. It is waited for ([`Call::wait`]), polled ([`Call::try_take`]), awaited by any executor, or tells a
@@ -25,6 +26,8 @@ pub struct Call<Reply> {
     pub(super) decode: fn(&mut Vec<u8>, u64) -> Result<Reply, String>,
     pub(super) reply_fingerprint: u64,
     pub(super) observed: Option<Box<Observed>>,
+    /// Once it is over.
+    pub(super) attempts: u32,
 }
 
 /// Where a call is.
@@ -71,14 +74,15 @@ impl<Reply> std::fmt::Debug for Call<Reply> {
 
 impl<Reply: Message> Call<Reply> {
     /// How often the request was offered to a copy; 1 in this process; of a call that waited in the backlog, whether it was taken
-    /// out.
+    /// out. The same after its outcome was taken.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         match &self.reach {
             Reaching::Local(_) => 1,
             Reaching::Remote(pursuit, _) => pursuit.attempts(),
             Reaching::Backlog(call, _) => call.has_begun().into(),
-            Reaching::Absent(_) | Reaching::Failed(_) | Reaching::Over => 0,
+            Reaching::Absent(_) | Reaching::Failed(_) => 0,
+            Reaching::Over => self.attempts,
         }
     }
 
@@ -97,6 +101,7 @@ impl<Reply: Message> Call<Reply> {
                     return Err(over());
                 };
                 let outcome = local.wait(waiting);
+                self.attempts = 1;
                 self.end(outcome)
             }
             Reaching::Remote(pursuit, reply) => {
@@ -136,18 +141,15 @@ impl<Reply: Message> Call<Reply> {
     /// Waits on this thread for `timeout` at most, without ending the call: `None` if there is no outcome by then.
     pub fn wait_for(&mut self, timeout: Duration) -> Option<Result<Reply, CallError>> {
         let deadline = Instant::now().checked_add(timeout);
-        let unpark = Arc::new(Unpark(std::thread::current()));
-        let waker = Waker::from(unpark);
-        let mut task = Context::from_waker(&waker);
-        loop {
-            if let Poll::Ready(outcome) = self.poll_outcome(&mut task) {
-                return Some(outcome);
-            }
-            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                Some(left) if left.is_zero() => return None,
-                Some(left) => std::thread::park_timeout(left),
-                None => std::thread::park(),
-            }
+        block_on_until(std::future::poll_fn(|task| self.poll_outcome(task)), deadline)
+    }
+
+    /// Whether it has a slot, or needs none.
+    pub(super) fn is_offered(&self) -> bool {
+        match &self.reach {
+            Reaching::Remote(pursuit, _) => pursuit.is_offered(),
+            Reaching::Absent(_) => false,
+            Reaching::Local(_) | Reaching::Backlog(..) | Reaching::Failed(_) | Reaching::Over => true,
         }
     }
 
@@ -211,6 +213,7 @@ impl<Reply: Message> Call<Reply> {
     }
 
     fn end(&mut self, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
+        self.attempts = self.attempts();
         self.reach = Reaching::Over;
         if let Some(observed) = self.observed.take() {
             let took = observed.began.elapsed();
@@ -234,12 +237,4 @@ impl<Reply> Unpin for Call<Reply> {}
 
 fn over() -> CallError {
     CallError::BadMessage { route: String::new(), reason: "the outcome of this call was taken already".to_owned() }
-}
-
-struct Unpark(std::thread::Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
 }

@@ -150,6 +150,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let Shared { key, interceptors, .. } = &*self.shared;
         let mut call = Call {
             reach: Reaching::Over,
+            attempts: 0,
             waiting: self.shared.options.waiting,
             decode: decoder::<Request, Reply>(),
             reply_fingerprint: key.reply.fingerprint,
@@ -364,7 +365,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
     fn call_of(&self, reach: Reaching<Reply>) -> Call<Reply> {
         let (waiting, reply_fingerprint) = (self.shared.options.waiting, self.shared.key.reply.fingerprint);
-        Call { reach, waiting, decode: decoder::<Request, Reply>(), reply_fingerprint, observed: None }
+        Call { reach, waiting, decode: decoder::<Request, Reply>(), reply_fingerprint, observed: None, attempts: 0 }
     }
 
     /// The route in this process, if it is served here and this caller may use it.

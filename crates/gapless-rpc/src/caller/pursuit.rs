@@ -7,7 +7,7 @@ use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::call::{Ended, RemoteCall};
 use crate::remote::status::{Status, read_refusal};
-use crate::remote::table::{End, NotOffered, Offer, RouteTable};
+use crate::remote::table::{End, NotOffered, Offer, Place, RouteTable};
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -62,6 +62,14 @@ pub(crate) struct Pursuit {
     loss: Option<Loss>,
     /// Attempts on routes that it was forwarded from.
     attempts_before: u32,
+    /// Its place in the line of those that wait for a slot or a copy.
+    place: Option<Place>,
+}
+
+impl Drop for Pursuit {
+    fn drop(&mut self) {
+        self.leave_line();
+    }
 }
 
 /// How an attempt was lost.
@@ -89,8 +97,15 @@ impl Pursuit {
         terms: Terms,
         (user_headers, payload): (&[u8], &[u8]),
     ) -> Result<Self, CallError> {
-        let mut pursuit =
-            Self { to: to.clone(), state: State::Over, terms, no_copy_since_ns: None, loss: None, attempts_before: 0 };
+        let mut pursuit = Self {
+            state: State::Over,
+            to: to.clone(),
+            terms,
+            no_copy_since_ns: None,
+            loss: None,
+            attempts_before: 0,
+            place: None,
+        };
         if !pursuit.offer(user_headers, payload)? {
             pursuit.state = State::Offering { user_headers: user_headers.to_vec(), payload: payload.to_vec() };
         }
@@ -138,6 +153,7 @@ impl Pursuit {
         }
         match RemoteCall::start(&self.to.table, offer, user_headers, payload) {
             Ok(call) => {
+                self.leave_line();
                 self.state = State::Offered(call);
                 (self.terms.offer, self.no_copy_since_ns) = (offer, None);
                 Ok(true)
@@ -229,8 +245,8 @@ impl Pursuit {
         Ok(false)
     }
 
-    fn want_change(&self, task: &Waker) {
-        self.to.table.want_change(task, self.target(), self.terms.offer.uses_reserve);
+    fn want_change(&mut self, task: &Waker) {
+        self.to.table.want_change(task, self.target(), self.terms.offer.uses_reserve, &mut self.place);
         // The I/O thread wakes it now and then, too: its deadline is no slot's, and copies may refuse.
         self.to.routes.wake();
     }
@@ -266,7 +282,9 @@ impl Pursuit {
     }
 
     /// Sleeps while it cannot be offered; a look now and then, because copies may refuse.
-    fn wait_for_change(&self) {
+    fn wait_for_change(&mut self) {
+        // This thread is woken, and no task.
+        self.leave_line();
         let now_ns = monotonic_ns();
         let no_route_ns = self.no_copy_since_ns.map_or(u64::MAX, |since_ns| {
             since_ns.saturating_add(u64::try_from(self.terms.wait_for_route.as_nanos()).unwrap_or(u64::MAX))
@@ -410,6 +428,12 @@ impl Pursuit {
         self.terms.offer = Offer { header, target: 0, ..self.terms.offer };
         self.state = State::Offering { user_headers, payload };
         Ok(())
+    }
+
+    fn leave_line(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.to.table.leave_line(place);
+        }
     }
 
     fn over(&self) -> CallError {

@@ -1,17 +1,23 @@
 //! Many calls at once: fork by making them, join by waiting for them together under one deadline.
 
 use super::call::Call;
+use crate::block_on::{block_on, block_on_until};
 use crate::message::Message;
 use crate::outcome::CallError;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::Poll;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// Waits for all of them on this thread; outcomes in the order of the calls.
+/// Waits for all of them on this thread; outcomes in the order of the calls. Calls that have found no slot are offered as others of
+/// them end.
 pub fn all<Reply: Message>(calls: impl IntoIterator<Item = Call<Reply>>) -> Vec<Result<Reply, CallError>> {
     let calls: Vec<_> = calls.into_iter().collect();
-    calls.into_iter().map(Call::wait).collect()
+    if calls.iter().all(Call::is_offered) {
+        return calls.into_iter().map(Call::wait).collect();
+    }
+    block_on(all_async(calls))
 }
 
 /// Waits for the first reply on this thread, with its index; the others are cancelled. If none has a reply, the last error; `None`
@@ -19,26 +25,79 @@ pub fn all<Reply: Message>(calls: impl IntoIterator<Item = Call<Reply>>) -> Vec<
 pub fn first<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
 ) -> Option<Result<(usize, Reply), CallError>> {
-    crate::block_on::block_on(first_async(calls))
+    block_on(first_async(calls))
 }
 
-/// What came within `timeout`, waited for on this thread: `None` for calls that were not answered by then, which are cancelled.
+/// What came within `timeout`, waited for on this thread: `None` for calls that were not answered by then, which are cancelled. A time that
+/// no clock has is none.
 pub fn within<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
     timeout: Duration,
 ) -> Vec<Option<Result<Reply, CallError>>> {
-    let deadline = Instant::now() + timeout;
-    let calls: Vec<_> = calls.into_iter().collect();
-    calls.into_iter().map(|mut call| call.wait_for(deadline.saturating_duration_since(Instant::now()))).collect()
+    let deadline = Instant::now().checked_add(timeout);
+    let mut joined = Joined::new(calls);
+    let _ = block_on_until(poll_fn(|task| joined.poll(task)), deadline);
+    joined.outcomes
 }
 
 /// As [`all`], for a task.
 pub async fn all_async<Reply: Message>(calls: impl IntoIterator<Item = Call<Reply>>) -> Vec<Result<Reply, CallError>> {
-    let mut outcomes = Vec::new();
-    for call in calls.into_iter().collect::<Vec<_>>() {
-        outcomes.push(call.await);
+    let mut joined = Joined::new(calls);
+    poll_fn(|task| joined.poll(task)).await;
+    joined.outcomes.into_iter().flatten().collect()
+}
+
+/// Calls that are driven side by side; only those are looked at that were woken.
+struct Joined<Reply> {
+    calls: Vec<Option<Call<Reply>>>,
+    outcomes: Vec<Option<Result<Reply, CallError>>>,
+    left: usize,
+    woken: Arc<Woken>,
+    wakers: Vec<Waker>,
+}
+
+/// Which calls were woken, and who drives them.
+#[derive(Default)]
+struct Woken {
+    numbers: Mutex<Vec<usize>>,
+    task: Mutex<Option<Waker>>,
+}
+
+struct WakesOne(Arc<Woken>, usize);
+
+impl Wake for WakesOne {
+    fn wake(self: Arc<Self>) {
+        let Self(woken, number) = &*self;
+        woken.numbers.lock().expect("nobody panics with the lock").push(*number);
+        let task = woken.task.lock().expect("nobody panics with the lock").take();
+        task.into_iter().for_each(Waker::wake);
     }
-    outcomes
+}
+
+impl<Reply: Message> Joined<Reply> {
+    fn new(calls: impl IntoIterator<Item = Call<Reply>>) -> Self {
+        let calls: Vec<_> = calls.into_iter().map(Some).collect();
+        let (left, woken) = (calls.len(), Arc::<Woken>::default());
+        *woken.numbers.lock().expect("nobody panics with the lock") = (0..left).collect();
+        let wakers = (0..left).map(|number| Waker::from(Arc::new(WakesOne(Arc::clone(&woken), number)))).collect();
+        Self { calls, outcomes: (0..left).map(|_| None).collect(), left, woken, wakers }
+    }
+
+    fn poll(&mut self, task: &Context<'_>) -> Poll<()> {
+        // First, so that what is woken from now on wakes it.
+        *self.woken.task.lock().expect("nobody panics with the lock") = Some(task.waker().clone());
+        let numbers = std::mem::take(&mut *self.woken.numbers.lock().expect("nobody panics with the lock"));
+        for number in numbers {
+            let Some(call) = &mut self.calls[number] else { continue };
+            if let Poll::Ready(outcome) = call.poll_outcome(&mut Context::from_waker(&self.wakers[number])) {
+                self.outcomes[number] = Some(outcome);
+                // Its slot is another's now.
+                self.calls[number] = None;
+                self.left -= 1;
+            }
+        }
+        if self.left == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
 }
 
 /// As [`first`], for a task.

@@ -17,7 +17,7 @@ mod state;
 
 pub use counters::CallStatistics;
 pub(crate) use counters::{BacklogCounters, End};
-pub(crate) use state::CopyState;
+pub(crate) use state::{CopyState, Place};
 
 use crate::error::RpcError;
 use counters::CallCounters;
@@ -208,18 +208,19 @@ impl RouteTable {
         state.waiting_threads -= 1;
     }
 
-    /// A task wants to be woken when a slot is free or the copies have changed.
+    /// A task wants to be woken when a slot is free or the copies have changed. It keeps its `place` in the line, if it has one there.
     /// `target` is the only copy that is meant, or 0.
-    pub(crate) fn want_change(&self, task: &Waker, target: u32, uses_reserve: bool) {
+    pub(crate) fn want_change(&self, task: &Waker, target: u32, uses_reserve: bool, place: &mut Option<Place>) {
         let mut state = self.lock();
         state.set_task_look();
-        let State { waiting_tasks, waiting_backlogs, .. } = &mut *state;
-        let mut waiting = waiting_tasks.iter().chain(&*waiting_backlogs);
-        if !waiting.any(|waiting| waiting.will_wake(task)) {
-            if uses_reserve {
-                waiting_backlogs.push(task.clone());
-            } else {
-                waiting_tasks.push_back(task.clone());
+        let State { waiting_tasks, waiting_backlogs, last_place, .. } = &mut *state;
+        let waiting = if uses_reserve { waiting_backlogs } else { waiting_tasks };
+        match place.and_then(|place| waiting.get_mut(&place)) {
+            Some(waiting) => waiting.clone_from(task),
+            None => {
+                *last_place += 1;
+                *place = Some(*last_place);
+                waiting.insert(*last_place, task.clone());
             }
         }
         // One may have become free between the attempt and this.
@@ -228,6 +229,18 @@ impl RouteTable {
         if is_changed || !self.want_one_way(&state, task) {
             state.wake_waiting(&self.changed);
         }
+    }
+
+    /// A task waits no more. If it was woken for a slot that it has not taken, the next is woken.
+    pub(crate) fn leave_line(&self, place: Place) {
+        let mut state = self.lock();
+        let waiting = state.waiting_tasks.remove(&place).or_else(|| state.waiting_backlogs.remove(&place));
+        if waiting.is_none() && !state.free.is_empty() {
+            self.wake_next(&mut state);
+        }
+        drop(state);
+        // Without the lock: with a task may go what waits itself.
+        drop(waiting);
     }
 
     /// The task is woken by the answer to the one in the middle of the requests that nobody waits for, as threads are. False if
@@ -277,7 +290,12 @@ impl RouteTable {
         self.release_pages(slot);
         self.table.claim(slot).free(generation);
         state.free.push(slot);
-        if let Some(backlog) = state.waiting_backlogs.pop() {
+        self.wake_next(state);
+    }
+
+    /// There is a free slot.
+    fn wake_next(&self, state: &mut State) {
+        if let Some((_, backlog)) = state.waiting_backlogs.pop_first() {
             state.woken_tasks.push(backlog);
         }
         if !state.has_free(false) {
@@ -285,7 +303,7 @@ impl RouteTable {
         }
         if state.waiting_threads != 0 {
             self.changed.notify_one();
-        } else if let Some(task) = state.waiting_tasks.pop_front() {
+        } else if let Some((_, task)) = state.waiting_tasks.pop_first() {
             state.woken_tasks.push(task);
         }
     }

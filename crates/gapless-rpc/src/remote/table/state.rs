@@ -7,7 +7,7 @@ use gapless_log::call_table::{CallTableShape, OfferRings};
 use gapless_log::{Bell, Rung};
 use rustix::fd::OwnedFd;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Condvar, MutexGuard};
@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// A task that waits for a slot or a copy is woken after this time at the latest, ns.
 const TASK_LOOK_NS: u64 = 10_000_000;
+
+/// A task's place in the line of those that wait for a slot or a copy: given once.
+pub(crate) type Place = u64;
 
 /// What the lock of a table guards.
 #[derive(Debug)]
@@ -34,10 +37,11 @@ pub(super) struct State {
     pub(super) is_closed: bool,
     /// Threads that wait for a slot or a copy.
     pub(super) waiting_threads: u32,
-    /// Tasks that do, the one that has waited longest first.
-    pub(super) waiting_tasks: VecDeque<Waker>,
+    /// Tasks that do, by their places in the line.
+    pub(super) waiting_tasks: BTreeMap<Place, Waker>,
     /// Backlogs that do.
-    pub(super) waiting_backlogs: Vec<Waker>,
+    pub(super) waiting_backlogs: BTreeMap<Place, Waker>,
+    pub(super) last_place: Place,
     /// When those are woken that wait now, whatever has changed, ns of the monotonic clock.
     next_look_ns: u64,
     /// So many slots are free for backlogs only.
@@ -143,8 +147,9 @@ impl State {
             deadlines: BinaryHeap::new(),
             is_closed: false,
             waiting_threads: 0,
-            waiting_tasks: VecDeque::new(),
-            waiting_backlogs: Vec::new(),
+            waiting_tasks: BTreeMap::new(),
+            waiting_backlogs: BTreeMap::new(),
+            last_place: 0,
             next_look_ns: 0,
             reserve: 0,
             woken_tasks: Vec::new(),
@@ -166,7 +171,8 @@ impl State {
     pub(super) fn wake_waiting(&mut self, changed: &Condvar) {
         changed.notify_all();
         let Self { waiting_tasks, waiting_backlogs, woken_tasks, .. } = self;
-        woken_tasks.extend(waiting_backlogs.drain(..).chain(waiting_tasks.drain(..)));
+        woken_tasks.extend(std::mem::take(waiting_backlogs).into_values());
+        woken_tasks.extend(std::mem::take(waiting_tasks).into_values());
     }
 
     /// Whether there is a slot for those that may not use the reserve, or may.
