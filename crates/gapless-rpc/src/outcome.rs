@@ -80,6 +80,14 @@ pub enum CallError {
         /// The panic's text.
         reason: String,
     },
+    /// Other processes cannot be looked for: the domain's directory cannot be read or watched.
+    #[error("the copies of the route {route} cannot be looked for: {reason}")]
+    Unavailable {
+        /// The route.
+        route: String,
+        /// What the operating system says.
+        reason: String,
+    },
     /// The domain was closed.
     #[error("the domain is closed")]
     Closed,
@@ -99,6 +107,7 @@ impl CallError {
             Self::Mismatch { .. } => "mismatch",
             Self::BadMessage { .. } => "bad_message",
             Self::Panicked { .. } => "panicked",
+            Self::Unavailable { .. } => "unavailable",
             Self::Closed => "closed",
         }
     }
@@ -107,9 +116,12 @@ impl CallError {
     #[must_use]
     pub const fn has_not_begun(&self) -> bool {
         match self {
-            Self::NoRoute { .. } | Self::Busy { .. } | Self::NotBegun { .. } | Self::Mismatch { .. } | Self::Closed => {
-                true
-            }
+            Self::NoRoute { .. }
+            | Self::Busy { .. }
+            | Self::NotBegun { .. }
+            | Self::Mismatch { .. }
+            | Self::Unavailable { .. }
+            | Self::Closed => true,
             Self::TimedOut { begun, .. } => !*begun,
             Self::Unknown { .. } | Self::Refused(_) | Self::BadMessage { .. } | Self::Panicked { .. } => false,
         }

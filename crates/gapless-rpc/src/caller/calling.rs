@@ -14,7 +14,7 @@ use crate::local::{self, LocalRoute};
 use crate::message::{Encoding, Message, version_of};
 use crate::options::{CallOptions, Retry};
 use crate::outcome::CallError;
-use crate::remote::table::{CallStatistics, Offer};
+use crate::remote::table::{CallStatistics, End, Offer, TablelessCounters};
 use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY, NOTICES_SHIFT};
 use gapless_log::call_table::RequestHeader;
 use std::borrow::Cow;
@@ -54,6 +54,8 @@ struct Shared {
     /// `None` also where the caller stays in this process.
     remote_routes: Option<Arc<dyn RemoteRoutes>>,
     destination: OnceLock<Destination>,
+    /// What is counted of calls that ended before there was a destination.
+    tableless: OnceLock<Option<TablelessCounters>>,
     backlog: Option<Backlog>,
     /// How long a caller waits for the copies that are there when it makes its first call.
     settle_max: Duration,
@@ -91,6 +93,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 not_local,
                 remote_routes,
                 destination,
+                tableless: OnceLock::new(),
                 backlog,
                 settle_max: SETTLE_MAX,
                 _keeps,
@@ -111,13 +114,15 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         &self.shared.key.route
     }
 
-    /// What this process has counted of its calls of the route to other processes, of all its callers together. Other processes
-    /// read the same: [`crate::domain::read_calls`].
+    /// What this process has counted of its calls of the route to other processes, of all its callers together, since it has had
+    /// one or a call of them: a second after the last of them the count ends, and the next caller begins at 0. Other processes read the
+    /// same: [`crate::domain::read_calls`]. Calls that found nobody to serve the route before it was served are those of this caller.
     #[must_use]
     pub fn statistics(&self) -> CallStatistics {
-        let Some(to) = self.shared.destination.get() else { return CallStatistics::default() };
         self.shared.backlog.iter().for_each(Backlog::publish);
-        to.table.statistics()
+        let without_table = self.shared.tableless.get().into_iter().flatten().map(TablelessCounters::values);
+        let with_table = self.shared.destination.get().map(|to| to.table.counted());
+        CallStatistics::of(&without_table.chain(with_table).flatten().collect::<Vec<_>>())
     }
 
     /// Calls, and waits for the reply on this thread.
@@ -235,7 +240,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         })
     }
 
-    /// Sends a request whose reply nobody waits for. Once it is taken over, its outcome is nobody's; a copy's death may lose it.
+    /// Sends a request whose reply nobody waits for. Once it is taken over, its outcome is nobody's; a copy's death may lose it, and the
+    /// end of this process loses what no copy has taken yet: requests lie in their caller's memory.
     ///
     /// # Errors
     /// What prevented it from being offered.
@@ -309,7 +315,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             calls.push((std::process::id(), self.call_of(reach)));
         }
         if let Some(routes) = &self.shared.remote_routes {
-            let to = self.destination(routes)?;
+            let to = match self.destination(routes, options) {
+                Err(CallError::NoRoute { .. }) if !calls.is_empty() => return Ok(Self::ends(calls)),
+                found => found?,
+            };
             routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
             for copy in to.table.open_copies() {
                 // One that has gone meanwhile is no copy any more.
@@ -328,7 +337,11 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         if calls.is_empty() {
             return Err(CallError::NoRoute { route: self.route().to_owned() });
         }
-        Ok(calls.into_iter().map(|(process_id, call)| (process_id, call.wait())).collect())
+        Ok(Self::ends(calls))
+    }
+
+    fn ends(calls: Vec<(u32, Call<Reply>)>) -> CopyOutcomes<Reply> {
+        calls.into_iter().map(|(process_id, call)| (process_id, call.wait())).collect()
     }
 
     /// Asks every copy of the route in other processes for what it says of itself, without its handler: whether it answers, what
@@ -340,7 +353,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let none = || CallError::NoRoute { route: self.route().to_owned() };
         let routes = self.shared.remote_routes.as_ref().ok_or_else(none)?;
         let options = &self.intercepted(&self.shared.options.call)?;
-        let to = self.destination(routes)?;
+        let to = self.destination(routes, options)?;
         routes.wait_until_settled(&self.shared.key, SETTLE_MAX);
         let inherited = Inherited::of(options);
         let (sent_ns, deadline_ns) = (inherited.sent_ns, inherited.deadline_ns);
@@ -392,17 +405,30 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     #[inline]
-    fn destination(&self, routes: &Arc<dyn RemoteRoutes>) -> Result<&Destination, CallError> {
+    fn destination(&self, routes: &Arc<dyn RemoteRoutes>, options: &CallOptions) -> Result<&Destination, CallError> {
         match self.shared.destination.get() {
             Some(to) => Ok(to),
-            None => self.find_destination(routes),
+            None => self.find_destination(routes, options.wait_for_route.unwrap_or_default()),
         }
     }
 
     #[cold]
-    fn find_destination(&self, routes: &Arc<dyn RemoteRoutes>) -> Result<&Destination, CallError> {
-        let (key, table) = (&self.shared.key, routes.table(&self.shared.key)?);
-        routes.wait_until_settled(key, self.shared.settle_max);
+    fn find_destination(
+        &self,
+        routes: &Arc<dyn RemoteRoutes>,
+        wait_for_route: Duration,
+    ) -> Result<&Destination, CallError> {
+        let Shared { key, settle_max, .. } = &*self.shared;
+        routes.discover(&key.route)?;
+        if wait_for_route.is_zero() {
+            routes.wait_until_discovered(*settle_max);
+            if !routes.may_be_served(key) {
+                // Before there is a table: who makes callers of ever new names has none.
+                return Err(CallError::NoRoute { route: self.route().to_owned() });
+            }
+        }
+        let table = routes.table(key)?;
+        routes.wait_until_settled(key, *settle_max);
         if self.shared.backlog.is_some() {
             table.keep_reserve();
         }
@@ -422,7 +448,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let Some(routes) = &self.shared.remote_routes else {
             return Err(CallError::NoRoute { route: self.route().to_owned() });
         };
-        let to = self.destination(routes)?;
+        let to = self.destination(routes, options).inspect_err(|error| self.count_tableless(routes, error))?;
         // Taken, and not borrowed: offering may wake tasks, which may call.
         let (mut user_headers, mut payload) = SCRATCH.take();
         let encoded = self.encode(to, (request, options), (flags, copy), (&mut user_headers, &mut payload));
@@ -431,6 +457,12 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         payload.shrink_to(BYTES_KEPT_MAX);
         SCRATCH.set((user_headers, payload));
         made
+    }
+
+    #[cold]
+    fn count_tableless(&self, routes: &Arc<dyn RemoteRoutes>, error: &CallError) {
+        let counters = self.shared.tableless.get_or_init(|| routes.tableless_counters(&self.shared.key.route));
+        counters.iter().for_each(|counters| counters.count(End::of(error)));
     }
 
     fn encode<'bytes>(

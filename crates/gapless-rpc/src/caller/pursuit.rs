@@ -1,13 +1,13 @@
 //! [`Pursuit`]: one call between processes until it has ended: it waits for a slot or a copy, is offered again after a death, and
 //! follows where handlers forward it.
 
-use super::routes::{RemoteRoutes, RouteKey};
+use super::routes::{RemoteRoutes, RouteKey, UsedTable};
 use crate::clock::monotonic_ns;
 use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::call::{Ended, RemoteCall};
 use crate::remote::status::{Status, read_refusal};
-use crate::remote::table::{End, NotOffered, Offer, Place, RouteTable};
+use crate::remote::table::{End, NotOffered, Offer, Place};
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -26,7 +26,7 @@ const LOOK_NS: u64 = 10_000_000;
 pub(crate) struct Destination {
     pub(crate) routes: Arc<dyn RemoteRoutes>,
     pub(crate) key: Arc<RouteKey>,
-    pub(crate) table: Arc<RouteTable>,
+    pub(crate) table: Arc<UsedTable>,
 }
 
 /// User headers and payload of a request.
@@ -53,8 +53,9 @@ impl Terms {
 
 /// One call between processes.
 pub(crate) struct Pursuit {
-    to: Destination,
+    /// Dropped before its route's table.
     state: State,
+    to: Destination,
     terms: Terms,
     /// Since when it has found no copy, ns of the monotonic clock.
     no_copy_since_ns: Option<u64>,
@@ -420,10 +421,17 @@ impl Pursuit {
         if let Err(error) = crate::route_name::check(to) {
             return Err(not_begun(self.attempts(), error.to_string()));
         }
+        let key = Arc::new(RouteKey { route: to.into(), ..(*self.to.key).clone() });
+        if self.terms.wait_for_route.is_zero() && !self.to.routes.may_be_served(&key) {
+            // Before there is a table: handlers name what they like.
+            return Err(CallError::NoRoute { route: to.to_owned() });
+        }
+        let table = self.to.routes.table(&key)?;
         self.count_as(End::Forwarded);
         self.attempts_before = self.attempts();
-        self.to.key = Arc::new(RouteKey { route: to.into(), ..(*self.to.key).clone() });
-        self.to.table = self.to.routes.table(&self.to.key)?;
+        // What it had is given back before its table goes.
+        self.state = State::Over;
+        (self.to.key, self.to.table) = (key, table);
         let header = RequestHeader { hops: header.hops + 1, attempt: 0, ..self.terms.offer.header };
         self.terms.offer = Offer { header, target: 0, ..self.terms.offer };
         self.state = State::Offering { user_headers, payload };

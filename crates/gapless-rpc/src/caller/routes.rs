@@ -3,7 +3,7 @@
 use crate::local::LocalRoute;
 use crate::message::{Encoding, Message};
 use crate::outcome::CallError;
-use crate::remote::table::RouteTable;
+use crate::remote::table::{RouteTable, TablelessCounters};
 use crate::route_name::HIDDEN_PREFIX;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -44,7 +44,20 @@ pub(crate) struct RouteKey {
 /// The tables of this process. Implemented by the domain.
 pub(crate) trait RemoteRoutes: Send + Sync {
     /// The table of a route, made and brought to the copies that there are if it is asked for the first time.
-    fn table(&self, key: &RouteKey) -> Result<Arc<RouteTable>, CallError>;
+    fn table(&self, key: &RouteKey) -> Result<Arc<UsedTable>, CallError>;
+
+    /// Looks for the copies that there are.
+    fn discover(&self, route: &str) -> Result<(), CallError>;
+
+    /// False if a table would be made for nobody: every copy that was there at the beginning has told its routes, and none that is
+    /// there now has this one.
+    fn may_be_served(&self, key: &RouteKey) -> bool;
+
+    /// Counters for the calls of a route without a table.
+    fn tableless_counters(&self, route: &str) -> Option<TablelessCounters>;
+
+    /// Waits until every copy that was there at the beginning has told its routes, or for `timeout`.
+    fn wait_until_discovered(&self, timeout: Duration);
 
     /// Waits until every copy that was there when the table was made has answered, or for `timeout`.
     fn wait_until_settled(&self, key: &RouteKey, timeout: Duration);
@@ -60,6 +73,33 @@ pub(crate) trait RemoteRoutes: Send + Sync {
 
     /// The I/O thread sleeps too long.
     fn wake(&self);
+}
+
+/// A table as callers and calls share it. The process frees the table after the last of them.
+pub(crate) struct UsedTable {
+    table: Arc<RouteTable>,
+    unused: Box<dyn Fn() + Send + Sync>,
+}
+
+impl UsedTable {
+    /// `unused` is called when nobody uses it any more.
+    pub(crate) fn new(table: Arc<RouteTable>, unused: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { table, unused: Box::new(unused) }
+    }
+}
+
+impl std::ops::Deref for UsedTable {
+    type Target = Arc<RouteTable>;
+
+    fn deref(&self) -> &Arc<RouteTable> {
+        &self.table
+    }
+}
+
+impl Drop for UsedTable {
+    fn drop(&mut self) {
+        (self.unused)();
+    }
 }
 
 /// A route of this process, whatever its types.

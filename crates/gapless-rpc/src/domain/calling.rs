@@ -4,16 +4,17 @@
 //! types that both sides speak.
 
 use super::counter_files;
-use crate::caller::routes::{RemoteRoutes, RouteKey, TypeKey};
+use crate::caller::routes::{RemoteRoutes, RouteKey, TypeKey, UsedTable};
+use crate::clock::monotonic_ns;
 use crate::context::CallerAddress;
 use crate::message::Encoding;
 use crate::outcome::CallError;
 use crate::registry::{
-    Attach, CallingSide, CopyNumber, IoHandle, PeerProcess, Refused, RefusedReason, RouteDescription, RouteState,
-    TypeDescription,
+    ATTACHMENTS_MAX, Attach, CallingSide, CopyNumber, IoHandle, PeerProcess, Refused, RefusedReason, RouteDescription,
+    RouteState, TypeDescription,
 };
 use crate::remote::copy::ServedCallers;
-use crate::remote::table::{CopyState, RouteTable};
+use crate::remote::table::{CopyState, RouteTable, TablelessCounters};
 use crate::route_counters::Side;
 use crate::route_name::HIDDEN_PREFIX;
 use crate::wake_fd;
@@ -36,9 +37,18 @@ pub(crate) struct TableOptions {
     pub(crate) payload_length_max: usize,
 }
 
+/// Tables of a process at most, as many as one caller may bring to a copy.
+const TABLES_MAX: usize = ATTACHMENTS_MAX;
+/// So long a table is kept that nobody uses, ns: forwarded calls, notices and callers that are made for one call find it again.
+const UNUSED_KEPT_NS: u64 = 1_000_000_000;
+/// Between two looks at tables that nobody uses, ns.
+const UNUSED_LOOK_NS: u64 = 250_000_000;
+
 /// The calling half of a domain.
 pub(crate) struct Calling {
     options: TableOptions,
+    /// For tables, which say when nobody uses them any more.
+    own: Weak<Self>,
     /// Where calls are counted.
     directory: PathBuf,
     io: OnceLock<IoHandle>,
@@ -52,11 +62,18 @@ struct State {
     /// Every copy that was there at the beginning has told its routes.
     is_discovered: bool,
     copies: BTreeMap<CopyNumber, Copy>,
-    tables: HashMap<RouteKey, usize>,
-    attached: BTreeMap<usize, AttachedTable>,
-    last_table: usize,
+    /// The number of each table; a number is not used twice.
+    tables: HashMap<RouteKey, u64>,
+    last_table: u64,
+    attached: BTreeMap<u64, AttachedTable>,
+    /// All tables, for the I/O thread.
+    all: Arc<[Arc<RouteTable>]>,
+    /// Tables that nobody uses, with when that began, ns of the monotonic clock. Some may be used again.
+    unused: BTreeMap<u64, u64>,
+    /// When they are looked at next.
+    unused_look_ns: u64,
     /// The table of each attachment.
-    attachments: HashMap<u64, usize>,
+    attachments: HashMap<u64, u64>,
     last_attachment: u64,
     /// Routes that this process serves with tasks, by their tokens.
     served: HashMap<u64, Weak<ServedCallers>>,
@@ -74,8 +91,16 @@ struct Copy {
 struct AttachedTable {
     key: RouteKey,
     table: Arc<RouteTable>,
+    /// Callers and calls; the table goes when there are none.
+    users: Weak<UsedTable>,
     eventfd: Arc<OwnedFd>,
     copies: HashMap<CopyNumber, Attachment>,
+}
+
+impl AttachedTable {
+    fn is_unused(&self) -> bool {
+        self.users.strong_count() == 0
+    }
 }
 
 enum Attachment {
@@ -87,8 +112,15 @@ enum Attachment {
 }
 
 impl Calling {
-    pub(crate) fn new(options: TableOptions, directory: PathBuf) -> Self {
-        Self { options, directory, io: OnceLock::new(), state: Mutex::default(), changed: Condvar::new() }
+    pub(crate) fn new(options: TableOptions, directory: PathBuf) -> Arc<Self> {
+        Arc::new_cyclic(|own| Self {
+            options,
+            own: Weak::clone(own),
+            directory,
+            io: OnceLock::new(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
     }
 
     pub(crate) fn set_io(&self, io: IoHandle) {
@@ -103,8 +135,13 @@ impl Calling {
         self.io.get()
     }
 
+    /// Where calls of a route are counted. Those of a route that no application serves are not shown.
+    fn counters_path(&self, route: &str) -> Option<PathBuf> {
+        (!route.starts_with(HIDDEN_PREFIX)).then(|| counter_files::new_path(&self.directory, Side::Caller))
+    }
+
     /// Brings a table to a copy that has its route, unless it has it.
-    fn bring(&self, state: &mut State, index: usize, number: CopyNumber) {
+    fn bring(&self, state: &mut State, index: u64, number: CopyNumber) {
         let State { copies, attached, attachments, last_attachment, .. } = state;
         let Some(table) = attached.get_mut(&index) else { return };
         let Some(route) = copies.get(&number).and_then(|copy| copy.routes.get(&*table.key.route)) else { return };
@@ -153,17 +190,96 @@ impl Calling {
         let mut state = self.lock();
         let State { copies, attached, attachments, .. } = &mut *state;
         if let (Some(index), Some(copy)) = (attachments.remove(&attachment), copies.get(&number))
-            && let Some(attached) = attached.get_mut(&index)
+            && let Some(table) = attached.get_mut(&index)
         {
-            then(copy, attached);
+            then(copy, table);
             state.agree_on_form(index);
         }
         drop(state);
         self.changed.notify_all();
     }
 
-    fn tables(&self) -> Vec<Arc<RouteTable>> {
-        self.lock().attached.values().map(|attached| Arc::clone(&attached.table)).collect()
+    fn tables(&self) -> Arc<[Arc<RouteTable>]> {
+        Arc::clone(&self.lock().all)
+    }
+
+    /// A table for callers and calls, which say when they are gone.
+    fn used(&self, number: u64, table: &Arc<RouteTable>) -> Arc<UsedTable> {
+        let calling = Weak::clone(&self.own);
+        let unused = move || {
+            if let Some(calling) = calling.upgrade() {
+                calling.let_go(number);
+            }
+        };
+        Arc::new(UsedTable::new(Arc::clone(table), unused))
+    }
+
+    /// Nobody uses a table any more. It is kept for a while: who makes a caller for each call finds it again.
+    fn let_go(&self, number: u64) {
+        let now_ns = monotonic_ns();
+        let mut state = self.lock();
+        if !state.attached.contains_key(&number) {
+            return;
+        }
+        let is_first = state.unused.is_empty();
+        state.unused.insert(number, now_ns);
+        if is_first {
+            state.unused_look_ns = now_ns + UNUSED_KEPT_NS;
+        }
+        drop(state);
+        if is_first {
+            self.io().iter().for_each(|io| io.wake());
+        }
+    }
+
+    /// Frees tables that nobody has used since then, ns of the monotonic clock, once the last request that nobody waits for is answered.
+    fn free_unused(&self, since_ns: u64) {
+        let mut state = self.lock();
+        let State { unused, attached, .. } = &mut *state;
+        unused.retain(|number, _| attached.get(number).is_some_and(AttachedTable::is_unused));
+        let due = unused.iter().filter(|(_, began_ns)| **began_ns <= since_ns);
+        let table = |number: &u64| Arc::clone(&attached[number].table);
+        let mut ended: Vec<_> = due.map(|(number, began_ns)| (*number, *began_ns, table(number))).collect();
+        drop(state);
+        // Without the lock: it may wake tasks.
+        ended.retain(|(.., table)| table.has_ended());
+        let mut state = self.lock();
+        let mut gone = Vec::new();
+        for (number, began_ns, _) in &ended {
+            // Neither used again nor used since.
+            let is_unused = state.attached.get(number).is_some_and(AttachedTable::is_unused);
+            if is_unused && state.unused.get(number) == Some(began_ns) {
+                gone.extend(self.take_table(&mut state, *number));
+            }
+        }
+        drop(state);
+        // Their memory goes without the lock.
+        drop(gone);
+    }
+
+    /// The table of a route, if there is one.
+    fn known(&self, state: &mut State, key: &RouteKey) -> Option<Arc<UsedTable>> {
+        let number = *state.tables.get(key)?;
+        let attached = state.attached.get_mut(&number)?;
+        Some(attached.users.upgrade().unwrap_or_else(|| {
+            let used = self.used(number, &attached.table);
+            attached.users = Arc::downgrade(&used);
+            used
+        }))
+    }
+
+    /// Takes out a table; its copies let it go, too. To be dropped without the lock, with the tasks that wait there.
+    fn take_table(&self, state: &mut State, number: u64) -> Option<AttachedTable> {
+        let gone = state.remove_table(number)?;
+        if let Some(io) = self.io() {
+            io.unregister_completion(token_of_table(number));
+            for (copy, attachment) in &gone.copies {
+                if let Attachment::Brought(attachment) | Attachment::Attached(attachment) = attachment {
+                    io.detach(*copy, *attachment);
+                }
+            }
+        }
+        Some(gone)
     }
 
     /// Ends all calls.
@@ -243,20 +359,13 @@ impl Calling {
         drop(gone);
     }
 
-    /// Takes out the tables whose copy has gone: of routes for notices, of which each process has its own. To be dropped without
-    /// the lock, with the tasks that wait there.
+    /// Takes out the tables whose copy has gone: of routes for notices, of which each process has its own.
     fn take_receivers_gone(&self, state: &mut State) -> Vec<AttachedTable> {
         let is_gone =
             |attached: &AttachedTable| attached.key.route.starts_with(HIDDEN_PREFIX) && attached.copies.is_empty();
         let gone = state.attached.iter().filter(|(_, attached)| is_gone(attached));
-        let gone: Vec<usize> = gone.map(|(index, _)| *index).collect();
-        let take = |index: usize| {
-            self.io().iter().for_each(|io| io.unregister_completion(token_of_table(index)));
-            let attached = state.attached.remove(&index)?;
-            state.tables.remove(&attached.key);
-            Some(attached)
-        };
-        gone.into_iter().filter_map(take).collect()
+        let gone: Vec<u64> = gone.map(|(index, _)| *index).collect();
+        gone.into_iter().filter_map(|index| self.take_table(state, index)).collect()
     }
 
     /// Waits until every copy that was there at the beginning has told its routes.
@@ -312,35 +421,74 @@ fn identity_of(process: &PeerProcess) -> u64 {
 }
 
 impl RemoteRoutes for Calling {
-    fn table(&self, key: &RouteKey) -> Result<Arc<RouteTable>, CallError> {
+    fn table(&self, key: &RouteKey) -> Result<Arc<UsedTable>, CallError> {
         let busy = |reason: String| CallError::Busy { route: key.route.to_string(), reason };
         let io = self.io().ok_or(CallError::Closed)?;
-        io.discover().map_err(|error| busy(error.to_string()))?;
+        RemoteRoutes::discover(self, &key.route)?;
         let mut state = self.lock();
-        if let Some(attached) = state.attached_of(key) {
-            return Ok(Arc::clone(&attached.table));
+        if let Some(used) = self.known(&mut state, key) {
+            return Ok(used);
+        }
+        if state.attached.len() >= TABLES_MAX {
+            drop(state);
+            self.free_unused(u64::MAX);
+            state = self.lock();
+            if let Some(used) = self.known(&mut state, key) {
+                return Ok(used);
+            }
+        }
+        if state.attached.len() >= TABLES_MAX {
+            let reason = format!(
+                "this process calls {TABLES_MAX} routes of other processes, which is the limit; a route counts for as long as there is \
+                 a caller or a call of it"
+            );
+            return Err(busy(reason));
         }
         let shape = CallTableShape::new(self.options.slots, self.options.payload_length_max);
         let table = shape
             .map_err(crate::RpcError::from)
             .and_then(|shape| {
-                // What no application serves is not shown.
-                let is_shown = !key.route.starts_with(HIDDEN_PREFIX);
-                let path = is_shown.then(|| counter_files::new_path(&self.directory, Side::Caller));
+                let path = self.counters_path(&key.route);
                 RouteTable::create(Arc::clone(&key.route), shape, key.request.fingerprint, path.as_deref())
             })
             .map_err(|error| busy(error.to_string()))?;
         let eventfd = wake_fd::create();
         let (table, eventfd) = (Arc::new(table), Arc::new(eventfd.map_err(|errno| busy(errno.to_string()))?));
-        let index = state.last_table;
+        let number = state.last_table;
         state.last_table += 1;
-        io.register_completion(token_of_table(index), Arc::clone(&eventfd));
-        let attached = AttachedTable { key: key.clone(), table: Arc::clone(&table), eventfd, copies: HashMap::new() };
-        state.attached.insert(index, attached);
-        state.tables.insert(key.clone(), index);
-        let numbers: Vec<_> = state.copies.keys().copied().collect();
-        numbers.into_iter().for_each(|number| self.bring(&mut state, index, number));
-        Ok(table)
+        io.register_completion(token_of_table(number), Arc::clone(&eventfd));
+        let used = self.used(number, &table);
+        let users = Arc::downgrade(&used);
+        let attached = AttachedTable { key: key.clone(), table, users, eventfd, copies: HashMap::new() };
+        state.attached.insert(number, attached);
+        state.tables.insert(key.clone(), number);
+        state.tables_changed();
+        let copies: Vec<_> = state.copies.keys().copied().collect();
+        copies.into_iter().for_each(|copy| self.bring(&mut state, number, copy));
+        Ok(used)
+    }
+
+    fn discover(&self, route: &str) -> Result<(), CallError> {
+        let io = self.io().ok_or(CallError::Closed)?;
+        io.discover().map_err(|error| match error {
+            _ if io.is_closed() => CallError::Closed,
+            error => CallError::Unavailable { route: route.to_owned(), reason: error.to_string() },
+        })
+    }
+
+    fn may_be_served(&self, key: &RouteKey) -> bool {
+        let state = self.lock();
+        let is_served = |copy: &Copy| copy.routes.contains_key(&*key.route);
+        !state.is_discovered || state.tables.contains_key(key) || state.copies.values().any(is_served)
+    }
+
+    fn tableless_counters(&self, route: &str) -> Option<TablelessCounters> {
+        let made = TablelessCounters::create(route, self.counters_path(route).as_deref());
+        made.inspect_err(|error| tracing::debug!(route, %error, "calls that nobody serves are not counted")).ok()
+    }
+
+    fn wait_until_discovered(&self, timeout: Duration) {
+        let _ = Self::wait_until_discovered(self, timeout);
     }
 
     fn wait_until_settled(&self, key: &RouteKey, timeout: Duration) {
@@ -376,8 +524,21 @@ impl State {
         self.attached.get(self.tables.get(key)?)
     }
 
+    fn tables_changed(&mut self) {
+        self.all = self.attached.values().map(|attached| Arc::clone(&attached.table)).collect();
+    }
+
+    fn remove_table(&mut self, number: u64) -> Option<AttachedTable> {
+        let gone = self.attached.remove(&number)?;
+        self.tables.remove(&gone.key);
+        self.unused.remove(&number);
+        self.attachments.retain(|_, table| *table != number);
+        self.tables_changed();
+        Some(gone)
+    }
+
     /// Requests have the newest form that every copy reads: the oldest of those of the copies that have the table.
-    fn agree_on_form(&self, index: usize) {
+    fn agree_on_form(&self, index: u64) {
         let Some(AttachedTable { key, table, copies, .. }) = self.attached.get(&index) else { return };
         let RouteKey { route, request, .. } = key;
         let age = |(number, attachment): (&CopyNumber, &Attachment)| {
@@ -399,8 +560,8 @@ impl State {
 }
 
 /// Tokens of completion eventfds: even ones are tables, odd ones routes that this process serves with tasks.
-const fn token_of_table(index: usize) -> u64 {
-    index as u64 * 2
+const fn token_of_table(number: u64) -> u64 {
+    number * 2
 }
 
 impl CallingSide for Calling {
@@ -418,9 +579,8 @@ impl CallingSide for Calling {
             let known = copy.routes.insert(route.name.clone(), route.clone());
             copy.notices += usize::from(known.is_none() && route.name.starts_with(HIDDEN_PREFIX));
         }
-        let of_route =
-            |(index, attached): (&usize, &AttachedTable)| (*attached.key.route == *route.name).then_some(*index);
-        let indexes: Vec<usize> = state.attached.iter().filter_map(of_route).collect();
+        let of_route = state.attached.iter().filter(|(_, attached)| *attached.key.route == *route.name);
+        let indexes: Vec<u64> = of_route.map(|(index, _)| *index).collect();
         let mut tables = Vec::new();
         for index in indexes {
             self.bring(&mut state, index, number);
@@ -533,25 +693,34 @@ impl CallingSide for Calling {
             served.iter().for_each(|served| served.wake_rung_tasks());
             return;
         }
-        let table = self.lock().attached.get(&((token / 2) as usize)).map(|attached| Arc::clone(&attached.table));
+        let table = self.lock().attached.get(&(token / 2)).map(|attached| Arc::clone(&attached.table));
         if let Some(table) = table {
             table.give_notices();
         }
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
-        self.tables().iter().filter_map(|table| table.next_deadline_ns()).min()
+        let state = self.lock();
+        let (tables, look_ns) = (Arc::clone(&state.all), (!state.unused.is_empty()).then_some(state.unused_look_ns));
+        drop(state);
+        tables.iter().filter_map(|table| table.next_deadline_ns()).chain(look_ns).min()
     }
 
-    fn tick(&self, _now_ns: u64) {
-        for table in self.tables() {
+    fn tick(&self, now_ns: u64) {
+        for table in &*self.tables() {
             table.expire();
+        }
+        let mut state = self.lock();
+        if !state.unused.is_empty() && state.unused_look_ns <= now_ns {
+            state.unused_look_ns = now_ns + UNUSED_LOOK_NS;
+            drop(state);
+            self.free_unused(now_ns.saturating_sub(UNUSED_KEPT_NS));
         }
     }
 
     fn may_sleep(&self) -> bool {
         let mut has_given = false;
-        for table in self.tables() {
+        for table in &*self.tables() {
             table.table().announce_reactor();
             has_given |= table.give_notices();
         }

@@ -5,6 +5,7 @@
 
 use super::opening::Domain;
 use super::route_builder::{RouteBuilder, ServedRoute};
+use crate::caller::routes::RemoteRoutes as _;
 use crate::caller::{CallerOptions, Reach};
 use crate::clock::monotonic_ns;
 use crate::context::{CallContext, CallerAddress, Current};
@@ -70,7 +71,7 @@ impl Domain {
     /// # Errors
     /// [`CallError::NoRoute`]: that process has gone, or receives no notices of that type; [`CallError::Busy`]: as many as have
     /// room wait for it already (`DomainOptions::slots` of this process, 1,024 inside a process), or it has not answered;
-    /// [`CallError::Mismatch`]: it means another type by the name; [`CallError::BadMessage`].
+    /// [`CallError::Mismatch`]: it means another type by the name; [`CallError::BadMessage`]; [`CallError::Unavailable`].
     pub fn notify<Notice: Message>(&self, to: &CallerAddress, notice: Notice) -> Result<(), CallError> {
         self.notify_until(to, notice, CONTACT_MAX, 0)
     }
@@ -101,7 +102,7 @@ impl Domain {
         let reach = if *to == self.address() { Reach::Process } else { Reach::Machine };
         let machine = self.shared.machine.as_ref().filter(|_| reach == Reach::Machine);
         if let Some(machine) = machine {
-            machine.io.discover().map_err(|error| busy(error.to_string()))?;
+            machine.calling.discover(&route)?;
             let is_there = || machine.serving.has_caller(to);
             machine.calling.wait_for_receiver(to, &route, is_there, contact)?;
         }

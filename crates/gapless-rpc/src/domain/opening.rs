@@ -123,7 +123,7 @@ impl Domain {
         counter_files::sweep(&path)?;
         let process_name = options.process_name.unwrap_or_else(program_name);
         let tables = TableOptions { slots: options.slots, payload_length_max: options.payload_length_max };
-        let (calling, serving) = (Arc::new(Calling::new(tables, path.clone())), Arc::new(Serving::default()));
+        let (calling, serving) = (Calling::new(tables, path.clone()), Arc::new(Serving::default()));
         let thread = IoThread::start(
             directory,
             &process_name,

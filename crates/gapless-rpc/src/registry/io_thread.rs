@@ -221,6 +221,11 @@ impl IoHandle {
         Ok(())
     }
 
+    /// Whether this process has left the domain.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.0.open).is_closed
+    }
+
     /// Brings a call table to a copy, which answers with [`CallingSide::attached`] or [`CallingSide::refused`], or is closed.
     /// `attach.copy_number` is set here. The descriptors are the request region (a read-only one), the claim region, and the
     /// completion eventfd.

@@ -33,6 +33,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use callers::ATTACHMENTS_MAX;
 pub use directory::{DomainDirectory, Place};
 pub use io_thread::{IoHandle, IoThread};
 pub use packets::{Attach, Refused, RefusedReason, RouteDescription, RouteState, TypeDescription, packet_again};

@@ -15,12 +15,13 @@ mod record;
 mod shown;
 
 use super::pursuit::{Destination, RequestBytes, Terms};
+use super::routes::UsedTable;
 use crate::error::RpcError;
 use crate::local::{LocalCall, LocalOptions, LocalRoute, Offer};
 use crate::options::{Priority, Waiting};
 use crate::outcome::CallError;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions};
-use crate::remote::table::{End, RouteTable};
+use crate::remote::table::End;
 use crate::spill::{Refill, Spill};
 use gapless_agent::fault::crash_point;
 use mover::{Mover, Woken};
@@ -138,7 +139,7 @@ impl Drop for Backlog {
 pub(crate) struct BacklogCall {
     call: Option<LocalCall<Vec<u8>>>,
     woken: Arc<Woken>,
-    table: Arc<RouteTable>,
+    table: Arc<UsedTable>,
 }
 
 impl BacklogCall {

@@ -1,14 +1,14 @@
 //! [`Shown`]: what is counted of a backlog, added to that of the route's other callers in this process.
 
 use super::record::Line;
+use crate::caller::routes::UsedTable;
 use crate::overflow::ElasticQueue;
-use crate::remote::table::RouteTable;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// See the head of the file.
 pub(super) struct Shown {
-    table: Arc<RouteTable>,
+    table: Arc<UsedTable>,
     line: Arc<Line>,
     queue: Arc<ElasticQueue>,
     overflowed: AtomicU64,
@@ -17,7 +17,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn new(table: Arc<RouteTable>, line: Arc<Line>, queue: Arc<ElasticQueue>) -> Self {
+    pub(super) fn new(table: Arc<UsedTable>, line: Arc<Line>, queue: Arc<ElasticQueue>) -> Self {
         Self { table, line, queue, overflowed: AtomicU64::new(0), added: Mutex::default() }
     }
 

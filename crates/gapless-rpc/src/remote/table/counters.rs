@@ -6,6 +6,7 @@ use crate::outcome::CallError;
 use crate::route_counters::{Read, RouteCounters, Side, times, times_of, value};
 use gapless_agent::{Counter, Counters, SharedCounter};
 use std::path::Path;
+use std::sync::Mutex;
 
 /// How something that was offered has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ impl End {
         match error {
             CallError::NoRoute { .. } => Self::NoRoute,
             CallError::Busy { .. } => Self::Busy,
-            CallError::NotBegun { .. } => Self::NotBegun,
+            CallError::NotBegun { .. } | CallError::Unavailable { .. } => Self::NotBegun,
             CallError::Unknown { .. } => Self::Unknown,
             CallError::Refused(_) => Self::Refused,
             CallError::TimedOut { .. } => Self::TimedOut,
@@ -153,8 +154,27 @@ impl CallCounters {
         self.end(end, None);
     }
 
-    pub(super) fn statistics(&self) -> CallStatistics {
-        CallStatistics::of(&self.file.values())
+    pub(super) fn values(&self) -> Vec<(String, u64)> {
+        self.file.values()
+    }
+}
+
+/// What is counted of calls that end before their route has a table, which one that nobody serves never has. Of one caller.
+#[derive(Debug)]
+pub(crate) struct TablelessCounters(Mutex<CallCounters>);
+
+impl TablelessCounters {
+    /// In the file at `path`, or in memory.
+    pub(crate) fn create(route: &str, path: Option<&Path>) -> Result<Self, RpcError> {
+        Ok(Self(Mutex::new(CallCounters::create(route, path)?.0)))
+    }
+
+    pub(crate) fn count(&self, end: End) {
+        self.0.lock().expect("nobody panics with the lock").end_unoffered(end);
+    }
+
+    pub(crate) fn values(&self) -> Vec<(String, u64)> {
+        self.0.lock().expect("nobody panics with the lock").values()
     }
 }
 
@@ -180,7 +200,7 @@ pub struct CallStatistics {
     pub timed_out: u64,
     /// [`CallError::Unknown`].
     pub unknown: u64,
-    /// [`CallError::NotBegun`].
+    /// [`CallError::NotBegun`] and [`CallError::Unavailable`].
     pub not_begun: u64,
     /// [`CallError::Busy`].
     pub busy: u64,
@@ -293,7 +313,7 @@ mod tests {
         counters.end_unoffered(End::NoRoute);
         backlog.change([0; 4], [5, 3, 2, 2]);
         backlog.change([5, 3, 2, 2], [6, 0, 0, 2]);
-        let seen = counters.statistics();
+        let seen = CallStatistics::of(&counters.values());
         let expected = (1601, 1, 1598, 1, 1);
         assert_eq!((seen.offered, seen.sent, seen.in_flight, seen.replied, seen.no_route), expected);
         assert_eq!((seen.overflowed, seen.in_backlog, seen.on_disk, seen.spilled), (6, 0, 0, 2));
@@ -326,6 +346,6 @@ mod tests {
         let nowhere = Path::new("/missing/calls-0.counters");
         let (counters, _) = CallCounters::create("test.route", Some(nowhere)).unwrap();
         counters.offer(false);
-        assert_eq!((counters.statistics().offered, counters.file.path()), (1, None));
+        assert_eq!((CallStatistics::of(&counters.values()).offered, counters.file.path()), (1, None));
     }
 }

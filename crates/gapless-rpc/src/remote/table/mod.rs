@@ -16,7 +16,7 @@ mod notices;
 mod state;
 
 pub use counters::CallStatistics;
-pub(crate) use counters::{BacklogCounters, End};
+pub(crate) use counters::{BacklogCounters, End, TablelessCounters};
 pub(crate) use state::{CopyState, Place};
 
 use crate::error::RpcError;

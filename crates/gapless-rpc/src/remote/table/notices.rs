@@ -1,6 +1,6 @@
 //! What the I/O thread does for calls that no thread waits for: it tells tasks of answers, of lost calls, and of time-outs.
 
-use super::{CallStatistics, End, RouteTable, Ticket};
+use super::{End, RouteTable, Ticket};
 use crate::clock::monotonic_ns;
 use gapless_log::claim::ClaimState;
 use std::cmp::Reverse;
@@ -108,8 +108,16 @@ impl RouteTable {
         self.lock().counters.end_unoffered(end);
     }
 
-    pub(crate) fn statistics(&self) -> CallStatistics {
-        self.lock().counters.statistics()
+    /// Whether every request that nobody waits for is answered, or lost.
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut state = self.lock();
+        self.sweep(&mut state);
+        state.one_way.is_empty() || state.is_closed
+    }
+
+    /// What is counted of its calls, by labels.
+    pub(crate) fn counted(&self) -> Vec<(String, u64)> {
+        self.lock().counters.values()
     }
 
     /// Deadlines that are kept.

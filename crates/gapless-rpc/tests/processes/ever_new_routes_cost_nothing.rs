@@ -1,0 +1,178 @@
+//! Tables of routes go with their last caller and call, and none is made for a name that nobody serves.
+
+use gapless_rpc::caller::together;
+use gapless_rpc::{CallContext, CallError, CallOptions, Caller, Domain, DomainOptions, Rejection, ServedRoute};
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+pub fn module() -> Module {
+    // One at a time: they count the descriptors of the process.
+    Module::new(module_path!())
+        .scenario("ten_thousand_forwards_to_ever_new_names_keep_no_descriptor", forwards_keep_no_descriptor)
+        .scenario("a_thousand_callers_are_made_and_dropped", callers_are_made_and_dropped)
+        .scenario("what_was_sent_arrives_after_its_caller_is_gone", what_was_sent_arrives)
+        .scenario("counts_are_kept_between_two_calls_and_go_with_the_table", counts_go_with_the_table)
+        .scenario("beyond_the_limit_of_tables_a_call_says_so", beyond_the_limit)
+        .scenario("more_calls_than_slots_are_joined_side_by_side", more_calls_than_slots)
+}
+
+fn pair(options: &DomainOptions) -> (tempfile::TempDir, Domain, Domain) {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Domain::open_directory(folder.path().join("domain"), options.clone()).unwrap();
+    let (server, client) = (open(), open());
+    (folder, server, client)
+}
+
+fn patient() -> CallOptions {
+    CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Mapped memory of call tables.
+fn regions() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains("gapless-region")).count()
+}
+
+fn forwards_keep_no_descriptor() {
+    let (_folder, server, client) = pair(&DomainOptions::default());
+    let forward = |number: u64, context: &CallContext| -> Result<u64, Rejection> {
+        Err(context.forward(format!("nowhere/{number}")))
+    };
+    let _served = server.serve("front").handle(forward).unwrap();
+    let caller: Caller<u64, u64> = client.caller("front").unwrap();
+    let to_nowhere = |number: u64| {
+        let nowhere = CallError::NoRoute { route: format!("nowhere/{number}") };
+        let options = CallOptions { wait_for_route: None, ..patient() };
+        assert_eq!(caller.call_with(number, &options), Err(nowhere));
+    };
+    to_nowhere(0);
+    let before = (descriptors(), regions());
+    (1..=10_000).for_each(to_nowhere);
+    assert_eq!((descriptors(), regions()), before);
+}
+
+fn callers_are_made_and_dropped() {
+    let (_folder, server, client) = pair(&DomainOptions { slots: 4, ..DomainOptions::default() });
+    let serve =
+        |number: usize| server.serve(&format!("route/{number}")).handle(|number: u64, _| Ok(number + 1)).unwrap();
+    let served: Vec<ServedRoute> = (0..20).map(serve).collect();
+    let first: Caller<u64, u64> = client.caller("route/0").unwrap();
+    assert_eq!(first.call_with(1, &patient()), Ok(2));
+    let before = (descriptors(), regions());
+    for number in 0..1000 {
+        let caller: Caller<u64, u64> = client.caller(&format!("route/{}", number % 20)).unwrap();
+        assert_eq!(caller.call_with(number, &patient()), Ok(number + 1));
+        // The call outlives its caller.
+        let call = caller.start_with(number, &patient());
+        drop(caller);
+        assert_eq!(call.wait(), Ok(number + 1));
+    }
+    until("the tables are gone", || served.iter().map(ServedRoute::callers).sum::<usize>() == 1);
+    until("their memory is gone", || (descriptors(), regions()) == before);
+    assert_eq!(first.call_with(1, &patient()), Ok(2));
+}
+
+fn what_was_sent_arrives() {
+    let (_folder, server, client) = pair(&DomainOptions { slots: 4, ..DomainOptions::default() });
+    let gate = Arc::new((Mutex::new((false, 0)), Condvar::new()));
+    let opened = Arc::clone(&gate);
+    let handle = move |number: u64, _: &CallContext| {
+        let state = opened.1.wait_while(opened.0.lock().unwrap(), |(is_open, _)| !*is_open);
+        state.unwrap().1 += number;
+        Ok(number)
+    };
+    let served = server.serve("slow").handle(handle).unwrap();
+    let caller: Caller<u64, u64> = client.caller("slow").unwrap();
+    (0..4).for_each(|_| caller.send_with(1, &patient()).unwrap());
+    drop(caller);
+    gate.0.lock().unwrap().0 = true;
+    gate.1.notify_all();
+    until("all have arrived", || gate.0.lock().unwrap().1 == 4);
+    until("the table is gone", || served.callers() == 0);
+}
+
+fn counts_go_with_the_table() {
+    let (folder, server, client) = pair(&DomainOptions::default());
+    let forward = |_: u64, context: &CallContext| -> Result<u64, Rejection> { Err(context.forward("back")) };
+    let _front = server.serve("front").handle(forward).unwrap();
+    let back = server.serve("back").handle(|number: u64, _| Ok(number + 1)).unwrap();
+    let caller: Caller<u64, u64> = client.caller("front").unwrap();
+    // Each of these calls is the only user of the table of the route that it goes on to.
+    for number in 0..3 {
+        assert_eq!(caller.call_with(number, &patient()), Ok(number + 1));
+    }
+    let counted = |route: &str| client.calls().unwrap().into_iter().find(|row| row.route == route);
+    assert_eq!(counted("back").unwrap().statistics.replied, 3);
+    until("the table is gone", || back.callers() == 0);
+    until("its counts are gone", || counted("back").is_none());
+    let statistics = caller.statistics();
+    assert_eq!((statistics.offered, statistics.forwarded), (3, 3), "those of the caller are not");
+
+    // A call that nobody serves is counted, though there is no table, and goes with its caller.
+    let early: Caller<u64, u64> = client.caller("late").unwrap();
+    assert!(matches!(early.call(1), Err(CallError::NoRoute { .. })));
+    assert!(matches!(early.send(1), Err(CallError::NoRoute { .. })));
+    assert_eq!((early.statistics().no_route, counted("late").unwrap().statistics.no_route), (2, 2));
+    let _late = server.serve("late").handle(|number: u64, _| Ok(number + 1)).unwrap();
+    assert_eq!(early.call_with(1, &patient()), Ok(2));
+    for statistics in [early.statistics(), counted("late").unwrap().statistics] {
+        assert_eq!((statistics.no_route, statistics.replied, statistics.in_flight), (2, 1, 0));
+    }
+    drop((early, caller));
+    let is_of_calls = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("calls-");
+    let files = || std::fs::read_dir(folder.path().join("domain")).unwrap();
+    until("no file is left", || !files().any(|entry| is_of_calls(entry.unwrap())));
+    let again: Caller<u64, u64> = client.caller("late").unwrap();
+    assert_eq!(again.call_with(1, &patient()), Ok(2));
+    assert_eq!(again.statistics().offered, 1, "it begins anew");
+}
+
+fn beyond_the_limit() {
+    let (_folder, _server, client) =
+        pair(&DomainOptions { slots: 1, payload_length_max: 64, ..DomainOptions::default() });
+    let options = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
+    let mut waiting = Vec::new();
+    let refused = loop {
+        let caller: Caller<u64, u64> = client.caller(&format!("route/{}", waiting.len())).unwrap();
+        let mut call = caller.start_with(1, &options);
+        match call.wait_for(Duration::ZERO) {
+            Some(outcome) => break outcome,
+            None => waiting.push(call),
+        }
+        assert!(waiting.len() <= 2000, "there is no limit");
+    };
+    let Err(CallError::Busy { reason, .. }) = refused else { panic!("{refused:?} after {}", waiting.len()) };
+    assert!(reason.contains(&format!("{} routes", waiting.len())), "{reason}");
+}
+
+/// Each handler waits until another is at work, too.
+fn more_calls_than_slots() {
+    let (_folder, server, client) = pair(&DomainOptions { slots: 2, ..DomainOptions::default() });
+    let meeting = Arc::new((Mutex::new(0_u64), Condvar::new()));
+    let handle = move |number: u64, _: &CallContext| {
+        let mut come = meeting.0.lock().unwrap();
+        *come += 1;
+        let pair = come.div_ceil(2);
+        meeting.1.notify_all();
+        let waited = meeting.1.wait_timeout_while(come, PATIENCE / 4, |come| *come < pair * 2).unwrap();
+        Ok(if waited.1.timed_out() { u64::MAX } else { number })
+    };
+    let _served = server.serve("pairs").workers(2).handle(handle).unwrap();
+    let caller: Caller<u64, u64> = client.caller("pairs").unwrap();
+    assert_eq!(together::all([0, 1].map(|number| caller.start_with(number, &patient()))), [Ok(0), Ok(1)]);
+    let calls = || (0..6).map(|number| caller.start_with(number, &patient())).collect::<Vec<_>>();
+    let expected: Vec<_> = (0..6).map(Ok).collect();
+    assert_eq!(together::all(calls()), expected);
+    let within = together::within(calls(), Duration::MAX);
+    assert_eq!(within.into_iter().flatten().collect::<Vec<_>>(), expected);
+    let mut calls = calls();
+    let mut taken = calls.swap_remove(0);
+    assert!(matches!(taken.wait_for(PATIENCE), Some(Ok(_))));
+    assert_eq!(taken.attempts(), 1, "also when its outcome was taken");
+}
