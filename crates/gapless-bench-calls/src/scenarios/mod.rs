@@ -78,7 +78,7 @@ pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<S
     let plan = arguments.plan()?;
     let shown = Shown {
         benchmark: "rpc scenarios",
-        steps: SCENARIOS.len() + 4 * plan.turns,
+        steps: SCENARIOS.len() + 6 * plan.turns,
         notes: table::notes(&plan),
         text: table::text,
         draw: table::draw,
@@ -98,10 +98,11 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     }
     let (first, second) = pair_of_cores().unzip();
     let one_core = first.map(|cpu| vec![cpu]);
-    let rows =
-        probed(plan, run, second, one_core.as_deref(), ["probe, a core to itself", "probe, flood on the other core"])?;
+    let names = ["probe, a core to itself", "probe, flood on the other core", "bare wake-ups, flood on the other core"];
+    let rows = probed(plan, run, second, one_core.as_deref(), names)?;
     run.report.rows.extend(rows);
-    let rows = probed(plan, run, None, None, ["probe", "probe, flood on all cores"])?;
+    let names = ["probe", "probe, flood on all cores", "bare wake-ups, flood on all cores"];
+    let rows = probed(plan, run, None, None, names)?;
     run.report.rows.extend(rows);
     targets_of_probes(&mut run.report);
     Ok(())
@@ -155,41 +156,46 @@ fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
     Ok(row)
 }
 
-/// The rows of the probe on `cpu`, without and with the flood on `flood_cpus` beside it: in slices that alternate, because tails
-/// are the machine's first.
+/// The rows of the probe on `cpu` without the flood, with the flood on `flood_cpus` beside it, and of bare wake-ups with it: in
+/// slices that alternate, because tails are the machine's first.
 fn probed(
     plan: &Plan,
     run: &mut Run<'_>,
     cpu: Option<usize>,
     flood_cpus: Option<&[usize]>,
-    names: [&'static str; 2],
-) -> Result<[Row; 2]> {
+    names: [&'static str; 3],
+) -> Result<[Row; 3]> {
     let domain = Domain::in_process("scenarios");
-    let mut histograms = [LatencyHistogram::new(), LatencyHistogram::new()];
-    let (mut wrong, mut flood) = ([0; 2], load::Ended::default());
-    for slice in 0..2 * plan.turns {
-        let with = slice % 2;
-        run.next(names[with])?;
-        let load = (with == 1).then(|| Load::begin(&domain, FLOOD, flood_cpus, None)).transpose()?;
-        let probing = probe::run(&domain, plan.probes / plan.turns as u64, cpu, run.interrupted);
+    let mut histograms = [(); 3].map(|()| LatencyHistogram::new());
+    let (mut wrong, mut floods) = ([0; 3], [(); 3].map(|()| load::Ended::default()));
+    for slice in 0..3 * plan.turns {
+        let which = slice % 3;
+        run.next(names[which])?;
+        let load = (which != ALONE).then(|| Load::begin(&domain, FLOOD, flood_cpus, None)).transpose()?;
+        let count = plan.probes / plan.turns as u64;
+        let probing = if which == BARE {
+            probe::bare(count, cpu, run.interrupted)
+        } else {
+            probe::run(&domain, count, cpu, run.interrupted)
+        };
         if let Some(ended) = load.map(Load::end) {
-            flood.calls += ended.calls;
-            flood.failed += ended.failed;
-            wrong[1] += ended.wrong;
+            floods[which].calls += ended.calls;
+            floods[which].failed += ended.failed;
+            wrong[which] += ended.wrong;
         }
         let (histogram, wrong_here) = probing?;
-        histograms[with].merge(&histogram);
-        wrong[with] += wrong_here;
+        histograms[which].merge(&histogram);
+        wrong[which] += wrong_here;
     }
     let shape = Shape { kind: Kind::Threads, callers: 1, in_flight: 1, workers: 1, queue_max: None };
-    Ok([0, 1].map(|with| {
-        let mut row = row_of(names[with], shape, histograms[with].count());
+    Ok([ALONE, WITH_FLOOD, BARE].map(|which| {
+        let mut row = row_of(names[which], shape, histograms[which].count());
         row.config.rate_per_s = Some(probe::PER_S);
-        row.latency_ns = histograms[with].latency_ns();
-        row.verified = Some(wrong[with] == 0 && (with == 0 || flood.failed == 0));
-        put(&mut row, "wrong", wrong[with]);
-        if with == 1 {
-            put(&mut row, "flood_calls", flood.calls);
+        row.latency_ns = histograms[which].latency_ns();
+        row.verified = Some(wrong[which] == 0 && floods[which].failed == 0);
+        put(&mut row, "wrong", wrong[which]);
+        if which != ALONE {
+            put(&mut row, "flood_calls", floods[which].calls);
         }
         if let Some(floor) = run.report.floor_row(FloorKind::FutexRoundTrip.name(), 0) {
             row.compare_with(floor);
@@ -198,19 +204,31 @@ fn probed(
     }))
 }
 
-/// What the probe's tails were to be: with the flood on one core by that without; on all cores as they are.
+/// The slices of a probe, in their order.
+const ALONE: usize = 0;
+const WITH_FLOOD: usize = 1;
+const BARE: usize = 2;
+
+/// What the probe's tails were to be: with the flood on one core by that without; on all cores as they are. Beside them those of
+/// bare wake-ups under the same flood.
 fn targets_of_probes(report: &mut Report) {
-    let [.., alone, beside, _, saturated] = &mut report.rows[..] else { return };
-    if let (Some(without), Some(with)) = (alone.latency_ns, beside.latency_ns) {
-        let ratio = with.p99 as f64 / without.p99.max(1) as f64;
-        put(beside, "p99_by_that_without", (ratio * 100.0).round() / 100.0);
+    let [.., alone, beside, beside_bare, _, saturated, saturated_bare] = &mut report.rows[..] else { return };
+    let by = |row: &Row, other: &Row| {
+        let (latency, of_other) = (row.latency_ns?, other.latency_ns?);
+        Some((latency.p99 as f64 / of_other.p99.max(1) as f64 * 100.0).round() / 100.0)
+    };
+    if let Some(ratio) = by(beside, alone) {
+        put(beside, "p99_by_that_without", ratio);
         put(beside, "target_met", ratio <= 2.0);
     }
     if let Some(latency) = saturated.latency_ns {
         put(saturated, "target_met", latency.p50 < 50_000 && latency.p99 < 5_000_000);
     }
-    for row in [beside, saturated] {
+    for (row, bare) in [(beside, &*beside_bare), (saturated, &*saturated_bare)] {
         put(row, "published_ns", 17_000);
+        if let Some(ratio) = by(row, bare) {
+            put(row, "p99_by_bare", ratio);
+        }
     }
 }
 

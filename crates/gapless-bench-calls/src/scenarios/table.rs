@@ -28,13 +28,14 @@ pub(super) fn text(report: &Report) -> String {
         ("published", |row| number(row, "published_per_s").map_or_else(absent, rate)),
         ("verified", verified),
     ];
-    let probes: [Column; 8] = [
+    let probes: [Column; 9] = [
         ("what", |row| text_of(&row.config.name)),
         ("p50 µs", |row| latency(row, |latency| latency.p50)),
         ("p99 µs", |row| latency(row, |latency| latency.p99)),
         ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
         ("max µs", |row| latency(row, |latency| latency.max)),
         ("× floor", floor_ratio),
+        ("p99 × bare", |row| number(row, "p99_by_bare").map_or_else(absent, |ratio| format!("{ratio:.2}"))),
         ("published", |row| number(row, "published_ns").map_or_else(absent, |ns| microseconds(ns as u64))),
         ("verified", verified),
     ];
@@ -69,9 +70,9 @@ pub(super) fn notes(plan: &Plan) -> Vec<String> {
          executor of two threads. The floor is the stream of 72 bytes through shared memory"
             .to_owned(),
         format!(
-            "probe: {} calls, {} a second, in slices without and with the flood by turns; caller and worker are threads that \
-             sleep; the floor is the futex round trip. The \
-             flood is 50→50 as tasks of an executor with a thread for each of its cores",
+            "probe: {} calls, {} a second, in slices without the flood, with it, and of bare wake-ups with it, by turns; caller and worker are threads that \
+             sleep; the floor is the futex round trip. Bare wake-ups are two threads that do nothing but wake each other at \
+             the same pace. The flood is 50→50 as tasks of an executor with a thread for each of its cores",
             plan.probes,
             super::probe::PER_S
         ),
