@@ -3,14 +3,16 @@
 //! Errors are printed in one line and end the program with 1; wrong options end it with 2, a build that is slower than the
 //! one that it is compared with with 3; `journal verify` has codes of its own, which its help lists.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod commands;
 #[cfg(test)]
 mod documented_commands;
+mod standard_output;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
@@ -28,12 +30,12 @@ enum Command {
     Bench(commands::bench::Arguments),
     /// Call every copy of a route, and print an outcome for each
     #[command(
-        after_help = "Examples:\n  gapless broadcast cache/clear\n  gapless broadcast cache/resize '{\"entries\": 1000}' --json | jq 'select(.error)'\n\nA line for each copy: its process id, and its reply or its error. The exit code is 0 if every copy replied."
+        after_help = "Examples:\n  gapless serve who --json -- sh -c 'echo $PPID' & sleep 1\n  gapless broadcast who\n  gapless broadcast who --json | jq 'select(.error)'\n\nA line for each copy: its process id, and its reply or its error. Exit codes: 0 if every copy replied; 1 if one did not, or nobody serves the route; 2 for what is wrong in the command line or its files, before anything is sent."
     )]
     Broadcast(commands::broadcast::Arguments),
     /// Call a route: JSON to its handler, and JSON back
     #[command(
-        after_help = "Examples:\n  gapless call calculator/add '{\"left\": 2, \"right\": 3}'\n  gapless call calculator/add @sum.json --timeout 0.5 | jq .value\n  date | gapless call log - --bytes\n\nThe exit code is 0 with a reply; 1 if there is none: refused, no copy, too late; 2 for wrong options."
+        after_help = "Examples:\n  gapless serve upper -- tr a-z A-Z &\n  gapless call upper '\"hello\"' --wait 2\n  echo hello | gapless call upper - --bytes\n  gapless call upper @/etc/passwd --bytes --timeout 0.5\n\nExit codes: 0 with a reply; 1 without one: refused, no copy, no such domain, too late, or nobody to print it for; 2 for what is wrong in the command line or its files, before anything is sent."
     )]
     Call(commands::call::Arguments),
     /// Run a replicated stream: its members, how they stand, who leads
@@ -47,14 +49,14 @@ enum Command {
     Journal(commands::journal::Arguments),
     /// List the routes that processes serve: state, copies, workers, versions, types
     #[command(
-        after_help = "Examples:\n  gapless routes\n  gapless routes --domain trading --watch\n  gapless routes --json | jq '.[] | select(.state != \"open\")'"
+        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n\nA line for each route, version, types and state, with the copies that have them in common. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
     )]
     Routes(commands::routes::Arguments),
     /// Generate Rust and protobuf from SBE schemas, or check them
     Schema(commands::schema::Arguments),
     /// Serve a route with a program: a process for each request
     #[command(
-        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve sum --json -- jq add\n  gapless serve thumbnail -- convert - -resize 128x128 png:-\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one ends at once."
+        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one ends at once. Exit codes: 0 after a Ctrl-C; 1 if it cannot serve; 2 for what is wrong in the command line, also a program that cannot be started."
     )]
     Serve(commands::serve::Arguments),
     /// Run a stream, publish into it, read it
@@ -133,9 +135,18 @@ fn refuse(error: &clap::Error) -> ExitCode {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty())
         .collect();
-    let line = words.join(" ");
+    let line = words.into_iter().flat_map(str::split_whitespace).map(cut).collect::<Vec<_>>().join(" ");
     say(&format!("{}; --help lists the options", line.strip_prefix("error: ").unwrap_or(&line)));
     ExitCode::from(WRONG_OPTIONS)
+}
+
+/// A word of the command line as an error repeats it.
+fn cut(word: &str) -> Cow<'_, str> {
+    const LENGTH_MAX: usize = 200;
+    match word.char_indices().nth(LENGTH_MAX) {
+        Some((end, _)) => format!("{}… ({} bytes)", &word[..end], word.len()).into(),
+        None => word.into(),
+    }
 }
 
 /// An error in one line, without what would move a terminal's cursor: names of files and words of others are in it.

@@ -7,7 +7,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, GenericArgument, ItemFn, LitStr, Path, PathArguments, Result, ReturnType, Token, Type};
 
-/// Bytes of a route's name at most, as `gapless_rpc::route_name` has it.
+/// Bytes of a route's name at most; the rule is that of `gapless_rpc::route_name`.
 const ROUTE_NAME_LENGTH_MAX: usize = 128;
 
 /// What `#[route(…)]` says.
@@ -225,12 +225,15 @@ fn name(options: &RouteOptions, function: &ItemFn) -> Result<LitStr> {
     let ident = &function.sig.ident;
     let name = options.name.clone().unwrap_or_else(|| LitStr::new(&ident.unraw().to_string(), ident.span()));
     let text = name.value();
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_/".contains(&byte);
-    if (1..=ROUTE_NAME_LENGTH_MAX).contains(&text.len()) && text.bytes().all(is_allowed) {
+    let is_first = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_part =
+        |part: &str| part.starts_with(is_first) && part.chars().all(|letter| is_first(letter) || ".-".contains(letter));
+    if text.len() <= ROUTE_NAME_LENGTH_MAX && text.split('/').all(is_part) {
         return Ok(name);
     }
     let text = format!(
-        "{text:?} is no route's name: 1 to {ROUTE_NAME_LENGTH_MAX} letters, digits, \".\", \"-\", \"_\" and \"/\" are expected"
+        "{text:?} is no route's name: at most {ROUTE_NAME_LENGTH_MAX} letters, digits, \".\", \"-\" and \"_\" are expected, in parts \
+         with \"/\" between them, each beginning with a letter, a digit or \"_\""
     );
     Err(Error::new(name.span(), text))
 }
@@ -287,7 +290,10 @@ mod tests {
         for (options, place, text) in [
             ("\"a b\"", "\"a b\"", "is no route's name"),
             ("name = \"\"", "\"\"", "is no route's name"),
-            (&long, &*long, "1 to 128 letters"),
+            ("\"../x\"", "\"../x\"", "is no route's name"),
+            ("\"a/\"", "\"a/\"", "is no route's name"),
+            ("\"-v\"", "\"-v\"", "is no route's name"),
+            (&long, &*long, "at most 128 letters"),
             ("workers = 3", "workers", "`name = \"…\"` or `crate = path` is expected"),
             ("\"a\", \"b\"", "\"b\"", ""),
         ] {

@@ -8,9 +8,12 @@ use gapless_overflow::OptionsError;
 #[non_exhaustive]
 pub enum RpcError {
     /// A name that no route can have.
-    #[error("{name:?} is no route's name: 1 to 128 letters, digits, \".\", \"-\", \"_\" and \"/\" are expected")]
+    #[error(
+        "{name:?} is no route's name: at most 128 letters, digits, \".\", \"-\" and \"_\" are expected, in parts with \"/\" between \
+         them, each beginning with a letter, a digit or \"_\""
+    )]
     RouteName {
-        /// What was found.
+        /// What was found; of what is too long the beginning.
         name: String,
     },
     /// A value out of range.
@@ -22,7 +25,7 @@ pub enum RpcError {
         reason: String,
     },
     /// A directory that cannot be used as a domain, or no longer.
-    #[error("the domain {} is of no use: {reason}", .path.display())]
+    #[error("{} cannot be used as a domain: {reason}", .path.display())]
     Domain {
         /// The directory.
         path: std::path::PathBuf,

@@ -7,8 +7,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// Nobody serves the route.
-    #[error("no copy serves the route {route}; start one, or wait for it with CallOptions::wait_for_route")]
+    /// Nobody serves the route. [`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route) waits for somebody.
+    #[error("no copy serves the route {route}")]
     NoRoute {
         /// The route.
         route: String,
@@ -65,7 +65,7 @@ pub enum CallError {
         copy: String,
     },
     /// The request or the reply cannot be encoded or decoded, or is too long.
-    #[error("the message of {route} is of no use: {reason}")]
+    #[error("the request or the reply of {route} is not valid: {reason}")]
     BadMessage {
         /// The route.
         route: String,

@@ -1,7 +1,10 @@
 //! `gapless broadcast`: calls every copy of a route; an outcome for each.
 
-use super::domain::{DomainArguments, about_options, ended, request, seconds};
-use super::{Outcome, Usage, is_printed};
+use super::call_end::in_one_line;
+use super::domain::{DomainArguments, about_options, ended, seconds};
+use super::request::{json_request, route};
+use super::{Outcome, is_printed};
+use crate::standard_output;
 use clap::Args;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Json, Reach};
 use std::fmt::Write as _;
@@ -13,14 +16,14 @@ pub(crate) struct Arguments {
     route: String,
 
     /// The request: JSON, @FILE, or - for standard input
-    #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_hyphen_values = true)]
+    #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_negative_numbers = true)]
     request: String,
 
     #[command(flatten)]
     domain: DomainArguments,
 
     /// Wait so long for the replies
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Duration,
 
     /// Print a JSON object for each copy: its process, and its reply or error
@@ -29,22 +32,27 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let request = Json::new(request(&arguments.request)?);
-    let request = request.map_err(|error| Usage(format!("the request is no {error}")))?;
+    // Looked at first: a call whose reply nobody gets is not made.
+    standard_output::check()?;
+    route(&arguments.route)?;
+    let request = json_request(&arguments.request)?;
     let call = CallOptions { timeout: Some(arguments.timeout), ..CallOptions::default() };
     let options = CallerOptions { call, reach: Reach::Machine, ..CallerOptions::default() };
     let domain = arguments.domain.open()?;
     let caller: Caller<Json, Json> = domain.caller_with(&arguments.route, options).map_err(about_options)?;
-    let outcomes = caller.broadcast(&request).map_err(ended)?;
+    let outcomes = caller.broadcast(&request);
+    let outcomes = outcomes.map_err(|error| ended(in_one_line(&arguments.route, &error, false)))?;
     let mut text = String::new();
     for (process_id, outcome) in &outcomes {
         // Writing to a string cannot fail.
         let _ = if arguments.json {
-            writeln!(text, "{}", as_object(*process_id, outcome)?)
+            writeln!(text, "{}", as_object(*process_id, outcome))
         } else {
             match outcome {
-                Ok(reply) => writeln!(text, "{process_id} {}", in_one_line(reply)),
-                Err(error) => writeln!(text, "{process_id} error: {}", error.to_string().escape_debug()),
+                Ok(reply) => writeln!(text, "{process_id} {}", without_breaks(reply)),
+                Err(error) => {
+                    writeln!(text, "{process_id} error: {}", in_one_line(&arguments.route, error, false))
+                }
             }
         };
     }
@@ -57,18 +65,22 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// A break of the line stands between JSON's words only.
-fn in_one_line(reply: &Json) -> String {
+fn without_breaks(reply: &Json) -> String {
     String::from_utf8_lossy(reply.text()).replace(['\n', '\r'], " ").trim().to_owned()
 }
 
-fn as_object(process_id: u32, outcome: &Result<Json, CallError>) -> Result<String, serde_json::Error> {
-    let object = match outcome {
+fn as_object(process_id: u32, outcome: &Result<Json, CallError>) -> String {
+    match outcome {
         // As the copy wrote it: a number of any length stays what it is.
-        Ok(reply) => format!("{{\"process_id\":{process_id},\"reply\":{}}}", in_one_line(reply)),
+        Ok(reply) => format!("{{\"process_id\":{process_id},\"reply\":{}}}", without_breaks(reply)),
         Err(error) => {
-            let error = serde_json::to_string(&error.to_string())?;
-            format!("{{\"process_id\":{process_id},\"error\":{error}}}")
+            let mut object = serde_json::json!({
+                "process_id": process_id, "error": error.to_string(), "kind": error.kind(),
+            });
+            if let CallError::Refused(refusal) = error {
+                object["code"] = refusal.code.into();
+            }
+            object.to_string()
         }
-    };
-    Ok(object)
+    }
 }

@@ -1,9 +1,13 @@
 //! `gapless call`: one call of a route, JSON to its handler and JSON back.
 
-use super::domain::{DomainArguments, about_options, ended, request, seconds};
-use super::{Outcome, Usage, closed_is_fine};
+use super::call_end::in_one_line;
+use super::domain::{DomainArguments, about_options, ended, seconds};
+use super::request::{header, headers, json_request, request, route};
+use super::{Outcome, closed_is_fine};
+use crate::standard_output;
 use clap::Args;
-use gapless_rpc::{CallOptions, Caller, CallerOptions, Headers, Json, Message, Reach};
+use gapless_rpc::{CallOptions, Caller, CallerOptions, Headers, Message, Reach};
+use std::error::Error;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
@@ -13,18 +17,18 @@ pub(crate) struct Arguments {
     route: String,
 
     /// The request: JSON, @FILE, or - for standard input
-    #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_hyphen_values = true)]
+    #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_negative_numbers = true)]
     request: String,
 
     #[command(flatten)]
     domain: DomainArguments,
 
     /// Wait so long for the reply
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Duration,
 
     /// Wait so long for somebody who serves the route, as a part of the timeout
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     wait: Option<Duration>,
 
     /// Send the request as it is, and print the reply as it comes: for routes that take bytes
@@ -36,35 +40,33 @@ pub(crate) struct Arguments {
     header: Vec<(String, String)>,
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| "NAME=VALUE is expected".to_owned())
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let request = request(&arguments.request)?;
+    // Looked at first: a call whose reply nobody gets is not made.
+    standard_output::check()?;
+    route(&arguments.route)?;
     if arguments.bytes {
-        return print(&call::<Vec<u8>>(arguments, request)?, false);
+        let request = request(&arguments.request)?;
+        let headers = headers(&arguments.header, request.len())?;
+        return print(&call::<Vec<u8>>(arguments, request, headers)?, false);
     }
-    let json = Json::new(request).map_err(|error| Usage(format!("the request is no {error}")))?;
-    print(call(arguments, json)?.text().trim_ascii_end(), true)
+    let request = json_request(&arguments.request)?;
+    let headers = headers(&arguments.header, request.text().len())?;
+    print(call(arguments, request, headers)?.text().trim_ascii_end(), true)
 }
 
-fn call<M: Message>(arguments: &Arguments, request: M) -> Result<M, Box<dyn std::error::Error>> {
-    let headers = arguments
-        .header
-        .iter()
-        .fold(Headers::default(), |headers, (name, value)| headers.with(name.clone(), value.as_bytes().to_vec()));
+fn call<M: Message>(arguments: &Arguments, request: M, headers: Headers) -> Result<M, Box<dyn Error>> {
+    let wait = arguments.wait.map(|wait| wait.min(arguments.timeout));
+    // The time that was waited for the domain is a part of both.
+    let (domain, waited) = arguments.domain.open_within(wait.unwrap_or_default())?;
     let call = CallOptions {
-        timeout: Some(arguments.timeout),
-        wait_for_route: arguments.wait,
+        timeout: Some(arguments.timeout.saturating_sub(waited)),
+        wait_for_route: wait.map(|wait| wait.saturating_sub(waited)),
         headers,
         ..CallOptions::default()
     };
     let options = CallerOptions { call, reach: Reach::Machine, ..CallerOptions::default() };
-    let domain = arguments.domain.open()?;
     let caller: Caller<M, M> = domain.caller_with(&arguments.route, options).map_err(about_options)?;
-    caller.call(request).map_err(ended)
+    caller.call(request).map_err(|error| ended(in_one_line(&arguments.route, &error, wait.is_none())))
 }
 
 fn print(reply: &[u8], is_line: bool) -> Outcome {

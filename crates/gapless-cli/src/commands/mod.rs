@@ -1,13 +1,16 @@
-//! The subcommands, one file each. What they share: `pipe` of standard output, `watch` of printing again, `domain` of calls.
+//! The subcommands, one file each. What they share: `pipe` of standard output, `watch` of printing again; those for calls `domain`,
+//! `request` and `call_end`.
 
 pub(crate) mod bench;
 pub(crate) mod broadcast;
 pub(crate) mod call;
+pub(crate) mod call_end;
 pub(crate) mod cluster;
 pub(crate) mod counters;
 pub(crate) mod domain;
 pub(crate) mod journal;
 pub(crate) mod pipe;
+pub(crate) mod request;
 pub(crate) mod routes;
 pub(crate) mod schema;
 pub(crate) mod serve;
@@ -15,6 +18,7 @@ pub(crate) mod stream;
 pub(crate) mod top;
 pub(crate) mod watch;
 
+use crate::standard_output;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,11 +81,15 @@ pub(crate) fn is_printed(text: &str) -> io::Result<bool> {
     closed_is_fine(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// `false` if the pipe is closed.
+/// What was written to standard output; `false` if it is a pipe whose reader has gone.
+///
+/// # Errors
+/// Standard output was closed from the beginning, or cannot be written.
 pub(crate) fn closed_is_fine(written: io::Result<()>) -> io::Result<bool> {
+    standard_output::check()?;
     match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error),
+        Err(error) => Err(io::Error::new(error.kind(), format!("standard output: {error}"))),
     }
 }

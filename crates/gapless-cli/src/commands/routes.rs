@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     domain: DomainArguments,
 
     /// Print again every so many seconds, until Ctrl-C
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds, allow_negative_numbers = true)]
     watch: Option<Duration>,
 
     /// Print one JSON array, a line each time, with an object for each route of each process

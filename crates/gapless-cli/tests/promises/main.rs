@@ -20,6 +20,7 @@ mod a_stream_is_passed_on;
 mod a_stream_runs_over_every_transport;
 mod a_stream_s_nodes_are_shown;
 mod a_stream_says_what_is_wrong;
+mod calls_say_what_is_wrong;
 mod errors_say_what_helps;
 mod lines_are_published_exactly_once;
 mod nodes_and_members_are_watched;

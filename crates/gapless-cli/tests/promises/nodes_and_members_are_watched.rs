@@ -138,7 +138,7 @@ fn what_is_wrong_is_said() {
         ("top empty", 1, "no service, stream or member was ever there"),
         ("top foreign --once", 1, "counters"),
         ("top foreign --interval 0", 2, "0.05 to 86400"),
-        ("top foreign --interval often", 2, "a number of seconds"),
+        ("top foreign --interval often", 2, "0.05 to 86400"),
         ("top \u{1b}[2J", 1, "\\u{1b}[2J: there is no such directory"),
     ] {
         let line: Vec<&str> = words.split(' ').collect();

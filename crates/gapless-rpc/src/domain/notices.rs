@@ -128,8 +128,9 @@ impl Domain {
 /// The route that a process serves for notices of a type.
 fn route_of<Notice: Message>(receiver: &CallerAddress) -> String {
     let CallerAddress { process_id, started_ns, .. } = receiver;
-    let mut route = format!("{HIDDEN_PREFIX}notices/{process_id}.{started_ns:x}/");
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._/".contains(letter);
+    // The last part begins with a letter that any part may begin with, whatever the type is called.
+    let mut route = format!("{HIDDEN_PREFIX}notices/{process_id}.{started_ns:x}/_");
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
     let allowed = Notice::TYPE_NAME.chars().map(|letter| if is_allowed(letter) { letter } else { '-' });
     let room = ROUTE_NAME_LENGTH_MAX - route.len();
     route.extend(allowed.take(room));

@@ -1,15 +1,17 @@
 //! `gapless serve`: a program as the worker of a route: a process for each request.
 
+mod program;
 mod worker;
 
 use super::domain::{DomainArguments, about_options};
+use super::request::route;
 use super::watch::sleep_until;
 use super::{Outcome, interrupt, print};
+use crate::standard_output;
 use clap::Args;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{CallContext, Json, Refusal, Rejection};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -22,7 +24,7 @@ pub(crate) struct Arguments {
     domain: DomainArguments,
 
     /// Processes that run at one time
-    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=4_096))]
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = workers, allow_hyphen_values = true)]
     workers: u16,
 
     /// The program reads and writes JSON; without this, bytes
@@ -38,13 +40,18 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
+fn workers(text: &str) -> Result<u16, String> {
+    let count = text.parse().ok().filter(|count| (1..=4_096).contains(count));
+    count.ok_or_else(|| "1 to 4096 workers are possible".to_owned())
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let Some((program, words)) = arguments.command.split_first() else { return Ok(()) };
-    if !is_there(Path::new(program)) {
-        return Err(format!("{}: no such program", program.display()).into());
-    }
+    standard_output::check()?;
+    route(&arguments.route)?;
+    program::check(program)?;
     let interrupted = interrupt()?;
-    let domain = arguments.domain.open()?;
+    let domain = arguments.domain.open_or_make()?;
     let route = domain.serve(&arguments.route).workers(arguments.workers.into()).reach(ServeReach::Machine);
     let route = route.version(&arguments.route_version);
     let (program, words) = (program.clone(), words.to_vec());
@@ -63,13 +70,4 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     while sleep_until(Instant::now() + Duration::from_secs(60), || interrupted.load(Ordering::Relaxed)) {}
     served.drain();
     Ok(())
-}
-
-/// Whether a program can be started by that name: said at once, not with the first request.
-fn is_there(program: &Path) -> bool {
-    if program.components().count() > 1 || program.is_absolute() {
-        return program.is_file();
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|folder: PathBuf| folder.join(program)).any(|file| file.is_file())
 }

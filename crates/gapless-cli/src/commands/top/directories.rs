@@ -1,7 +1,7 @@
 //! Finds the directories to look at.
 
 use super::source::MEMBER_SOCKET;
-use crate::commands::domain::about_options;
+use crate::commands::domain::{about_options, none};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_rpc::Domain;
 use gapless_rpc::domain::{read_calls, read_counters};
@@ -21,7 +21,7 @@ pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, 
     for name in domains {
         let path = Domain::directory_of(name).map_err(about_options)?;
         if !path.is_dir() {
-            return Err(format!("{}: there is no domain {name}; no process has opened it", path.display()).into());
+            return Err(none(Some(name), &path));
         }
         found.push(path);
     }
@@ -30,14 +30,18 @@ pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, 
         if !path.is_dir() {
             let reason = if path.exists() { "is no directory" } else { "there is no such directory" };
             return Err(format!(
-                "{}: {reason}; the directory of a service, a stream or a member is expected",
+                "{}: {reason}; the directory of a service, a stream, a member or a domain is expected",
                 path.display()
             )
             .into());
         }
         let meant = if is_of_a_process(path) { vec![path.clone()] } else { directories_in(path)? };
         if meant.is_empty() {
-            return Err(format!("{}: no service, stream or member was ever there", path.display()).into());
+            return Err(format!(
+                "{}: no service, stream or member was ever there, and no route is served or called",
+                path.display()
+            )
+            .into());
         }
         for directory in meant {
             if !found.contains(&directory) {

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     domain: Vec<String>,
 
     /// Seconds between two looks
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, allow_hyphen_values = true)]
     interval: Duration,
 
     /// Print what is, once, with the rates of half a second
@@ -48,12 +48,8 @@ pub(crate) struct Arguments {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected, such as 1 or 0.5".to_owned())?;
-    if (0.05..=86_400.0).contains(&seconds) {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err("0.05 to 86400 seconds are possible".to_owned())
-    }
+    let seconds = text.parse().ok().filter(|seconds: &f64| (0.05..=86_400.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "0.05 to 86400 seconds are possible".to_owned())
 }
 
 /// The rates of `--once` are those of so long a time, or of the interval if that is shorter.

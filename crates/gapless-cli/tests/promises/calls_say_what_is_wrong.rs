@@ -1,0 +1,260 @@
+//! `gapless call`, `broadcast`, `routes`, `serve` and `top` say what is wrong in a line, by the names of the command line, and end with
+//! 2 if it is in what they were given, with 1 if there is no result.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{Ended, gapless, names, run};
+use gapless::rpc::{Domain, DomainOptions, Refusal, ServedRoute};
+use gapless_testkit::process::Process;
+use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+/// A domain in `folder` where `refuse` says no with its request as the text.
+fn refusing(folder: &Path) -> (Domain, ServedRoute) {
+    let domain = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
+    let refuse = |request: Vec<u8>, _: &_| -> Result<Vec<u8>, _> {
+        Err(Refusal::new(7, String::from_utf8_lossy(&request)).into())
+    };
+    let served = domain.serve("refuse").handle(refuse).unwrap();
+    (domain, served)
+}
+
+/// The program in the domain of `folder`, run to its end.
+fn here(folder: &Path, words: &[&str]) -> Ended {
+    run(folder, &[words, &["--directory", "domain"]].concat())
+}
+
+#[test]
+fn a_route_that_nobody_serves_is_waited_for_by_an_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let _domain = refusing(folder.path());
+    let folder = folder.path();
+    let nobody = here(folder, &["call", "nobody"]).error(1);
+    assert_eq!(
+        nobody, "gapless: no copy serves the route nobody: start one, or wait for one with --wait SECONDS\n",
+        "no name of the library"
+    );
+    for words in [&["call", "nobody", "--wait", "0.01"][..], &["broadcast", "nobody"]] {
+        assert_eq!(
+            here(folder, words).error(1),
+            "gapless: no copy serves the route nobody\n",
+            "what helps is not there"
+        );
+    }
+}
+
+#[test]
+fn looking_and_calling_make_no_domain() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let in_domain = |words: &[&str], name: &str| {
+        let mut command = gapless(folder, &[words, &["--domain", name]].concat());
+        Ended::from(command.env("XDG_RUNTIME_DIR", folder).env_remove("GAPLESS_DOMAIN").output().unwrap())
+    };
+    let all =
+        [&["routes"][..], &["routes", "--json"], &["routes", "--watch"], &["call", "echo"], &["broadcast", "echo"]];
+    let all = all.into_iter().chain([&["top", "--once"][..]]);
+    for words in all.clone() {
+        let said = in_domain(words, "tradign").error(1);
+        let place = folder.join("gapless");
+        assert!(said.contains(&format!("there is no domain tradign in {}", place.display())), "{words:?}: {said}");
+        assert!(said.contains("there is none yet; `gapless serve` makes one"), "{words:?}: {said}");
+        assert_eq!(names(folder), [""; 0], "{words:?} made something");
+    }
+    std::fs::create_dir(folder.join("gapless")).unwrap();
+    for name in ["trading", "shop", ".hidden", "no domain"] {
+        std::fs::create_dir(folder.join("gapless").join(name)).unwrap();
+    }
+    std::fs::write(folder.join("gapless/file"), "").unwrap();
+    for words in all {
+        let said = in_domain(words, "tradign").error(1);
+        assert!(said.ends_with(": there are shop, trading\n"), "{words:?}: {said}");
+    }
+    for number in 0..20 {
+        std::fs::create_dir(folder.join(format!("gapless/more-{number}"))).unwrap();
+    }
+    let said = in_domain(&["routes"], "tradign").error(1);
+    assert!(said.contains(": there are more-0, ") && said.ends_with(" and 12 more\n"), "{said}");
+
+    for words in [&["routes"][..], &["call", "echo"], &["broadcast", "echo"]] {
+        let said = here(folder, words).error(1);
+        assert!(said.contains("domain: there is no such directory"), "{words:?}: {said}");
+    }
+    assert_eq!(names(folder), ["gapless"]);
+    let mut named = gapless(folder, &["routes"]);
+    let said = Ended::from(named.env("GAPLESS_DOMAIN", "a/b").output().unwrap()).error(2);
+    assert!(said.contains("GAPLESS_DOMAIN") && said.contains("\"a/b\" is no domain's name"), "{said}");
+}
+
+#[test]
+fn a_domain_is_waited_for_as_its_route_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let words = ["call", "--directory", "domain", "echo", "x", "--bytes", "--timeout", "60", "--wait", "60"];
+    let mut call = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
+    let late = here(folder, &["call", "echo", "x", "--bytes", "--wait", "0.05"]).error(1);
+    assert!(late.contains("there is no such directory"), "{late}");
+    let mut copy = Process::start(
+        gapless(folder, &["serve", "--directory", "domain", "echo", "--", "cat"]).stderr(Stdio::inherit()),
+    );
+    copy.line();
+    assert_eq!(call.line(), "x");
+    assert!(call.wait_end("the call").success());
+}
+
+#[test]
+fn a_result_that_nobody_gets_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
+    let (called, folder) = (std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0)), folder.path());
+    let count = std::sync::Arc::clone(&called);
+    let echo = move |request: Vec<u8>, _: &_| {
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Ok(request)
+    };
+    let _served = domain.serve("echo").handle(echo).unwrap();
+    let place = ["--directory", "domain"];
+    let commands = [
+        [&["call", "echo", "x", "--bytes"][..], &place].concat(),
+        [&["call", "echo", "\"x\""][..], &place].concat(),
+        [&["broadcast", "echo", "\"x\""][..], &place].concat(),
+        [&["routes"][..], &place].concat(),
+        [&["routes", "--json"][..], &place].concat(),
+        [&["routes", "--watch"][..], &place].concat(),
+        [&["serve", "other"][..], &place, &["--", "cat"]].concat(),
+        vec!["top", "domain", "--once"],
+        vec!["top", "domain", "--once", "--json"],
+        vec!["top", "domain"],
+        vec!["--help"],
+    ];
+    for words in &commands {
+        let mut closed = std::process::Command::new("sh");
+        closed.args(["-c", "exec \"$0\" \"$@\" >&-", env!("CARGO_BIN_EXE_gapless")]).args(words).current_dir(folder);
+        let said = Ended::from(closed.output().unwrap()).error(1);
+        assert!(said.contains("standard output: it is closed"), "{words:?}: {said}");
+    }
+    assert_eq!(called.load(std::sync::atomic::Ordering::SeqCst), 0, "it is not even called");
+    for words in &commands {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let said = Ended::from(gapless(folder, words).stdout(full).output().unwrap()).error(1);
+        assert!(said.contains("standard output: No space left on device"), "{words:?}: {said}");
+        let nowhere = File::options().read(true).write(true).open("/dev/null").unwrap();
+        if !words.contains(&"serve") && !words.contains(&"--watch") && *words != ["top", "domain"] {
+            Ended::from(gapless(folder, words).stdout(nowhere).output().unwrap()).good();
+        }
+    }
+}
+
+#[test]
+fn what_others_say_is_escaped_and_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let _domain = refusing(folder.path());
+    let folder = folder.path();
+    std::fs::write(folder.join("zeros"), [0; 8 << 10]).unwrap();
+    for command in ["call", "broadcast"] {
+        // A string of JSON is bytes as they are.
+        let ended = here(folder, &[command, "refuse", r#""no\u001b[2J""#]);
+        let text = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(text.contains(r"the call of refuse was refused with code 7: no\u{1b}[2J"), "{text}");
+        assert_eq!(ended.code, Some(1));
+    }
+    let said = here(folder, &["call", "refuse", "@zeros", "--bytes"]).error(1);
+    assert!(said.starts_with(r"gapless: the call of refuse was refused with code 7: \0\0\0"), "{said}");
+    assert!(said.len() < 1_100 && said.ends_with(" bytes more\n"), "{} bytes: {said}", said.len());
+
+    let long = "x".repeat(100_000);
+    for words in [
+        &["call", &long][..],
+        &["broadcast", &long],
+        &["serve", &long, "--", "cat"],
+        &["call", "a", "--timeout", &long],
+    ] {
+        let said = run(folder, words).error(2);
+        assert!(said.contains("… (100000 bytes)") || said.contains("xxx… (100002 bytes)"), "{said}");
+        assert!(said.len() < 500, "{} bytes", said.len());
+    }
+}
+
+#[test]
+fn what_is_given_wrong_ends_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let _domain = refusing(folder.path());
+    let folder = folder.path();
+    File::create(folder.join("long")).unwrap().set_len((16 << 20) + 1).unwrap();
+    File::create(folder.join("longest")).unwrap().set_len(16 << 20).unwrap();
+    let header = format!("x={}", "y".repeat(17 << 10));
+    for (words, expected) in [
+        (&["call", "refuse", "@nofile"][..], "gapless: @nofile: No such file or directory"),
+        (&["broadcast", "refuse", "@nofile"], "gapless: @nofile: No such file or directory"),
+        (&["call", "refuse", "@long"], "@long: more than the 16 MiB"),
+        (&["call", "refuse", "@long", "--bytes"], "@long: more than the 16 MiB"),
+        (&["broadcast", "refuse", "@long"], "@long: more than the 16 MiB"),
+        (&["call", "refuse", "@longest", "--bytes", "--header", "x=y"], "its headers have 16777224 bytes"),
+        (&["call", "refuse", "1", "--header", &header], "--header: headers of 17415 bytes; at most 16384"),
+        (&["call", "refuse", "{"], "the request is no JSON"),
+        (&["call", "refuse", "--byte"], "--byte"),
+        (&["call", "../x", "1"], "\"../x\" is no route's name"),
+        (&["call", "a\u{1b}b", "1"], r#""a\u{1b}b" is no route's name"#),
+        (&["broadcast", " "], "\" \" is no route's name"),
+    ] {
+        let said = here(folder, words).error(2);
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+    // Sent, and refused by who serves it.
+    here(folder, &["call", "refuse", "@longest", "--bytes"]).error(1);
+    here(folder, &["call", "refuse", "-12"]).error(1);
+
+    let timed = [
+        &["call", "a", "--timeout"][..],
+        &["call", "a", "--wait"],
+        &["broadcast", "a", "--timeout"],
+        &["top", "--interval"],
+    ];
+    for value in ["-1", "0", "1e300", "NaN", "inf", "-inf", "junk", "", "1s"] {
+        for words in timed.iter().copied().chain([&["routes", "--watch"][..]]) {
+            if value == "-inf" && words.contains(&"--watch") {
+                continue;
+            }
+            let said = run(folder, &[words, &[value]].concat()).error(2);
+            assert!(said.contains("to 86400 seconds are possible"), "{words:?} {value}: {said}");
+        }
+        let said = run(folder, &["serve", "a", "--workers", value, "--", "cat"]).error(2);
+        assert!(said.contains("1 to 4096 workers are possible"), "{value}: {said}");
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_not_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("plain"), "#!/bin/sh\n").unwrap();
+    std::fs::create_dir(folder.join("bin")).unwrap();
+    for name in ["tool", "locked"] {
+        std::fs::write(folder.join("bin").join(name), "#!/bin/sh\ncat\n").unwrap();
+    }
+    std::fs::set_permissions(folder.join("bin/tool"), PermissionsExt::from_mode(0o755)).unwrap();
+    let serve = |program: &str| {
+        let mut command = gapless(folder, &["serve", "--directory", "domain", "x", "--", program]);
+        command.env("PATH", format!("{}:/no/such/folder", folder.join("bin").display()));
+        command
+    };
+    for (program, expected) in [
+        ("no-such-program", "no-such-program: no such program in the directories of PATH"),
+        ("plain", "plain: no such program in the directories of PATH; the one here is ./plain"),
+        ("./nothing", "./nothing: No such file or directory"),
+        ("./plain", "./plain: it cannot be executed: Permission denied"),
+        ("./bin", "./bin: it is no file"),
+        ("locked", "bin/locked: it cannot be executed"),
+        ("", "the program's name is empty"),
+    ] {
+        let said = Ended::from(serve(program).output().unwrap()).error(2);
+        assert!(said.contains(expected), "{program:?}: {said}");
+    }
+    assert_eq!(names(folder), ["bin", "plain"], "no domain was made");
+    for program in ["tool", "./bin/tool"] {
+        let mut copy = Process::start(serve(program).stderr(Stdio::inherit()));
+        assert!(copy.line().contains(" is served"), "{program}");
+        copy.kill();
+    }
+}
