@@ -11,7 +11,9 @@
 //! | `spill` | what has no room in the one of the next two lies in the other |
 //! | [`local`] | the reach inside this process: values move |
 //! | [`options`] | options of calls and routes |
-//! | [`context`] | [`CallContext`]: what a handler may know of its call |
+//! | `spans` | the `tracing` spans of calls, on both sides |
+//! | [`context`] | [`CallContext`]: what a handler may know of its call; [`CallScope`]: what its own calls inherit |
+//! | `trace_context` | [`TraceContext`]: W3C's `traceparent` and `tracestate` |
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
 //! | [`route_name`] | what a route may be called |
 //! | `block_on` | drives a future to its end on this thread |
@@ -80,13 +82,16 @@ pub mod route_name;
 #[cfg(not(loom))]
 mod served;
 #[cfg(not(loom))]
+mod spans;
+#[cfg(not(loom))]
 mod spill;
+mod trace_context;
 #[cfg(not(loom))]
 mod wake_fd;
 
 #[cfg(not(loom))]
 pub use caller::{Call, Caller, CallerOptions, Interceptor, Reach};
-pub use context::{CallContext, CallerAddress, CallerIdentity, Headers, TraceContext};
+pub use context::{CallContext, CallScope, CallerAddress, CallerIdentity, Headers};
 #[cfg(not(loom))]
 pub use domain::{Domain, DomainOptions, RouteBuilder, ServedRoute};
 pub use error::RpcError;
@@ -108,3 +113,6 @@ pub use remote::table::CallStatistics;
 pub use served::answering::Asked;
 #[cfg(not(loom))]
 pub use served::counters::CopyStatistics;
+#[cfg(not(loom))]
+pub use spans::{TraceBridge, set_trace_bridge};
+pub use trace_context::{NoTraceParent, TraceContext};

@@ -1,6 +1,7 @@
 //! Options of calls and routes, with their defaults.
 
-use crate::context::{Headers, TraceContext};
+use crate::context::Headers;
+use crate::trace_context::TraceContext;
 use std::time::Duration;
 
 pub use gapless_overflow::Priority;
@@ -33,7 +34,7 @@ pub struct CallOptions {
     pub wait_for_route: Option<Duration>,
     /// When it is offered again; `None`: as the caller's options say.
     pub retry: Option<Retry>,
-    /// The trace that it belongs to.
+    /// The trace that it belongs to, and the span that makes it; without one, that of the handler that makes it.
     pub trace: TraceContext,
 }
 

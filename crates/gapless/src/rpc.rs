@@ -53,8 +53,9 @@ pub use gapless_rpc::message;
 pub use gapless_rpc::message::{Encoding, Json, Message, MessageError};
 pub use gapless_rpc::overflow::ElasticQueueOptions;
 pub use gapless_rpc::{
-    Asked, Call, CallContext, CallError, CallOptions, CallStatistics, Caller, CallerAddress, CallerIdentity,
-    CallerOptions, CopyStatistics, Domain, DomainOptions, Headers, Interceptor, Priority, Reach, Refusal, Rejection,
-    Retry, RouteBuilder, RpcError, ServedRoute, TraceContext, Waiting,
+    Asked, Call, CallContext, CallError, CallOptions, CallScope, CallStatistics, Caller, CallerAddress, CallerIdentity,
+    CallerOptions, CopyStatistics, Domain, DomainOptions, Headers, Interceptor, NoTraceParent, Priority, Reach,
+    Refusal, Rejection, Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, Waiting,
+    set_trace_bridge,
 };
 pub use gapless_rpc_macros::{FaceMessage as Message, face_route as route};

@@ -2,7 +2,7 @@
 
 use super::absent::{Found, LooksForRoute, Reached};
 use super::backlog::BacklogCall;
-use super::interceptor::Interceptor;
+use super::observed::Observed;
 use super::pursuit::Pursuit;
 use crate::block_on::block_on_until;
 use crate::foreign;
@@ -50,13 +50,6 @@ fn reaching<Reply>(found: Found<Reply>) -> Reaching<Reply> {
         Ok(Reached::SentHere) => Reaching::Over,
         Err(error) => Reaching::Failed(error),
     }
-}
-
-/// What interceptors are told at the end.
-pub(super) struct Observed {
-    pub(super) interceptors: Arc<[Arc<dyn Interceptor>]>,
-    pub(super) route: Arc<str>,
-    pub(super) began: Instant,
 }
 
 impl<Reply> std::fmt::Debug for Call<Reply> {
@@ -216,10 +209,7 @@ impl<Reply: Message> Call<Reply> {
         self.attempts = self.attempts();
         self.reach = Reaching::Over;
         if let Some(observed) = self.observed.take() {
-            let took = observed.began.elapsed();
-            for interceptor in observed.interceptors.iter().rev() {
-                foreign::run("an interceptor", || interceptor.after(&observed.route, outcome.as_ref().err(), took));
-            }
+            observed.end(outcome.as_ref().err(), self.attempts);
         }
         outcome
     }

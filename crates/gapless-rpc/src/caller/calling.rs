@@ -2,26 +2,29 @@
 
 use super::absent::{Absent, not_local};
 use super::backlog::Backlog;
-use super::call::{Call, Observed, Reaching};
+use super::call::{Call, Reaching};
 use super::caller_options::{CallerOptions, Reach};
+use super::inherited::Inherited;
 use super::interceptor::Interceptor;
+use super::observed::{Observed, ask};
 use super::pursuit::{Destination, Pursuit, RequestBytes, Terms};
 use super::routes::{LocalRoutes, RemoteRoutes, RouteKey, TypeKey};
-use crate::clock::monotonic_ns;
-use crate::context::Current;
+use crate::context::Headers;
 use crate::error::RpcError;
-use crate::local::{self, LocalRoute};
+use crate::local::LocalRoute;
 use crate::message::{Encoding, Message, version_of};
 use crate::options::{CallOptions, Retry};
 use crate::outcome::CallError;
 use crate::remote::table::{CallStatistics, End, Offer, TablelessCounters};
-use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY, NOTICES_SHIFT};
+use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY, FLAG_TRACE_STATE, NOTICES_SHIFT, TRACE_STATE};
+use crate::spans;
 use gapless_log::call_table::RequestHeader;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tracing::Span;
 
 /// How long a caller waits for the copies that are there when it makes its first call.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
@@ -152,39 +155,30 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     fn begin(&self, request: Request, options: &CallOptions) -> Call<Reply> {
-        let Shared { key, interceptors, .. } = &*self.shared;
-        let mut call = Call {
-            reach: Reaching::Over,
-            attempts: 0,
-            waiting: self.shared.options.waiting,
-            decode: decoder::<Request, Reply>(),
-            reply_fingerprint: key.reply.fingerprint,
-            observed: None,
-        };
-        let made = if interceptors.is_empty() {
-            self.make(request, options)
-        } else {
-            let mut changed = options.clone();
-            let route = Arc::clone(&key.route);
-            call.observed =
-                Some(Box::new(Observed { interceptors: Arc::clone(interceptors), route, began: Instant::now() }));
-            let refused = interceptors.iter().find_map(|each| each.before(&key.route, &mut changed).err());
-            refused.map_or_else(|| self.make(request, &changed), |refusal| Err(CallError::Refused(refusal)))
-        };
-        call.reach = made.unwrap_or_else(Reaching::Failed);
-        call
+        if self.shared.interceptors.is_empty() && !spans::are_recorded() {
+            let made = self.make(request, options, None);
+            return self.call_of(made.unwrap_or_else(Reaching::Failed), None);
+        }
+        let (observed, options) = Observed::begin(&self.shared.interceptors, &self.shared.key.route, options);
+        let options = observed.ask(options);
+        let made = options.and_then(|options| self.make(request, &options, observed.span()));
+        self.call_of(made.unwrap_or_else(Reaching::Failed), Some(observed))
     }
 
-    fn make(&self, request: Request, options: &CallOptions) -> Result<Reaching<Reply>, CallError> {
+    /// `span` is that of the call, if somebody records it.
+    fn make(&self, request: Request, options: &CallOptions, span: Option<&Span>) -> Result<Reaching<Reply>, CallError> {
         let request = match self.local()? {
-            Some(local) => match local.call(request, Inherited::of(options).local_offer(options)) {
+            Some(local) => match local.call(request, Inherited::of(options).local_offer(options, span)) {
                 Ok(call) => return Ok(Reaching::Local(call)),
                 Err(unsent) => not_local(*unsent)?,
             },
             None => request,
         };
+        let absent = |request, elsewhere| {
+            self.absent(request, elsewhere, (options, span), false).map(|absent| Reaching::Absent(Box::new(absent)))
+        };
         if self.shared.remote_routes.is_none() {
-            return self.absent(request, None, options, false).map(|absent| Reaching::Absent(Box::new(absent)));
+            return absent(request, None);
         }
         let made = self.encoded(&request, options, 0, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
             Offered::Pursuit(pursuit) => Ok(Reaching::Remote(Box::new(pursuit), Vec::new())),
@@ -192,14 +186,14 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 Ok(Reaching::Backlog(backlog.call(to, terms, bytes)?, Arc::clone(&to.key.route)))
             }
         });
-        Ok(match made? {
+        match made? {
             Reaching::Remote(pursuit, _) if pursuit.waits_for_copy() && self.may_come_here(options) => {
-                Reaching::Absent(Box::new(self.absent(request, Some(pursuit), options, false)?))
+                absent(request, Some(pursuit))
             }
             // The reply comes to lie where the request lay.
-            Reaching::Remote(pursuit, _) => Reaching::Remote(pursuit, request.into_buffer()),
-            made => made,
-        })
+            Reaching::Remote(pursuit, _) => Ok(Reaching::Remote(pursuit, request.into_buffer())),
+            made => Ok(made),
+        }
     }
 
     /// Whether a call that finds no copy waits for the route in this process, too.
@@ -213,13 +207,13 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         &self,
         request: Request,
         elsewhere: Option<Box<Pursuit>>,
-        options: &CallOptions,
+        (options, span): (&CallOptions, Option<&Span>),
         is_one_way: bool,
     ) -> Result<Absent<Request>, CallError> {
         let Some(time) = options.wait_for_route else {
             return Err(CallError::NoRoute { route: self.route().to_owned() });
         };
-        let offer = Inherited::of(options).local_offer(options);
+        let offer = Inherited::of(options).local_offer(options, span);
         let (route, routes) = (Arc::clone(&self.shared.key.route), Arc::clone(&self.shared.local_routes));
         Ok(Absent::new((route, routes), (request, offer), elsewhere, time, is_one_way))
     }
@@ -259,16 +253,31 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
     /// As [`Caller::send_with`], but where there is no room by `until_ns` of the monotonic clock it is [`CallError::Busy`].
     pub(crate) fn send_until(&self, request: Request, options: &CallOptions, until_ns: u64) -> Result<(), CallError> {
-        let options = &*self.intercepted(options)?;
+        if self.shared.interceptors.is_empty() && !spans::are_recorded() {
+            return self.offer_one_way(request, (options, None), until_ns);
+        }
+        let (mut observed, options) = Observed::begin(&self.shared.interceptors, &self.shared.key.route, options);
+        let options = observed.ask(options);
+        let sent = options.and_then(|options| self.offer_one_way(request, (&options, observed.span()), until_ns));
+        observed.sent(sent.as_ref().err());
+        sent
+    }
+
+    fn offer_one_way(
+        &self,
+        request: Request,
+        (options, span): (&CallOptions, Option<&Span>),
+        until_ns: u64,
+    ) -> Result<(), CallError> {
         let request = match self.local()? {
-            Some(local) => match local.send(request, Inherited::of(options).local_offer(options)) {
+            Some(local) => match local.send(request, Inherited::of(options).local_offer(options, span)) {
                 Ok(()) => return Ok(()),
                 Err(unsent) => not_local(*unsent)?,
             },
             None => request,
         };
         if self.shared.remote_routes.is_none() {
-            return self.absent(request, None, options, true)?.send::<Reply>();
+            return self.absent(request, None, (options, span), true)?.send::<Reply>();
         }
         let waits = self.encoded(&request, options, FLAG_ONE_WAY, 0, |to, terms, bytes| {
             match self.offer(to, terms, bytes)? {
@@ -281,7 +290,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             .map(|()| None)
         })?;
         match waits {
-            Some(pursuit) => self.absent(request, Some(pursuit), options, true)?.send::<Reply>(),
+            Some(pursuit) => self.absent(request, Some(pursuit), (options, span), true)?.send::<Reply>(),
             None => Ok(()),
         }
     }
@@ -289,8 +298,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     /// As its interceptors change them.
     fn intercepted<'options>(&self, options: &'options CallOptions) -> Result<Cow<'options, CallOptions>, CallError> {
         let mut options = Cow::Borrowed(options);
-        for interceptor in &*self.shared.interceptors {
-            interceptor.before(self.route(), options.to_mut()).map_err(CallError::Refused)?;
+        if !self.shared.interceptors.is_empty() {
+            ask(&self.shared.interceptors, self.route(), options.to_mut())?;
         }
         Ok(options)
     }
@@ -305,14 +314,15 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         Request: Clone,
     {
         let options = &self.intercepted(&self.shared.options.call)?;
-        let mut calls = Vec::new();
+        let (mut calls, none) = (Vec::new(), Arc::from([]));
         if let Some(local) = self.local()? {
-            let offer = Inherited::of(options).local_offer(options);
+            let (observed, options) = Observed::begin(&none, &self.shared.key.route, options);
+            let offer = Inherited::of(&options).local_offer(&options, observed.span());
             let reach = match local.call(request.clone(), offer) {
                 Ok(call) => Reaching::Local(call),
                 Err(unsent) => Reaching::Failed(unsent.error),
             };
-            calls.push((std::process::id(), self.call_of(reach)));
+            calls.push((std::process::id(), self.call_of(reach, Some(observed))));
         }
         if let Some(routes) = &self.shared.remote_routes {
             let to = match self.destination(routes, options) {
@@ -323,7 +333,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             for copy in to.table.open_copies() {
                 // One that has gone meanwhile is no copy any more.
                 let Some(process_id) = routes.process_of(copy) else { continue };
-                let pursuit = self.encoded(request, options, 0, copy, |to, terms, bytes| {
+                let (observed, options) = Observed::begin(&none, &self.shared.key.route, options);
+                let pursuit = self.encoded(request, &options, 0, copy, |to, terms, bytes| {
                     // A copy that has gone does not come back under its number.
                     Pursuit::start(to, Terms { wait_for_route: Duration::ZERO, ..terms }, bytes)
                 });
@@ -331,7 +342,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                     Ok(pursuit) => Reaching::Remote(Box::new(pursuit), Vec::new()),
                     Err(error) => Reaching::Failed(error),
                 };
-                calls.push((process_id, self.call_of(reach)));
+                calls.push((process_id, self.call_of(reach, Some(observed))));
             }
         }
         if calls.is_empty() {
@@ -376,9 +387,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         Ok(asked.into_iter().map(&mut answer).collect())
     }
 
-    fn call_of(&self, reach: Reaching<Reply>) -> Call<Reply> {
+    #[inline]
+    fn call_of(&self, reach: Reaching<Reply>, observed: Option<Box<Observed>>) -> Call<Reply> {
         let (waiting, reply_fingerprint) = (self.shared.options.waiting, self.shared.key.reply.fingerprint);
-        Call { reach, waiting, decode: decoder::<Request, Reply>(), reply_fingerprint, observed: None, attempts: 0 }
+        Call { reach, waiting, decode: decoder::<Request, Reply>(), reply_fingerprint, observed, attempts: 0 }
     }
 
     /// The route in this process, if it is served here and this caller may use it.
@@ -477,6 +489,11 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         user_headers.clear();
         payload.clear();
         options.headers.encode(user_headers).map_err(bad)?;
+        let inherited = Inherited::of(options);
+        let state = inherited.trace.state();
+        if let Some(state) = state {
+            Headers::default().with(TRACE_STATE, state).encode(user_headers).map_err(bad)?;
+        }
         let fingerprint = table.request_fingerprint();
         let version = version_of::<Request>(fingerprint).unwrap_or(Request::VERSION);
         let payload = match request.encoded() {
@@ -492,7 +509,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             return Err(bad(format!("a request of {length} bytes; at most {length_max} are allowed")));
         }
         let flags = flags | u32::from(self.shared.local_routes.notices()) << NOTICES_SHIFT;
-        let inherited = Inherited::of(options);
+        let flags = if state.is_some() { flags | FLAG_TRACE_STATE } else { flags };
         let header = RequestHeader {
             class: options.priority as u8,
             flags: if Request::ENCODING == Encoding::Json { flags | FLAG_JSON } else { flags },
@@ -545,37 +562,4 @@ fn decoder<Request: Message, Reply: Message>() -> fn(&mut Vec<u8>, u64) -> Resul
 fn decode_reply<Reply: Message>(bytes: &mut Vec<u8>, fingerprint: u64) -> Result<Reply, String> {
     let version = version_of::<Reply>(fingerprint).unwrap_or(Reply::VERSION);
     Reply::decode_owned(version, bytes).map_err(|error| error.to_string())
-}
-
-/// What a call has of its own options and of the handler that makes it.
-struct Inherited {
-    sent_ns: u64,
-    /// 0 without one.
-    deadline_ns: u64,
-    timeout: Duration,
-    trace: crate::context::TraceContext,
-}
-
-impl Inherited {
-    fn of(options: &CallOptions) -> Self {
-        let sent_ns = monotonic_ns();
-        let current = Current::get();
-        let own_ns = options
-            .timeout
-            .map_or(0, |timeout| sent_ns.saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)));
-        let deadline_ns = match (own_ns, current.deadline_ns) {
-            (0, outer_ns) => outer_ns,
-            (own_ns, 0) => own_ns,
-            (own_ns, outer_ns) => own_ns.min(outer_ns),
-        };
-        let timeout = Duration::from_nanos(deadline_ns.saturating_sub(sent_ns));
-        let trace = if options.trace.trace_id == 0 { current.trace } else { options.trace };
-        Self { sent_ns, deadline_ns, timeout, trace }
-    }
-
-    fn local_offer(&self, options: &CallOptions) -> local::Offer {
-        let plain = CallOptions { timeout: None, trace: self.trace, ..options.clone() };
-        let offer = local::Offer::new(&plain);
-        if self.deadline_ns == 0 { offer } else { offer.with_deadline(self.deadline_ns, self.timeout) }
-    }
 }

@@ -8,6 +8,8 @@
 //! | [`together`] | many calls under one deadline: all results, the first, or what came in time |
 //! | [`call`] | [`Call`]: waited for, polled, awaited, or told to a function |
 //! | `told` | [`Call::on_end`] |
+//! | `observed` | who looks at a call: interceptors, and whoever records its span |
+//! | `inherited` | what a call has of its options, and of the handler that makes it |
 //! | `absent` | a call that waits until somebody serves its route |
 //! | `backlog` | requests that wait for a slot, with the rest of them on disk |
 //! | `pursuit` | one call between processes, over copies and routes, until it has ended |
@@ -19,7 +21,9 @@ mod backlog;
 pub mod call;
 mod caller_options;
 mod calling;
+mod inherited;
 pub mod interceptor;
+mod observed;
 pub(crate) mod pursuit;
 pub(crate) mod routes;
 pub mod together;

@@ -47,7 +47,9 @@ fn go_elsewhere<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarde
             return answer.end(Err(CallError::NotBegun { route, attempts, reason }));
         }
     };
-    let options = answer.offer().options();
+    let (options, span) = (answer.offer().options(), answer.offer().span().cloned());
+    // What goes on belongs to the call.
+    let _entered = span.as_ref().map(tracing::Span::enter);
     if answer.is_one_way() {
         if let Err(error) = caller.send_with(request, &options) {
             tracing::debug!(route, %error, "what nobody waits for does not go on");

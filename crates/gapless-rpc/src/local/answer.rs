@@ -104,7 +104,9 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
             Some(one_shot) if one_shot.begin() => Cancellation::Local(Arc::clone(one_shot) as _),
             Some(_) => return None,
         };
-        let Extra { headers, trace } = offer.extra.as_deref().cloned().unwrap_or_default();
+        let extra = offer.extra.as_deref();
+        let (headers, trace) =
+            extra.map(|Extra { headers, trace, .. }| (headers.clone(), trace.clone())).unwrap_or_default();
         let context = CallContext {
             route: Arc::clone(&desk.route),
             caller: Arc::clone(&desk.caller),

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::clock::monotonic_ns;
-use crate::context::{Headers, TraceContext};
+use crate::context::Headers;
 use crate::options::{CallOptions, Priority};
 use crate::outcome::CallError;
+use crate::trace_context::TraceContext;
 
 /// What travels with a request inside the process.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct Offer {
     pub(super) timeout_ns: u64,
     /// The affinity key, 0 without one: inside one process nobody looks at it but the handler.
     pub(super) key: u64,
-    /// Apart, because most calls have neither.
+    /// Apart, because most calls have none of it.
     pub(super) extra: Option<Box<Extra>>,
 }
 
@@ -26,6 +27,8 @@ pub struct Offer {
 pub(super) struct Extra {
     pub(super) headers: Headers,
     pub(super) trace: TraceContext,
+    /// That of the call, if somebody records it.
+    span: Option<tracing::Span>,
 }
 
 impl Default for Offer {
@@ -40,8 +43,9 @@ impl Offer {
     #[must_use]
     pub fn new(options: &CallOptions) -> Self {
         let mut offer = Self { priority: options.priority, key: options.key.unwrap_or(0), ..Self::default() };
-        if !options.headers.is_empty() || options.trace != TraceContext::default() {
-            offer.extra = Some(Box::new(Extra { headers: options.headers.clone(), trace: options.trace }));
+        if !options.headers.is_empty() || !options.trace.is_none() {
+            let (headers, trace) = (options.headers.clone(), options.trace.clone());
+            offer.extra = Some(Box::new(Extra { headers, trace, span: None }));
         }
         match options.timeout {
             Some(timeout) => offer.with_timeout(timeout),
@@ -78,9 +82,24 @@ impl Offer {
         self
     }
 
+    /// Its handler's span is below this one.
+    #[cfg(not(loom))]
+    pub(crate) fn with_span(mut self, span: Option<tracing::Span>) -> Self {
+        if span.is_some() {
+            self.extra.get_or_insert_default().span = span;
+        }
+        self
+    }
+
+    /// See [`Offer::with_span`].
+    #[cfg(not(loom))]
+    pub(crate) fn span(&self) -> Option<&tracing::Span> {
+        self.extra.as_ref()?.span.as_ref()
+    }
+
     /// The options of a call that goes on with what is left of its time.
     pub(crate) fn options(&self) -> CallOptions {
-        let Extra { headers, trace } = self.extra.as_deref().cloned().unwrap_or_default();
+        let Extra { headers, trace, .. } = self.extra.as_deref().cloned().unwrap_or_default();
         let left_ns = (self.deadline_ns != 0).then(|| self.deadline_ns.saturating_sub(monotonic_ns()));
         let (timeout, key) = (left_ns.map(Duration::from_nanos), Some(self.key).filter(|key| *key != 0));
         CallOptions { timeout, priority: self.priority, key, headers, trace, ..CallOptions::default() }

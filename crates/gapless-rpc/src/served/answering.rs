@@ -3,12 +3,13 @@
 use super::counters::CopyCounters;
 use super::handler::{Handled, Handler, Ran};
 use crate::clock::monotonic_ns;
-use crate::context::{CallContext, Cancellation, Headers, TraceContext};
+use crate::context::{CallContext, Cancellation, Headers};
 use crate::foreign::caught;
 use crate::message::{Message, version_of};
 use crate::outcome::Rejection;
 use crate::remote::copy::Claimed;
 use crate::remote::status::{Status, write_refusal};
+use crate::trace_context::TraceContext;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
@@ -42,6 +43,10 @@ const KIND_CALL: u8 = 0;
 pub(crate) const FLAG_JSON: u32 = 1;
 /// In a header's flags: nobody waits for the reply.
 pub(crate) const FLAG_ONE_WAY: u32 = 2;
+/// In a header's flags: the last of the user headers is [`TRACE_STATE`], which belongs to the trace and is none of the caller's.
+pub(crate) const FLAG_TRACE_STATE: u32 = 4;
+/// Name of the header that has the trace's state.
+pub(crate) const TRACE_STATE: &str = "tracestate";
 
 /// In a header's flags, from this bit on: how many kinds of notices the caller receives.
 pub(crate) const NOTICES_SHIFT: u32 = 24;
@@ -147,7 +152,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
         }
         let request = caught(|| Self::decode(&header, &mut scratch.payload)).flatten();
         let headers = Headers::decode(&scratch.user_headers).ok_or_else(|| "its headers are none".to_owned());
-        let (request, headers) = match request.and_then(|request| headers.map(|headers| (request, headers))) {
+        let (request, mut headers) = match request.and_then(|request| headers.map(|headers| (request, headers))) {
             Ok(read) => read,
             Err(reason) => {
                 self.answer(claimed, Status::BadRequest, reason.as_bytes());
@@ -174,8 +179,8 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             hops: header.hops,
             key: header.key,
             notices: (header.flags >> NOTICES_SHIFT) as u8,
+            trace: trace_of(&header, &mut headers),
             headers,
-            trace: TraceContext { trace_id: header.trace_id, span_id: header.span_id, flags: header.trace_flags },
             cancellation: Cancellation::Remote(Arc::clone(&caller.table), claimed.taken()),
         };
         Some(Ready { claimed, request, context, form, in_flight })
@@ -195,7 +200,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     /// Runs the handler on this thread, and answers.
     pub(crate) fn handle(&self, ready: Ready<Request>, scratch: &mut Scratch) {
         let Ready { claimed, request, context, form, in_flight } = ready;
-        let ran = self.handler.run(request, &context);
+        let ran = self.handler.run(request, &context, None);
         self.answer_with(claimed, ran, form, scratch);
         // Behind the answer: its caller need not wait for the clock.
         drop(in_flight);
@@ -204,7 +209,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     /// Runs the handler as a part of a task, and answers.
     pub(crate) async fn handle_later(&self, ready: Ready<Request>, scratch: &mut Scratch) {
         let Ready { claimed, request, context, form, in_flight } = ready;
-        let ran = self.handler.run_later(request, context).await;
+        let ran = self.handler.run_later(request, context, None).await;
         self.answer_with(claimed, ran, form, scratch);
         drop(in_flight);
     }
@@ -280,5 +285,16 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
         let cut = body.len().min(claimed.reply_length_max());
         let is_heard = claimed.answer(status, &body[..cut]);
         self.counters.answered(status, is_heard);
+    }
+}
+
+/// The trace of a request; what is none is as if it were not there.
+fn trace_of(header: &RequestHeader, headers: &mut Headers) -> TraceContext {
+    let state = (header.flags & FLAG_TRACE_STATE != 0).then(|| headers.take_last(TRACE_STATE)).flatten();
+    let trace = TraceContext::new(header.trace_id, header.span_id, header.trace_flags);
+    match state.as_deref().map(str::from_utf8) {
+        _ if trace.is_none() => TraceContext::NONE,
+        Some(Ok(state)) => trace.with_state(state),
+        Some(Err(_)) | None => trace,
     }
 }

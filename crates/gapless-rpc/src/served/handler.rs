@@ -7,10 +7,12 @@ use crate::foreign::caught;
 use crate::local::{Answer, Incoming};
 use crate::outcome::Rejection;
 use crate::remote::status::Status;
+use crate::spans::{PANICKED, ServedSpan};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use tracing::Span;
 
 /// What a handler returns.
 pub(crate) type Handled<Reply> = Result<Reply, Rejection>;
@@ -38,30 +40,39 @@ impl<Request, Reply> Clone for Handler<Request, Reply> {
 pub(crate) type Ran<Reply> = Result<Handled<Reply>, String>;
 
 impl<Request, Reply> Handler<Request, Reply> {
-    /// Runs it on this thread; one that is `async` is driven to its end here.
-    pub(crate) fn run(&self, request: Request, context: &CallContext) -> Ran<Reply> {
+    /// Runs it on this thread; one that is `async` is driven to its end here. `caller` is the span of the call, if that was made in
+    /// this process.
+    pub(crate) fn run(&self, request: Request, context: &CallContext, caller: Option<&Span>) -> Ran<Reply> {
         match self {
-            Self::Plain(handler) => caught(|| context.current().enter(|| handler(request, context))),
-            Self::Async(_) => crate::block_on::block_on(self.run_later(request, context.clone())),
+            Self::Plain(handler) => {
+                let span = ServedSpan::begin(context, caller);
+                let ran = caught(|| span.enter(|| handler(request, context)));
+                span.end(kind_of(&ran));
+                ran
+            }
+            Self::Async(_) => crate::block_on::block_on(self.run_later(request, context.clone(), caller)),
         }
     }
 
     /// Runs it as a part of the task that polls this.
-    pub(crate) async fn run_later(&self, request: Request, context: CallContext) -> Ran<Reply> {
-        let current = context.current();
-        let handling = match self {
-            Self::Plain(_) => return self.run(request, &context),
-            Self::Async(handler) => caught(|| current.enter(|| handler(request, context))),
-        };
-        let mut handling = handling?;
-        std::future::poll_fn(move |task: &mut Context<'_>| {
-            match caught(|| current.enter(|| handling.as_mut().poll(task))) {
-                Ok(Poll::Pending) => Poll::Pending,
-                Ok(Poll::Ready(handled)) => Poll::Ready(Ok(handled)),
-                Err(text) => Poll::Ready(Err(text)),
+    pub(crate) async fn run_later(&self, request: Request, context: CallContext, caller: Option<&Span>) -> Ran<Reply> {
+        let Self::Async(handler) = self else { return self.run(request, &context, caller) };
+        let span = ServedSpan::begin(&context, caller);
+        let ran = match caught(|| span.enter(|| handler(request, context))) {
+            Err(text) => Err(text),
+            Ok(mut handling) => {
+                std::future::poll_fn(|task: &mut Context<'_>| {
+                    match caught(|| span.enter(|| handling.as_mut().poll(task))) {
+                        Ok(Poll::Pending) => Poll::Pending,
+                        Ok(Poll::Ready(handled)) => Poll::Ready(Ok(handled)),
+                        Err(text) => Poll::Ready(Err(text)),
+                    }
+                })
+                .await
             }
-        })
-        .await
+        };
+        span.end(kind_of(&ran));
+        ran
     }
 }
 
@@ -70,7 +81,7 @@ impl<Request: Send + 'static, Reply: Send + 'static> Handler<Request, Reply> {
     pub(crate) fn answer(&self, incoming: Incoming<Request, Reply>, counters: &CopyCounters) {
         let Incoming { request, context, answer } = incoming;
         let begun_ns = begin(counters);
-        let ran = self.run(request, &context);
+        let ran = self.run(request, &context, answer.offer().span());
         settle(answer, ran, (counters, begun_ns));
     }
 
@@ -78,8 +89,18 @@ impl<Request: Send + 'static, Reply: Send + 'static> Handler<Request, Reply> {
     pub(crate) async fn answer_later(&self, incoming: Incoming<Request, Reply>, counters: &CopyCounters) {
         let Incoming { request, context, answer } = incoming;
         let begun_ns = begin(counters);
-        let ran = self.run_later(request, context).await;
+        let ran = self.run_later(request, context, answer.offer().span()).await;
         settle(answer, ran, (counters, begun_ns));
+    }
+}
+
+/// How a handler ended, as reports name it.
+const fn kind_of<Reply>(ran: &Ran<Reply>) -> &'static str {
+    match ran {
+        Ok(Ok(_)) => "replied",
+        Ok(Err(Rejection::Refused(_))) => "refused",
+        Ok(Err(Rejection::Forward { .. })) => "forwarded",
+        Err(_) => PANICKED,
     }
 }
 

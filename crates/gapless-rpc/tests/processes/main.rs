@@ -11,6 +11,8 @@ mod ever_new_routes_cost_nothing;
 mod killed_copies_lose_no_answer;
 mod notices_reach_their_callers;
 mod routes_come_and_go;
+mod span_recorder;
+mod traces_go_over_processes;
 mod what_finds_no_slot_waits_on_disk;
 
 use std::process::ExitCode;
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
     killed_copies_lose_no_answer::be_a_caller_if_asked();
     a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
     notices_reach_their_callers::be_one_if_asked();
+    traces_go_over_processes::be_one_if_asked();
     gapless_testkit::scenarios::run(vec![
         a_scribbler_spoils_only_its_own_routes::module(300),
         calls_end_as_their_handlers_say::module(),
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
         killed_copies_lose_no_answer::module(),
         notices_reach_their_callers::module(),
         routes_come_and_go::module(),
+        traces_go_over_processes::module(),
         what_finds_no_slot_waits_on_disk::module(),
     ])
 }

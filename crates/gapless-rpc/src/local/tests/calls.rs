@@ -188,14 +188,14 @@ fn the_context_says_what_travelled() {
     let options = crate::options::CallOptions {
         key: Some(77),
         headers: crate::context::Headers::default().with("tenant", "blue"),
-        trace: crate::context::TraceContext { trace_id: 1 << 100, span_id: 5, flags: 1 },
+        trace: crate::TraceContext::new(1 << 100, 5, 1).with_state("a=1"),
         ..Default::default()
     };
     let _called = route.call(1, Offer::new(&options).with_attempt(3)).unwrap();
     let context = next(&mut worker).context;
     assert_eq!((context.key(), context.attempt(), context.hops()), (77, 3, 0));
     assert_eq!(context.headers().get("tenant"), Some(&b"blue"[..]));
-    assert_eq!(context.trace(), options.trace);
+    assert_eq!(context.trace(), &options.trace);
     assert_eq!(context.caller().process_id, std::process::id());
     assert!(context.remaining().unwrap() <= Duration::from_secs(5));
 }

@@ -1,0 +1,45 @@
+//! [`Inherited`]: what a call has of its own options and of the handler that makes it.
+
+use crate::clock::monotonic_ns;
+use crate::context::Current;
+use crate::local;
+use crate::options::CallOptions;
+use crate::trace_context::TraceContext;
+use std::time::Duration;
+use tracing::Span;
+
+/// What a call has of its own options and of the handler that makes it.
+pub(super) struct Inherited {
+    pub(super) sent_ns: u64,
+    /// 0 without one.
+    pub(super) deadline_ns: u64,
+    pub(super) timeout: Duration,
+    pub(super) trace: TraceContext,
+}
+
+impl Inherited {
+    pub(super) fn of(options: &CallOptions) -> Self {
+        let sent_ns = monotonic_ns();
+        let own_ns = options
+            .timeout
+            .map_or(0, |timeout| sent_ns.saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)));
+        let (outer_ns, trace) = Current::with(|current| {
+            let trace = if options.trace.is_none() { &current.trace } else { &options.trace };
+            (current.deadline_ns, trace.clone())
+        });
+        let deadline_ns = match (own_ns, outer_ns) {
+            (0, outer_ns) => outer_ns,
+            (own_ns, 0) => own_ns,
+            (own_ns, outer_ns) => own_ns.min(outer_ns),
+        };
+        let timeout = Duration::from_nanos(deadline_ns.saturating_sub(sent_ns));
+        Self { sent_ns, deadline_ns, timeout, trace }
+    }
+
+    /// `span` is that of the call.
+    pub(super) fn local_offer(&self, options: &CallOptions, span: Option<&Span>) -> local::Offer {
+        let plain = CallOptions { timeout: None, trace: self.trace.clone(), ..options.clone() };
+        let offer = local::Offer::new(&plain).with_span(span.cloned());
+        if self.deadline_ns == 0 { offer } else { offer.with_deadline(self.deadline_ns, self.timeout) }
+    }
+}
