@@ -11,9 +11,7 @@
 //! | `spill` | what has no room in the one of the next two lies in the other |
 //! | [`local`] | the reach inside this process: values move |
 //! | [`options`] | options of calls and routes |
-//! | `spans` | the `tracing` spans of calls, on both sides |
-//! | [`context`] | [`CallContext`]: what a handler may know of its call; [`CallScope`]: what its own calls inherit |
-//! | `trace_context` | [`TraceContext`]: W3C's `traceparent` and `tracestate` |
+//! | [`context`] | [`CallContext`]: what a handler may know of its call |
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
 //! | [`route_name`] | what a route may be called |
 //! | `block_on` | drives a future to its end on this thread |
@@ -23,7 +21,7 @@
 //! | [`error`] | [`RpcError`] |
 //!
 //! What a request and a reply are, [`Message`], is in the crate `gapless-message`, which is here as [`message`]; the queue
-//! whose rest lies on disk is in `gapless-overflow`, here as [`overflow`]. How a message grows:
+//! whose rest lies on disk is in `gapless-overflow`, here as [`overflow`]; traces are in `gapless-trace`. How a message grows:
 //!
 //! ```
 //! use gapless_rpc::Message;
@@ -82,16 +80,13 @@ pub mod route_name;
 #[cfg(not(loom))]
 mod served;
 #[cfg(not(loom))]
-mod spans;
-#[cfg(not(loom))]
 mod spill;
-mod trace_context;
 #[cfg(not(loom))]
 mod wake_fd;
 
 #[cfg(not(loom))]
 pub use caller::{Call, Caller, CallerOptions, Interceptor, Reach};
-pub use context::{CallContext, CallScope, CallerAddress, CallerIdentity, Headers};
+pub use context::{CallContext, CallerAddress, CallerIdentity, Headers};
 #[cfg(not(loom))]
 pub use domain::{Domain, DomainOptions, RouteBuilder, ServedRoute};
 pub use error::RpcError;
@@ -99,6 +94,7 @@ pub use gapless_message as message;
 pub use gapless_message::{Encoding, Json, Message, MessageError};
 pub use gapless_overflow as overflow;
 pub use gapless_rpc_macros::{Message, route};
+pub use gapless_trace::{CallScope, NoTraceParent, TraceBridge, TraceContext, set_trace_bridge};
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};
 #[cfg(not(loom))]
@@ -113,6 +109,3 @@ pub use remote::table::CallStatistics;
 pub use served::answering::Asked;
 #[cfg(not(loom))]
 pub use served::counters::CopyStatistics;
-#[cfg(not(loom))]
-pub use spans::{TraceBridge, set_trace_bridge};
-pub use trace_context::{NoTraceParent, TraceContext};

@@ -1,7 +1,7 @@
 //! Options of calls and routes, with their defaults.
 
 use crate::context::Headers;
-use crate::trace_context::TraceContext;
+use gapless_trace::TraceContext;
 use std::time::Duration;
 
 pub use gapless_overflow::Priority;

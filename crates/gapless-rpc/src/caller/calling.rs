@@ -17,7 +17,6 @@ use crate::options::{CallOptions, Retry};
 use crate::outcome::CallError;
 use crate::remote::table::{CallStatistics, End, Offer, TablelessCounters};
 use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY, FLAG_TRACE_STATE, NOTICES_SHIFT, TRACE_STATE};
-use crate::spans;
 use gapless_log::call_table::RequestHeader;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -155,7 +154,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     fn begin(&self, request: Request, options: &CallOptions) -> Call<Reply> {
-        if self.shared.interceptors.is_empty() && !spans::are_recorded() {
+        if self.shared.interceptors.is_empty() && !gapless_trace::are_recorded() {
             let made = self.make(request, options, None);
             return self.call_of(made.unwrap_or_else(Reaching::Failed), None);
         }
@@ -253,7 +252,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
     /// As [`Caller::send_with`], but where there is no room by `until_ns` of the monotonic clock it is [`CallError::Busy`].
     pub(crate) fn send_until(&self, request: Request, options: &CallOptions, until_ns: u64) -> Result<(), CallError> {
-        if self.shared.interceptors.is_empty() && !spans::are_recorded() {
+        if self.shared.interceptors.is_empty() && !gapless_trace::are_recorded() {
             return self.offer_one_way(request, (options, None), until_ns);
         }
         let (mut observed, options) = Observed::begin(&self.shared.interceptors, &self.shared.key.route, options);

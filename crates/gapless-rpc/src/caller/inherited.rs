@@ -1,10 +1,10 @@
 //! [`Inherited`]: what a call has of its own options and of the handler that makes it.
 
 use crate::clock::monotonic_ns;
-use crate::context::Current;
 use crate::local;
 use crate::options::CallOptions;
-use crate::trace_context::TraceContext;
+use gapless_trace::Current;
+use gapless_trace::TraceContext;
 use std::time::Duration;
 use tracing::Span;
 

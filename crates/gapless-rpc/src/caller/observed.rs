@@ -4,7 +4,7 @@ use super::interceptor::Interceptor;
 use crate::foreign;
 use crate::options::CallOptions;
 use crate::outcome::CallError;
-use crate::spans::CallSpan;
+use gapless_trace::CallSpan;
 use std::sync::Arc;
 use std::time::Instant;
 use tracing::Span;
@@ -43,12 +43,12 @@ impl Observed {
 
     /// It was one whose reply nobody waits for, and was offered or not.
     pub(super) fn sent(&mut self, error: Option<&CallError>) {
-        self.span.iter_mut().for_each(|span| span.sent(error));
+        self.span.iter_mut().for_each(|span| span.sent(error.map(CallError::kind)));
     }
 
     pub(super) fn end(mut self, error: Option<&CallError>, attempts: u32) {
         let took = self.began.elapsed();
-        self.span.iter_mut().for_each(|span| span.end(error, attempts));
+        self.span.iter_mut().for_each(|span| span.end(error.map(CallError::kind), attempts));
         for interceptor in self.interceptors.iter().rev() {
             foreign::run("an interceptor", || interceptor.after(&self.route, error, took));
         }

@@ -8,12 +8,13 @@ use super::route_builder::{RouteBuilder, ServedRoute};
 use crate::caller::routes::RemoteRoutes as _;
 use crate::caller::{CallerOptions, Reach};
 use crate::clock::monotonic_ns;
-use crate::context::{CallContext, CallerAddress, Current};
+use crate::context::{CallContext, CallerAddress};
 use crate::error::RpcError;
 use crate::message::Message;
 use crate::options::CallOptions;
 use crate::outcome::CallError;
 use crate::route_name::{HIDDEN_PREFIX, ROUTE_NAME_LENGTH_MAX};
+use gapless_trace::Current;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use crate::clock::monotonic_ns;
 use crate::context::Headers;
 use crate::options::{CallOptions, Priority};
 use crate::outcome::CallError;
-use crate::trace_context::TraceContext;
+use gapless_trace::TraceContext;
 
 /// What travels with a request inside the process.
 #[derive(Clone, Debug)]

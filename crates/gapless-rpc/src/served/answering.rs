@@ -9,9 +9,9 @@ use crate::message::{Message, version_of};
 use crate::outcome::Rejection;
 use crate::remote::copy::Claimed;
 use crate::remote::status::{Status, write_refusal};
-use crate::trace_context::TraceContext;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::RequestHeader;
+use gapless_trace::TraceContext;
 use std::sync::Arc;
 
 /// What is asked of a copy, in a request's header.

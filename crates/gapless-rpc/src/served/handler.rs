@@ -7,7 +7,7 @@ use crate::foreign::caught;
 use crate::local::{Answer, Incoming};
 use crate::outcome::Rejection;
 use crate::remote::status::Status;
-use crate::spans::{PANICKED, ServedSpan};
+use gapless_trace::{PANICKED, ServedSpan};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl<Request, Reply> Handler<Request, Reply> {
     pub(crate) fn run(&self, request: Request, context: &CallContext, caller: Option<&Span>) -> Ran<Reply> {
         match self {
             Self::Plain(handler) => {
-                let span = ServedSpan::begin(context, caller);
+                let span = ServedSpan::begin(context.served(), caller);
                 let ran = caught(|| span.enter(|| handler(request, context)));
                 span.end(kind_of(&ran));
                 ran
@@ -57,7 +57,7 @@ impl<Request, Reply> Handler<Request, Reply> {
     /// Runs it as a part of the task that polls this.
     pub(crate) async fn run_later(&self, request: Request, context: CallContext, caller: Option<&Span>) -> Ran<Reply> {
         let Self::Async(handler) = self else { return self.run(request, &context, caller) };
-        let span = ServedSpan::begin(&context, caller);
+        let span = ServedSpan::begin(context.served(), caller);
         let ran = match caught(|| span.enter(|| handler(request, context))) {
             Err(text) => Err(text),
             Ok(mut handling) => {

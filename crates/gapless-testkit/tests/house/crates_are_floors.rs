@@ -3,7 +3,7 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 25] = [
+const FLOORS: [(&str, u8); 26] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
@@ -27,6 +27,7 @@ const FLOORS: [(&str, u8); 25] = [
     ("gapless-schema", 2),
     ("gapless-agent", 1),
     ("gapless-rpc-macros", 1),
+    ("gapless-trace", 1),
     ("gapless-wire", 1),
     ("gapless-testkit", 0),
 ];

@@ -10,13 +10,13 @@ use std::sync::Arc;
 /// The trace that a call belongs to, and the span in it that makes the call; all zeros without one.
 ///
 /// ```
-/// use gapless_rpc::TraceContext;
+/// use gapless_trace::TraceContext;
 ///
 /// let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 /// let trace: TraceContext = traceparent.parse()?;
 /// assert!(trace.is_sampled());
 /// assert_eq!(trace.to_string(), traceparent);
-/// # Ok::<(), gapless_rpc::NoTraceParent>(())
+/// # Ok::<(), gapless_trace::NoTraceParent>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext {
@@ -51,7 +51,8 @@ const STATE_MEMBERS_MAX: usize = 32;
 const MEMBER_LENGTH_LONG: usize = 128;
 
 impl TraceContext {
-    pub(crate) const NONE: Self = Self { trace_id: 0, span_id: 0, flags: 0, state: None };
+    /// No trace.
+    pub const NONE: Self = Self { trace_id: 0, span_id: 0, flags: 0, state: None };
 
     /// A span of a trace.
     #[must_use]

@@ -3,33 +3,15 @@
 //!
 //! If nobody records them, they cost the look at one atomic, and a trace that comes from outside goes through as it is.
 
-use crate::context::{CallContext, Current};
-use crate::outcome::CallError;
-use crate::trace_context::TraceContext;
+use crate::bridge::BRIDGE;
+use crate::context::TraceContext;
+use crate::scope::Current;
 use std::fmt;
-use std::sync::OnceLock;
 use tracing::field::{Empty, display};
 use tracing::{Dispatch, Id, Level, Span, dispatcher};
 
-/// Joins the spans of calls with those of a tracing system that has ids of its own, as `tracing-opentelemetry` has: the guide
-/// `docs/guides/calling.md` shows how. Without one, ids are random.
-pub trait TraceBridge: Send + Sync {
-    /// The ids that a span has in the tracing system; `None` if it has none there.
-    fn context_of(&self, span: &Span) -> Option<TraceContext>;
-
-    /// The span, which nobody has entered yet, is below one of another process.
-    fn set_parent(&self, span: &Span, parent: &TraceContext);
-}
-
-static BRIDGE: OnceLock<Box<dyn TraceBridge>> = OnceLock::new();
-
-/// Sets the bridge of this process, once. False if it has one already.
-pub fn set_trace_bridge(bridge: impl TraceBridge + 'static) -> bool {
-    BRIDGE.set(Box::new(bridge)).is_ok()
-}
-
 /// How a handler ends that has panicked.
-pub(crate) const PANICKED: &str = "panicked";
+pub const PANICKED: &str = "panicked";
 
 /// Of a route `a/b/c` the service `a/b` and the method `c`, as OpenTelemetry names them.
 fn service_and_method(route: &str) -> (Option<&str>, &str) {
@@ -93,20 +75,21 @@ fn record_end(span: &Span, outcome: &'static str, is_error: bool) {
 
 /// Whether anybody may record spans of calls.
 #[inline]
-pub(crate) fn are_recorded() -> bool {
+#[must_use]
+pub fn are_recorded() -> bool {
     tracing::span_enabled!(target: "gapless_rpc", Level::INFO)
 }
 
 /// The span of one call, from when it is made until its outcome is taken. Dropped without, it was cancelled.
 #[derive(Debug)]
-pub(crate) struct CallSpan {
+pub struct CallSpan {
     span: Span,
     has_ended: bool,
 }
 
 impl CallSpan {
     /// Below `trace`, or the handler that makes the call, which becomes the call's own; `None` if nobody records it.
-    pub(crate) fn begin(route: &str, trace: &mut TraceContext) -> Option<Self> {
+    pub fn begin(route: &str, trace: &mut TraceContext) -> Option<Self> {
         if !are_recorded() {
             return None;
         }
@@ -123,18 +106,21 @@ impl CallSpan {
         Some(Self { span, has_ended: false })
     }
 
-    pub(crate) const fn span(&self) -> &Span {
+    /// The span itself.
+    #[must_use]
+    pub const fn span(&self) -> &Span {
         &self.span
     }
 
-    pub(crate) fn end(&mut self, error: Option<&CallError>, attempts: u32) {
+    /// Its outcome is there: a reply, or an error of that kind. It was offered so often.
+    pub fn end(&mut self, error: Option<&'static str>, attempts: u32) {
         self.span.record("attempts", attempts);
-        self.end_as(error.map_or("replied", CallError::kind), error.is_some());
+        self.end_as(error.unwrap_or("replied"), error.is_some());
     }
 
-    /// A request whose reply nobody waits for was offered, or not.
-    pub(crate) fn sent(&mut self, error: Option<&CallError>) {
-        self.end_as(error.map_or("sent", CallError::kind), error.is_some());
+    /// A request whose reply nobody waits for was offered, or not for an error of that kind.
+    pub fn sent(&mut self, error: Option<&'static str>) {
+        self.end_as(error.unwrap_or("sent"), error.is_some());
     }
 
     fn end_as(&mut self, outcome: &'static str, is_error: bool) {
@@ -165,9 +151,28 @@ impl Drop for CallSpan {
     }
 }
 
+/// What the span of a handler says of its call.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedCall<'call> {
+    /// The route that is served.
+    pub route: &'call str,
+    /// Nanoseconds of the monotonic clock, 0 without one.
+    pub deadline_ns: u64,
+    /// The trace, with the span of the call.
+    pub trace: &'call TraceContext,
+    /// Which offer of the request this is, from 1.
+    pub attempt: u8,
+    /// How often it was forwarded.
+    pub hops: u8,
+    /// The name that the caller gave itself.
+    pub caller_name: &'call str,
+    /// The caller's process id.
+    pub caller_process_id: u32,
+}
+
 /// The span of a handler that runs, and what its calls inherit.
 #[derive(Debug)]
-pub(crate) struct ServedSpan {
+pub struct ServedSpan {
     span: Span,
     current: Current,
 }
@@ -175,31 +180,28 @@ pub(crate) struct ServedSpan {
 impl ServedSpan {
     /// `caller` is the span of the call, if that was made in this process.
     #[inline]
-    pub(crate) fn begin(context: &CallContext, caller: Option<&Span>) -> Self {
-        let current = context.current();
-        if are_recorded() {
-            Self::begin_recorded(context, caller, current)
-        } else {
-            Self { span: Span::none(), current }
-        }
+    #[must_use]
+    pub fn begin(call: ServedCall<'_>, caller: Option<&Span>) -> Self {
+        let current = Current { deadline_ns: call.deadline_ns, trace: call.trace.clone() };
+        if are_recorded() { Self::begin_recorded(call, caller, current) } else { Self { span: Span::none(), current } }
     }
 
     #[cold]
-    fn begin_recorded(context: &CallContext, caller: Option<&Span>, mut current: Current) -> Self {
-        let above = context.trace();
+    fn begin_recorded(call: ServedCall<'_>, caller: Option<&Span>, mut current: Current) -> Self {
+        let above = call.trace;
         let own = above.child();
         let make = |parent: Option<Id>| {
             call_span!(
                 "serve",
                 "server",
                 [parent: parent,],
-                context.route(),
+                call.route,
                 &own,
                 above,
-                attempt = context.attempt(),
-                hops = context.hops(),
-                caller.name = context.caller().name,
-                caller.process_id = context.caller().process_id,
+                attempt = call.attempt,
+                hops = call.hops,
+                caller.name = call.caller_name,
+                caller.process_id = call.caller_process_id,
                 process.pid = std::process::id(),
             )
         };
@@ -215,15 +217,16 @@ impl ServedSpan {
         Self { span, current }
     }
 
+    /// Runs the handler, or polls it, in the span.
     #[inline]
-    pub(crate) fn enter<T>(&self, handle: impl FnOnce() -> T) -> T {
+    pub fn enter<T>(&self, handle: impl FnOnce() -> T) -> T {
         let _entered = self.span.enter();
         self.current.clone().enter(handle)
     }
 
     /// `outcome` is how the handler ended.
     #[inline]
-    pub(crate) fn end(self, outcome: &'static str) {
+    pub fn end(self, outcome: &'static str) {
         if !self.span.is_disabled() {
             record_end(&self.span, outcome, outcome == PANICKED);
         }
