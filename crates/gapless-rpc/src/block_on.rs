@@ -17,13 +17,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Drives a future on this thread to its end, or until `deadline`: `None`.
 pub(crate) fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waker = thread_waker();
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
@@ -36,4 +30,15 @@ pub(crate) fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) ->
             None => std::thread::park(),
         }
     }
+}
+
+/// Ends the sleep of this thread.
+pub(crate) fn thread_waker() -> Waker {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    Waker::from(Arc::new(Unpark(std::thread::current())))
 }

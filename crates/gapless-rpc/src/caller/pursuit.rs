@@ -7,7 +7,7 @@ use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::call::{Ended, RemoteCall};
 use crate::remote::status::{Status, read_refusal};
-use crate::remote::table::{End, NotOffered, Offer, Place};
+use crate::remote::table::{End, NotOffered, Offer};
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -63,8 +63,6 @@ pub(crate) struct Pursuit {
     loss: Option<Loss>,
     /// Attempts on routes that it was forwarded from.
     attempts_before: u32,
-    /// Its place in the line of those that wait for a slot or a copy.
-    place: Option<Place>,
 }
 
 impl Drop for Pursuit {
@@ -98,15 +96,8 @@ impl Pursuit {
         terms: Terms,
         (user_headers, payload): (&[u8], &[u8]),
     ) -> Result<Self, CallError> {
-        let mut pursuit = Self {
-            state: State::Over,
-            to: to.clone(),
-            terms,
-            no_copy_since_ns: None,
-            loss: None,
-            attempts_before: 0,
-            place: None,
-        };
+        let mut pursuit =
+            Self { state: State::Over, to: to.clone(), terms, no_copy_since_ns: None, loss: None, attempts_before: 0 };
         if !pursuit.offer(user_headers, payload)? {
             pursuit.state = State::Offering { user_headers: user_headers.to_vec(), payload: payload.to_vec() };
         }
@@ -154,8 +145,8 @@ impl Pursuit {
         }
         match RemoteCall::start(&self.to.table, offer, user_headers, payload) {
             Ok(call) => {
-                self.leave_line();
                 self.state = State::Offered(call);
+                offer.place = None;
                 (self.terms.offer, self.no_copy_since_ns) = (offer, None);
                 Ok(true)
             }
@@ -247,7 +238,7 @@ impl Pursuit {
     }
 
     fn want_change(&mut self, task: &Waker) {
-        self.to.table.want_change(task, self.target(), self.terms.offer.uses_reserve, &mut self.place);
+        self.with_place(|table, offer| table.want_change(task, offer));
         // The I/O thread wakes it now and then, too: its deadline is no slot's, and copies may refuse.
         self.to.routes.wake();
     }
@@ -284,15 +275,20 @@ impl Pursuit {
 
     /// Sleeps while it cannot be offered; a look now and then, because copies may refuse.
     fn wait_for_change(&mut self) {
-        // This thread is woken, and no task.
-        self.leave_line();
         let now_ns = monotonic_ns();
         let no_route_ns = self.no_copy_since_ns.map_or(u64::MAX, |since_ns| {
             since_ns.saturating_add(u64::try_from(self.terms.wait_for_route.as_nanos()).unwrap_or(u64::MAX))
         });
         let until_ns = [self.deadline_ns().unwrap_or(u64::MAX), no_route_ns, now_ns + LOOK_NS];
         let until_ns = until_ns.into_iter().filter(|until_ns| *until_ns > now_ns).min().unwrap_or(now_ns);
-        self.to.table.wait_for_change(self.target(), Duration::from_nanos(until_ns - now_ns));
+        self.with_place(|table, offer| table.wait_for_change(offer, Duration::from_nanos(until_ns - now_ns)));
+    }
+
+    /// It waits as what it offers next.
+    fn with_place(&mut self, wait: impl FnOnce(&UsedTable, &mut Offer)) {
+        let mut offer = Offer { target: self.target(), ..self.terms.offer };
+        wait(&self.to.table, &mut offer);
+        self.terms.offer.place = offer.place;
     }
 
     /// The end if it is there.
@@ -300,7 +296,11 @@ impl Pursuit {
         loop {
             match self.try_offer() {
                 Ok(true) => {}
-                Ok(false) => return None,
+                Ok(false) => {
+                    // Who comes later does not overtake it.
+                    self.with_place(|table, offer| table.stand_in_line(offer));
+                    return None;
+                }
                 Err(error) => return Some(Err(error)),
             }
             let State::Offered(call) = &mut self.state else { return Some(Err(self.over())) };
@@ -439,7 +439,7 @@ impl Pursuit {
     }
 
     fn leave_line(&mut self) {
-        if let Some(place) = self.place.take() {
+        if let Some(place) = self.terms.offer.place.take() {
             self.to.table.leave_line(place);
         }
     }

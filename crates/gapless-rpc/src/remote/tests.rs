@@ -232,7 +232,7 @@ fn nobody_there_is_said_at_once_and_a_copy_that_comes_takes_what_waits() {
     let table = table(2, 64);
     let none = RemoteCall::start(&table, timeout_in(1_000), &[], b"x").unwrap_err();
     assert_eq!(none, NotOffered::NoCopy);
-    table.wait_for_change(0, Duration::from_millis(1));
+    table.wait_for_change(&mut Offer::default(), Duration::from_millis(1));
     let copy = TestCopy::start(&table, 1, false, increment());
     copy.served.suspend();
     let mut first = RemoteCall::start(&table, timeout_in(20_000), &[], b"a").unwrap();
@@ -448,6 +448,33 @@ fn what_no_copy_has_taken_is_taken_back_when_none_may_take_it_any_more() {
     let copy = TestCopy::start(&table, 1, false, increment());
     gapless_testkit::wait::until("a copy that comes takes it", || table.slots() == (8, 0, 0));
     assert_eq!(copy.end(), 1);
+}
+
+#[test]
+fn who_comes_later_overtakes_nobody_who_waits_and_looks() {
+    let table = table(1, 64);
+    let copy = TestCopy::start(&table, 0, false, increment());
+    let first = RemoteCall::start(&table, timeout_in(20_000), &[], &[]).unwrap();
+    let woken = Arc::new(Flag::default());
+    let mut waiting = timeout_in(20_000);
+    table.want_change(&std::task::Waker::from(Arc::clone(&woken)), &mut waiting);
+    let offer = |offer: Offer| RemoteCall::start(&table, offer, &[], &[]).map(drop);
+    drop(first);
+    assert!(woken.0.load(Ordering::Acquire), "the slot is its own");
+    assert_eq!(offer(timeout_in(20_000)), Err(NotOffered::Full));
+    assert_eq!(offer(waiting), Ok(()));
+    // One that does not come holds up the others for a moment.
+    let held = RemoteCall::start(&table, timeout_in(20_000), &[], &[]).unwrap();
+    table.stand_in_line(&mut timeout_in(20_000));
+    drop(held);
+    assert_eq!(offer(timeout_in(20_000)), Err(NotOffered::Full));
+    let mut later = timeout_in(20_000);
+    gapless_testkit::wait::until("the slot is another's", || {
+        table.wait_for_change(&mut later, Duration::from_millis(1));
+        offer(later).is_ok()
+    });
+    assert_eq!(offer(timeout_in(20_000)), Ok(()), "nobody waits any more");
+    copy.end();
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! looked at each time, the others [`STRIPE`] at a time, in turn: of `n` callers, one that begins to call is seen within
 //! `n / STRIPE` looks, rounded up, and has its turn among the others from then on. Before a worker sleeps it looks at all.
 
+use crate::options::CLASS_TURNS;
 use gapless_log::call_table::CLASSES;
 
 /// Callers that have not called lately and are looked at in one look.
@@ -12,9 +13,6 @@ const STRIPE: usize = 8;
 
 /// After so many looks that found nothing of it, a caller has not called lately.
 const IDLE_LOOKS_MAX: u32 = 256;
-
-/// Which class is looked at first, turn by turn: 8 : 4 : 2 : 1.
-const CLASS_TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
 
 /// What a worker knows of its turn.
 #[derive(Debug, Default)]

@@ -7,11 +7,14 @@ use gapless_testkit::wait::{PATIENCE, until};
 use rustix::process::Signal;
 use std::collections::HashMap;
 use std::fs::File;
+use std::future::{Future as _, poll_fn};
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::pin::Pin;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
 
 /// The route that all copies serve.
 pub const ROUTE: &str = "counted";
@@ -160,12 +163,19 @@ impl Traffic {
             runtime.spawn(async move {
                 let mut ended = Vec::new();
                 for number in numbers {
-                    let call = caller.start(number);
+                    let mut call = caller.start(number);
                     if number % 64 == 63 {
-                        // Once it may have begun.
+                        // Once it may have begun, if it has not ended by then.
+                        let offered = poll_fn(|task| match Pin::new(&mut call).poll(task) {
+                            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+                            Poll::Pending if call.attempts() > 0 => Poll::Ready(None),
+                            Poll::Pending => Poll::Pending,
+                        });
+                        let outcome = offered.await;
                         tokio::task::yield_now().await;
                         drop(call);
-                        ended.push((number, Outcome::Cancelled));
+                        ended
+                            .push((number, outcome.map_or(Outcome::Cancelled, |outcome| Outcome::of(number, outcome))));
                     } else {
                         ended.push((number, Outcome::of(number, call.await)));
                     }

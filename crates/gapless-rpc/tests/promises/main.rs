@@ -8,4 +8,5 @@ mod a_panic_harms_nobody_else;
 mod calls_are_the_same_here_as_elsewhere;
 mod tasks_serve_other_processes;
 mod the_examples_do_what_they_say;
+mod urgent_calls_are_let_in_first;
 mod what_has_no_room_waits_on_disk;

@@ -37,7 +37,7 @@ impl RouteTable {
             eventfd: Arc::new(eventfd),
             state: copy_state,
         });
-        state.wake_waiting(&self.changed);
+        state.wake_waiting();
         // What was offered before it came is there for it, too.
         state.ring(0);
     }
@@ -49,7 +49,7 @@ impl RouteTable {
         }
         let taken_back = self.take_offers_back(&mut state);
         self.sweep(&mut state);
-        state.wake_waiting(&self.changed);
+        state.wake_waiting();
         state.ring_all();
         drop(state);
         taken_back.into_iter().for_each(|slot| self.notice(slot));
@@ -73,7 +73,7 @@ impl RouteTable {
         state.copies.retain(|copy| copy.number != number);
         let lost = self.lose(&mut state, number);
         self.sweep(&mut state);
-        state.wake_waiting(&self.changed);
+        state.wake_waiting();
         state.ring_all();
         drop(state);
         lost.into_iter().for_each(|slot| self.notice(slot));
@@ -145,7 +145,7 @@ impl RouteTable {
         let numbers: Vec<u32> = state.copies.iter().map(|copy| copy.number).collect();
         let mut lost: Vec<u32> = numbers.into_iter().flat_map(|number| self.lose(&mut state, number)).collect();
         lost.extend(self.take_offers_back(&mut state));
-        state.wake_waiting(&self.changed);
+        state.wake_waiting();
         drop(state);
         lost.into_iter().for_each(|slot| self.notice(slot));
     }

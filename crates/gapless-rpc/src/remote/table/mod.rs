@@ -7,18 +7,22 @@
 //! |---|---|
 //! | `copies` | copies come, change and go |
 //! | `counters` | what is counted |
+//! | `line` | who waits for a slot, by class |
 //! | `notices` | what the I/O thread does for calls that no thread waits for |
 //! | `state` | what the lock guards |
 
 mod copies;
 mod counters;
+mod line;
 mod notices;
 mod state;
 
 pub use counters::CallStatistics;
 pub(crate) use counters::{BacklogCounters, End, TablelessCounters};
-pub(crate) use state::{CopyState, Place};
+pub(crate) use line::Place;
+pub(crate) use state::CopyState;
 
+use crate::block_on::thread_waker;
 use crate::error::RpcError;
 use counters::CallCounters;
 use gapless_agent::fault::crash_point;
@@ -27,7 +31,7 @@ use gapless_log::claim::ClaimState;
 use state::{Held, Locked, State};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -46,8 +50,6 @@ pub(crate) struct RouteTable {
     route: Arc<str>,
     table: CallTable,
     state: Mutex<State>,
-    /// A copy has come, or a slot is free.
-    changed: Condvar,
     slots: Box<[Slot]>,
     request_fingerprint: AtomicU64,
     pub(crate) backlog_counters: BacklogCounters,
@@ -102,6 +104,8 @@ pub(crate) struct Offer {
     pub(crate) one_way: bool,
     /// It comes from a backlog, for which some slots are kept.
     pub(crate) uses_reserve: bool,
+    /// Its caller's place in the line, if it has waited.
+    pub(crate) place: Option<Place>,
 }
 
 impl RouteTable {
@@ -115,9 +119,9 @@ impl RouteTable {
         let (counters, backlog_counters) = CallCounters::create(&route, counters)?;
         let table = CallTable::create(shape)?;
         let slots = (0..shape.slots()).map(|_| Slot::default()).collect();
-        let (state, changed) = (Mutex::new(State::new(shape, counters)), Condvar::new());
+        let state = Mutex::new(State::new(shape, counters));
         let request_fingerprint = AtomicU64::new(request_fingerprint);
-        Ok(Self { route, table, state, changed, slots, request_fingerprint, backlog_counters })
+        Ok(Self { route, table, state, slots, request_fingerprint, backlog_counters })
     }
 
     pub(crate) const fn table(&self) -> &CallTable {
@@ -172,26 +176,35 @@ impl RouteTable {
         if !state.has_open_copy(offer.target) {
             return Err(NotOffered::NoCopy);
         }
-        if !state.has_free(offer.uses_reserve) {
+        if !state.has_free(offer) {
             self.sweep(state);
         }
-        if !state.has_free(offer.uses_reserve) {
+        if !state.has_free(offer) {
             return Err(NotOffered::Full);
         }
-        state.free.pop().ok_or(NotOffered::Full)
+        let slot = state.free.pop().ok_or(NotOffered::Full)?;
+        if let Some(place) = offer.place {
+            // If a task still waits for it, that is woken: to drop it here could run what nobody knows.
+            let task = state.leave(place);
+            state.woken_tasks.extend(task);
+        }
+        Ok(slot)
     }
 
-    /// Sleeps until a slot is free or the copies have changed, or for `timeout`; may end early.
-    /// `target` is the only copy that is meant, or 0.
-    pub(crate) fn wait_for_change(&self, target: u32, timeout: Duration) {
+    /// Sleeps on this thread until there may be a slot or a copy for what offers this, or for `timeout`; may end early. It has a place
+    /// in the line from then on.
+    pub(crate) fn wait_for_change(&self, offer: &mut Offer, timeout: Duration) {
         let mut state = self.lock();
+        state.look_if_due();
         self.sweep(&mut state);
-        if state.has_free(false) && state.has_open_copy(target) || state.is_closed {
+        let has_copy = state.has_open_copy(offer.target);
+        if has_copy && state.has_free(offer) || state.is_closed {
             return;
         }
         // Of requests that nobody waits for, the one in the middle: whoever answers it wakes this thread, and then half of their
-        // slots are free. One wake for many requests.
-        if !state.has_free(false)
+        // slots are free. One wake for many requests. Where others wait, it stands in line.
+        if has_copy
+            && state.line.is_empty()
             && let Some(held) = state.one_way.get(state.one_way.len() / 2).copied()
         {
             drop(state);
@@ -201,46 +214,47 @@ impl RouteTable {
             return;
         }
         crash_point("call_waiting_for_slot");
-        state.waiting_threads += 1;
+        let before = state.enter(offer, Some(thread_waker()));
+        state.call_next();
+        drop(state);
+        drop(before);
         // Slots in quarantine become free without a word, so it looks now and then.
-        let timeout = if !state.has_free(false) { timeout.min(QUARANTINE_LOOK) } else { timeout };
-        state.wait(&self.changed, timeout);
-        state.waiting_threads -= 1;
+        std::thread::park_timeout(if has_copy { timeout.min(QUARANTINE_LOOK) } else { timeout });
     }
 
-    /// A task wants to be woken when a slot is free or the copies have changed. It keeps its `place` in the line, if it has one there.
-    /// `target` is the only copy that is meant, or 0.
-    pub(crate) fn want_change(&self, task: &Waker, target: u32, uses_reserve: bool, place: &mut Option<Place>) {
+    /// A task wants to be woken when there may be a slot or a copy for what offers this. It has a place in the line from then on.
+    pub(crate) fn want_change(&self, task: &Waker, offer: &mut Offer) {
         let mut state = self.lock();
-        state.set_task_look();
-        let State { waiting_tasks, waiting_backlogs, last_place, .. } = &mut *state;
-        let waiting = if uses_reserve { waiting_backlogs } else { waiting_tasks };
-        match place.and_then(|place| waiting.get_mut(&place)) {
-            Some(waiting) => waiting.clone_from(task),
-            None => {
-                *last_place += 1;
-                *place = Some(*last_place);
-                waiting.insert(*last_place, task.clone());
-            }
-        }
+        state.look_if_due();
+        let before = state.enter(offer, Some(task.clone()));
         // One may have become free between the attempt and this.
         self.sweep(&mut state);
-        let is_changed = state.has_free(uses_reserve) && state.has_open_copy(target) || state.is_closed;
-        if is_changed || !self.want_one_way(&state, task) {
-            state.wake_waiting(&self.changed);
+        if !self.want_one_way(&state, task) {
+            self.sweep(&mut state);
         }
+        if state.is_closed {
+            state.wake_waiting();
+        }
+        state.call_next();
+        drop(state);
+        drop(before);
     }
 
-    /// A task waits no more. If it was woken for a slot that it has not taken, the next is woken.
-    pub(crate) fn leave_line(&self, place: Place) {
+    /// What offers this has a place in the line from now on, but looks by itself.
+    pub(crate) fn stand_in_line(&self, offer: &mut Offer) {
         let mut state = self.lock();
-        let waiting = state.waiting_tasks.remove(&place).or_else(|| state.waiting_backlogs.remove(&place));
-        if waiting.is_none() && !state.free.is_empty() {
-            self.wake_next(&mut state);
-        }
+        state.look_if_due();
+        let before = state.enter(offer, None);
+        state.call_next();
         drop(state);
+        drop(before);
+    }
+
+    /// It waits no more. If it was woken for a slot that it has not taken, the next is woken.
+    pub(crate) fn leave_line(&self, place: Place) {
+        let task = self.lock().leave(place);
         // Without the lock: with a task may go what waits itself.
-        drop(waiting);
+        drop(task);
     }
 
     /// The task is woken by the answer to the one in the middle of the requests that nobody waits for, as threads are. False if
@@ -290,22 +304,7 @@ impl RouteTable {
         self.release_pages(slot);
         self.table.claim(slot).free(generation);
         state.free.push(slot);
-        self.wake_next(state);
-    }
-
-    /// There is a free slot.
-    fn wake_next(&self, state: &mut State) {
-        if let Some((_, backlog)) = state.waiting_backlogs.pop_first() {
-            state.woken_tasks.push(backlog);
-        }
-        if !state.has_free(false) {
-            return;
-        }
-        if state.waiting_threads != 0 {
-            self.changed.notify_one();
-        } else if let Some((_, task)) = state.waiting_tasks.pop_first() {
-            state.woken_tasks.push(task);
-        }
+        state.call_next();
     }
 
     /// The request or the reply of a slot is long.

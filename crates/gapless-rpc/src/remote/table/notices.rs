@@ -79,10 +79,8 @@ impl RouteTable {
             }
         };
         // Tasks that wait for a slot or a copy have deadlines, too, and slots in quarantine become free without a word.
-        if state.task_look_ns().is_some_and(|look_ns| look_ns <= now_ns) {
-            state.wake_waiting(&self.changed);
-        }
-        let next_ns = next_ns.into_iter().chain(state.task_look_ns()).min();
+        state.look_if_due();
+        let next_ns = next_ns.into_iter().chain(state.look_ns()).min();
         drop(state);
         expired.into_iter().for_each(|slot| self.notice(slot));
         next_ns
@@ -99,7 +97,7 @@ impl RouteTable {
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         let state = self.lock();
         let first_ns = state.deadlines.peek().map(|Reverse((deadline_ns, ..))| *deadline_ns);
-        first_ns.into_iter().chain(state.task_look_ns()).min()
+        first_ns.into_iter().chain(state.look_ns()).min()
     }
 
     /// A call has ended that is not offered now.

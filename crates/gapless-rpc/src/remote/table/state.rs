@@ -1,6 +1,8 @@
 //! What the lock of a table guards: free slots, copies, who waits. It knows nothing of the calls themselves.
 
+use super::Offer;
 use super::counters::CallCounters;
+use super::line::{Line, Place};
 use crate::clock::monotonic_ns;
 use crate::wake_fd;
 use gapless_log::call_table::{CallTableShape, OfferRings};
@@ -10,15 +12,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Condvar, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
-use std::time::Duration;
 
-/// A task that waits for a slot or a copy is woken after this time at the latest, ns.
-const TASK_LOOK_NS: u64 = 10_000_000;
-
-/// A task's place in the line of those that wait for a slot or a copy: given once.
-pub(crate) type Place = u64;
+/// Who waits for a slot or a copy is woken after this time at the latest, ns.
+const LOOK_NS: u64 = 10_000_000;
 
 /// What the lock of a table guards.
 #[derive(Debug)]
@@ -35,13 +33,13 @@ pub(super) struct State {
     /// Deadlines of calls that no thread waits for; those that are over are dropped when they come up.
     pub(super) deadlines: BinaryHeap<Reverse<(u64, u32, u32)>>,
     pub(super) is_closed: bool,
-    /// Threads that wait for a slot or a copy.
-    pub(super) waiting_threads: u32,
-    /// Tasks that do, by their places in the line.
-    pub(super) waiting_tasks: BTreeMap<Place, Waker>,
-    /// Backlogs that do.
-    pub(super) waiting_backlogs: BTreeMap<Place, Waker>,
-    pub(super) last_place: Place,
+    /// Who waits for a slot.
+    pub(super) line: Line,
+    /// Who waits for a copy, by its place in the line.
+    waiting_for_copy: BTreeMap<Place, Waker>,
+    /// Backlogs, which wait for either.
+    waiting_backlogs: BTreeMap<Place, Waker>,
+    last_place: Place,
     /// When those are woken that wait now, whatever has changed, ns of the monotonic clock.
     next_look_ns: u64,
     /// So many slots are free for backlogs only.
@@ -100,16 +98,6 @@ pub(super) struct Locked<'a>(pub(super) Option<MutexGuard<'a, State>>);
 
 const UNTIL_DROPPED: &str = "it is locked until it is dropped";
 
-impl Locked<'_> {
-    /// Unlocks it until `changed` is notified, or for `timeout`.
-    pub(super) fn wait(&mut self, changed: &Condvar, timeout: Duration) {
-        std::mem::take(&mut self.rung).iter().for_each(wake_fd::ring);
-        let guard = self.0.take().expect(UNTIL_DROPPED);
-        let (guard, _) = changed.wait_timeout(guard, timeout).expect("nobody panics with the lock");
-        self.0 = Some(guard);
-    }
-}
-
 impl Deref for Locked<'_> {
     type Target = State;
 
@@ -146,8 +134,8 @@ impl State {
             one_way: Vec::new(),
             deadlines: BinaryHeap::new(),
             is_closed: false,
-            waiting_threads: 0,
-            waiting_tasks: BTreeMap::new(),
+            line: Line::default(),
+            waiting_for_copy: BTreeMap::new(),
             waiting_backlogs: BTreeMap::new(),
             last_place: 0,
             next_look_ns: 0,
@@ -168,29 +156,89 @@ impl State {
         self.copies.iter().any(|copy| is_open(copy) && (target == 0 || copy.number == target))
     }
 
-    pub(super) fn wake_waiting(&mut self, changed: &Condvar) {
-        changed.notify_all();
-        let Self { waiting_tasks, waiting_backlogs, woken_tasks, .. } = self;
+    /// What offers this waits for a slot or a copy from now on, and is woken when there may be one; it keeps its place. The task that
+    /// it takes the place of is to be dropped without the lock.
+    pub(super) fn enter(&mut self, offer: &mut Offer, task: Option<Waker>) -> Option<Waker> {
+        if self.look_ns().is_none() {
+            self.next_look_ns = monotonic_ns() + LOOK_NS;
+        }
+        let place = *offer.place.get_or_insert_with(|| {
+            self.last_place += 1;
+            self.last_place
+        });
+        if offer.uses_reserve {
+            return task.and_then(|task| self.waiting_backlogs.insert(place, task));
+        }
+        if self.has_open_copy(offer.target) {
+            self.waiting_for_copy.remove(&place);
+            return self.line.enter(offer.header.class, place, task);
+        }
+        let (_, before) = self.line.leave(place);
+        before.or(task.and_then(|task| self.waiting_for_copy.insert(place, task)))
+    }
+
+    /// It waits no more. Its task is to be dropped without the lock.
+    pub(super) fn leave(&mut self, place: Place) -> Option<Waker> {
+        let (was_called, task) = self.line.leave(place);
+        let Self { waiting_for_copy, waiting_backlogs, .. } = self;
+        let task = task.or_else(|| waiting_for_copy.remove(&place)).or_else(|| waiting_backlogs.remove(&place));
+        if was_called || task.is_none() {
+            // It may have been woken for a slot that it has not taken.
+            self.call_next();
+        }
+        task
+    }
+
+    /// Whether there is a slot for what offers this: one that is kept for nobody else.
+    pub(super) fn has_free(&self, offer: &Offer) -> bool {
+        let (free, kept) = (self.free.len(), self.line.called());
+        match offer.place {
+            _ if offer.uses_reserve => free > kept.min(free.saturating_sub(self.reserve)),
+            Some(place) if self.line.is_called(place) => free > self.reserve,
+            _ => free > self.reserve + kept,
+        }
+    }
+
+    /// Slots are free: those are woken whose turn it is.
+    pub(super) fn call_next(&mut self) {
+        if !self.free.is_empty()
+            && let Some((_, backlog)) = self.waiting_backlogs.pop_first()
+        {
+            self.woken_tasks.push(backlog);
+        }
+        while self.free.len() > self.reserve + self.line.called()
+            && let Some(task) = self.line.call()
+        {
+            self.woken_tasks.extend(task);
+        }
+    }
+
+    /// Everybody who waits is to look.
+    pub(super) fn wake_waiting(&mut self) {
+        let Self { line, waiting_for_copy, waiting_backlogs, woken_tasks, .. } = self;
+        line.wake(woken_tasks);
         woken_tasks.extend(std::mem::take(waiting_backlogs).into_values());
-        woken_tasks.extend(std::mem::take(waiting_tasks).into_values());
+        woken_tasks.extend(std::mem::take(waiting_for_copy).into_values());
     }
 
-    /// Whether there is a slot for those that may not use the reserve, or may.
-    pub(super) fn has_free(&self, uses_reserve: bool) -> bool {
-        self.free.len() > if uses_reserve { 0 } else { self.reserve }
-    }
-
-    /// When tasks that wait are to be woken, ns of the monotonic clock; `None` if there is none. Their deadlines are no slot's.
-    pub(super) fn task_look_ns(&self) -> Option<u64> {
-        let is_any = !self.waiting_tasks.is_empty() || !self.waiting_backlogs.is_empty();
+    /// When those that wait are to be looked at, ns of the monotonic clock; `None` if nobody waits. Their deadlines are no slot's.
+    pub(super) fn look_ns(&self) -> Option<u64> {
+        let is_any = !self.line.is_empty() || !self.waiting_for_copy.is_empty() || !self.waiting_backlogs.is_empty();
         is_any.then_some(self.next_look_ns)
     }
 
-    /// A task is about to wait.
-    pub(super) fn set_task_look(&mut self) {
-        if self.task_look_ns().is_none() {
-            self.next_look_ns = monotonic_ns() + TASK_LOOK_NS;
+    /// Looks at those that wait, if that is due: the I/O thread does, and who comes to wait.
+    pub(super) fn look_if_due(&mut self) {
+        let Some(look_ns) = self.look_ns() else { return };
+        let now_ns = monotonic_ns();
+        if now_ns < look_ns {
+            return;
         }
+        self.next_look_ns = now_ns + LOOK_NS;
+        self.line.look(&mut self.woken_tasks);
+        self.wake_waiting();
+        // Slots that were kept for who has not come are others' now.
+        self.call_next();
     }
 
     /// Wakes one sleeping worker of one copy that may take what was offered.

@@ -1,0 +1,151 @@
+//! [`Line`]: callers that wait for a free slot. They are called by class, 8 : 4 : 2 : 1 as workers take requests, those of one class in
+//! the order in which they came; who comes later does not overtake.
+//!
+//! Pure: no lock, no clock. A caller that is called has a slot kept for it until it comes, or until the second look after that: a task
+//! that is not polled holds up nobody for longer.
+
+use crate::options::CLASS_TURNS;
+use std::collections::BTreeMap;
+use std::task::Waker;
+
+/// A caller's place in the line: given once, and kept until its request is offered.
+pub(crate) type Place = u64;
+
+const CLASSES: usize = 4;
+
+/// See the head of the file.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    waiting: [BTreeMap<Place, Waiting>; CLASSES],
+    /// Those for whom a slot is kept; whether it was before the last look.
+    called: BTreeMap<Place, bool>,
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// Woken when it is called; `None` if it was woken already since it has looked.
+    task: Option<Waker>,
+    /// It has not looked since the last look at the line.
+    is_late: bool,
+}
+
+impl Line {
+    /// It waits from now on; or still, and then it is woken as it says now. The task that it takes the place of is to be dropped
+    /// without a lock.
+    pub(super) fn enter(&mut self, class: u8, place: Place, task: Option<Waker>) -> Option<Waker> {
+        self.called.remove(&place);
+        let class = usize::from(class) % CLASSES;
+        let before = self.waiting[class].insert(place, Waiting { task, is_late: false });
+        before.and_then(|before| before.task)
+    }
+
+    /// It has its slot, or waits no more. True if a slot was kept for it; with its task, which is to be dropped without a lock.
+    pub(super) fn leave(&mut self, place: Place) -> (bool, Option<Waker>) {
+        let was_called = self.called.remove(&place).is_some();
+        let waiting = self.waiting.iter_mut().find_map(|class| class.remove(&place));
+        (was_called, waiting.and_then(|waiting| waiting.task))
+    }
+
+    /// Slots are kept for so many.
+    pub(super) fn called(&self) -> usize {
+        self.called.len()
+    }
+
+    pub(super) fn is_called(&self, place: Place) -> bool {
+        self.called.contains_key(&place)
+    }
+
+    /// Whether nobody waits, called or not.
+    pub(super) fn is_empty(&self) -> bool {
+        self.called.is_empty() && self.waiting.iter().all(BTreeMap::is_empty)
+    }
+
+    /// Calls the next to a slot. `None` if nobody waits; its task, if it has not been woken.
+    pub(super) fn call(&mut self) -> Option<Option<Waker>> {
+        let preferred = usize::from(CLASS_TURNS[self.turn]);
+        let has_any = |class: &usize| !self.waiting[*class].is_empty();
+        let class = Some(preferred).filter(has_any).or_else(|| (0..CLASSES).find(has_any))?;
+        self.turn = (self.turn + 1) % CLASS_TURNS.len();
+        let (place, waiting) = self.waiting[class].pop_first()?;
+        self.called.insert(place, false);
+        Some(waiting.task)
+    }
+
+    /// Everybody is to look: tasks that are to be woken go into `woken`.
+    pub(super) fn wake(&mut self, woken: &mut Vec<Waker>) {
+        woken.extend(self.waiting.iter_mut().flat_map(BTreeMap::values_mut).filter_map(|waiting| waiting.task.take()));
+    }
+
+    /// A look at the line, now and then: everybody is to look, and who has not since the last one is forgotten. It finds its place
+    /// again when it looks.
+    pub(super) fn look(&mut self, woken: &mut Vec<Waker>) {
+        self.called.retain(|_, is_late| !std::mem::replace(is_late, true));
+        for class in &mut self.waiting {
+            class.retain(|_, waiting| !std::mem::replace(&mut waiting.is_late, true));
+        }
+        self.wake(woken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places from 0 on, of these classes.
+    fn line(classes: impl IntoIterator<Item = u8>) -> Line {
+        let mut line = Line::default();
+        for (place, class) in classes.into_iter().enumerate() {
+            assert!(line.enter(class, place as Place, Some(Waker::noop().clone())).is_none());
+        }
+        line
+    }
+
+    /// The place that is called next.
+    fn next(line: &mut Line) -> Option<Place> {
+        let before = line.called.clone();
+        line.call()?;
+        line.called.keys().find(|place| !before.contains_key(place)).copied()
+    }
+
+    #[test]
+    fn classes_are_called_eight_to_four_to_two_to_one_and_each_in_order() {
+        let mut line = line((0..4 * 30).map(|number| (number % 4) as u8));
+        let mut called = [const { Vec::new() }; 4];
+        for _ in 0..30 {
+            let place = next(&mut line).unwrap();
+            called[(place % 4) as usize].push(place);
+        }
+        assert_eq!(called.each_ref().map(Vec::len), [16, 8, 4, 2]);
+        assert!(called.iter().all(|places| places.is_sorted()), "{called:?}");
+        // A class that is alone is not held back, and none is forgotten.
+        let rest = std::iter::from_fn(|| next(&mut line)).count();
+        assert_eq!((rest, line.called()), (90, 120));
+    }
+
+    #[test]
+    fn who_looks_again_keeps_its_place_and_who_does_not_is_forgotten_after_two_looks() {
+        let mut line = line([1, 1, 1]);
+        // A look of its own moves nobody.
+        assert!(line.enter(1, 0, Some(Waker::noop().clone())).is_some());
+        assert_eq!(next(&mut line), Some(0));
+        // It found no slot, and is the first again.
+        assert!(line.is_called(0));
+        line.enter(1, 0, Some(Waker::noop().clone()));
+        assert!(!line.is_called(0));
+        assert_eq!(next(&mut line), Some(0));
+        let mut woken = Vec::new();
+        line.look(&mut woken);
+        assert_eq!((woken.len(), line.called()), (2, 1), "the others are woken");
+        line.enter(1, 2, None);
+        line.look(&mut woken);
+        assert_eq!((woken.len(), line.called()), (2, 0), "the slot of the first is another's");
+        assert_eq!((next(&mut line), next(&mut line)), (Some(2), None));
+        // Late as it is, it is before those that came after it.
+        line.enter(1, 3, None);
+        line.enter(1, 1, None);
+        assert_eq!(next(&mut line), Some(1));
+        assert!(!line.leave(3).0, "no slot was kept for it");
+        assert!(line.leave(2).0 && line.leave(1).0 && line.is_empty());
+    }
+}
