@@ -89,7 +89,10 @@ impl RemoteCall {
             Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun) if seen.is_revoked() => {
                 const REASON: &str = "the process that had it has died, or has left the domain";
                 Some(match self.withdraw(reply) {
-                    Ok(true) => Ended::Unknown(REASON),
+                    Ok(true) => {
+                        self.hold = Hold::Lost(seen.holder());
+                        Ended::Unknown(REASON)
+                    }
                     Ok(false) if matches!(self.hold, Hold::Nobody) => Ended::NotTaken,
                     Ok(false) => Ended::NotBegun(REASON),
                     Err(ended) => ended,

@@ -86,7 +86,6 @@ impl RouteTable {
         for slot in 0..self.table.shape().slots() {
             let claim = self.table.claim(slot);
             let is_lost = claim.revoke(number);
-            state.counters.lost.add(is_lost.into());
             let seen = claim.load();
             if is_lost || seen.state() == Some(ClaimState::Answered) && seen.holder() == number {
                 ended.push(slot);

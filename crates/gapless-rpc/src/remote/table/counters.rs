@@ -214,7 +214,7 @@ pub struct CallStatistics {
     pub forwarded: u64,
     /// Withdrawn from a copy that had taken them: time-outs and cancellations.
     pub withdrawn: u64,
-    /// Taken by a copy that died or left.
+    /// Had begun at a copy that died or left before it answered, each attempt.
     pub lost: u64,
     /// Have waited in a backlog ([`crate::CallerOptions::overflow`]), because there was no free slot.
     pub overflowed: u64,

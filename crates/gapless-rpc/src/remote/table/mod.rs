@@ -27,7 +27,7 @@ use crate::error::RpcError;
 use counters::CallCounters;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::{CallTable, CallTableShape, RequestHeader};
-use gapless_log::claim::ClaimState;
+use gapless_log::claim::{Claim, ClaimState, Withdrawal};
 use state::{Held, Locked, State};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -81,6 +81,19 @@ pub(crate) enum Hold {
     Unknown,
     Nobody,
     Copy(u32),
+    /// A copy that has left, and at which it had begun.
+    Lost(u32),
+}
+
+impl Hold {
+    /// Withdraws a request that its caller no longer wants.
+    fn of(claim: Claim<'_>, generation: u32) -> Self {
+        let is_revoked = claim.load().is_revoked();
+        match claim.withdraw(generation) {
+            Withdrawal::Begun { holder } if is_revoked => Self::Lost(holder),
+            withdrawal => withdrawal.holder().map_or(Self::Nobody, Self::Copy),
+        }
+    }
 }
 
 /// Why a request cannot be offered.
@@ -278,10 +291,10 @@ impl RouteTable {
         if has_task {
             self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
         }
+        let hold = if hold == Hold::Unknown { Hold::of(self.table.claim(slot), generation) } else { hold };
         let held = match hold {
-            Hold::Unknown => self.table.claim(slot).withdraw(generation).holder(),
-            Hold::Nobody => None,
-            Hold::Copy(holder) => Some(holder),
+            Hold::Unknown | Hold::Nobody => None,
+            Hold::Copy(holder) | Hold::Lost(holder) => Some(holder),
         };
         if held.is_some() {
             crash_point("call_withdrawn");
@@ -291,6 +304,7 @@ impl RouteTable {
         crash_point("call_before_free");
         let mut state = self.lock();
         state.counters.end(end, took_ns);
+        state.counters.lost.add(matches!(hold, Hold::Lost(_)).into());
         match held {
             Some(holder) if state.is_alive(holder) => {
                 state.counters.withdrawn.add(1);
@@ -344,7 +358,9 @@ impl RouteTable {
                 self.free(state, held.slot, held.generation);
             } else if seen.is_revoked() && (seen.state() == Some(ClaimState::Offered) || !state.is_alive(seen.holder()))
             {
-                if seen.state() == Some(ClaimState::Begun) || held.attempt == u8::MAX {
+                let has_begun = seen.state() == Some(ClaimState::Begun);
+                if has_begun || held.attempt == u8::MAX {
+                    state.counters.lost.add(has_begun.into());
                     self.free(state, held.slot, held.generation);
                 } else {
                     // It has not begun, so it may be offered again without harm.
