@@ -6,8 +6,8 @@ use crate::clock::monotonic_ns;
 use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::call::{Ended, RemoteCall};
-use crate::remote::status::{Status, read_refusal};
-use crate::remote::table::{End, NotOffered, Offer};
+use crate::remote::status::{KIND_CALL, Status, read_refusal};
+use crate::remote::table::{End, NotOffered, Offer, Place};
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -178,7 +178,9 @@ impl Pursuit {
 
     /// It ends with this error while it is not offered.
     fn unoffered(&self, error: CallError) -> CallError {
-        self.to.table.count_unoffered(End::of(&error));
+        if self.terms.offer.header.kind == KIND_CALL {
+            self.to.table.count_unoffered(End::of(&error));
+        }
         error
     }
 

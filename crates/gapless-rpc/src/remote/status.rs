@@ -2,6 +2,9 @@
 
 use crate::outcome::Refusal;
 
+/// In a request's header: a call of the handler, and nothing that is asked of the copy itself.
+pub(crate) const KIND_CALL: u8 = 0;
+
 /// The status word of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -8,7 +8,7 @@ use crate::foreign::caught;
 use crate::message::{Message, version_of};
 use crate::outcome::Rejection;
 use crate::remote::copy::Claimed;
-use crate::remote::status::{Status, write_refusal};
+use crate::remote::status::{KIND_CALL, Status, write_refusal};
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::RequestHeader;
 use gapless_trace::TraceContext;
@@ -37,8 +37,6 @@ impl Asked {
     }
 }
 
-/// In a header: a call of the handler, and nothing that is asked of the copy itself.
-const KIND_CALL: u8 = 0;
 /// In a header's flags: the payload is JSON, and so shall be the reply.
 pub(crate) const FLAG_JSON: u32 = 1;
 /// In a header's flags: nobody waits for the reply.
@@ -278,7 +276,9 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             Asked::Info => self.info.clone(),
             Asked::Statistics => self.counters.statistics().to_json(),
         };
-        self.answer(claimed, Status::Reply, body.as_bytes());
+        // Not counted: it is no call of the route.
+        let cut = body.len().min(claimed.reply_length_max());
+        claimed.answer(Status::Reply, &body.as_bytes()[..cut]);
     }
 
     fn answer(&self, claimed: Claimed, status: Status, body: &[u8]) {

@@ -6,6 +6,7 @@ mod a_call_waits_for_its_route;
 mod a_caller_is_told_unasked;
 mod a_panic_harms_nobody_else;
 mod calls_are_the_same_here_as_elsewhere;
+mod questions_are_no_calls;
 mod tasks_serve_other_processes;
 mod the_examples_do_what_they_say;
 mod urgent_calls_are_let_in_first;

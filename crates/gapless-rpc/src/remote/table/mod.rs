@@ -22,6 +22,7 @@ pub(crate) use counters::{BacklogCounters, End, TablelessCounters};
 pub(crate) use line::Place;
 pub(crate) use state::CopyState;
 
+use super::status::KIND_CALL;
 use crate::block_on::thread_waker;
 use crate::error::RpcError;
 use counters::CallCounters;
@@ -69,6 +70,8 @@ struct Slot {
 pub(crate) struct Ticket {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
+    /// It is a call of the route, and nothing that is asked of a copy itself.
+    pub(crate) is_counted: bool,
     /// How long its call takes is counted.
     pub(crate) is_timed: bool,
 }
@@ -170,7 +173,8 @@ impl RouteTable {
         }
         let State { rings, .. } = &mut *state;
         rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, !offer.one_way));
-        let is_timed = state.counters.offer(offer.one_way);
+        let is_counted = offer.header.kind == KIND_CALL;
+        let is_timed = is_counted && state.counters.offer(offer.one_way);
         if offer.one_way {
             state.one_way.push(Held { slot, generation, holder: 0, attempt: 1 });
             if let Some(next) = state.free.last() {
@@ -179,7 +183,7 @@ impl RouteTable {
         }
         crash_point("call_offered");
         state.ring(offer.target);
-        Ok(Ticket { slot, generation, is_timed })
+        Ok(Ticket { slot, generation, is_counted, is_timed })
     }
 
     fn take_slot(&self, state: &mut State, offer: &Offer) -> Result<u32, NotOffered> {
@@ -303,11 +307,13 @@ impl RouteTable {
         }
         crash_point("call_before_free");
         let mut state = self.lock();
-        state.counters.end(end, took_ns);
-        state.counters.lost.add(matches!(hold, Hold::Lost(_)).into());
+        if ticket.is_counted {
+            state.counters.end(end, took_ns);
+            state.counters.lost.add(matches!(hold, Hold::Lost(_)).into());
+        }
         match held {
             Some(holder) if state.is_alive(holder) => {
-                state.counters.withdrawn.add(1);
+                state.counters.withdrawn.add(ticket.is_counted.into());
                 state.quarantine.push(Held { slot, generation, holder, attempt: 0 });
             }
             _ => self.free(&mut state, slot, generation),
