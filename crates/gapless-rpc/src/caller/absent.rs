@@ -130,6 +130,11 @@ impl<Request: Message, Reply: Message> LooksForRoute<Reply> for Absent<Request> 
         if let Some(task) = task {
             self.woken_by = Some((self.routes.wake_when_served(&self.route, task.clone()), None));
         }
-        self.look_here().or_else(|| self.look_elsewhere(task))
+        let here = self.look_here();
+        if here.is_none() {
+            return self.look_elsewhere(task);
+        }
+        self.elsewhere.take().into_iter().for_each(|elsewhere| elsewhere.leave());
+        here
     }
 }

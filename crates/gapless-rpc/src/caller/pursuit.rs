@@ -68,6 +68,11 @@ pub(crate) struct Pursuit {
 impl Drop for Pursuit {
     fn drop(&mut self) {
         self.leave_line();
+        if matches!(self.state, State::Offering { .. }) {
+            // Given up: what is offered counts by itself.
+            let is_late = self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns);
+            self.count_unoffered(if is_late { End::TimedOut } else { End::Cancelled });
+        }
     }
 }
 
@@ -173,15 +178,26 @@ impl Pursuit {
                 self.to.routes.mismatch(&self.to.key).unwrap_or_else(no_route)
             }
         };
-        Err(self.unoffered(self.loss.map_or(error, |loss| self.lost(loss))))
+        let error = self.loss.map_or(error, |loss| self.lost(loss));
+        Err(self.unoffered(error))
     }
 
     /// It ends with this error while it is not offered.
-    fn unoffered(&self, error: CallError) -> CallError {
-        if self.terms.offer.header.kind == KIND_CALL {
-            self.to.table.count_unoffered(End::of(&error));
-        }
+    fn unoffered(&mut self, error: CallError) -> CallError {
+        self.state = State::Over;
+        self.count_unoffered(End::of(&error));
         error
+    }
+
+    fn count_unoffered(&self, end: End) {
+        if self.terms.offer.header.kind == KIND_CALL {
+            self.to.table.count_unoffered(end);
+        }
+    }
+
+    /// Its request goes on in this process, and is no longer counted here.
+    pub(crate) fn leave(mut self) {
+        self.state = State::Over;
     }
 
     /// What its attempt counts as.
@@ -225,7 +241,8 @@ impl Pursuit {
         }
         self.state = State::Offering { user_headers, payload };
         if self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns) {
-            return Err(self.unoffered(self.timed_out(false)));
+            let error = self.timed_out(false);
+            return Err(self.unoffered(error));
         }
         Ok(false)
     }
@@ -250,7 +267,8 @@ impl Pursuit {
         while !self.try_offer()? {
             if until_ns != u64::MAX && monotonic_ns() >= until_ns {
                 let reason = if self.waits_for_copy() { "it has not answered yet" } else { "its queue is full" };
-                return Err(CallError::Busy { route: self.route().to_string(), reason: reason.to_owned() });
+                let error = CallError::Busy { route: self.route().to_string(), reason: reason.to_owned() };
+                return Err(self.unoffered(error));
             }
             self.wait_for_change();
         }

@@ -163,7 +163,11 @@ fn what_is_given_up_in_line_is_not_offered() {
     assert_eq!(*seen.lock().unwrap(), (0..=300).chain(3_000..3_300).collect::<Vec<_>>());
     until("the line is empty", || caller.statistics().in_backlog == 0);
     let counted = caller.statistics();
-    assert_eq!((counted.replied, counted.timed_out, counted.in_flight), (601, 300, 0), "{counted:?}");
+    assert_eq!(
+        (counted.replied, counted.timed_out, counted.cancelled, counted.in_flight),
+        (601, 300, 300, 0),
+        "{counted:?}"
+    );
 }
 
 /// With one slot every call goes through the line.

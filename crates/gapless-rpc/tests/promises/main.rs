@@ -11,3 +11,4 @@ mod tasks_serve_other_processes;
 mod the_examples_do_what_they_say;
 mod urgent_calls_are_let_in_first;
 mod what_has_no_room_waits_on_disk;
+mod what_is_given_up_is_counted;

@@ -182,9 +182,13 @@ impl BacklogCall {
 
 impl Drop for BacklogCall {
     fn drop(&mut self) {
+        // It may have ended in line, by its deadline.
+        drop(self.try_take());
         let Some(call) = self.call.take() else { return };
         if call.cancel() {
             self.woken.cancelled();
+        } else {
+            self.table.count_unoffered(End::Cancelled);
         }
     }
 }

@@ -206,7 +206,7 @@ pub struct CallStatistics {
     pub busy: u64,
     /// [`CallError::NoRoute`].
     pub no_route: u64,
-    /// Given up by their callers while a copy might take them or had them, or ended with the domain.
+    /// Given up by their callers before they had ended, also while they waited for a slot or a copy; or ended with the domain.
     pub cancelled: u64,
     /// Offered again because their copy had died or left, as the policy says.
     pub retried: u64,

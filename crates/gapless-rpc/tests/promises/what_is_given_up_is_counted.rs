@@ -1,0 +1,53 @@
+//! A call that is given up before it was offered is counted, as one that was offered is.
+
+use gapless_rpc::{CallOptions, Caller, Domain, DomainOptions};
+use gapless_testkit::wait::PATIENCE;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+
+#[test]
+fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = DomainOptions { slots: 1, ..DomainOptions::default() };
+    let open = || Domain::open_directory(folder.path().join("domain"), options.clone()).unwrap();
+    let (server, client) = (open(), open());
+    let (opened, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let handle = move |number: u64, _: &_| {
+        let _ = gate.lock().unwrap().recv();
+        Ok(number)
+    };
+    let served = server.serve("gate").handle(handle).unwrap();
+    let caller: Caller<u64, u64> = client.caller("gate").unwrap();
+    let patient = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
+    let hurried = CallOptions { timeout: Some(Duration::from_nanos(1)), ..patient.clone() };
+    let counted = || {
+        let counted = caller.statistics();
+        (counted.offered, counted.replied, counted.cancelled, counted.timed_out, counted.in_flight)
+    };
+    let mut first = caller.start_with(1, &patient);
+    assert_eq!(first.wait_for(Duration::ZERO), None);
+    // It has the slot. One that has never looked for one, one that stands in line, one whose time is over.
+    drop(caller.start_with(2, &patient));
+    let mut in_line = caller.start_with(3, &patient);
+    assert_eq!(in_line.wait_for(Duration::ZERO), None);
+    drop(in_line);
+    drop(caller.start_with(4, &hurried));
+    assert_eq!(counted(), (1, 0, 2, 1, 1));
+    drop(opened);
+    assert_eq!(first.wait(), Ok(1));
+    assert_eq!(counted(), (1, 1, 2, 1, 0));
+    // Where there is no copy.
+    drop((served, server));
+    gapless_testkit::wait::until("the copy has left", || client.routes(Duration::ZERO).unwrap().is_empty());
+    let mut waits = caller.start_with(5, &patient);
+    assert_eq!(waits.try_take(), None);
+    drop(waits);
+    assert_eq!(counted(), (1, 1, 3, 1, 0));
+    // It goes on in this process, and is none of the calls to others.
+    let mut waits = caller.start_with(6, &patient);
+    assert_eq!(waits.try_take(), None);
+    let _here = client.serve("gate").handle(|number: u64, _| Ok(number)).unwrap();
+    assert_eq!(waits.wait(), Ok(6));
+    assert_eq!(counted(), (1, 1, 3, 1, 0));
+}
