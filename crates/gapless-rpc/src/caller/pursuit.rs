@@ -7,7 +7,7 @@ use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::call::{Ended, RemoteCall};
 use crate::remote::status::{KIND_CALL, Status, read_refusal};
-use crate::remote::table::{End, NotOffered, Offer, Place};
+use crate::remote::table::{End, NotOffered, Offer};
 use gapless_log::call_table::RequestHeader;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -257,9 +257,10 @@ impl Pursuit {
     }
 
     fn want_change(&mut self, task: &Waker) {
-        self.with_place(|table, offer| table.want_change(task, offer));
         // The I/O thread wakes it now and then, too: its deadline is no slot's, and copies may refuse.
-        self.to.routes.wake();
+        if self.with_place(|table, offer| table.want_change(task, offer)) {
+            self.to.routes.wake();
+        }
     }
 
     /// Waits until it is offered, up to `until_ns` of the monotonic clock; its end is nobody's.
@@ -305,10 +306,11 @@ impl Pursuit {
     }
 
     /// It waits as what it offers next.
-    fn with_place(&mut self, wait: impl FnOnce(&UsedTable, &mut Offer)) {
+    fn with_place<T>(&mut self, wait: impl FnOnce(&UsedTable, &mut Offer) -> T) -> T {
         let mut offer = Offer { target: self.target(), ..self.terms.offer };
-        wait(&self.to.table, &mut offer);
+        let waited = wait(&self.to.table, &mut offer);
         self.terms.offer.place = offer.place;
+        waited
     }
 
     /// The end if it is there.

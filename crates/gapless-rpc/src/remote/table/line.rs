@@ -1,8 +1,12 @@
 //! [`Line`]: callers that wait for a free slot. They are called by class, 8 : 4 : 2 : 1 as workers take requests, those of one class in
-//! the order in which they came; who comes later does not overtake.
+//! the order in which they came.
 //!
-//! Pure: no lock, no clock. A caller that is called has a slot kept for it until it comes, or until the second look after that: a task
-//! that is not polled holds up nobody for longer.
+//! A caller that is called takes a moment to come. Until then its slot is kept from what is less urgent; a call of its own class that
+//! comes just then may have it, because a slot that waits for a sleeper is one that nobody uses. Who was overtaken so [`OVERTAKEN_MAX`]
+//! times has the next slot for itself. One that does not come loses it at the second look after that: a task that is not polled holds
+//! up nobody for longer.
+//!
+//! Pure: no lock, no clock.
 
 use crate::options::CLASS_TURNS;
 use std::collections::BTreeMap;
@@ -13,12 +17,15 @@ pub(crate) type Place = u64;
 
 const CLASSES: usize = 4;
 
+/// So often a caller that was called finds its slot taken by another of its class, at most.
+const OVERTAKEN_MAX: u8 = 8;
+
 /// See the head of the file.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     waiting: [BTreeMap<Place, Waiting>; CLASSES],
-    /// Those for whom a slot is kept; whether it was before the last look.
-    called: BTreeMap<Place, bool>,
+    /// Those that were called and have not come.
+    called: BTreeMap<Place, Called>,
     turn: usize,
 }
 
@@ -28,28 +35,47 @@ struct Waiting {
     task: Option<Waker>,
     /// It has not looked since the last look at the line.
     is_late: bool,
+    overtaken: u8,
+}
+
+#[derive(Clone, Debug)]
+struct Called {
+    class: u8,
+    /// It was called before the last look at the line.
+    is_late: bool,
+    overtaken: u8,
 }
 
 impl Line {
     /// It waits from now on; or still, and then it is woken as it says now. The task that it takes the place of is to be dropped
     /// without a lock.
     pub(super) fn enter(&mut self, class: u8, place: Place, task: Option<Waker>) -> Option<Waker> {
-        self.called.remove(&place);
-        let class = usize::from(class) % CLASSES;
-        let before = self.waiting[class].insert(place, Waiting { task, is_late: false });
-        before.and_then(|before| before.task)
+        // Called, and come to nothing: another was faster.
+        let overtaken = self.called.remove(&place).map_or(0, |called| called.overtaken.saturating_add(1));
+        let waiting = &mut self.waiting[usize::from(class) % CLASSES];
+        let before = waiting.insert(place, Waiting { task, is_late: false, overtaken })?;
+        if let Some(again) = waiting.get_mut(&place) {
+            again.overtaken = before.overtaken;
+        }
+        before.task
     }
 
-    /// It has its slot, or waits no more. True if a slot was kept for it; with its task, which is to be dropped without a lock.
+    /// It has its slot, or waits no more. True if it was called; with its task, which is to be dropped without a lock.
     pub(super) fn leave(&mut self, place: Place) -> (bool, Option<Waker>) {
         let was_called = self.called.remove(&place).is_some();
         let waiting = self.waiting.iter_mut().find_map(|class| class.remove(&place));
         (was_called, waiting.and_then(|waiting| waiting.task))
     }
 
-    /// Slots are kept for so many.
+    /// How many were called and have not come.
     pub(super) fn called(&self) -> usize {
         self.called.len()
+    }
+
+    /// How many slots are kept from a call of that class that was not called.
+    pub(super) fn kept_from(&self, class: u8) -> usize {
+        let is_kept = |called: &&Called| called.class < class || called.overtaken >= OVERTAKEN_MAX;
+        self.called.values().filter(is_kept).count()
     }
 
     pub(super) fn is_called(&self, place: Place) -> bool {
@@ -68,7 +94,7 @@ impl Line {
         let class = Some(preferred).filter(has_any).or_else(|| (0..CLASSES).find(has_any))?;
         self.turn = (self.turn + 1) % CLASS_TURNS.len();
         let (place, waiting) = self.waiting[class].pop_first()?;
-        self.called.insert(place, false);
+        self.called.insert(place, Called { class: class as u8, is_late: false, overtaken: waiting.overtaken });
         Some(waiting.task)
     }
 
@@ -80,7 +106,7 @@ impl Line {
     /// A look at the line, now and then: everybody is to look, and who has not since the last one is forgotten. It finds its place
     /// again when it looks.
     pub(super) fn look(&mut self, woken: &mut Vec<Waker>) {
-        self.called.retain(|_, is_late| !std::mem::replace(is_late, true));
+        self.called.retain(|_, called| !std::mem::replace(&mut called.is_late, true));
         for class in &mut self.waiting {
             class.retain(|_, waiting| !std::mem::replace(&mut waiting.is_late, true));
         }
@@ -121,6 +147,20 @@ mod tests {
         // A class that is alone is not held back, and none is forgotten.
         let rest = std::iter::from_fn(|| next(&mut line)).count();
         assert_eq!((rest, line.called()), (90, 120));
+    }
+
+    #[test]
+    fn a_slot_is_kept_from_what_is_less_urgent_and_in_the_end_from_all() {
+        let mut line = line([1]);
+        for _ in 0..OVERTAKEN_MAX {
+            assert_eq!(next(&mut line), Some(0));
+            assert_eq!((0..4).map(|class| line.kept_from(class)).collect::<Vec<_>>(), [0, 0, 1, 1]);
+            // Another of its class has it. To look twice is not to be overtaken twice.
+            line.enter(1, 0, None);
+            line.enter(1, 0, None);
+        }
+        assert_eq!(next(&mut line), Some(0));
+        assert_eq!((0..4).map(|class| line.kept_from(class)).collect::<Vec<_>>(), [1; 4]);
     }
 
     #[test]

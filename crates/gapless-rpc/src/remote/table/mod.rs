@@ -239,8 +239,9 @@ impl RouteTable {
         std::thread::park_timeout(if has_copy { timeout.min(QUARANTINE_LOOK) } else { timeout });
     }
 
-    /// A task wants to be woken when there may be a slot or a copy for what offers this. It has a place in the line from then on.
-    pub(crate) fn want_change(&self, task: &Waker, offer: &mut Offer) {
+    /// A task wants to be woken when there may be a slot or a copy for what offers this. It has a place in the line from then on. True if
+    /// the I/O thread is to be told, which sleeps too long.
+    pub(crate) fn want_change(&self, task: &Waker, offer: &mut Offer) -> bool {
         let mut state = self.lock();
         state.look_if_due();
         let before = state.enter(offer, Some(task.clone()));
@@ -253,8 +254,10 @@ impl RouteTable {
             state.wake_waiting();
         }
         state.call_next();
+        let is_untold = state.is_look_untold();
         drop(state);
         drop(before);
+        is_untold
     }
 
     /// What offers this has a place in the line from now on, but looks by itself.

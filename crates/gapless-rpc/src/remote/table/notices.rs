@@ -80,7 +80,7 @@ impl RouteTable {
         };
         // Tasks that wait for a slot or a copy have deadlines, too, and slots in quarantine become free without a word.
         state.look_if_due();
-        let next_ns = next_ns.into_iter().chain(state.look_ns()).min();
+        let next_ns = next_ns.into_iter().chain(state.tell_look_ns()).min();
         drop(state);
         expired.into_iter().for_each(|slot| self.notice(slot));
         next_ns
@@ -95,9 +95,9 @@ impl RouteTable {
 
     /// I/O thread: when it is to call [`RouteTable::expire`] next, ns of the monotonic clock.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
-        let state = self.lock();
+        let mut state = self.lock();
         let first_ns = state.deadlines.peek().map(|Reverse((deadline_ns, ..))| *deadline_ns);
-        first_ns.into_iter().chain(state.look_ns()).min()
+        first_ns.into_iter().chain(state.tell_look_ns()).min()
     }
 
     /// A call has ended that is not offered now.

@@ -42,6 +42,8 @@ pub(super) struct State {
     last_place: Place,
     /// When those are woken that wait now, whatever has changed, ns of the monotonic clock.
     next_look_ns: u64,
+    /// When the I/O thread looks, as it was told; `None` if it was not, or has looked since.
+    told_look_ns: Option<u64>,
     /// So many slots are free for backlogs only.
     pub(super) reserve: usize,
     /// Those that are woken when the state is unlocked: tasks of this process, and of copies.
@@ -139,6 +141,7 @@ impl State {
             waiting_backlogs: BTreeMap::new(),
             last_place: 0,
             next_look_ns: 0,
+            told_look_ns: None,
             reserve: 0,
             woken_tasks: Vec::new(),
             rung: Vec::new(),
@@ -191,7 +194,7 @@ impl State {
 
     /// Whether there is a slot for what offers this: one that is kept for nobody else.
     pub(super) fn has_free(&self, offer: &Offer) -> bool {
-        let (free, kept) = (self.free.len(), self.line.called());
+        let (free, kept) = (self.free.len(), self.line.kept_from(offer.header.class));
         match offer.place {
             _ if offer.uses_reserve => free > kept.min(free.saturating_sub(self.reserve)),
             Some(place) if self.line.is_called(place) => free > self.reserve,
@@ -225,6 +228,17 @@ impl State {
     pub(super) fn look_ns(&self) -> Option<u64> {
         let is_any = !self.line.is_empty() || !self.waiting_for_copy.is_empty() || !self.waiting_backlogs.is_empty();
         is_any.then_some(self.next_look_ns)
+    }
+
+    /// What the I/O thread is told of the next look.
+    pub(super) fn tell_look_ns(&mut self) -> Option<u64> {
+        self.told_look_ns = self.look_ns();
+        self.told_look_ns
+    }
+
+    /// Whether the I/O thread sleeps without a thought of who waits.
+    pub(super) fn is_look_untold(&self) -> bool {
+        self.told_look_ns.is_none_or(|told_ns| told_ns > self.next_look_ns) && self.look_ns().is_some()
     }
 
     /// Looks at those that wait, if that is due: the I/O thread does, and who comes to wait.
