@@ -8,7 +8,8 @@
 mod commands;
 #[cfg(test)]
 mod documented_commands;
-mod standard_output;
+mod hang_up;
+mod standard_streams;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -56,7 +57,7 @@ enum Command {
     Schema(commands::schema::Arguments),
     /// Serve a route with a program: a process for each request
     #[command(
-        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one ends at once. Exit codes: 0 after a Ctrl-C; 1 if it cannot serve; 2 for what is wrong in the command line, also a program that cannot be started."
+        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one kills it. SIGTERM is as Ctrl-C. Exit codes: 0 after one of them, 130 after two; 1 if it cannot serve; 2 for what is wrong in the command line, also a program that cannot be started."
     )]
     Serve(commands::serve::Arguments),
     /// Run a stream, publish into it, read it
@@ -76,7 +77,7 @@ fn main() -> ExitCode {
     // Warnings of the engine go to stderr; standard output belongs to results.
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()))
         .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
         .init();
     let arguments = match Arguments::try_parse() {

@@ -4,9 +4,10 @@ use super::call_end::in_one_line;
 use super::domain::{DomainArguments, about_options, ended, seconds};
 use super::request::{json_request, route};
 use super::{Outcome, is_printed};
-use crate::standard_output;
+use crate::standard_streams;
 use clap::Args;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Json, Reach};
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ pub(crate) struct Arguments {
 
     /// The request: JSON, @FILE, or - for standard input
     #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_negative_numbers = true)]
-    request: String,
+    request: OsString,
 
     #[command(flatten)]
     domain: DomainArguments,
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Looked at first: a call whose reply nobody gets is not made.
-    standard_output::check()?;
+    standard_streams::check_output()?;
     route(&arguments.route)?;
     let request = json_request(&arguments.request)?;
     let call = CallOptions { timeout: Some(arguments.timeout), ..CallOptions::default() };

@@ -4,10 +4,11 @@ use super::call_end::in_one_line;
 use super::domain::{DomainArguments, about_options, ended, seconds};
 use super::request::{header, headers, json_request, request, route};
 use super::{Outcome, closed_is_fine};
-use crate::standard_output;
+use crate::standard_streams;
 use clap::Args;
 use gapless_rpc::{CallOptions, Caller, CallerOptions, Headers, Message, Reach};
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub(crate) struct Arguments {
 
     /// The request: JSON, @FILE, or - for standard input
     #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_negative_numbers = true)]
-    request: String,
+    request: OsString,
 
     #[command(flatten)]
     domain: DomainArguments,
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Looked at first: a call whose reply nobody gets is not made.
-    standard_output::check()?;
+    standard_streams::check_output()?;
     route(&arguments.route)?;
     if arguments.bytes {
         let request = request(&arguments.request)?;

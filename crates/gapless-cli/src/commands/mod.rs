@@ -18,10 +18,10 @@ pub(crate) mod stream;
 pub(crate) mod top;
 pub(crate) mod watch;
 
-use crate::standard_output;
+use crate::{hang_up, standard_streams};
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The result of a subcommand.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -53,18 +53,39 @@ impl std::fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
+/// How often Ctrl-C has come, or SIGTERM, or SIGHUP: for a command that has something to end at the second one, too. The third one ends
+/// the program at once.
+pub(crate) fn interrupts() -> Result<Arc<AtomicU32>, ctrlc::Error> {
+    let count = Arc::<AtomicU32>::default();
+    let counted = Arc::clone(&count);
+    hang_up::kept_ignored(|| {
+        ctrlc::set_handler(move || {
+            // Relaxed: the count guards no data; a poll sees it some time later.
+            if counted.fetch_add(1, Ordering::Relaxed) >= 2 {
+                std::process::exit(INTERRUPTED.into());
+            }
+        })
+    })?;
+    Ok(count)
+}
+
+/// The exit code of a program that Ctrl-C has ended.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Set by Ctrl-C; the second one ends the program at once.
 pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     // Counted here: the flag may be set by others, too, as when a child process ends by the same Ctrl-C.
     let mut is_second = false;
-    ctrlc::set_handler(move || {
-        if std::mem::replace(&mut is_second, true) {
-            std::process::exit(130);
-        }
-        // Relaxed: the flag guards no data; a poll sees it some time later.
-        flag.store(true, Ordering::Relaxed);
+    hang_up::kept_ignored(|| {
+        ctrlc::set_handler(move || {
+            if std::mem::replace(&mut is_second, true) {
+                std::process::exit(INTERRUPTED.into());
+            }
+            // Relaxed: the flag guards no data; a poll sees it some time later.
+            flag.store(true, Ordering::Relaxed);
+        })
     })?;
     Ok(interrupted)
 }
@@ -86,7 +107,7 @@ pub(crate) fn is_printed(text: &str) -> io::Result<bool> {
 /// # Errors
 /// Standard output was closed from the beginning, or cannot be written.
 pub(crate) fn closed_is_fine(written: io::Result<()>) -> io::Result<bool> {
-    standard_output::check()?;
+    standard_streams::check_output()?;
     match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),

@@ -2,8 +2,12 @@
 //! anything is sent.
 
 use super::Usage;
+use crate::standard_streams;
 use gapless_rpc::{Headers, Json, route_name};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 
 /// Bytes of a request at most, with its headers.
 const REQUEST_LENGTH_MAX: usize = 16 << 20;
@@ -14,16 +18,20 @@ pub(crate) fn route(name: &str) -> Result<(), Usage> {
 }
 
 /// A request: the text itself, `@FILE`, or `-` for standard input, to its end.
-pub(crate) fn request(argument: &str) -> Result<Vec<u8>, Usage> {
+pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, Usage> {
     let mut bytes = Vec::new();
     // One byte more shows that there is too much.
     let readable = REQUEST_LENGTH_MAX as u64 + 1;
-    let read = match argument.strip_prefix('@') {
-        Some(path) => std::fs::File::open(path).and_then(|file| file.take(readable).read_to_end(&mut bytes)),
-        None if argument == "-" => io::stdin().lock().take(readable).read_to_end(&mut bytes),
-        None => return Ok(argument.as_bytes().to_vec()),
+    let read = match argument.as_bytes() {
+        [b'@', path @ ..] => {
+            File::open(OsStr::from_bytes(path)).and_then(|file| file.take(readable).read_to_end(&mut bytes))
+        }
+        b"-" => {
+            standard_streams::check_input().and_then(|()| io::stdin().lock().take(readable).read_to_end(&mut bytes))
+        }
+        text => return Ok(text.to_vec()),
     };
-    let place = if argument == "-" { "standard input" } else { argument };
+    let place = if argument == "-" { OsStr::new("standard input") } else { argument }.display();
     read.map_err(|error| Usage(format!("{place}: {error}")))?;
     if bytes.len() > REQUEST_LENGTH_MAX {
         return Err(Usage(format!("{place}: more than the 16 MiB that a request has at most")));
@@ -32,7 +40,7 @@ pub(crate) fn request(argument: &str) -> Result<Vec<u8>, Usage> {
 }
 
 /// A request that is JSON.
-pub(crate) fn json_request(argument: &str) -> Result<Json, Usage> {
+pub(crate) fn json_request(argument: &OsStr) -> Result<Json, Usage> {
     Json::new(request(argument)?).map_err(|error| Usage(format!("the request is no {error}")))
 }
 

@@ -41,8 +41,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         known.retain(|route| arguments.all || !route.is_hidden());
         let text =
             if arguments.json { in_json(&known, &domain.counters()?, &domain.calls()?) } else { in_text(&known) };
-        let clear = clear(is_again && !arguments.json);
-        if !is_printed(&format!("{clear}{text}"))? {
+        let is_again_as_text = is_again && !arguments.json;
+        let clear = clear(is_again_as_text);
+        let gap = if is_again_as_text && clear.is_empty() { "\n" } else { "" };
+        if !is_printed(&format!("{clear}{gap}{text}"))? {
             return Ok(());
         }
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else {
@@ -106,7 +108,12 @@ fn in_json(known: &[KnownRoute], all: &[CopyReading], calls: &[CallReading]) -> 
     format!("{}\n", Value::Array(objects.collect()))
 }
 
-/// Copies that say the same of a route are one line.
+/// Processes of a line at most.
+const PROCESSES_MAX: usize = 8;
+/// Letters of a cell at most, but those of a route's name.
+const CELL_MAX: usize = 64;
+
+/// A line for each route, version, types and state, with the copies that have them in common.
 fn in_text(known: &[KnownRoute]) -> String {
     let is_same = |a: &KnownRoute, b: &KnownRoute| {
         (&a.route, a.state, &a.version, &a.types) == (&b.route, b.state, &b.version, &b.types)
@@ -118,22 +125,23 @@ fn in_text(known: &[KnownRoute]) -> String {
             None => groups.push(vec![route]),
         }
     }
-    let head = ["ROUTE", "STATE", "COPIES", "WORKERS", "VERSION", "REQUEST → REPLY", "PROCESSES"].map(str::to_owned);
+    let head = ["ROUTE", "VERSION", "REQUEST → REPLY", "STATE", "COPIES", "WORKERS", "PROCESSES"].map(str::to_owned);
     let rows = groups.iter().map(|group| {
         let first = group[0];
-        let processes: Vec<_> =
-            group.iter().map(|route| format!("{} {}", route.process_name, route.process_id)).collect();
+        let more = group.len().saturating_sub(PROCESSES_MAX);
+        let shown = group.iter().take(PROCESSES_MAX);
+        let mut processes: Vec<_> =
+            shown.map(|route| format!("{} {}", cell(&route.process_name), route.process_id)).collect();
+        processes.extend((more > 0).then(|| format!("{more} more")));
         [
             first.route.clone(),
+            if first.version.is_empty() { "-".to_owned() } else { cell(&first.version) },
+            format!("{} → {}", cell(&first.types.0), cell(&first.types.1)),
             first.state.to_owned(),
             group.len().to_string(),
             group.iter().map(|route| u64::from(route.workers)).sum::<u64>().to_string(),
-            if first.version.is_empty() { "-".to_owned() } else { first.version.clone() },
-            format!("{} → {}", first.types.0, first.types.1),
             processes.join(", "),
         ]
-        // Other processes wrote it: nothing of it moves the cursor.
-        .map(|cell| cell.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect())
     });
     let rows: Vec<[String; 7]> = std::iter::once(head).chain(rows).collect();
     let widths: Vec<usize> =
@@ -149,6 +157,17 @@ fn in_text(known: &[KnownRoute]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What another process has written: nothing of it moves the cursor, and it is no longer than a cell.
+fn cell(text: &str) -> String {
+    let seen = |letter: char| if letter.is_control() { '?' } else { letter };
+    let mut cell: String = text.chars().map(seen).take(CELL_MAX).collect();
+    if text.chars().nth(CELL_MAX).is_some() {
+        cell.pop();
+        cell.push('…');
+    }
+    cell
 }
 
 #[cfg(test)]
@@ -170,8 +189,13 @@ mod tests {
         let text = in_text(&[copy(11, ""), copy(12, ""), copy(13, "2")]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines.len(), 3, "{text}");
-        let first = ["calculator/add", "open", "2", "8", "-", "Add", "→", "Sum", "calc?[2J", "11,", "calc?[2J", "12"];
+        let first = ["calculator/add", "-", "Add", "→", "Sum", "open", "2", "8", "calc?[2J", "11,", "calc?[2J", "12"];
         assert_eq!(lines[1], first);
-        assert_eq!(lines[2][2..5], ["1", "4", "2"]);
+        assert_eq!((lines[2][1], &lines[2][6..8]), ("2", &["1", "4"][..]));
+
+        let many: Vec<_> = (1..=100).map(|process_id| copy(process_id, &"9".repeat(1_000))).collect();
+        let text = in_text(&many);
+        let line = text.lines().nth(1).unwrap_or_default();
+        assert!(line.ends_with(" 8, 92 more") && line.contains("9…") && line.chars().count() < 300, "{line}");
     }
 }

@@ -6,6 +6,7 @@ use crate::program::{Ended, gapless, names, run};
 use gapless::rpc::{Domain, DomainOptions, Refusal, ServedRoute};
 use gapless_testkit::process::Process;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -201,6 +202,14 @@ fn what_is_given_wrong_ends_with_2() {
         let said = here(folder, words).error(2);
         assert!(said.contains(expected), "{words:?}: {said}");
     }
+    let mut closed = std::process::Command::new("sh");
+    closed.args(["-c", "exec \"$0\" call refuse - --bytes --directory domain <&-", env!("CARGO_BIN_EXE_gapless")]);
+    let said = Ended::from(closed.current_dir(folder).output().unwrap()).error(2);
+    assert_eq!(said, "gapless: standard input: it is closed\n");
+    let mut raw = gapless(folder, &["call", "refuse", "--bytes", "--directory", "domain"]);
+    raw.arg(std::ffi::OsStr::from_bytes(b"\xff"));
+    let said = Ended::from(raw.output().unwrap()).error(1);
+    assert!(said.ends_with("with code 7: \u{fffd}\n"), "bytes are sent as they are: {said}");
     // Sent, and refused by who serves it.
     here(folder, &["call", "refuse", "@longest", "--bytes"]).error(1);
     here(folder, &["call", "refuse", "-12"]).error(1);

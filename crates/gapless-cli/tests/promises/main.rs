@@ -25,5 +25,6 @@ mod errors_say_what_helps;
 mod lines_are_published_exactly_once;
 mod nodes_and_members_are_watched;
 mod routes_are_called_and_served;
+mod serving_ends_with_its_processes;
 mod the_program_explains_itself;
 mod what_is_gone_from_a_journal_is_missed;

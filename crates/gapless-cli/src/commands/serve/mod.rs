@@ -6,12 +6,13 @@ mod worker;
 use super::domain::{DomainArguments, about_options};
 use super::request::route;
 use super::watch::sleep_until;
-use super::{Outcome, interrupt, print};
-use crate::standard_output;
+use super::{Ended, INTERRUPTED, Outcome, interrupts, print};
+use crate::standard_streams;
 use clap::Args;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{CallContext, Json, Refusal, Rejection};
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
+/// The first interrupt lets what has begun finish; so many kill it.
+const AT_ONCE: u32 = 2;
+
 fn workers(text: &str) -> Result<u16, String> {
     let count = text.parse().ok().filter(|count| (1..=4_096).contains(count));
     count.ok_or_else(|| "1 to 4096 workers are possible".to_owned())
@@ -47,15 +51,25 @@ fn workers(text: &str) -> Result<u16, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let Some((program, words)) = arguments.command.split_first() else { return Ok(()) };
-    standard_output::check()?;
+    standard_streams::check_output()?;
     route(&arguments.route)?;
     program::check(program)?;
-    let interrupted = interrupt()?;
+    let interrupts = interrupts()?;
     let domain = arguments.domain.open_or_make()?;
     let route = domain.serve(&arguments.route).workers(arguments.workers.into()).reach(ServeReach::Machine);
     let route = route.version(&arguments.route_version);
     let (program, words) = (program.clone(), words.to_vec());
-    let work = move |request: &[u8], context: &CallContext| worker::run(&program, &words, request, context);
+    let count = Arc::clone(&interrupts);
+    let work = move |request: &[u8], context: &CallContext| {
+        worker::run(&program, &words, request, || {
+            // Relaxed: the count guards no data.
+            if count.load(Ordering::Relaxed) >= AT_ONCE {
+                Some("its server was ended at once")
+            } else {
+                context.is_cancelled().then_some("its caller no longer waits")
+            }
+        })
+    };
     let served = if arguments.json {
         route.handle(move |request: Json, context| {
             let reply = Json::new(work(request.text(), context)?);
@@ -66,8 +80,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let served = served.map_err(about_options)?;
     print(&format!("{} is served; Ctrl-C ends it when what has begun is done\n", arguments.route))?;
-    // Relaxed: the flag guards no data.
-    while sleep_until(Instant::now() + Duration::from_secs(60), || interrupted.load(Ordering::Relaxed)) {}
+    // Relaxed: the count guards no data.
+    while sleep_until(Instant::now() + Duration::from_secs(60), || interrupts.load(Ordering::Relaxed) > 0) {}
     served.drain();
+    if interrupts.load(Ordering::Relaxed) >= AT_ONCE {
+        let reason = "interrupted twice: what had begun was killed".to_owned();
+        return Err(Ended { code: INTERRUPTED, reason }.into());
+    }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! the reply. It has a process group of its own, so that a Ctrl-C on the terminal lets it finish, and so that a request whose
 //! time is over ends it with its children.
 
-use gapless_rpc::{CallContext, Refusal};
+use gapless_rpc::Refusal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -21,21 +21,21 @@ const REPLY_LENGTH_MAX: usize = 16 << 20;
 const ERROR_LENGTH_MAX: usize = 8 << 10;
 /// Pieces of 16 KiB that are read before the other pipes have their turn: more than a pipe holds at the process's end.
 const PIECES_PER_TURN: usize = 64;
-/// Between two looks at whether the caller still waits.
+/// Between two looks at whether it is still to run.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Refusal codes that are no exit code: as shells have them.
 const CODE_NOT_STARTED: u32 = 127;
 const CODE_SIGNAL: u32 = 128;
 
-/// Runs `program` for one request.
+/// Runs `program` for one request, until `reason_to_end` says that it must end.
 ///
 /// # Errors
-/// A program that cannot be started or ends with another code than 0, which is the refusal's; its standard error is the text.
+/// That reason; a program that cannot be started or ends with another code than 0, which is the refusal's; its standard error is the text.
 pub(super) fn run(
     program: &OsString,
     words: &[OsString],
     request: &[u8],
-    context: &CallContext,
+    reason_to_end: impl Fn() -> Option<&'static str>,
 ) -> Result<Vec<u8>, Refusal> {
     let failed = |error: io::Error| Refusal::new(CODE_NOT_STARTED, format!("{}: {error}", program.display()));
     let mut command = Command::new(program);
@@ -50,9 +50,9 @@ pub(super) fn run(
         if is_over {
             break;
         }
-        // Nobody reads the refusal, but the process is gone.
-        if context.is_cancelled() {
-            return Err(Refusal::new(CODE_SIGNAL, "its caller no longer waits"));
+        // With this the process is gone.
+        if let Some(reason) = reason_to_end() {
+            return Err(Refusal::new(CODE_SIGNAL + Signal::KILL.as_raw().unsigned_abs(), reason));
         }
     }
     let status = running.0.wait().map_err(failed)?;

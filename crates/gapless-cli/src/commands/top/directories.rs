@@ -1,6 +1,6 @@
 //! Finds the directories to look at.
 
-use super::source::MEMBER_SOCKET;
+use super::source::is_of_a_node;
 use crate::commands::domain::{about_options, none};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_rpc::Domain;
@@ -56,10 +56,7 @@ pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, 
 }
 
 fn is_of_a_process(directory: &Path) -> bool {
-    let layout = StreamLayout::new(directory);
-    layout.counters().exists()
-        || layout.journal().is_dir()
-        || directory.join(MEMBER_SOCKET).exists()
+    is_of_a_node(&StreamLayout::new(directory), directory)
         || read_counters(directory).is_ok_and(|copies| !copies.is_empty())
         || read_calls(directory).is_ok_and(|calls| !calls.is_empty())
 }

@@ -75,10 +75,6 @@ impl Screen {
 
     /// A row for each directory, or for those around the selected one if there are more than rows.
     fn overview(&self, height: usize) -> Vec<Line> {
-        let cells = |reading: &Option<Reading>| match reading {
-            Some(reading) => table::overview(reading),
-            None => std::array::from_fn(|column| if column == 0 { "…".to_owned() } else { String::new() }),
-        };
         let style = |(at, reading): (usize, &Option<Reading>)| {
             let style = match reading {
                 Some(reading) if reading.state != ProcessState::Running => ContentStyle::new().red(),
@@ -87,14 +83,25 @@ impl Screen {
             };
             if at == self.selected { style.reverse() } else { style }
         };
-        let rows: Vec<_> = self.readings.iter().map(cells).collect();
         let styles: Vec<_> = self.readings.iter().enumerate().map(style).collect();
-        let mut lines = table_of(table::OVERVIEW, &rows, table::OVERVIEW_WORDS, &styles);
+        let mut known = self.readings.iter().flatten().peekable();
+        // What is not read yet may be either.
+        let mut lines = if known.peek().is_some() && known.all(|reading| !reading.has_node) {
+            table_of(table::DOMAIN, &self.rows(table::domain), 2, &styles)
+        } else {
+            table_of(table::OVERVIEW, &self.rows(table::overview), table::OVERVIEW_WORDS, &styles)
+        };
         let room = height.saturating_sub(1).max(1);
         let first = (self.selected + 1).saturating_sub(room);
         lines.drain(1..=first);
         lines.truncate(room + 1);
         lines
+    }
+
+    /// A row for each directory, also for what is not read yet.
+    fn rows<const COLUMNS: usize>(&self, row: impl Fn(&Reading) -> [String; COLUMNS]) -> Vec<[String; COLUMNS]> {
+        let empty = || std::array::from_fn(|column| if column == 0 { "…".to_owned() } else { String::new() });
+        self.readings.iter().map(|reading| reading.as_ref().map_or_else(empty, &row)).collect()
     }
 
     /// All of one directory: its remark, members, nodes and, in the room that is left, counters.
@@ -338,6 +345,20 @@ mod tests {
         }
         // Of more directories than rows those are seen that are next to the selected one.
         assert!(drawn(&mut screen, 3)[2].contains("running"), "the second one is selected");
+    }
+
+    #[test]
+    fn domains_alone_have_no_columns_of_nodes() {
+        let (domain, node) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut screen = Screen::new(2, Duration::from_secs(1));
+        screen.readings[0] = Some(Source::new(domain.path()).read());
+        let lines = drawn(&mut screen, 12);
+        assert_eq!(words(&lines[1]), table::DOMAIN);
+        assert_eq!(words(&lines[2])[1..], ["stopped", "0", "0"]);
+        assert!(lines[3].starts_with('…') && lines[4].contains("no route is served or called"), "{lines:#?}");
+        let _counters = Counters::create(node.path().join("counters"), 64).unwrap();
+        screen.readings[1] = Some(Source::new(node.path()).read());
+        assert!(drawn(&mut screen, 12)[1].contains("sessions"));
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(super) struct Reading {
     pub process: Option<u32>,
     /// How often another process has come in the place of one that was seen.
     pub restarts: u64,
+    /// Whether a service, a stream or a member is or was there: what is a domain's alone has no such row.
+    pub has_node: bool,
     /// None if nothing runs.
     pub counters: Vec<CounterReading>,
     /// Of a member of a cluster.
@@ -89,6 +91,7 @@ pub(super) struct Source {
     calls: Vec<CallReading>,
     copies_at: Instant,
     was_used: bool,
+    has_node: bool,
 }
 
 impl Source {
@@ -104,6 +107,7 @@ impl Source {
             calls: Vec::new(),
             copies_at: Instant::now(),
             was_used: false,
+            has_node: false,
         }
     }
 
@@ -119,6 +123,7 @@ impl Source {
             self.process = Some(now.process);
         }
         let (routes, calls) = self.routes(&mut problem);
+        self.has_node |= is_of_a_node(&self.layout, &self.directory);
         let state =
             match (now.is_some() || !routes.is_empty() || !calls.is_empty(), self.process.is_some() || self.was_used) {
                 (true, _) => ProcessState::Running,
@@ -135,8 +140,9 @@ impl Source {
         }
         let counters = now.as_ref().map(|now| with_rates(now, self.before.as_ref())).unwrap_or_default();
         self.before = now;
-        let (directory, process, restarts) = (self.directory.clone(), self.process, self.restarts);
-        Reading { directory, state, process, restarts, counters, member, nodes, routes, calls, problem }
+        let (directory, process, restarts, has_node) =
+            (self.directory.clone(), self.process, self.restarts, self.has_node);
+        Reading { directory, state, process, restarts, has_node, counters, member, nodes, routes, calls, problem }
     }
 
     /// The counters of the process that has the directory; none if none has. A process that was killed leaves its file
@@ -188,6 +194,11 @@ impl Source {
     }
 }
 
+/// Whether a service, a stream or a member runs or ran in a directory.
+pub(super) fn is_of_a_node(layout: &StreamLayout, directory: &Path) -> bool {
+    layout.counters().exists() || layout.journal().is_dir() || directory.join(MEMBER_SOCKET).exists()
+}
+
 /// Readings, each with a rate if there was one before of the same route and process.
 type Rated<Reading> = Vec<(Reading, Option<f64>)>;
 
@@ -207,7 +218,7 @@ fn rated<Reading: Clone>(
 }
 
 /// Where a member is asked.
-pub(super) const MEMBER_SOCKET: &str = "cluster.socket";
+const MEMBER_SOCKET: &str = "cluster.socket";
 
 /// The values that were read, or nothing and the reason; of several reasons the first is kept.
 fn note<T: Default>(problem: &mut Option<String>, read: Result<T, String>) -> T {

@@ -20,6 +20,8 @@ pub(super) const OVERVIEW: [&str; 13] = [
     "nodes",
     "restarts",
 ];
+/// The columns of [`domain`].
+pub(super) const DOMAIN: [&str; 4] = ["domain", "state", "copies", "callers"];
 /// Columns of words, which stand to the left.
 pub(super) const OVERVIEW_WORDS: usize = 3;
 
@@ -27,7 +29,7 @@ pub(super) const OVERVIEW_WORDS: usize = 3;
 pub(super) const PEERS: [&str; 5] = ["member", "kind", "connection", "has up to", "lags by"];
 /// The columns of [`nodes`].
 pub(super) const NODES: [&str; 6] = ["node", "transport", "position", "behind", "read/s", "published/s"];
-/// The columns of [`routes`]: times in µs; what failed has panicked, or was a message that nobody could read.
+/// The columns of [`routes`]: what failed has panicked, or was a message that nobody could read.
 pub(super) const ROUTES: [&str; 14] = [
     "route",
     "process",
@@ -41,8 +43,8 @@ pub(super) const ROUTES: [&str; 14] = [
     "queued",
     "in flight",
     "overflowed",
-    "p50 µs",
-    "p99 µs",
+    "p50",
+    "p99",
 ];
 /// The columns of [`calls`]: in flight is what waits for a copy or runs there, waiting what all callers of the route have offered and no
 /// handler has begun; failed has panicked, or could not be read, or found no room.
@@ -61,8 +63,8 @@ pub(super) const CALLS: [&str; 16] = [
     "in flight",
     "waiting",
     "backlog",
-    "p50 µs",
-    "p99 µs",
+    "p50",
+    "p99",
 ];
 /// The columns of [`counters`].
 pub(super) const COUNTERS: [&str; 3] = ["counter", "value", "per second"];
@@ -118,6 +120,13 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
     ]
 }
 
+/// A domain in one row.
+pub(super) fn domain(reading: &Reading) -> [String; 4] {
+    let path = clean(&reading.directory.display().to_string());
+    let (copies, callers) = (reading.routes.len().to_string(), reading.calls.len().to_string());
+    [path, reading.state.name().to_owned(), copies, callers]
+}
+
 /// A row for each member of its cluster.
 pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
     let Some(report) = &reading.member else { return Vec::new() };
@@ -166,8 +175,8 @@ pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
             of.queued.to_string(),
             of.in_flight.to_string(),
             of.overflowed.to_string(),
-            in_us(of.p50_ns),
-            in_us(of.p99_ns),
+            time(of.p50_ns),
+            time(of.p99_ns),
         ]
     };
     reading.routes.iter().map(row).collect()
@@ -194,15 +203,29 @@ pub(super) fn calls(reading: &Reading) -> Vec<[String; 16]> {
             of.in_flight.to_string(),
             waiting(&calls.route, copies, reading.calls.iter().map(|(calls, _)| calls)).to_string(),
             of.in_backlog.to_string(),
-            in_us(of.p50_ns),
-            in_us(of.p99_ns),
+            time(of.p50_ns),
+            time(of.p99_ns),
         ]
     };
     reading.calls.iter().map(row).collect()
 }
 
-fn in_us(time_ns: u64) -> String {
-    format!("{:.1}", time_ns as f64 / 1000.0)
+/// A time with three digits and its unit; of a time that was not measured there is none.
+fn time(time_ns: u64) -> String {
+    const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    if time_ns == 0 {
+        return "-".to_owned();
+    }
+    // What would be rounded to 1000 is 1.00 of the next unit.
+    let time_ns = time_ns as f64;
+    let (unit, in_ns) = UNITS.into_iter().find(|(_, in_ns)| time_ns < 999.5 * in_ns).unwrap_or(UNITS[3]);
+    let value = time_ns / in_ns;
+    match value {
+        _ if unit == "ns" => format!("{value:.0} {unit}"),
+        ..9.995 => format!("{value:.2} {unit}"),
+        ..99.95 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
 }
 
 /// A row for each counter.
@@ -219,6 +242,9 @@ pub(super) fn remark(reading: &Reading) -> String {
     }
     if let Some(to) = reading.member.as_ref().and_then(|member| member.fetching_to) {
         words.push(format!("fetching frames up to {to}"));
+    }
+    if !reading.has_node && reading.routes.is_empty() && reading.calls.is_empty() {
+        words.push("no route is served or called".to_owned());
     }
     words.extend(reading.problem.as_deref().map(clean));
     words.join("; ")
@@ -248,4 +274,30 @@ pub(super) fn aligned<const COLUMNS: usize>(
         cells.join("  ").trim_end().to_owned()
     };
     std::iter::once(&titles).chain(rows).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn a_time_has_three_digits_and_a_unit() {
+        for (time_ns, expected) in [
+            (0, "-"),
+            (7, "7 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (4_567, "4.57 µs"),
+            (9_994, "9.99 µs"),
+            (9_999, "10.0 µs"),
+            (45_678, "45.7 µs"),
+            (456_789, "457 µs"),
+            (999_600, "1.00 ms"),
+            (12_345_678, "12.3 ms"),
+            (999_999_999, "1.00 s"),
+            (86_400_000_000_000, "86400 s"),
+        ] {
+            assert_eq!(time(time_ns), expected, "{time_ns} ns");
+        }
+    }
 }

@@ -10,12 +10,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// All of it: the overview, and below it each directory's members, nodes and counters.
 pub(super) fn in_text(readings: &[Reading]) -> String {
-    let overview: Vec<_> = readings.iter().map(table::overview).collect();
+    let overview: Vec<_> = readings.iter().filter(|reading| reading.has_node).map(table::overview).collect();
     let mut text = lines(table::aligned(table::OVERVIEW, &overview, table::OVERVIEW_WORDS));
     for reading in readings {
         let remark = table::remark(reading);
-        let colon = if remark.is_empty() { "" } else { ": " };
-        text += &format!("\n{}{colon}{remark}\n", table::clean(&reading.directory.display().to_string()));
+        let (gap, colon) = (if text.is_empty() { "" } else { "\n" }, if remark.is_empty() { "" } else { ": " });
+        text += &format!("{gap}{}{colon}{remark}\n", table::clean(&reading.directory.display().to_string()));
         text += &lines(table::aligned(table::PEERS, &table::peers(reading), 3));
         text += &lines(table::aligned(table::NODES, &table::nodes(reading), 2));
         text += &lines(table::aligned(table::ROUTES, &table::routes(reading), 1));
@@ -36,23 +36,28 @@ pub(super) fn in_json(readings: &[Reading]) -> Result<String, serde_json::Error>
     Ok(format!("{}\n", json!({ "at_ms": at_ms, "directories": directories })))
 }
 
+/// A rate, to a thousandth.
+fn rounded(per_s: Option<f64>) -> Value {
+    json!(per_s.map(|rate| (rate * 1000.0).round() / 1000.0))
+}
+
 fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
     let mut counters = Map::new();
     let mut rates = Map::new();
     for counter in &reading.counters {
         counters.insert(counter.label.clone(), counter.value.into());
         if let Some(rate) = counter.per_s {
-            rates.insert(counter.label.clone(), json!((rate * 1000.0).round() / 1000.0));
+            rates.insert(counter.label.clone(), rounded(Some(rate)));
         }
     }
     let route = |(copy, per_s): &(CopyReading, Option<f64>)| {
         let counters = counters_in_json(&copy.statistics.values());
-        json!({ "route": copy.route, "process_id": copy.process_id, "calls_per_s": per_s, "counters": counters })
+        json!({ "route": copy.route, "process_id": copy.process_id, "calls_per_s": rounded(*per_s), "counters": counters })
     };
     let routes: Vec<Value> = reading.routes.iter().map(route).collect();
     let call = |(calls, per_s): &(CallReading, Option<f64>)| {
         let mut object = calls_in_json(calls);
-        (object["route"], object["offered_per_s"]) = (calls.route.clone().into(), json!(per_s));
+        (object["route"], object["offered_per_s"]) = (calls.route.clone().into(), rounded(*per_s));
         let copies = reading.routes.iter().map(|(copy, _)| copy);
         object["waiting"] = waiting(&calls.route, copies, reading.calls.iter().map(|(calls, _)| calls)).into();
         object

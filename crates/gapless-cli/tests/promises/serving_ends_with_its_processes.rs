@@ -1,0 +1,86 @@
+//! `gapless serve` lets what has begun finish at the first Ctrl-C or SIGTERM, and leaves no process at the second.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{gapless, run};
+use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
+use rustix::process::Signal;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Whether a process still runs; one that has ended and that nobody has waited for does not.
+fn runs(process_id: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|state| !state.starts_with('Z')))
+}
+
+/// The route `slow` with so many workers, at work for as many callers; and what each of its processes has started, by ids.
+fn at_work(folder: &Path, workers: usize) -> (Process, Vec<Process>, Vec<String>) {
+    let script = "sleep 1000 & echo $$ $! > ids-$$; wait";
+    let count = workers.to_string();
+    let words = ["serve", "--directory", "domain", "--workers", &count, "slow", "--", "sh", "-c", script];
+    let mut copy = Process::start(gapless(folder, &words).stderr(Stdio::piped()));
+    copy.line();
+    let words = ["call", "--directory", "domain", "slow", "x", "--bytes", "--timeout", "600"];
+    let calls = (0..workers).map(|_| Process::start(gapless(folder, &words).stderr(Stdio::null()))).collect();
+    let ids = || -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = entries.filter(|path| path.to_string_lossy().contains("ids-"));
+        files
+            .flat_map(|path| {
+                std::fs::read_to_string(path).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    until("every process runs", || ids().len() == 2 * workers);
+    (copy, calls, ids())
+}
+
+#[test]
+fn the_second_signal_kills_what_has_begun() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let (mut copy, mut calls, ids) = at_work(folder, 3);
+        assert!(ids.iter().all(|id| runs(id)), "{ids:?}");
+        copy.signal(signal);
+        until("it drains", || run(folder, &["routes", "--directory", "domain"]).good().contains(" draining "));
+        assert!(ids.iter().all(|id| runs(id)), "what has begun may finish: {ids:?}");
+        copy.signal(signal);
+        assert_eq!(copy.wait_end("an end by two signals").code(), Some(130));
+        for call in &mut calls {
+            assert_eq!(call.wait_end("a call").code(), Some(1), "it has no reply");
+        }
+        until("no process is left", || !ids.iter().any(|id| runs(id)));
+    }
+}
+
+#[test]
+fn one_signal_ends_what_does_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let words = ["serve", "--directory", "domain", "echo", "--", "cat"];
+        let mut copy = Process::start(gapless(folder.path(), &words).stderr(Stdio::inherit()));
+        copy.line();
+        copy.signal(signal);
+        assert!(copy.wait_end("an end by a signal").success());
+    }
+}
+
+#[test]
+fn what_ignores_that_its_terminal_goes_serves_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "trap '' HUP; exec \"$0\" serve --directory domain echo -- cat";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_gapless")]).current_dir(folder.path()).stderr(Stdio::inherit());
+    let mut copy = Process::start(&mut command);
+    copy.line();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", copy.pid().as_raw_nonzero())).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    assert_eq!(u64::from_str_radix(ignored, 16).unwrap() & 1, 1, "SIGHUP is still ignored: {ignored}");
+    copy.signal(Signal::HUP);
+    let words = ["call", "--directory", "domain", "echo", "x", "--bytes", "--timeout", "60"];
+    assert_eq!(run(folder.path(), &words).good(), "x");
+    copy.signal(Signal::TERM);
+    assert!(copy.wait_end("an end by a signal").success());
+}
