@@ -60,6 +60,9 @@ enum Command {
         after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one kills it. SIGTERM is as Ctrl-C. Exit codes: 0 after one of them, 130 after two; 1 if it cannot serve; 2 for what is wrong in the command line, also a program that cannot be started."
     )]
     Serve(commands::serve::Arguments),
+    /// Ends with a server, and ends what it leaves
+    #[command(name = commands::serve::guard::COMMAND, hide = true)]
+    ServeGuard,
     /// Run a stream, publish into it, read it
     Stream(commands::stream::Arguments),
     /// Watch nodes and members of a cluster: roles, sequences, lags, counters and their rates
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Command::Routes(arguments) => commands::routes::run(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
         Command::Serve(arguments) => commands::serve::run(&arguments),
+        Command::ServeGuard => commands::serve::guard::run(),
         Command::Stream(arguments) => commands::stream::run(&arguments),
         Command::Top(arguments) => commands::top::run(&arguments),
     };

@@ -56,6 +56,17 @@ fn the_second_signal_kills_what_has_begun() {
 }
 
 #[test]
+fn a_killed_server_leaves_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut copy, mut calls, ids) = at_work(folder.path(), 2);
+    copy.kill();
+    until("no process is left", || !ids.iter().any(|id| runs(id)));
+    for call in &mut calls {
+        assert_eq!(call.wait_end("a call").code(), Some(1), "nobody knows what became of it");
+    }
+}
+
+#[test]
 fn one_signal_ends_what_does_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {

@@ -65,7 +65,7 @@ fn the_whole_names_its_subcommands() {
     ] {
         let text = run(directory.path(), words).good();
         assert!(expected.iter().all(|name| text.contains(name)), "{text}");
-        for hidden in ["child", "canonical-client", "sequencer-process", "link-partner"] {
+        for hidden in ["child", "canonical-client", "sequencer-process", "link-partner", "serve-guard"] {
             assert!(!text.contains(hidden), "a benchmark's own process is nobody's command: {text}");
         }
     }

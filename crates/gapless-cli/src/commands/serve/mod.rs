@@ -1,5 +1,6 @@
 //! `gapless serve`: a program as the worker of a route: a process for each request.
 
+pub(crate) mod guard;
 mod program;
 mod worker;
 
@@ -11,6 +12,7 @@ use crate::standard_streams;
 use clap::Args;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{CallContext, Json, Refusal, Rejection};
+use guard::Guard;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -55,13 +57,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     route(&arguments.route)?;
     program::check(program)?;
     let interrupts = interrupts()?;
+    let guard = Guard::start().map_err(|error| format!("starting the guard of its programs: {error}"))?;
     let domain = arguments.domain.open_or_make()?;
     let route = domain.serve(&arguments.route).workers(arguments.workers.into()).reach(ServeReach::Machine);
     let route = route.version(&arguments.route_version);
     let (program, words) = (program.clone(), words.to_vec());
     let count = Arc::clone(&interrupts);
     let work = move |request: &[u8], context: &CallContext| {
-        worker::run(&program, &words, request, || {
+        worker::run(&guard, (&program, &words), request, || {
             // Relaxed: the count guards no data.
             if count.load(Ordering::Relaxed) >= AT_ONCE {
                 Some("its server was ended at once")

@@ -4,6 +4,7 @@
 //! the reply. It has a process group of its own, so that a Ctrl-C on the terminal lets it finish, and so that a request whose
 //! time is over ends it with its children.
 
+use super::guard::Guard;
 use gapless_rpc::Refusal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -32,16 +33,17 @@ const CODE_SIGNAL: u32 = 128;
 /// # Errors
 /// That reason; a program that cannot be started or ends with another code than 0, which is the refusal's; its standard error is the text.
 pub(super) fn run(
-    program: &OsString,
-    words: &[OsString],
+    guard: &Guard,
+    (program, words): (&OsString, &[OsString]),
     request: &[u8],
     reason_to_end: impl Fn() -> Option<&'static str>,
 ) -> Result<Vec<u8>, Refusal> {
     let failed = |error: io::Error| Refusal::new(CODE_NOT_STARTED, format!("{}: {error}", program.display()));
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut running = Running(command.spawn().map_err(failed)?);
-    let mut pipes = Pipes::of(&mut running.0, request).map_err(failed)?;
+    let mut running = Running { child: command.spawn().map_err(failed)?, guard, has_ended: false };
+    guard.begin(running.child.id());
+    let mut pipes = Pipes::of(&mut running.child, request).map_err(failed)?;
     loop {
         let is_over = pipes.turn().map_err(failed)?;
         if pipes.output.len() > REPLY_LENGTH_MAX {
@@ -55,7 +57,7 @@ pub(super) fn run(
             return Err(Refusal::new(CODE_SIGNAL + Signal::KILL.as_raw().unsigned_abs(), reason));
         }
     }
-    let status = running.0.wait().map_err(failed)?;
+    let status = running.wait().map_err(failed)?;
     if status.success() { Ok(pipes.output) } else { Err(refusal(program, status, &pipes.error)) }
 }
 
@@ -69,19 +71,32 @@ fn refusal(program: &OsString, status: ExitStatus, error: &[u8]) -> Refusal {
 }
 
 /// The process; dropped before its end, it and its children are killed.
-struct Running(Child);
+struct Running<'guard> {
+    child: Child,
+    guard: &'guard Guard,
+    has_ended: bool,
+}
 
-impl Drop for Running {
+impl Running<'_> {
+    /// Takes the status of what has ended.
+    fn wait(&mut self) -> io::Result<ExitStatus> {
+        // The number is its own until it has been waited for.
+        self.guard.end(self.child.id());
+        self.has_ended = true;
+        self.child.wait()
+    }
+}
+
+impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // After `wait` this is its known end, and nobody is killed: its number may be another's.
-        if matches!(self.0.try_wait(), Ok(Some(_))) {
+        // Nobody is killed after `wait`: its number may be another's.
+        if self.has_ended {
             return;
         }
-        // A number of a process that has not been waited for is still its own.
-        if let Some(pid) = Pid::from_raw(self.0.id().cast_signed()) {
+        if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
             let _ = kill_process_group(pid, Signal::KILL);
         }
-        let _ = self.0.wait();
+        let _ = self.wait();
     }
 }
 

@@ -29,13 +29,13 @@ pub(super) struct Screen {
     readings: Vec<Option<Reading>>,
     interval: Duration,
     selected: usize,
-    /// The first counter that is shown.
-    first_counter: usize,
+    /// The first counter that is shown, or the first line about routes where there are no counters.
+    first_row: usize,
 }
 
 impl Screen {
     pub(super) fn new(directories: usize, interval: Duration) -> Self {
-        Self { readings: vec![None; directories], interval, selected: 0, first_counter: 0 }
+        Self { readings: vec![None; directories], interval, selected: 0, first_row: 0 }
     }
 
     /// Takes a key; `false` ends it.
@@ -47,12 +47,12 @@ impl Screen {
             KeyCode::Char('c' | 'd') if is_control => return false,
             KeyCode::Down | KeyCode::Char('j') => self.selected = (before + 1).min(self.readings.len() - 1),
             KeyCode::Up | KeyCode::Char('k') => self.selected = before.saturating_sub(1),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.first_counter += 10,
-            KeyCode::PageUp => self.first_counter = self.first_counter.saturating_sub(10),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.first_row += 10,
+            KeyCode::PageUp => self.first_row = self.first_row.saturating_sub(10),
             _ => {}
         }
         if self.selected != before {
-            self.first_counter = 0;
+            self.first_row = 0;
         }
         true
     }
@@ -112,14 +112,21 @@ impl Screen {
         let mut of_nodes = block("nodes", table_of(table::NODES, &nodes, 2, &[]));
         of_nodes.extend(block("routes", table_of(table::ROUTES, &table::routes(reading), 1, &[])));
         of_nodes.extend(block("calls", table_of(table::CALLS, &table::calls(reading), 1, &[])));
+        if counters.is_empty() {
+            // It is these that scroll.
+            let room = height.saturating_sub(lines.len()).max(1);
+            self.first_row = self.first_row.min(of_nodes.len().saturating_sub(room));
+            lines.extend(of_nodes.drain(self.first_row..));
+            return lines;
+        }
         // Counters keep some room, however many nodes there are.
         of_nodes.truncate(height / 3);
         lines.extend(of_nodes);
         // Two lines are titles.
         let room = height.saturating_sub(lines.len() + 2).max(1);
-        self.first_counter = self.first_counter.min(counters.len().saturating_sub(room));
+        self.first_row = self.first_row.min(counters.len().saturating_sub(room));
         let mut of_counters = block("counters", table_of(table::COUNTERS, &counters, 1, &[]));
-        of_counters.drain(of_counters.len().min(2)..of_counters.len().min(2 + self.first_counter));
+        of_counters.drain(of_counters.len().min(2)..of_counters.len().min(2 + self.first_row));
         lines.extend(of_counters);
         lines
     }
@@ -356,6 +363,18 @@ mod tests {
         assert_eq!(words(&lines[1]), table::DOMAIN);
         assert_eq!(words(&lines[2])[1..], ["stopped", "0", "0"]);
         assert!(lines[3].starts_with('…') && lines[4].contains("no route is served or called"), "{lines:#?}");
+        // There are no counters: it is the routes that scroll, and all rows are theirs.
+        let copy = |number: u32| {
+            let statistics = gapless_rpc::CopyStatistics::default();
+            (
+                gapless_rpc::domain::CopyReading { route: format!("route-{number}"), process_id: number, statistics },
+                None,
+            )
+        };
+        screen.readings[0].as_mut().unwrap().routes = (0..40).map(copy).collect();
+        assert!(drawn(&mut screen, 12)[11].starts_with("route-4 "), "from the fifth row on");
+        (0..9).for_each(|_| assert!(screen.press(KeyCode::PageDown.into())));
+        assert!(drawn(&mut screen, 12)[11].starts_with("route-39 "));
         let _counters = Counters::create(node.path().join("counters"), 64).unwrap();
         screen.readings[1] = Some(Source::new(node.path()).read());
         assert!(drawn(&mut screen, 12)[1].contains("sessions"));
