@@ -5,7 +5,9 @@ use gapless_log::call_table::{CopySide, Taken};
 #[cfg(not(loom))]
 use gapless_trace::ServedCall;
 use gapless_trace::TraceContext;
-use std::sync::Arc;
+use std::any::Any;
+use std::ops::Deref;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The process that calls, as the operating system knows it.
@@ -19,6 +21,25 @@ pub struct CallerIdentity {
     pub user_id: u32,
     /// When it came into the domain, ns of the monotonic clock, as it says: with its process id, which life of it this is.
     pub started_ns: u64,
+}
+
+/// The domain that a route is served in, which this does not keep open.
+pub(crate) type ServedIn = Weak<dyn Any + Send + Sync>;
+
+/// Who calls, and where it calls.
+#[derive(Clone, Debug)]
+pub(crate) struct CallerOf {
+    pub(crate) identity: CallerIdentity,
+    #[cfg_attr(loom, expect(dead_code, reason = "the model has no domains"))]
+    pub(crate) domain: ServedIn,
+}
+
+impl Deref for CallerOf {
+    type Target = CallerIdentity;
+
+    fn deref(&self) -> &CallerIdentity {
+        &self.identity
+    }
 }
 
 /// Where notices for a caller go: to its process, in this life of it, however long after the call.
@@ -88,7 +109,7 @@ impl Cancellation {
 #[derive(Clone, Debug)]
 pub struct CallContext {
     pub(crate) route: Arc<str>,
-    pub(crate) caller: Arc<CallerIdentity>,
+    pub(crate) caller: Arc<CallerOf>,
     /// Nanoseconds of the monotonic clock, 0 without one.
     pub(crate) deadline_ns: u64,
     pub(crate) attempt: u8,
@@ -128,10 +149,11 @@ impl CallContext {
         &self.caller
     }
 
-    /// Where [`Domain::notify`](../domain/struct.Domain.html#method.notify) reaches the caller, also after the call.
+    /// Where [`Domain::notify`](../domain/struct.Domain.html#method.notify) reaches the caller, also after the call. During the call
+    /// `notify` of this is shorter.
     #[must_use]
     pub fn caller_address(&self) -> CallerAddress {
-        let CallerIdentity { process_id, started_ns, .. } = *self.caller;
+        let CallerIdentity { process_id, started_ns, .. } = self.caller.identity;
         CallerAddress { process_id, started_ns, notices: self.notices }
     }
 

@@ -126,6 +126,18 @@ impl Domain {
     }
 }
 
+impl CallContext {
+    /// Sends a notice to the caller: [`Domain::notify`] with [`CallContext::caller_address`] in the domain that the route is served
+    /// in. A handler needs no `Domain` for it, which would keep that open.
+    ///
+    /// # Errors
+    /// As [`Domain::notify`]; [`CallError::Closed`] if this process has left the domain.
+    pub fn notify<Notice: Message>(&self, notice: Notice) -> Result<(), CallError> {
+        let shared = self.caller.domain.upgrade().and_then(|domain| domain.downcast().ok());
+        Domain { shared: shared.ok_or(CallError::Closed)? }.notify(&self.caller_address(), notice)
+    }
+}
+
 /// The route that a process serves for notices of a type.
 fn route_of<Notice: Message>(receiver: &CallerAddress) -> String {
     let CallerAddress { process_id, started_ns, .. } = receiver;

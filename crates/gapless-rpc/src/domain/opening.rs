@@ -134,7 +134,10 @@ impl Domain {
         let started_ns = io.started_ns();
         calling.set_io(io.clone());
         let machine = Some(Machine { directory: path, io, calling, serving, thread });
-        Ok(Self { shared: Arc::new(Shared { name, started_ns, local: Arc::default(), machine }) })
+        let shared = Arc::new(Shared { name, started_ns, local: Arc::default(), machine });
+        let domain = Arc::downgrade(&shared);
+        shared.machine.iter().for_each(|machine| machine.serving.set_domain(domain.clone()));
+        Ok(Self { shared })
     }
 
     /// Its name.

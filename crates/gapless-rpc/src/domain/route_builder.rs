@@ -249,7 +249,8 @@ impl RouteBuilder {
         let forwarding = self.forwards.then(|| forwarding::of::<Request, Reply>(&self.domain));
         let caller = CallerIdentity { started_ns: self.domain.started_ns, ..defaults.caller };
         let options = LocalOptions { queue_max, caller, overflow, gauges, forwarding, deadlines: defaults.deadlines };
-        let local = LocalRoute::<Request, Reply>::new(&self.route, options)?;
+        let domain = Arc::downgrade(&self.domain);
+        let local = LocalRoute::<Request, Reply>::new_in(&self.route, options, domain)?;
         if served.overflow.is_some() {
             served.refill.set(local.refiller());
         }

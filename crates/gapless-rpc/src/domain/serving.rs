@@ -1,7 +1,7 @@
 //! [`Serving`]: the serving half of a domain: the routes of this process, and the callers that have brought their tables.
 
 use crate::caller::routes::TypeKey;
-use crate::context::{CallerAddress, CallerIdentity};
+use crate::context::{CallerAddress, CallerIdentity, CallerOf, ServedIn};
 use crate::registry::{
     Attach, AttachAnswer, AttachMemory, CallerNumber, PeerProcess, Refused, RefusedReason, ServingSide, TypeDescription,
 };
@@ -9,7 +9,7 @@ use crate::remote::copy::{AttachedCaller, ServedCallers};
 use gapless_log::call_table::CopySide;
 use rustix::fd::OwnedFd;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 /// A route that this process serves to others.
 pub(crate) struct ServedRemote {
@@ -25,6 +25,7 @@ pub(crate) struct ServedRemote {
 /// The serving half of a domain.
 #[derive(Default)]
 pub(crate) struct Serving {
+    domain: OnceLock<ServedIn>,
     state: Mutex<State>,
 }
 
@@ -40,6 +41,15 @@ struct State {
 impl Serving {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nobody panics with the lock")
+    }
+
+    /// Its routes are served in this domain.
+    pub(crate) fn set_domain(&self, domain: ServedIn) {
+        let _ = self.domain.set(domain);
+    }
+
+    fn domain(&self) -> ServedIn {
+        self.domain.get().map_or_else(|| Weak::<()>::new() as ServedIn, Weak::clone)
     }
 
     /// Whether a process that has called is connected.
@@ -98,7 +108,7 @@ impl ServingSide for Serving {
             attachment: attachment_number(caller, attach.attachment),
             table: Arc::new(table.0),
             eventfd: table.1,
-            identity: Arc::new(identity),
+            identity: Arc::new(CallerOf { identity, domain: self.domain() }),
             reply_version,
         });
         let answer = AttachAnswer { bell: Arc::clone(&served.bell), eventfd: Arc::clone(&served.eventfd) };

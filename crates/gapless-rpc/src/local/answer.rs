@@ -19,7 +19,7 @@ use std::task::Poll;
 use super::offer::{Extra, Offer};
 use super::one_shot::OneShot;
 use super::queued::Queued;
-use crate::context::{CallContext, CallerIdentity, Cancellation};
+use crate::context::{CallContext, CallerOf, Cancellation};
 use crate::outcome::{CallError, Refusal, Rejection};
 
 /// How often a request may be forwarded.
@@ -58,7 +58,7 @@ pub struct Forwarded<Request, Reply> {
 /// of its reference counts.
 pub(super) struct Desk<Request, Reply> {
     pub(super) route: Arc<str>,
-    pub(super) caller: Arc<CallerIdentity>,
+    pub(super) caller: Arc<CallerOf>,
     pub(super) forwarding: Option<Forwarding<Request, Reply>>,
 }
 

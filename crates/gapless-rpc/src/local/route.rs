@@ -1,7 +1,7 @@
 //! [`LocalRoute`]: a route inside one process: where requests are offered, and workers enter.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::answer::{Answer, Desk, Forwarded, Forwarding};
@@ -14,7 +14,7 @@ use super::one_shot::OneShot;
 use super::overflow::Overflow;
 use super::queued::Queued;
 use super::worker::LocalWorker;
-use crate::context::CallerIdentity;
+use crate::context::{CallerIdentity, CallerOf, ServedIn};
 use crate::error::RpcError;
 use crate::outcome::CallError;
 use crate::route_name;
@@ -127,8 +127,18 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     /// # Errors
     /// What is no name, and a limit out of range.
     pub fn new(name: &str, options: LocalOptions<Request, Reply>) -> Result<Self, RpcError> {
+        Self::new_in(name, options, Weak::<()>::new())
+    }
+
+    /// As [`LocalRoute::new`], of a domain.
+    pub(crate) fn new_in(
+        name: &str,
+        options: LocalOptions<Request, Reply>,
+        domain: ServedIn,
+    ) -> Result<Self, RpcError> {
         route_name::check(name)?;
-        let LocalOptions { queue_max, caller, deadlines, forwarding, overflow, gauges } = options;
+        let LocalOptions { queue_max, caller: identity, deadlines, forwarding, overflow, gauges } = options;
+        let caller = CallerOf { identity, domain };
         if !(1..=QUEUE_MAX_MAX).contains(&queue_max) {
             let reason = format!("1 to {QUEUE_MAX_MAX} are allowed, not {queue_max}");
             return Err(RpcError::Option { option: "queue_max", reason });

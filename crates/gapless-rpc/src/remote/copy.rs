@@ -3,7 +3,7 @@
 //! What a worker may take next is a matter of the class first (8 : 4 : 2 : 1), then of the caller's turn ([`Turns`]), then of age.
 //! Everything read here was written by another process: it is copied once, and checked.
 
-use crate::context::CallerIdentity;
+use crate::context::CallerOf;
 use crate::wake_fd;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
@@ -32,7 +32,7 @@ pub(crate) struct AttachedCaller {
     pub(crate) table: Arc<CopySide>,
     /// Wakes the caller's reactor.
     pub(crate) eventfd: OwnedFd,
-    pub(crate) identity: Arc<CallerIdentity>,
+    pub(crate) identity: Arc<CallerOf>,
     /// The version of the reply's type that it reads.
     pub(crate) reply_version: u32,
 }

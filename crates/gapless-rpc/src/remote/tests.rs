@@ -5,7 +5,7 @@ use super::copy::{AttachedCaller, Puller, ServedCallers};
 use super::status::Status;
 use super::table::{CopyState, NotOffered, Offer, RouteTable};
 use crate::clock::monotonic_ns;
-use crate::context::CallerIdentity;
+use crate::context::{CallerIdentity, CallerOf};
 use crate::options::Waiting;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::{CallTableShape, CopySide, RequestHeader};
@@ -67,7 +67,10 @@ fn attach(served: &ServedCallers, table: &RouteTable, number: u32) {
         attachment: 1,
         table: Arc::new(CopySide::in_process(table.table(), number)),
         eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
-        identity: Arc::new(CallerIdentity { name: "test".to_owned(), process_id: 1, user_id: 1, started_ns: 1 }),
+        identity: Arc::new(CallerOf {
+            identity: CallerIdentity { name: "test".to_owned(), process_id: 1, user_id: 1, started_ns: 1 },
+            domain: std::sync::Weak::<()>::new(),
+        }),
         reply_version: 1,
     });
 }

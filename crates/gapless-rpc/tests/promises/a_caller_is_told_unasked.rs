@@ -67,6 +67,41 @@ fn two_lives_are_two_addresses() {
 }
 
 #[test]
+fn a_handler_tells_its_caller_how_far_it_is() {
+    let (_folder, server, client) = super::tasks_serve_other_processes::pair();
+    let alone = Domain::in_process("test");
+    for (serving, calling) in [(&server, &client), (&alone, &alone)] {
+        let (tell, told) = mpsc::channel();
+        let work = |steps: u64, context: &CallContext| {
+            (0..steps).try_for_each(|step| context.notify(step)).map_err(|error| error.to_string())?;
+            Ok(steps)
+        };
+        let route = serving.serve("work").handle(work).unwrap();
+        let caller = calling.caller::<u64, u64>("work").unwrap();
+        let deaf = caller.call(1).unwrap_err();
+        assert!(deaf.to_string().contains("no copy serves the route .notices/"), "{deaf}");
+        let receive = move |step: u64, _: &CallContext| tell.send(step).unwrap();
+        let _notices = calling.notices(receive).unwrap();
+        assert_eq!(caller.call(3), Ok(3));
+        for step in 0..3 {
+            assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(step));
+        }
+        drop((caller, route));
+    }
+    // A context keeps no domain open.
+    let (tell, told) = mpsc::channel();
+    let keep = move |(): (), context: &CallContext| {
+        tell.send(context.clone()).unwrap();
+        Ok(())
+    };
+    let route = alone.serve("keep").handle(keep).unwrap();
+    alone.caller::<(), ()>("keep").unwrap().call(()).unwrap();
+    let context: CallContext = told.recv().unwrap();
+    drop((route, alone));
+    assert_eq!(context.notify(1_u64), Err(CallError::Closed));
+}
+
+#[test]
 fn names_of_notices_are_nobody_elses() {
     let domain = Domain::in_process("test");
     let error = domain.serve(".notices/1.1/u64").handle(|number: u64, _context| Ok(number)).unwrap_err();
