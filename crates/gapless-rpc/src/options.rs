@@ -53,6 +53,7 @@ impl Default for CallOptions {
 }
 
 /// Which class comes first, turn by turn: 8 : 4 : 2 : 1.
+#[cfg(not(loom))]
 pub(crate) const CLASS_TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
 
 /// How workers and callers wait.

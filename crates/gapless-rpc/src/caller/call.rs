@@ -4,6 +4,7 @@ use super::absent::{Found, LooksForRoute, Reached};
 use super::backlog::BacklogCall;
 use super::observed::Observed;
 use super::pursuit::Pursuit;
+use super::settling::Settling;
 use crate::block_on::block_on_until;
 use crate::foreign;
 use crate::local::LocalCall;
@@ -30,9 +31,14 @@ pub struct Call<Reply> {
     pub(super) attempts: u32,
 }
 
+/// Where a call is, or why it could not be made.
+pub(super) type Made<Reply> = Result<Reaching<Reply>, CallError>;
+
 /// Where a call is.
 pub(super) enum Reaching<Reply> {
     Local(LocalCall<Reply>),
+    /// Copies have not been heard of yet.
+    Settling(Settling<Made<Reply>>),
     /// Nobody serves its route yet.
     Absent(Box<dyn LooksForRoute<Reply>>),
     Remote(Box<Pursuit>, Vec<u8>),
@@ -41,6 +47,18 @@ pub(super) enum Reaching<Reply> {
     /// It could not be made.
     Failed(CallError),
     Over,
+}
+
+impl<Reply: Message> Reaching<Reply> {
+    fn attempts(&self) -> u32 {
+        match self {
+            Self::Local(_) => 1,
+            Self::Settling(settling) => settling.peek(|made| made.as_ref().map_or(0, Self::attempts)).unwrap_or(0),
+            Self::Remote(pursuit, _) => pursuit.attempts(),
+            Self::Backlog(call, _) => call.has_begun().into(),
+            Self::Absent(_) | Self::Failed(_) | Self::Over => 0,
+        }
+    }
 }
 
 fn reaching<Reply>(found: Found<Reply>) -> Reaching<Reply> {
@@ -56,7 +74,7 @@ impl<Reply> std::fmt::Debug for Call<Reply> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let reach = match &self.reach {
             Reaching::Local(_) => "in this process",
-            Reaching::Absent(_) => "waiting for its route",
+            Reaching::Settling(_) | Reaching::Absent(_) => "waiting for its route",
             Reaching::Remote(..) | Reaching::Backlog(..) => "in another process",
             Reaching::Failed(_) => "failed",
             Reaching::Over => "over",
@@ -70,13 +88,7 @@ impl<Reply: Message> Call<Reply> {
     /// out. The same after its outcome was taken.
     #[must_use]
     pub fn attempts(&self) -> u32 {
-        match &self.reach {
-            Reaching::Local(_) => 1,
-            Reaching::Remote(pursuit, _) => pursuit.attempts(),
-            Reaching::Backlog(call, _) => call.has_begun().into(),
-            Reaching::Absent(_) | Reaching::Failed(_) => 0,
-            Reaching::Over => self.attempts,
-        }
+        if matches!(self.reach, Reaching::Over) { self.attempts } else { self.reach.attempts() }
     }
 
     /// Waits on this thread.
@@ -85,6 +97,9 @@ impl<Reply: Message> Call<Reply> {
     /// How else it ended.
     pub fn wait(mut self) -> Result<Reply, CallError> {
         let waiting = self.waiting;
+        if let Reaching::Settling(settling) = &mut self.reach {
+            self.reach = settling.wait().unwrap_or_else(Reaching::Failed);
+        }
         if let Reaching::Absent(absent) = &mut self.reach {
             self.reach = reaching(absent.wait());
         }
@@ -107,7 +122,7 @@ impl<Reply: Message> Call<Reply> {
                 let outcome = self.decode_backlog(outcome);
                 self.end(outcome)
             }
-            Reaching::Absent(_) | Reaching::Failed(_) | Reaching::Over => self.fail(),
+            Reaching::Settling(_) | Reaching::Absent(_) | Reaching::Failed(_) | Reaching::Over => self.fail(),
         }
     }
 
@@ -115,7 +130,7 @@ impl<Reply: Message> Call<Reply> {
     pub fn try_take(&mut self) -> Option<Result<Reply, CallError>> {
         self.look_for_route(None);
         let outcome = match &mut self.reach {
-            Reaching::Absent(_) => return None,
+            Reaching::Settling(_) | Reaching::Absent(_) => return None,
             Reaching::Local(local) => local.try_take()?,
             Reaching::Remote(pursuit, reply) => {
                 let ended = pursuit.try_end(reply)?;
@@ -141,7 +156,7 @@ impl<Reply: Message> Call<Reply> {
     pub(super) fn is_offered(&self) -> bool {
         match &self.reach {
             Reaching::Remote(pursuit, _) => pursuit.is_offered(),
-            Reaching::Absent(_) => false,
+            Reaching::Settling(_) | Reaching::Absent(_) => false,
             Reaching::Local(_) | Reaching::Backlog(..) | Reaching::Failed(_) | Reaching::Over => true,
         }
     }
@@ -154,7 +169,7 @@ impl<Reply: Message> Call<Reply> {
     pub(super) fn poll_outcome(&mut self, task: &mut Context<'_>) -> Poll<Result<Reply, CallError>> {
         self.look_for_route(Some(task.waker()));
         let outcome = match &mut self.reach {
-            Reaching::Absent(_) => return Poll::Pending,
+            Reaching::Settling(_) | Reaching::Absent(_) => return Poll::Pending,
             Reaching::Local(local) => match Pin::new(local).poll(task) {
                 Poll::Ready(outcome) => outcome,
                 Poll::Pending => return Poll::Pending,
@@ -175,6 +190,11 @@ impl<Reply: Message> Call<Reply> {
     /// It is where its route is, if somebody serves that meanwhile.
     #[inline]
     fn look_for_route(&mut self, task: Option<&Waker>) {
+        if let Reaching::Settling(settling) = &mut self.reach
+            && let Some(made) = settling.look(task)
+        {
+            self.reach = made.unwrap_or_else(Reaching::Failed);
+        }
         if let Reaching::Absent(absent) = &mut self.reach
             && let Some(found) = absent.look(task)
         {

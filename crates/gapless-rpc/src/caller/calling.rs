@@ -2,15 +2,18 @@
 
 use super::absent::{Absent, not_local};
 use super::backlog::Backlog;
-use super::call::{Call, Reaching};
+use super::call::{Call, Made, Reaching};
 use super::caller_options::{CallerOptions, Reach};
 use super::inherited::Inherited;
 use super::interceptor::Interceptor;
 use super::observed::{Observed, ask};
 use super::pursuit::{Destination, Pursuit, RequestBytes, Terms};
-use super::routes::{LocalRoutes, RemoteRoutes, RouteKey, TypeKey};
+use super::routes::{LocalRoutes, RemoteRoutes, RouteKey, TypeKey, UsedTable};
+use super::settling::{MakesCall, Settling};
+use crate::clock::monotonic_ns;
 use crate::context::Headers;
 use crate::error::RpcError;
+use crate::foreign::caught;
 use crate::local::LocalRoute;
 use crate::message::{Encoding, Message, version_of};
 use crate::options::{CallOptions, Retry};
@@ -143,7 +146,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.start_with(request, options).wait()
     }
 
-    /// Begins a call. What prevents it from being made is its outcome.
+    /// Begins a call. What prevents it from being made is its outcome. It waits for nothing: the first calls of a caller are offered when
+    /// the copies that there are have been heard of, or after a second.
     pub fn start(&self, request: Request) -> Call<Reply> {
         self.begin(request, &self.shared.options.call)
     }
@@ -165,7 +169,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     /// `span` is that of the call, if somebody records it.
-    fn make(&self, request: Request, options: &CallOptions, span: Option<&Span>) -> Result<Reaching<Reply>, CallError> {
+    fn make(&self, request: Request, options: &CallOptions, span: Option<&Span>) -> Made<Reply> {
         let request = match self.local()? {
             Some(local) => match local.call(request, Inherited::of(options).local_offer(options, span)) {
                 Ok(call) => return Ok(Reaching::Local(call)),
@@ -176,8 +180,9 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let absent = |request, elsewhere| {
             self.absent(request, elsewhere, (options, span), false).map(|absent| Reaching::Absent(Box::new(absent)))
         };
-        if self.shared.remote_routes.is_none() {
-            return absent(request, None);
+        let Some(routes) = &self.shared.remote_routes else { return absent(request, None) };
+        if self.shared.destination.get().is_none() {
+            return self.settle(routes, request, options, span);
         }
         let made = self.encoded(&request, options, 0, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
             Offered::Pursuit(pursuit) => Ok(Reaching::Remote(Box::new(pursuit), Vec::new())),
@@ -433,18 +438,52 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         routes.discover(&key.route)?;
         if wait_for_route.is_zero() {
             routes.wait_until_discovered(*settle_max);
-            if !routes.may_be_served(key) {
-                // Before there is a table: who makes callers of ever new names has none.
-                return Err(CallError::NoRoute { route: self.route().to_owned() });
-            }
         }
-        let table = routes.table(key)?;
+        let table = self.open_table(routes, wait_for_route)?;
         routes.wait_until_settled(key, *settle_max);
+        Ok(self.set_destination(routes, table))
+    }
+
+    fn open_table(
+        &self,
+        routes: &Arc<dyn RemoteRoutes>,
+        wait_for_route: Duration,
+    ) -> Result<Arc<UsedTable>, CallError> {
+        let key = &self.shared.key;
+        if wait_for_route.is_zero() && !routes.may_be_served(key) {
+            // Before there is a table: who makes callers of ever new names has none.
+            return Err(CallError::NoRoute { route: self.route().to_owned() });
+        }
+        routes.table(key)
+    }
+
+    fn set_destination(&self, routes: &Arc<dyn RemoteRoutes>, table: Arc<UsedTable>) -> &Destination {
         if self.shared.backlog.is_some() {
             table.keep_reserve();
         }
-        let to = Destination { routes: Arc::clone(routes), key: Arc::clone(key), table };
-        Ok(self.shared.destination.get_or_init(|| to))
+        let to = Destination { routes: Arc::clone(routes), key: Arc::clone(&self.shared.key), table };
+        self.shared.destination.get_or_init(|| to)
+    }
+
+    /// A call without a destination: it is made once copies have been heard of.
+    #[cold]
+    fn settle(
+        &self,
+        routes: &Arc<dyn RemoteRoutes>,
+        request: Request,
+        options: &CallOptions,
+        span: Option<&Span>,
+    ) -> Made<Reply> {
+        routes.discover(self.route()).inspect_err(|error| self.count_tableless(routes, End::of(error)))?;
+        let Inherited { sent_ns, deadline_ns, timeout, trace } = Inherited::of(options);
+        let (caller, options, span) = (self.clone(), CallOptions { trace, ..options.clone() }, span.cloned());
+        let settle_max_ns = u64::try_from(self.shared.settle_max.as_nanos()).unwrap_or(u64::MAX);
+        let until_ns = sent_ns.saturating_add(settle_max_ns);
+        let until_ns = if deadline_ns == 0 { until_ns } else { until_ns.min(deadline_ns) };
+        let (request, table) = (Some(request), None);
+        let unmade = Unmade { caller, routes: Arc::clone(routes), table, request, options, deadline_ns, timeout, span };
+        let mut settling = Settling::begin(Arc::clone(routes), unmade, until_ns);
+        settling.look(None).unwrap_or(Ok(Reaching::Settling(settling)))
     }
 
     /// Encodes a request to the route, or to one copy of it where that is not 0, for `then`.
@@ -459,7 +498,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let Some(routes) = &self.shared.remote_routes else {
             return Err(CallError::NoRoute { route: self.route().to_owned() });
         };
-        let to = self.destination(routes, options).inspect_err(|error| self.count_tableless(routes, error))?;
+        let to = self.destination(routes, options).inspect_err(|error| self.count_tableless(routes, End::of(error)))?;
         // Taken, and not borrowed: offering may wake tasks, which may call.
         let (mut user_headers, mut payload) = SCRATCH.take();
         let encoded = self.encode(to, (request, options), (flags, copy), (&mut user_headers, &mut payload));
@@ -471,9 +510,9 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     #[cold]
-    fn count_tableless(&self, routes: &Arc<dyn RemoteRoutes>, error: &CallError) {
+    fn count_tableless(&self, routes: &Arc<dyn RemoteRoutes>, end: End) {
         let counters = self.shared.tableless.get_or_init(|| routes.tableless_counters(&self.shared.key.route));
-        counters.iter().for_each(|counters| counters.count(End::of(error)));
+        counters.iter().for_each(|counters| counters.count(end));
     }
 
     fn encode<'bytes>(
@@ -532,6 +571,88 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             wait_for_route: options.wait_for_route.unwrap_or_default(),
         };
         Ok((terms, payload))
+    }
+}
+
+/// A call whose caller has no destination yet.
+struct Unmade<Request, Reply> {
+    caller: Caller<Request, Reply>,
+    routes: Arc<dyn RemoteRoutes>,
+    table: Option<Arc<UsedTable>>,
+    /// Until the call is made.
+    request: Option<Request>,
+    options: CallOptions,
+    /// ns of the monotonic clock, 0 without one.
+    deadline_ns: u64,
+    timeout: Duration,
+    span: Option<Span>,
+}
+
+impl<Request: Message, Reply: Message> Unmade<Request, Reply> {
+    /// Whether its time is over.
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.deadline_ns != 0 && now_ns >= self.deadline_ns
+    }
+
+    /// The caller has a destination after this. `None` if copies have not been heard of.
+    fn settle(&mut self, is_late: bool) -> Option<Result<(), CallError>> {
+        let (Self { caller, routes, .. }, now_ns) = (&*self, monotonic_ns());
+        if self.is_over(now_ns) {
+            let (route, after) = (caller.route().to_owned(), self.timeout);
+            return Some(Err(CallError::TimedOut { route, after, begun: false }));
+        }
+        if caller.shared.destination.get().is_some() {
+            return Some(Ok(()));
+        }
+        if self.table.is_none() {
+            if !is_late && !routes.is_discovered() {
+                return None;
+            }
+            match caller.open_table(routes, self.options.wait_for_route.unwrap_or_default()) {
+                Ok(table) => self.table = Some(table),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let Self { caller, routes, .. } = &*self;
+        if !is_late && !routes.is_settled(&caller.shared.key) {
+            return None;
+        }
+        self.table.take().map(|table| {
+            self.caller.set_destination(&self.routes, table);
+            Ok(())
+        })
+    }
+}
+
+impl<Request: Message, Reply: Message> MakesCall<Made<Reply>> for Unmade<Request, Reply> {
+    fn make(&mut self, is_late: bool) -> Option<Made<Reply>> {
+        if let Err(error) = self.settle(is_late)? {
+            self.caller.count_tableless(&self.routes, End::of(&error));
+            self.span = None;
+            return Some(Err(error));
+        }
+        // The span with it: it ends with the call, and not a moment later on this thread.
+        let (request, span) = (self.request.take()?, self.span.take());
+        let left_ns = self.deadline_ns.saturating_sub(monotonic_ns());
+        let timeout = (self.deadline_ns != 0).then(|| Duration::from_nanos(left_ns));
+        let options = CallOptions { timeout, ..self.options.clone() };
+        // The thread is not its caller's.
+        let made = caught(|| self.caller.make(request, &options, span.as_ref())).unwrap_or_else(|reason| {
+            let route = self.caller.route().to_owned();
+            Err(CallError::BadMessage { route, reason })
+        });
+        Some(made.map(|reach| match reach {
+            Reaching::Remote(mut pursuit, reply) => {
+                pursuit.set_timeout(self.timeout);
+                Reaching::Remote(pursuit, reply)
+            }
+            reach => reach,
+        }))
+    }
+
+    fn give_up(&mut self) {
+        let end = if self.is_over(monotonic_ns()) { End::TimedOut } else { End::Cancelled };
+        self.caller.count_tableless(&self.routes, end);
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `calling` | [`Caller`]: calls, sends and broadcasts of one route |
 //! | [`together`] | many calls under one deadline: all results, the first, or what came in time |
 //! | [`call`] | [`Call`]: waited for, polled, awaited, or told to a function |
+//! | `settling` | a call whose copies have not been heard of yet |
 //! | `told` | [`Call::on_end`] |
 //! | `observed` | who looks at a call: interceptors, and whoever records its span |
 //! | `inherited` | what a call has of its options, and of the handler that makes it |
@@ -26,6 +27,7 @@ pub mod interceptor;
 mod observed;
 pub(crate) mod pursuit;
 pub(crate) mod routes;
+mod settling;
 pub mod together;
 mod told;
 

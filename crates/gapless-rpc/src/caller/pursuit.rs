@@ -131,6 +131,11 @@ impl Pursuit {
         Some((self.terms, bytes))
     }
 
+    /// The time that its caller has given it, of which some was over when it began; for errors.
+    pub(crate) const fn set_timeout(&mut self, timeout: Duration) {
+        self.terms.timeout = timeout;
+    }
+
     /// The route that it is on now.
     pub(crate) fn route(&self) -> &Arc<str> {
         &self.to.key.route

@@ -56,6 +56,12 @@ pub(crate) trait RemoteRoutes: Send + Sync {
     /// Counters for the calls of a route without a table.
     fn tableless_counters(&self, route: &str) -> Option<TablelessCounters>;
 
+    /// Whether every copy that was there at the beginning has told its routes.
+    fn is_discovered(&self) -> bool;
+
+    /// Wakes a task once when a copy has told something, has answered or has gone, or when the domain is closed.
+    fn wake_at_news(&self, task: Waker);
+
     /// Waits until every copy that was there at the beginning has told its routes, or for `timeout`.
     fn wait_until_discovered(&self, timeout: Duration);
 

@@ -25,6 +25,7 @@ use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// Between two looks for a receiver of notices.
@@ -72,6 +73,8 @@ struct State {
     unused: BTreeMap<u64, u64>,
     /// When they are looked at next.
     unused_look_ns: u64,
+    /// Who is woken once at the next news of copies.
+    awaits_news: Vec<Waker>,
     /// The table of each attachment.
     attachments: HashMap<u64, u64>,
     last_attachment: u64,
@@ -196,7 +199,7 @@ impl Calling {
             state.agree_on_form(index);
         }
         drop(state);
-        self.changed.notify_all();
+        self.tell();
     }
 
     fn tables(&self) -> Arc<[Arc<RouteTable>]> {
@@ -282,9 +285,18 @@ impl Calling {
         Some(gone)
     }
 
+    /// There is news of copies.
+    fn tell(&self) {
+        self.changed.notify_all();
+        let woken = std::mem::take(&mut self.lock().awaits_news);
+        // Without the lock: they may call at once.
+        woken.into_iter().for_each(Waker::wake);
+    }
+
     /// Ends all calls.
     pub(crate) fn close(&self) {
         self.tables().iter().for_each(|table| table.close());
+        self.tell();
     }
 
     /// From now on the tasks of a route are woken when callers write its eventfd. The token takes that back.
@@ -487,6 +499,14 @@ impl RemoteRoutes for Calling {
         made.inspect_err(|error| tracing::debug!(route, %error, "calls that nobody serves are not counted")).ok()
     }
 
+    fn is_discovered(&self) -> bool {
+        self.lock().is_discovered
+    }
+
+    fn wake_at_news(&self, task: Waker) {
+        self.lock().awaits_news.push(task);
+    }
+
     fn wait_until_discovered(&self, timeout: Duration) {
         let _ = Self::wait_until_discovered(self, timeout);
     }
@@ -606,16 +626,16 @@ impl CallingSide for Calling {
         drop(gone);
         // Without the lock: this wakes tasks, which may call at once.
         tables.iter().for_each(|table| table.set_copy_state(number.0, state_of(route.state)));
-        self.changed.notify_all();
+        self.tell();
     }
 
     fn copy_listed(&self, _copy: CopyNumber) {
-        self.changed.notify_all();
+        self.tell();
     }
 
     fn settled(&self) {
         self.lock().is_discovered = true;
-        self.changed.notify_all();
+        self.tell();
     }
 
     fn attached(&self, number: CopyNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd) {
@@ -680,7 +700,7 @@ impl CallingSide for Calling {
         let gone = self.take_receivers_gone(&mut state);
         drop(state);
         drop(gone);
-        self.changed.notify_all();
+        self.tell();
     }
 
     fn copy_dead(&self, number: CopyNumber) {

@@ -87,8 +87,8 @@ pub fn be_a_caller_if_asked() {
     let endless = caller.start_with(Ask::SleepUntilCancelled, &patient);
     println!("calls");
     for number in 0.. {
-        assert_eq!(endless.attempts(), 1);
         assert_eq!(caller.call(Ask::Increment(number)), Ok(Told::Number(number + 1)));
+        assert_eq!(endless.attempts(), 1, "it was begun before");
         let pending: Vec<_> = (0..10).map(|each| caller.start(Ask::Increment(each))).collect();
         drop(pending);
     }

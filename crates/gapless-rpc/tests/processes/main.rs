@@ -8,6 +8,7 @@ mod copy_process;
 mod a_scribbler_spoils_only_its_own_routes;
 mod calls_end_as_their_handlers_say;
 mod ever_new_routes_cost_nothing;
+mod first_calls_hold_up_nobody;
 mod killed_copies_lose_no_answer;
 mod notices_reach_their_callers;
 mod routes_come_and_go;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         a_scribbler_spoils_only_its_own_routes::module(300),
         calls_end_as_their_handlers_say::module(),
         ever_new_routes_cost_nothing::module(),
+        first_calls_hold_up_nobody::module(),
         killed_copies_lose_no_answer::module(),
         notices_reach_their_callers::module(),
         routes_come_and_go::module(),

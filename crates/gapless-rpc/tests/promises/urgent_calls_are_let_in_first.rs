@@ -1,8 +1,8 @@
 //! Callers that wait for a slot are let in by the classes of their calls, whether threads or tasks wait.
 
 use gapless_rpc::caller::together;
-use gapless_rpc::{CallContext, CallOptions, Caller, Domain, DomainOptions, Priority};
-use gapless_testkit::wait::PATIENCE;
+use gapless_rpc::{Asked, CallContext, CallOptions, Caller, Domain, DomainOptions, Priority};
+use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ fn an_urgent_call_does_not_wait_behind_low_ones() {
     };
     let _served = server.serve("gate").handle(handle).unwrap();
     let caller: Caller<u64, u64> = client.caller("gate").unwrap();
+    until("the copy is heard of", || caller.ask_copies(Asked::Ping).is_ok());
     // The first have the slots, the others wait.
     let (low, urgent) = (SLOTS * 4, SLOTS * 4);
     let mut calls: Vec<_> = (0..low).map(|number| caller.start_with(number, &options(Priority::Low))).collect();

@@ -1,7 +1,7 @@
 //! A call that is given up before it was offered is counted, as one that was offered is.
 
-use gapless_rpc::{CallOptions, Caller, Domain, DomainOptions};
-use gapless_testkit::wait::PATIENCE;
+use gapless_rpc::{Asked, CallOptions, Caller, Domain, DomainOptions};
+use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
         let counted = caller.statistics();
         (counted.offered, counted.replied, counted.cancelled, counted.timed_out, counted.in_flight)
     };
+    until("the copy is heard of", || caller.ask_copies(Asked::Ping).is_ok());
     let mut first = caller.start_with(1, &patient);
     assert_eq!(first.wait_for(Duration::ZERO), None);
     // It has the slot. One that has never looked for one, one that stands in line, one whose time is over.
@@ -39,7 +40,7 @@ fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
     assert_eq!(counted(), (1, 1, 2, 1, 0));
     // Where there is no copy.
     drop((served, server));
-    gapless_testkit::wait::until("the copy has left", || client.routes(Duration::ZERO).unwrap().is_empty());
+    until("the copy has left", || client.routes(Duration::ZERO).unwrap().is_empty());
     let mut waits = caller.start_with(5, &patient);
     assert_eq!(waits.try_take(), None);
     drop(waits);
