@@ -31,7 +31,7 @@ fn an_urgent_call_does_not_wait_behind_low_ones() {
     let caller: Caller<u64, u64> = client.caller("gate").unwrap();
     until("the copy is heard of", || caller.ask_copies(Asked::Ping).is_ok());
     // The first have the slots, the others wait.
-    let (low, urgent) = (SLOTS * 4, SLOTS * 4);
+    let (low, urgent) = (SLOTS * 8, SLOTS * 8);
     let mut calls: Vec<_> = (0..low).map(|number| caller.start_with(number, &options(Priority::Low))).collect();
     calls.push(caller.start_with(urgent, &options(Priority::Urgent)));
     for call in &mut calls {
@@ -42,7 +42,7 @@ fn an_urgent_call_does_not_wait_behind_low_ones() {
     assert_eq!(together::all(calls), (0..=low).map(Ok).collect::<Vec<_>>());
     let order = order.lock().unwrap();
     let place = order.iter().position(|number| *number == urgent).unwrap();
-    let before_it = "those that had slots may come before it, and those that were called with it";
-    assert!(place < 2 * SLOTS as usize, "{before_it}: {order:?}");
+    // Those that had slots may come before it, and some that were called with it or while its thread had no turn.
+    assert!(place < 4 * SLOTS as usize, "{order:?}");
     assert!(order.iter().filter(|number| **number < SLOTS).is_sorted(), "{order:?}");
 }

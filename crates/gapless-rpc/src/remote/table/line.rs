@@ -3,8 +3,8 @@
 //!
 //! A caller that is called takes a moment to come. Until then its slot is kept from what is less urgent; a call of its own class that
 //! comes just then may have it, because a slot that waits for a sleeper is one that nobody uses. Who was overtaken so [`OVERTAKEN_MAX`]
-//! times has the next slot for itself. One that does not come loses it at the second look after that: a task that is not polled holds
-//! up nobody for longer.
+//! times has the next slot for itself. One that does not come loses it after [`LOOKS_MAX`] looks at the line: a task that is not polled
+//! holds up nobody for longer.
 //!
 //! Pure: no lock, no clock.
 
@@ -20,6 +20,10 @@ const CLASSES: usize = 4;
 /// So often a caller that was called finds its slot taken by another of its class, at most.
 const OVERTAKEN_MAX: u8 = 8;
 
+/// So many looks at the line a caller has its place, or its slot, without a look of its own. They are 10 ms apart, and a thread on a machine
+/// that is busy may get no turn for longer.
+const LOOKS_MAX: u8 = 10;
+
 /// See the head of the file.
 #[derive(Debug, Default)]
 pub(super) struct Line {
@@ -33,16 +37,16 @@ pub(super) struct Line {
 struct Waiting {
     /// Woken when it is called; `None` if it was woken already since it has looked.
     task: Option<Waker>,
-    /// It has not looked since the last look at the line.
-    is_late: bool,
+    /// Looks at the line since it has looked itself.
+    looks: u8,
     overtaken: u8,
 }
 
 #[derive(Clone, Debug)]
 struct Called {
     class: u8,
-    /// It was called before the last look at the line.
-    is_late: bool,
+    /// Looks at the line since it was called.
+    looks: u8,
     overtaken: u8,
 }
 
@@ -53,7 +57,7 @@ impl Line {
         // Called, and come to nothing: another was faster.
         let overtaken = self.called.remove(&place).map_or(0, |called| called.overtaken.saturating_add(1));
         let waiting = &mut self.waiting[usize::from(class) % CLASSES];
-        let before = waiting.insert(place, Waiting { task, is_late: false, overtaken })?;
+        let before = waiting.insert(place, Waiting { task, looks: 0, overtaken })?;
         if let Some(again) = waiting.get_mut(&place) {
             again.overtaken = before.overtaken;
         }
@@ -94,7 +98,7 @@ impl Line {
         let class = Some(preferred).filter(has_any).or_else(|| (0..CLASSES).find(has_any))?;
         self.turn = (self.turn + 1) % CLASS_TURNS.len();
         let (place, waiting) = self.waiting[class].pop_first()?;
-        self.called.insert(place, Called { class: class as u8, is_late: false, overtaken: waiting.overtaken });
+        self.called.insert(place, Called { class: class as u8, looks: 0, overtaken: waiting.overtaken });
         Some(waiting.task)
     }
 
@@ -103,13 +107,15 @@ impl Line {
         woken.extend(self.waiting.iter_mut().flat_map(BTreeMap::values_mut).filter_map(|waiting| waiting.task.take()));
     }
 
-    /// A look at the line, now and then: everybody is to look, and who has not since the last one is forgotten. It finds its place
-    /// again when it looks.
+    /// A look at the line, now and then: everybody is to look, and who has not for long is forgotten. It finds its place again when it
+    /// looks.
     pub(super) fn look(&mut self, woken: &mut Vec<Waker>) {
-        self.called.retain(|_, called| !std::mem::replace(&mut called.is_late, true));
-        for class in &mut self.waiting {
-            class.retain(|_, waiting| !std::mem::replace(&mut waiting.is_late, true));
-        }
+        let is_kept = |looks: &mut u8| {
+            *looks += 1;
+            *looks < LOOKS_MAX
+        };
+        self.called.retain(|_, called| is_kept(&mut called.looks));
+        self.waiting.iter_mut().for_each(|class| class.retain(|_, waiting| is_kept(&mut waiting.looks)));
         self.wake(woken);
     }
 }
@@ -164,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_again_keeps_its_place_and_who_does_not_is_forgotten_after_two_looks() {
+    fn who_looks_again_keeps_its_place_and_who_does_not_for_long_is_forgotten() {
         let mut line = line([1, 1, 1]);
         // A look of its own moves nobody.
         assert!(line.enter(1, 0, Some(Waker::noop().clone())).is_some());
@@ -178,7 +184,7 @@ mod tests {
         line.look(&mut woken);
         assert_eq!((woken.len(), line.called()), (2, 1), "the others are woken");
         line.enter(1, 2, None);
-        line.look(&mut woken);
+        (1..LOOKS_MAX).for_each(|_| line.look(&mut woken));
         assert_eq!((woken.len(), line.called()), (2, 0), "the slot of the first is another's");
         assert_eq!((next(&mut line), next(&mut line)), (Some(2), None));
         // Late as it is, it is before those that came after it.
