@@ -20,6 +20,8 @@
 //! | [`agent`] | [`Agent`], [`Now`] |
 //! | [`counters`] | [`Counters`] in a mapped file, [`CountersReader`] for another process |
 //! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
+//! | [`timer_wheel`] | things with a deadline each |
+//! | [`time_buckets`] | times in buckets that counters count, and their quantiles |
 //! | [`pauses`] | [`Pauses`]: how long a spinning thread was kept from running |
 //! | [`fault`] | crash points and mutants, for tests |
 //! | [`error`] | [`Error`] |
@@ -43,6 +45,8 @@ pub mod pauses;
 pub mod plan;
 pub mod thread;
 pub mod thread_group;
+pub mod time_buckets;
+pub mod timer_wheel;
 pub mod wake;
 
 pub use agent::{Agent, AgentError, Now};

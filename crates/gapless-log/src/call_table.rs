@@ -22,13 +22,16 @@
 
 mod copy;
 mod layout;
+pub mod line;
 mod owner;
+pub mod turns;
 
 /// Bytes of a payload that are asked for before they are needed.
 const PREFETCHED_LENGTH: usize = 256;
 
 pub use copy::{AnswerOutcome, CopySide, Taken};
 pub use layout::{
-    CLASSES, CallTableShape, PAYLOAD_LENGTH_MAX, REQUEST_HEADER_LENGTH, RequestHeader, SLOTS_MAX, STATUS_MAX,
+    CLASS_TURNS, CLASSES, CallTableShape, PAYLOAD_LENGTH_MAX, REQUEST_HEADER_LENGTH, RequestHeader, SLOTS_MAX,
+    STATUS_MAX,
 };
 pub use owner::{CallTable, OfferRings, ReplyHeader};

@@ -52,10 +52,6 @@ impl Default for CallOptions {
     }
 }
 
-/// Which class comes first, turn by turn: 8 : 4 : 2 : 1.
-#[cfg(not(loom))]
-pub(crate) const CLASS_TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
-
 /// How workers and callers wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {

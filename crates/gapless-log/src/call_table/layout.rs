@@ -5,6 +5,9 @@ use gapless_wire::fields::{u32_at, u64_at};
 
 /// Priority classes, from the most urgent (0) on.
 pub const CLASSES: usize = 4;
+
+/// Which class comes first, turn by turn: 8 : 4 : 2 : 1.
+pub const CLASS_TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
 /// Greatest number of slots.
 pub const SLOTS_MAX: u32 = 4096;
 /// Longest payload with its user headers, bytes.

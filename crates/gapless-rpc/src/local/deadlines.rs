@@ -12,12 +12,12 @@
 //! said to what it found, then parks. What enters a shard behind that look reads, by the order of the shard's lock, a value at
 //! least as young as "for ever", lowers it and wakes; what enters before is found.
 
+use gapless_agent::timer_wheel::{Wheel, WheelKey};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::wheel::Wheel;
 use crate::clock::monotonic_ns;
 
 /// Locks that threads share the load of.
@@ -60,7 +60,7 @@ impl Drop for Alarm {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeadlineKey {
     shard: usize,
-    key: super::wheel::WheelKey,
+    key: WheelKey,
 }
 
 #[derive(Default)]

@@ -17,7 +17,7 @@
 //! | `offer` | [`Offer`]: what travels with a request |
 //! | `deadlines` | [`Deadlines`]: what is told when its time is over |
 //! | `overflow` | [`Overflow`]: where the requests of a full queue wait |
-//! | `wheel`, `idle`, `classes`, `spin` | pure parts: a timing wheel, the idle workers, the weighted classes; looking before sleeping |
+//! | `idle`, `classes`, `spin` | pure parts: the idle workers, the weighted classes; looking before sleeping |
 //! | `sync` | the locks and words that loom takes the place of |
 
 mod answer;
@@ -34,7 +34,6 @@ mod queued;
 mod route;
 mod spin;
 mod sync;
-mod wheel;
 mod worker;
 
 #[cfg(all(test, not(loom)))]

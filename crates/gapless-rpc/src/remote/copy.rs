@@ -6,6 +6,7 @@
 use crate::context::CallerOf;
 use crate::wake_fd;
 use gapless_agent::fault::crash_point;
+use gapless_log::call_table::turns::{Turn, Turns};
 use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
 use gapless_log::{Bell, Rung};
 use rustix::fd::OwnedFd;
@@ -15,7 +16,6 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::status::Status;
-use super::turns::{Turn, Turns};
 
 /// The longest sleep of a worker: callers can spoil a bell, and it must not cost more than this.
 const PARK_MAX: Duration = Duration::from_millis(100);

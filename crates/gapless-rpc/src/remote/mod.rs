@@ -5,7 +5,6 @@
 //! | [`call`] | [`RemoteCall`](call::RemoteCall): one call, from its offer to its outcome |
 //! | [`table`] | [`RouteTable`](table::RouteTable): the calling process's side of one route |
 //! | [`copy`] | [`ServedCallers`](copy::ServedCallers): a copy's side: requests of all its callers, and answers |
-//! | `turns` | whose request a worker takes next |
 //! | [`status`] | what a reply says of itself |
 //!
 //! Who connects whom is the registry's business. A table knows its copies by numbers that it gives and never gives again.
@@ -14,7 +13,6 @@ pub(crate) mod call;
 pub(crate) mod copy;
 pub(crate) mod status;
 pub(crate) mod table;
-mod turns;
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 use crate::error::RpcError;
 use crate::local::QueueGauges;
 use crate::remote::status::Status;
-use crate::route_counters::{Read, RouteCounters, Side, times, times_of, value};
-use gapless_agent::{Counter, Counters, SharedCounter};
+use crate::route_counters::{Read, RouteCounters, Side, times_of, value};
+use gapless_agent::{Counter, Counters, SharedCounter, time_buckets as times};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -7,19 +7,16 @@
 //! |---|---|
 //! | `copies` | copies come, change and go |
 //! | `counters` | what is counted |
-//! | `line` | who waits for a slot, by class |
 //! | `notices` | what the I/O thread does for calls that no thread waits for |
 //! | `state` | what the lock guards |
 
 mod copies;
 mod counters;
-mod line;
 mod notices;
 mod state;
 
 pub use counters::CallStatistics;
 pub(crate) use counters::{BacklogCounters, End, TablelessCounters};
-pub(crate) use line::Place;
 pub(crate) use state::CopyState;
 
 use super::status::KIND_CALL;
@@ -27,6 +24,7 @@ use crate::block_on::thread_waker;
 use crate::error::RpcError;
 use counters::CallCounters;
 use gapless_agent::fault::crash_point;
+use gapless_log::call_table::line::Place;
 use gapless_log::call_table::{CallTable, CallTableShape, RequestHeader};
 use gapless_log::claim::{Claim, ClaimState, Withdrawal};
 use state::{Held, Locked, State};

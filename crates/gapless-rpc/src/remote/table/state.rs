@@ -2,9 +2,9 @@
 
 use super::Offer;
 use super::counters::CallCounters;
-use super::line::{Line, Place};
 use crate::clock::monotonic_ns;
 use crate::wake_fd;
+use gapless_log::call_table::line::{Line, Place};
 use gapless_log::call_table::{CallTableShape, OfferRings};
 use gapless_log::{Bell, Rung};
 use rustix::fd::OwnedFd;

@@ -5,8 +5,7 @@
 //! looked at each time, the others [`STRIPE`] at a time, in turn: of `n` callers, one that begins to call is seen within
 //! `n / STRIPE` looks, rounded up, and has its turn among the others from then on. Before a worker sleeps it looks at all.
 
-use crate::options::CLASS_TURNS;
-use gapless_log::call_table::CLASSES;
+use super::{CLASS_TURNS, CLASSES};
 
 /// Callers that have not called lately and are looked at in one look.
 const STRIPE: usize = 8;
@@ -16,7 +15,7 @@ const IDLE_LOOKS_MAX: u32 = 256;
 
 /// What a worker knows of its turn.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub struct Turns {
     /// Callers that have called lately, in the order of their turns.
     active: Vec<Active>,
     /// Of each caller, whether it is among them.
@@ -39,16 +38,16 @@ struct Active {
 
 /// The caller and the class whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
-    pub(super) caller: usize,
-    pub(super) class: usize,
+pub struct Turn {
+    pub caller: usize,
+    pub class: usize,
     /// Its place among the active.
     place: usize,
 }
 
 impl Turns {
     /// There are other callers now, so many.
-    pub(super) fn reset(&mut self, callers: usize) {
+    pub fn reset(&mut self, callers: usize) {
         *self = Self { is_active: vec![false; callers], class_turn: self.class_turn, ..Self::default() };
         if callers <= STRIPE {
             (0..callers).for_each(|caller| self.activate(caller));
@@ -62,7 +61,7 @@ impl Turns {
 
     /// Whose turn it is, of the active and of the next stripe. `has_offers` says whether a caller may have something in a class.
     #[inline]
-    pub(super) fn look(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> Option<Turn> {
+    pub fn look(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> Option<Turn> {
         if self.is_active.len() > STRIPE {
             self.look_at_others(STRIPE, &has_offers);
         }
@@ -101,14 +100,14 @@ impl Turns {
 
     /// The turn that the last look gave was taken.
     #[inline]
-    pub(super) fn take(&mut self, turn: Turn) {
+    pub fn take(&mut self, turn: Turn) {
         self.class_turn = (self.class_turn + 1) % CLASS_TURNS.len();
         self.next_active = turn.place + 1;
         self.forget_idle();
     }
 
     /// Whether any caller may have something: the look before a worker sleeps. The next look finds it.
-    pub(super) fn look_at_all(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> bool {
+    pub fn look_at_all(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> bool {
         self.look_at_others(self.is_active.len(), &has_offers);
         self.look(has_offers).is_some()
     }

@@ -8,14 +8,12 @@
 //!
 //! Pure: no lock, no clock.
 
-use crate::options::CLASS_TURNS;
+use super::{CLASS_TURNS, CLASSES};
 use std::collections::BTreeMap;
 use std::task::Waker;
 
 /// A caller's place in the line: given once, and kept until its request is offered.
-pub(crate) type Place = u64;
-
-const CLASSES: usize = 4;
+pub type Place = u64;
 
 /// So often a caller that was called finds its slot taken by another of its class, at most.
 const OVERTAKEN_MAX: u8 = 8;
@@ -26,7 +24,7 @@ const LOOKS_MAX: u8 = 10;
 
 /// See the head of the file.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub struct Line {
     waiting: [BTreeMap<Place, Waiting>; CLASSES],
     /// Those that were called and have not come.
     called: BTreeMap<Place, Called>,
@@ -53,7 +51,7 @@ struct Called {
 impl Line {
     /// It waits from now on; or still, and then it is woken as it says now. The task that it takes the place of is to be dropped
     /// without a lock.
-    pub(super) fn enter(&mut self, class: u8, place: Place, task: Option<Waker>) -> Option<Waker> {
+    pub fn enter(&mut self, class: u8, place: Place, task: Option<Waker>) -> Option<Waker> {
         // Called, and come to nothing: another was faster.
         let overtaken = self.called.remove(&place).map_or(0, |called| called.overtaken.saturating_add(1));
         let waiting = &mut self.waiting[usize::from(class) % CLASSES];
@@ -65,34 +63,36 @@ impl Line {
     }
 
     /// It has its slot, or waits no more. True if it was called; with its task, which is to be dropped without a lock.
-    pub(super) fn leave(&mut self, place: Place) -> (bool, Option<Waker>) {
+    pub fn leave(&mut self, place: Place) -> (bool, Option<Waker>) {
         let was_called = self.called.remove(&place).is_some();
         let waiting = self.waiting.iter_mut().find_map(|class| class.remove(&place));
         (was_called, waiting.and_then(|waiting| waiting.task))
     }
 
     /// How many were called and have not come.
-    pub(super) fn called(&self) -> usize {
+    pub fn called(&self) -> usize {
         self.called.len()
     }
 
     /// How many slots are kept from a call of that class that was not called.
-    pub(super) fn kept_from(&self, class: u8) -> usize {
+    pub fn kept_from(&self, class: u8) -> usize {
         let is_kept = |called: &&Called| called.class < class || called.overtaken >= OVERTAKEN_MAX;
         self.called.values().filter(is_kept).count()
     }
 
-    pub(super) fn is_called(&self, place: Place) -> bool {
+    /// Whether it was called and has not come.
+    #[must_use]
+    pub fn is_called(&self, place: Place) -> bool {
         self.called.contains_key(&place)
     }
 
     /// Whether nobody waits, called or not.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.called.is_empty() && self.waiting.iter().all(BTreeMap::is_empty)
     }
 
     /// Calls the next to a slot. `None` if nobody waits; its task, if it has not been woken.
-    pub(super) fn call(&mut self) -> Option<Option<Waker>> {
+    pub fn call(&mut self) -> Option<Option<Waker>> {
         let preferred = usize::from(CLASS_TURNS[self.turn]);
         let has_any = |class: &usize| !self.waiting[*class].is_empty();
         let class = Some(preferred).filter(has_any).or_else(|| (0..CLASSES).find(has_any))?;
@@ -103,13 +103,13 @@ impl Line {
     }
 
     /// Everybody is to look: tasks that are to be woken go into `woken`.
-    pub(super) fn wake(&mut self, woken: &mut Vec<Waker>) {
+    pub fn wake(&mut self, woken: &mut Vec<Waker>) {
         woken.extend(self.waiting.iter_mut().flat_map(BTreeMap::values_mut).filter_map(|waiting| waiting.task.take()));
     }
 
     /// A look at the line, now and then: everybody is to look, and who has not for long is forgotten. It finds its place again when it
     /// looks.
-    pub(super) fn look(&mut self, woken: &mut Vec<Waker>) {
+    pub fn look(&mut self, woken: &mut Vec<Waker>) {
         let is_kept = |looks: &mut u8| {
             *looks += 1;
             *looks < LOOKS_MAX

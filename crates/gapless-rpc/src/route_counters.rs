@@ -1,13 +1,7 @@
 //! [`RouteCounters`]: the counters of one route as copies and callers have them: the file, its labels, and times in buckets.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`times`] | times in buckets, and their quantiles |
-
-pub(crate) mod times;
 
 use crate::error::RpcError;
-use gapless_agent::{Counter, Counters};
+use gapless_agent::{Counter, Counters, time_buckets as times};
 use std::path::Path;
 
 /// Letters of a route's name in one label.

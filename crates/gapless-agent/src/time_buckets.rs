@@ -8,11 +8,11 @@ const STEPS_POWER: u32 = 3;
 const STEPS: u64 = 1 << STEPS_POWER;
 
 /// How many there are.
-pub(crate) const BUCKETS: usize = 1 + (END_POWER - FIRST_POWER) as usize * STEPS as usize;
+pub const BUCKETS: usize = 1 + (END_POWER - FIRST_POWER) as usize * STEPS as usize;
 
 /// The bucket of a time.
 #[inline]
-pub(crate) fn bucket(time_ns: u64) -> usize {
+pub fn bucket(time_ns: u64) -> usize {
     let power = (time_ns | 1).ilog2();
     if power < FIRST_POWER {
         return 0;
@@ -32,22 +32,22 @@ const fn from_ns(bucket: usize) -> u64 {
 }
 
 /// The time in the middle of a bucket.
-pub(crate) const fn middle_ns(bucket: usize) -> u64 {
+pub const fn middle_ns(bucket: usize) -> u64 {
     (from_ns(bucket) + from_ns(bucket + 1)) / 2
 }
 
 /// The label of its counter, which begins with the prefix.
-pub(crate) fn label(prefix: &str, bucket: usize) -> String {
+pub fn label(prefix: &str, bucket: usize) -> String {
     format!("{prefix}{}", from_ns(bucket))
 }
 
 /// The bucket whose counter has this label.
-pub(crate) fn bucket_of(prefix: &str, label: &str) -> Option<usize> {
+pub fn bucket_of(prefix: &str, label: &str) -> Option<usize> {
     label.strip_prefix(prefix)?.parse().ok().map(bucket)
 }
 
 /// The time that so many of a hundred do not exceed; 0 without any. `times` go upwards, each with its count.
-pub(crate) fn quantile(times: &[(u64, u64)], percent: u64) -> u64 {
+pub fn quantile(times: &[(u64, u64)], percent: u64) -> u64 {
     let all: u128 = times.iter().map(|(_, count)| u128::from(*count)).sum();
     let wanted = (all * u128::from(percent)).div_ceil(100);
     let mut seen = 0;

@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 
 /// Where something stands; stale after it has left.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WheelKey {
+pub struct WheelKey {
     index: u32,
     generation: u32,
 }
@@ -28,7 +28,7 @@ struct Entry<T> {
 
 /// Things with a deadline each.
 #[derive(Debug)]
-pub(super) struct Wheel<T> {
+pub struct Wheel<T> {
     entries: Vec<Entry<T>>,
     free: u32,
     slots: Box<[u32]>,
@@ -44,11 +44,20 @@ impl<T> Default for Wheel<T> {
 }
 
 impl<T> Wheel<T> {
-    pub(super) const fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
         self.length
     }
 
-    pub(super) fn enter(&mut self, deadline_ns: u64, item: T) -> WheelKey {
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// It stands there until it leaves or its deadline is over.
+    pub fn enter(&mut self, deadline_ns: u64, item: T) -> WheelKey {
         // What is over already is met by the next look.
         let slot = ((deadline_ns / TICK_NS).max(self.tick) % SLOTS as u64) as u32;
         let next = self.slots[slot as usize];
@@ -76,7 +85,7 @@ impl<T> Wheel<T> {
     }
 
     /// `None` if it has left before.
-    pub(super) fn leave(&mut self, key: WheelKey) -> Option<T> {
+    pub fn leave(&mut self, key: WheelKey) -> Option<T> {
         let entry = self.entries.get(key.index as usize)?;
         if entry.generation != key.generation || entry.item.is_none() {
             return None;
@@ -85,7 +94,7 @@ impl<T> Wheel<T> {
     }
 
     /// Takes out all whose deadline is not after `now_ns`.
-    pub(super) fn expire(&mut self, now_ns: u64, mut told: impl FnMut(T)) {
+    pub fn expire(&mut self, now_ns: u64, mut told: impl FnMut(T)) {
         let last = now_ns / TICK_NS;
         if self.length > 0 {
             // A whole turn meets every slot.
@@ -110,7 +119,7 @@ impl<T> Wheel<T> {
     }
 
     /// When to look again: the earliest deadline of this turn, else the turn's end; `u64::MAX` without any.
-    pub(super) fn next_ns(&self) -> u64 {
+    pub fn next_ns(&self) -> u64 {
         if self.length == 0 {
             return u64::MAX;
         }
