@@ -67,7 +67,7 @@ enum Command {
     Stream(commands::stream::Arguments),
     /// Watch nodes and members of a cluster: roles, sequences, lags, counters and their rates
     #[command(
-        after_help = "Examples:\n  gapless top /var/lib/gapless/orders\n  gapless top orders                     every member of a cluster of `gapless cluster new orders`\n  gapless top orders --once\n  gapless top orders --json --interval 5 | jq '.directories[].per_s'\n\nOn a terminal: up and down select a directory, Page Up and Page Down scroll its counters, q or Ctrl-C ends. If the input or the output is no terminal, the text of --once is printed again at each interval."
+        after_help = "Examples:\n  gapless top --domain default           the routes that are served and called\n  gapless top --domain default --once\n  gapless top /var/lib/gapless/orders\n  gapless top orders                     every member of a cluster of `gapless cluster new orders`\n  gapless top orders --once\n  gapless top orders --json --interval 5 | jq '.directories[].per_s'\n\nOn a terminal: up and down select a directory, Page Up and Page Down scroll its counters or routes, q or Ctrl-C ends. If the input or the output is no terminal, the text of --once is printed again at each interval."
     )]
     Top(commands::top::Arguments),
 }
@@ -154,10 +154,15 @@ fn cut(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// An error in one line, without what would move a terminal's cursor: names of files and words of others are in it.
+/// An error in one line, without what would move a terminal's cursor, and not for pages: names of files and words of others are in it.
 fn say(error: &str) {
+    const LENGTH_MAX: usize = 8 << 10;
     let mut line = String::from("gapless: ");
-    for letter in error.chars() {
+    for (at, letter) in error.char_indices() {
+        if line.len() >= LENGTH_MAX {
+            line.push_str(&format!(" … and {} bytes more", error.len() - at));
+            break;
+        }
         if letter.is_control() { line.extend(letter.escape_default()) } else { line.push(letter) }
     }
     // A closed stderr is no error here, and the exit code says it, too.

@@ -41,7 +41,12 @@ pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, Usage> {
 
 /// A request that is JSON.
 pub(crate) fn json_request(argument: &OsStr) -> Result<Json, Usage> {
-    Json::new(request(argument)?).map_err(|error| Usage(format!("the request is no {error}")))
+    Json::new(request(argument)?).map_err(|error| {
+        // A word that is no JSON and names a file is meant as one.
+        let is_file = std::path::Path::new(argument).is_file();
+        let tip = if is_file { format!("; @{} sends the file", argument.display()) } else { String::new() };
+        Usage(format!("the request is no {error}{tip}"))
+    })
 }
 
 /// `NAME=VALUE`.

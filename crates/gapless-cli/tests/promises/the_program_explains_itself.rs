@@ -125,13 +125,20 @@ fn the_examples_of_the_commands_for_calls_work_as_they_stand() {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_gapless")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let has_jq = std::env::split_paths(&path).any(|folder| folder.join("jq").is_file());
-    for command in ["call", "broadcast", "routes", "serve"] {
+    for command in ["call", "broadcast", "routes", "serve", "top"] {
         let text = run(directory.path(), &[command, "--help"]).good();
         let examples = text.split("Examples:\n").nth(1).unwrap().lines().map_while(|line| line.strip_prefix("  "));
         let mut script = "set -e\ntrap 'kill $all; wait' EXIT\ngapless serve some -- cat & all=$!\n".to_owned();
         script += "gapless call some 1 --bytes --wait 60\n";
         for line in examples.filter(|line| has_jq || !line.contains("jq")) {
-            let is_endless = line.contains("--watch") || line.starts_with("gapless serve") && !line.contains('&');
+            // What stands behind an example in two columns is no part of it; the others of `top` need nodes.
+            let line = line.split("   ").next().unwrap();
+            if command == "top" && !line.contains("--domain") {
+                continue;
+            }
+            let is_endless = line.contains("--watch")
+                || line.starts_with("gapless serve") && !line.contains('&')
+                || line.starts_with("gapless top") && !line.contains("--once");
             script += &if is_endless {
                 format!("timeout -s INT 1 {line} || [ $? = 124 ]\n")
             } else {
