@@ -4,7 +4,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `opening` | [`Domain`]: opened, closed, asked for its routes |
-//! | `route_builder` | [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn |
+//! | `route_builder` | [`RouteBuilder`]: a route is offered |
+//! | `served_route` | [`ServedRoute`]: it is suspended, drained, withdrawn |
 //! | `notices` | what a process tells those that have called it |
 //! | `forwarding` | where a handler's request goes on to |
 //! | `membership` | what this process has of a domain |
@@ -19,8 +20,10 @@ mod membership;
 mod notices;
 mod opening;
 mod route_builder;
+mod served_route;
 mod serving;
 
 pub use counter_files::{CallReading, CopyReading, read_calls, read_counters};
 pub use opening::{Domain, DomainOptions, KnownRoute};
-pub use route_builder::{RouteBuilder, ServeReach, ServedRoute};
+pub use route_builder::{RouteBuilder, ServeReach};
+pub use served_route::ServedRoute;

@@ -4,7 +4,8 @@
 //! the domain, and the notice's type. So nobody else gets it, and a later process with the same id neither.
 
 use super::opening::Domain;
-use super::route_builder::{RouteBuilder, ServedRoute};
+use super::route_builder::RouteBuilder;
+use super::served_route::ServedRoute;
 use crate::caller::routes::RemoteRoutes as _;
 use crate::caller::{CallerOptions, Reach};
 use crate::clock::monotonic_ns;

@@ -1,8 +1,9 @@
-//! [`RouteBuilder`] and [`ServedRoute`]: a route is offered, suspended, drained, withdrawn.
+//! [`RouteBuilder`]: a route is offered.
 
 use super::counter_files;
 use super::forwarding;
 use super::membership::Shared;
+use super::served_route::{LocalControl, Remote, ServedRoute};
 use super::serving::ServedRemote;
 use crate::caller::routes::TypeKey;
 use crate::context::{CallContext, CallerIdentity};
@@ -11,14 +12,14 @@ use crate::local::{EncodedOverflow, LocalOptions, LocalRoute, LocalWorker, Overf
 use crate::message::{Message, version_of};
 use crate::options::Waiting;
 use crate::outcome::Rejection;
-use crate::overflow::{ElasticQueue, ElasticQueueOptions, OverflowCounters};
+use crate::overflow::{ElasticQueue, ElasticQueueOptions};
 use crate::registry::{IoHandle, RouteDescription, RouteState, TypeDescription};
 use crate::remote::copy::ServedCallers;
 use crate::route_counters::Side;
 use crate::served::answering::Answering;
-use crate::served::counters::{CopyCounters, CopyStatistics};
+use crate::served::counters::CopyCounters;
 use crate::served::handler::Handler;
-use crate::served::workers::{Life, Living, Workers, serve_as_task};
+use crate::served::workers::{Alive, Life, Living, Workers, serve_as_task};
 use crate::spill::{Refill, Spill};
 use crate::{route_name, wake_fd};
 use gapless_log::Bell;
@@ -204,17 +205,7 @@ impl RouteBuilder {
         let machine = self.domain.machine.as_ref().filter(|_| !self.is_hidden);
         let path = machine.map(|machine| counter_files::new_path(&machine.directory, Side::Copy));
         let counters = Arc::new(CopyCounters::create(&self.route, path.as_deref())?);
-        let mut served = ServedRoute {
-            domain: Arc::clone(&self.domain),
-            route: self.route.clone(),
-            remote: None,
-            local: None,
-            counters,
-            workers: Arc::default(),
-            refill: Refill::default(),
-            overflow: None,
-            is_over: false,
-        };
+        let mut served = ServedRoute::new(Arc::clone(&self.domain), self.route.clone(), counters);
         if self.reach != ServeReach::Machine {
             served.overflow = self.overflow_of(&served.refill)?;
             served.local = Some(self.offer_here(&handler, &served)?);
@@ -257,7 +248,7 @@ impl RouteBuilder {
         let start = {
             let (local, handler, life, workers) =
                 (local.clone(), handler.clone(), self.life.clone(), Arc::clone(&served.workers));
-            let counters = Arc::clone(&served.counters);
+            let (counters, living) = (Arc::clone(&served.counters), Arc::clone(&served.living_here));
             let (spawn, count, waiting) = (self.spawn.clone(), self.workers, self.waiting);
             move || {
                 for number in 0..count {
@@ -265,7 +256,7 @@ impl RouteBuilder {
                     let started = start_local_worker(
                         worker,
                         (handler, Arc::clone(&counters)),
-                        (life, number),
+                        (life, number, Living::enter(&living)),
                         waiting,
                         spawn.as_ref(),
                     );
@@ -340,7 +331,9 @@ impl RouteBuilder {
             Ok((workers, token))
         });
         match token {
-            Ok((workers, token)) => Ok(Remote { served, token, workers: Mutex::new(Some(workers)) }),
+            Ok((workers, token)) => {
+                Ok(Remote { served, token, workers: Mutex::new(Some(workers)), living: Arc::clone(&living) })
+            }
             Err(error) => {
                 machine.serving.remove(&self.route);
                 served.end();
@@ -387,12 +380,13 @@ fn none_left(served: &ServedCallers, io: &IoHandle, route: &str) {
 fn start_local_worker<Request: Message, Reply: Message>(
     mut worker: LocalWorker<Request, Reply>,
     (handler, counters): (Handler<Request, Reply>, Arc<CopyCounters>),
-    (life, number): (Life, usize),
+    (life, number, alive): (Life, usize, Alive),
     waiting: Waiting,
     spawn: Option<&Spawn>,
 ) -> std::io::Result<Option<std::thread::JoinHandle<()>>> {
     if let Some(spawn) = spawn {
         spawn(Box::pin(async move {
+            let _alive = alive;
             let _done = life.begin(number);
             while let Some(incoming) = std::future::poll_fn(|task| worker.poll_next(task)).await {
                 handler.answer_later(incoming, &counters).await;
@@ -401,6 +395,7 @@ fn start_local_worker<Request: Message, Reply: Message>(
         return Ok(None);
     }
     let run = move || {
+        let _alive = alive;
         let _done = life.begin(number);
         while let Some(incoming) = worker.next_blocking(waiting) {
             handler.answer(incoming, &counters);
@@ -423,158 +418,4 @@ fn info_of(route: &RouteDescription) -> String {
         "process_id": std::process::id(),
     })
     .to_string()
-}
-
-/// The states of a route in this process, whatever its types.
-trait LocalControl: Send + Sync {
-    fn suspend(&self);
-    fn resume(&self);
-    fn drain(&self);
-    fn withdraw(&self);
-}
-
-impl<Request: Message, Reply: Message> LocalControl for LocalRoute<Request, Reply> {
-    fn suspend(&self) {
-        Self::suspend(self);
-    }
-
-    fn resume(&self) {
-        Self::resume(self);
-    }
-
-    fn drain(&self) {
-        Self::drain(self);
-    }
-
-    fn withdraw(&self) {
-        Self::withdraw(self);
-    }
-}
-
-struct Remote {
-    served: Arc<ServedCallers>,
-    /// Of the tasks' eventfd.
-    token: Option<u64>,
-    workers: Mutex<Option<Workers>>,
-}
-
-/// A route that this process serves, until this is dropped.
-#[must_use = "a route is withdrawn when this is dropped"]
-pub struct ServedRoute {
-    domain: Arc<Shared>,
-    route: String,
-    remote: Option<Remote>,
-    local: Option<Box<dyn LocalControl>>,
-    counters: Arc<CopyCounters>,
-    /// The threads for calls of this process.
-    workers: Arc<Mutex<Vec<std::thread::JoinHandle<()>>>>,
-    refill: Refill,
-    overflow: Option<Arc<ElasticQueue>>,
-    is_over: bool,
-}
-
-impl std::fmt::Debug for ServedRoute {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServedRoute").field("route", &self.route).finish_non_exhaustive()
-    }
-}
-
-impl ServedRoute {
-    /// Its name.
-    #[must_use]
-    pub fn route(&self) -> &str {
-        &self.route
-    }
-
-    /// What it has counted.
-    #[must_use]
-    pub fn statistics(&self) -> CopyStatistics {
-        self.counters.statistics()
-    }
-
-    /// What its overflow holds and has done, if it has one.
-    #[must_use]
-    pub fn overflow_counters(&self) -> Option<OverflowCounters> {
-        self.overflow.as_ref().map(|queue| queue.counters())
-    }
-
-    /// Other processes that have brought their tables.
-    #[must_use]
-    pub fn callers(&self) -> usize {
-        self.remote.as_ref().map_or(0, |remote| remote.served.callers())
-    }
-
-    /// Takes no requests until it is resumed; those that come wait, or are taken by other copies.
-    ///
-    /// # Errors
-    /// A domain that is closed.
-    pub fn suspend(&self) -> Result<(), RpcError> {
-        self.local.iter().for_each(|local| local.suspend());
-        self.remote.iter().for_each(|remote| remote.served.suspend());
-        self.tell(RouteState::Suspended)
-    }
-
-    /// Takes requests again.
-    ///
-    /// # Errors
-    /// As [`ServedRoute::suspend`].
-    pub fn resume(&self) -> Result<(), RpcError> {
-        self.local.iter().for_each(|local| local.resume());
-        self.remote.iter().for_each(|remote| remote.served.resume());
-        self.tell(RouteState::Open)
-    }
-
-    fn tell(&self, state: RouteState) -> Result<(), RpcError> {
-        match (&self.domain.machine, &self.remote) {
-            (Some(machine), Some(_)) => machine.io.change_state(&self.route, state).map(|_| ()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Takes nothing new, finishes what has begun, and withdraws the route. Waits for its threads, except the one that asks; tasks
-    /// end by themselves.
-    pub fn drain(mut self) {
-        if let Err(error) = self.tell(RouteState::Draining) {
-            tracing::debug!(%error, "callers are not told that a route drains");
-        }
-        self.local.iter().for_each(|local| local.drain());
-        self.finish();
-    }
-
-    fn finish(&mut self) {
-        if std::mem::replace(&mut self.is_over, true) {
-            return;
-        }
-        if self.local.is_some() {
-            self.domain.local.remove(&self.route);
-        }
-        if let Some(remote) = &self.remote {
-            remote.served.end();
-            let workers = remote.workers.lock().expect("nobody panics with the lock").take();
-            workers.into_iter().for_each(Workers::join);
-            if let Some(machine) = &self.domain.machine {
-                // First, so that no caller is told afterwards that a table was taken that nobody serves.
-                machine.serving.remove(&self.route);
-                if let Err(error) = machine.io.change_state(&self.route, RouteState::Gone) {
-                    tracing::debug!(%error, "callers are not told that a route is gone");
-                }
-                remote.token.into_iter().for_each(|token| machine.calling.unregister_tasks(token));
-            }
-        }
-        let threads = std::mem::take(&mut *self.workers.lock().expect("nobody panics with the lock"));
-        for thread in threads {
-            if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
-                tracing::error!("a worker's thread has panicked outside of its handler");
-            }
-        }
-    }
-}
-
-impl Drop for ServedRoute {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.local.iter().for_each(|local| local.withdraw());
-            self.finish();
-        }
-    }
 }

@@ -6,8 +6,9 @@ use crate::foreign;
 use crate::message::Message;
 use crate::options::Waiting;
 use crate::remote::copy::{Claimed, Puller, ServedCallers};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -73,6 +74,8 @@ impl Workers {
 pub(crate) struct Living {
     count: AtomicUsize,
     none_left: Box<dyn Fn() + Send + Sync>,
+    /// The task that waits until none is left.
+    waiting: Mutex<Option<Waker>>,
 }
 
 /// One that lives, until this is dropped.
@@ -81,7 +84,18 @@ pub(crate) struct Alive(Arc<Living>);
 impl Living {
     /// `none_left` runs when the last has gone.
     pub(crate) fn new(none_left: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { count: AtomicUsize::new(0), none_left: Box::new(none_left) })
+        Arc::new(Self { count: AtomicUsize::new(0), none_left: Box::new(none_left), waiting: Mutex::default() })
+    }
+
+    /// Ready when none is left; for one task at a time.
+    pub(crate) fn poll_none(&self, task: &Context<'_>) -> Poll<()> {
+        // Who leaves last takes the waker after it has counted, so one that is put there before the look is found.
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Poll::Ready(());
+        }
+        *waiting = Some(task.waker().clone());
+        Poll::Pending
     }
 
     pub(crate) fn enter(living: &Arc<Self>) -> Alive {
@@ -96,6 +110,8 @@ impl Drop for Alive {
         // AcqRel: pairs with itself; what the others did is over when the last has gone.
         if self.0.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             (self.0.none_left)();
+            let waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+            waiting.into_iter().for_each(Waker::wake);
         }
     }
 }

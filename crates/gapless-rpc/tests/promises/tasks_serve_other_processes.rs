@@ -1,7 +1,8 @@
 //! A route whose workers are tasks, called from another domain of the same directory, which is as another process.
 
-use gapless_rpc::{CallOptions, Caller, Domain, DomainOptions, ServedRoute};
+use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, ServedRoute};
 use gapless_testkit::wait::{PATIENCE, until};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::sync::Barrier;
@@ -73,4 +74,43 @@ fn what_a_draining_copy_answers_is_not_lost() {
     assert_eq!(call.wait(), Ok(2));
     let counted = caller.statistics();
     assert_eq!((counted.replied, counted.lost, counted.in_flight), (1, 0, 0));
+}
+
+/// On one thread, which runs the handlers: of callers of this process and of another, with what waits behind them.
+#[test]
+fn draining_awaits_tasks_and_answers_all_that_had_begun() {
+    let (_folder, server, client) = pair();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (handle, begun) = (runtime.handle().clone(), Arc::new(tokio::sync::Semaphore::new(0)));
+    let (has_begun, ended) = (Arc::clone(&begun), Arc::new(AtomicUsize::new(0)));
+    let has_ended = Arc::clone(&ended);
+    let route = server
+        .serve("slow")
+        .tasks(move |task| drop(handle.spawn(task)))
+        .done(move |_| {
+            has_ended.fetch_add(1, Ordering::Relaxed);
+        })
+        .handle_async(move |number: u64, _context| {
+            has_begun.add_permits(1);
+            async move {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                Ok(number + 1)
+            }
+        })
+        .unwrap();
+    let (here, elsewhere): (Caller<u64, u64>, Caller<u64, u64>) =
+        (server.caller("slow").unwrap(), client.caller("slow").unwrap());
+    runtime.block_on(async {
+        let calls = [here.start(1), elsewhere.start(2)];
+        begun.acquire_many(2).await.unwrap().forget();
+        let waits = here.start(3);
+        route.drain_async().await;
+        assert_eq!(ended.load(Ordering::Relaxed), 2, "workers are left");
+        let [first, second] = calls;
+        assert_eq!((first.await, second.await, waits.await), (Ok(2), Ok(3), Ok(4)));
+    });
+    let gone = Err(CallError::NoRoute { route: "slow".to_owned() });
+    assert_eq!((here.call(1), elsewhere.call(1)), (gone.clone(), gone));
+    let _again = server.serve("slow").handle(|number: u64, _context| Ok(number)).unwrap();
+    assert_eq!(here.call(1), Ok(1));
 }
