@@ -20,10 +20,13 @@
 //! | [`agent`] | [`Agent`], [`Now`] |
 //! | [`counters`] | [`Counters`] in a mapped file, [`CountersReader`] for another process |
 //! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
+//! | [`mod@block_on`] | drives a future to its end on this thread |
+//! | [`deadlines`] | [`Deadlines`](deadlines::Deadlines): what is told when its time is over, and the thread that tells it |
 //! | [`timer_wheel`] | things with a deadline each |
 //! | [`time_buckets`] | times in buckets that counters count, and their quantiles |
 //! | [`pauses`] | [`Pauses`]: how long a spinning thread was kept from running |
 //! | [`fault`] | crash points and mutants, for tests |
+//! | [`monotonic`] | the clock of deadlines |
 //! | [`error`] | [`Error`] |
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -31,15 +34,18 @@
 pub mod agent;
 pub mod assignment;
 pub mod atomic_word;
+pub mod block_on;
 pub mod clock;
 pub mod counters;
 pub mod cpu_mask;
+pub mod deadlines;
 pub mod error;
 pub mod failure;
 pub mod fault;
 pub mod group;
 pub mod idle;
 pub mod latch;
+pub mod monotonic;
 pub mod park_flag;
 pub mod pauses;
 pub mod plan;

@@ -3,6 +3,7 @@
 //! ```text
 //!    0  of threads: u32 epoch, on which they sleep | u16 asleep or about to be | u16 of those, rung and not come yet
 //!   64  of tasks, which an eventfd wakes: u32 unused | u16 asleep | u16 of those, rung and not woken yet
+//!  128  u64 handlers that wait to be told that their calls were withdrawn, which an eventfd does
 //! ```
 //! The argument is that of every parking here (Dekker's): a worker announces itself, fences, and looks for work once more; a caller
 //! publishes work, fences, and looks at who has announced itself. Each ring takes up one announcement: a caller that finds none left
@@ -18,6 +19,7 @@ pub const BELL_LENGTH: usize = 4096;
 
 const THREADS: usize = 0;
 const TASKS: usize = 64;
+const WATCHERS: usize = 128;
 
 /// One of the two words.
 #[derive(Clone, Copy)]
@@ -133,6 +135,23 @@ impl Bell {
         let taken = |sleepers: Sleepers| Some(Sleepers { asleep: left(sleepers.rung), rung: 0, ..sleepers });
         let before = Sleepers::change(self.region.word(TASKS), taken);
         before.map_or(0, |before| usize::from(before.rung).min(asleep))
+    }
+
+    /// Handlers of the copy: so many wait now to be told that their calls were withdrawn. The copy's lock puts these changes in order;
+    /// one that begins to wait looks at its claim once more after this.
+    pub fn announce_watchers(&self, waiting: usize) {
+        // Relaxed: the fence orders it.
+        self.region.word(WATCHERS).store(waiting as u64, Ordering::Relaxed);
+        // SeqCst: pairs with the fence in `has_watchers`; the handler sees the withdrawal, or the caller the announcement.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Caller, after it has withdrawn a call: whether the copy's eventfd is to be written, because a handler may wait for that.
+    #[must_use]
+    pub fn has_watchers(&self) -> bool {
+        // SeqCst: pairs with the fence in `announce_watchers`.
+        fence(Ordering::SeqCst);
+        self.region.word(WATCHERS).load(Ordering::Relaxed) != 0
     }
 
     /// Whether a thread or a task sleeps that was not rung. A hint, for choosing a copy.

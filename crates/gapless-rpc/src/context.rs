@@ -1,13 +1,14 @@
 //! [`CallContext`]: what a handler may know of its call.
 
 use crate::outcome::Rejection;
-use gapless_log::call_table::{CopySide, Taken};
+use gapless_log::call_table::Taken;
 #[cfg(not(loom))]
 use gapless_trace::ServedCall;
 use gapless_trace::TraceContext;
 use std::any::Any;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 use std::time::Duration;
 
 /// The process that calls, as the operating system knows it.
@@ -82,6 +83,24 @@ impl std::hash::Hash for CallerAddress {
 pub(crate) trait Watched: Send + Sync + std::fmt::Debug {
     /// Whether nobody waits for it any more. A hint.
     fn is_cancelled(&self) -> bool;
+
+    /// Wakes a task when nobody waits for it any more; once for each number, of which the last task counts.
+    fn watch(&self, number: u64, task: Waker);
+
+    /// Not that task.
+    fn unwatch(&self, number: u64);
+}
+
+/// The caller of a call in another process, as the copy that has the call sees it.
+pub(crate) trait Holder: Send + Sync + std::fmt::Debug {
+    /// As [`Watched::is_cancelled`].
+    fn is_withdrawn(&self, taken: Taken) -> bool;
+
+    /// As [`Watched::watch`]; false if nobody will, so that the task must look for itself.
+    fn watch(&self, taken: Taken, number: u64, task: Waker) -> bool;
+
+    /// As [`Watched::unwatch`].
+    fn unwatch(&self, number: u64);
 }
 
 /// Whether somebody still waits for a call.
@@ -92,7 +111,7 @@ pub(crate) enum Cancellation {
     /// A call inside this process.
     Local(Arc<dyn Watched>),
     /// A call of another process.
-    Remote(Arc<CopySide>, Taken),
+    Remote(Arc<dyn Holder>, Taken),
 }
 
 impl Cancellation {
@@ -100,7 +119,25 @@ impl Cancellation {
         match self {
             Self::Never => false,
             Self::Local(call) => call.is_cancelled(),
-            Self::Remote(table, taken) => table.is_withdrawn(*taken),
+            Self::Remote(holder, taken) => holder.is_withdrawn(*taken),
+        }
+    }
+
+    /// Wakes a task when the call is given up. False: it must look for itself.
+    pub(crate) fn watch(&self, number: u64, task: &Waker) -> bool {
+        match self {
+            Self::Never => {}
+            Self::Local(call) => call.watch(number, task.clone()),
+            Self::Remote(holder, taken) => return holder.watch(*taken, number, task.clone()),
+        }
+        true
+    }
+
+    pub(crate) fn unwatch(&self, number: u64) {
+        match self {
+            Self::Never => {}
+            Self::Local(call) => call.unwatch(number),
+            Self::Remote(holder, _) => holder.unwatch(number),
         }
     }
 }

@@ -9,12 +9,12 @@
 //! | `registry` | how processes find each other, and learn of each other's death |
 //! | `route_counters` | the counters of one route: the file, its labels, times in buckets |
 //! | `spill` | what has no room in the one of the next two lies in the other |
+//! | `cancelled` | [`Cancelled`]: a handler awaits that nobody waits for its call any more |
 //! | [`local`] | the reach inside this process: values move |
 //! | [`options`] | options of calls and routes |
 //! | [`context`] | [`CallContext`]: what a handler may know of its call |
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
 //! | [`route_name`] | what a route may be called |
-//! | `block_on` | drives a future to its end on this thread |
 //! | `clock` | the clock of deadlines |
 //! | `wake_fd` | eventfds that wake another process's thread |
 //! | `foreign` | the application's functions, whose panics are caught |
@@ -58,9 +58,9 @@
 
 // Under loom only the reach inside a process is there: what opens memory of other processes does not build.
 #[cfg(not(loom))]
-mod block_on;
-#[cfg(not(loom))]
 pub mod caller;
+#[cfg(not(loom))]
+mod cancelled;
 mod clock;
 pub mod context;
 #[cfg(not(loom))]
@@ -86,10 +86,14 @@ mod wake_fd;
 
 #[cfg(not(loom))]
 pub use caller::{Call, Caller, CallerOptions, Interceptor, Reach};
+#[cfg(not(loom))]
+pub use cancelled::Cancelled;
 pub use context::{CallContext, CallerAddress, CallerIdentity, Headers};
 #[cfg(not(loom))]
 pub use domain::{Domain, DomainOptions, RouteBuilder, ServedRoute};
 pub use error::RpcError;
+#[cfg(not(loom))]
+use gapless_agent::block_on;
 pub use gapless_message as message;
 pub use gapless_message::{Encoding, Json, Message, MessageError};
 pub use gapless_overflow as overflow;

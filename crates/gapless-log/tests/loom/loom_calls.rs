@@ -161,6 +161,25 @@ fn a_parked_worker_is_woken_by_an_offer() {
 }
 
 #[test]
+fn a_handler_that_waits_for_a_withdrawal_sees_it_or_is_told() {
+    loom::model(|| {
+        let (table, bell) = (table(1), Arc::new(Bell::create().unwrap()));
+        offer(&table);
+        let copy = CopySide::in_process(&table, 1);
+        let taken = copy.take(0).unwrap();
+        assert!(copy.begin(taken));
+        let handlers_bell = Arc::clone(&bell);
+        let handler = thread::spawn(move || {
+            handlers_bell.announce_watchers(1);
+            copy.is_withdrawn(taken)
+        });
+        assert!(matches!(table.claim(0).withdraw(1), Withdrawal::Begun { holder: 1 }));
+        let is_told = bell.has_watchers();
+        assert!(handler.join().unwrap() || is_told, "it would sleep for ever");
+    });
+}
+
+#[test]
 fn two_offers_and_two_rings_leave_nothing_waiting() {
     check(|| {
         let bell = Arc::new(Bell::create().unwrap());

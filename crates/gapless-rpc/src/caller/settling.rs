@@ -4,7 +4,7 @@
 use super::routes::RemoteRoutes;
 use crate::block_on::block_on;
 use crate::clock::monotonic_ns;
-use crate::local::Alarm;
+use gapless_agent::deadlines::Alarm;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

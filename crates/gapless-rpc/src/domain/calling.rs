@@ -78,7 +78,7 @@ struct State {
     /// The table of each attachment.
     attachments: HashMap<u64, u64>,
     last_attachment: u64,
-    /// Routes that this process serves with tasks, by their tokens.
+    /// Routes that this process serves, by their tokens.
     served: HashMap<u64, Weak<ServedCallers>>,
     last_served: u64,
 }
@@ -299,8 +299,9 @@ impl Calling {
         self.tell();
     }
 
-    /// From now on the tasks of a route are woken when callers write its eventfd. The token takes that back.
-    pub(crate) fn register_tasks(&self, served: &Arc<ServedCallers>) -> std::io::Result<u64> {
+    /// From now on the tasks of a route, and handlers that wait for the ends of their calls, are woken when callers write its
+    /// eventfd. The token takes that back.
+    pub(crate) fn register_served(&self, served: &Arc<ServedCallers>) -> std::io::Result<u64> {
         let eventfd = Arc::new(served.eventfd().try_clone()?);
         let mut state = self.lock();
         let token = state.last_served * 2 + 1;
@@ -313,8 +314,10 @@ impl Calling {
         Ok(token)
     }
 
-    pub(crate) fn unregister_tasks(&self, token: u64) {
-        self.lock().served.remove(&token);
+    pub(crate) fn unregister_served(&self, token: u64) {
+        let served = self.lock().served.remove(&token);
+        // Tasks may be at work for longer.
+        served.and_then(|served| served.upgrade()).iter().for_each(|served| served.watching().deafen());
         if let Some(io) = self.io() {
             io.unregister_completion(token);
         }
@@ -710,7 +713,7 @@ impl CallingSide for Calling {
     fn completions(&self, token: u64) {
         if token % 2 == 1 {
             let served = self.lock().served.get(&token).and_then(Weak::upgrade);
-            served.iter().for_each(|served| served.wake_rung_tasks());
+            served.iter().for_each(|served| served.rung());
             return;
         }
         let table = self.lock().attached.get(&(token / 2)).map(|attached| Arc::clone(&attached.table));
@@ -753,5 +756,7 @@ impl CallingSide for Calling {
 
     fn ended(&self) {
         self.close();
+        let served: Vec<_> = self.lock().served.values().filter_map(Weak::upgrade).collect();
+        served.iter().for_each(|served| served.watching().deafen());
     }
 }

@@ -327,7 +327,7 @@ impl RouteBuilder {
         let _alive = Living::enter(&living);
         let started = self.start_remote_workers(&served, &answering, &living);
         let token = started.and_then(|(workers, token)| {
-            machine.io.announce(description)?;
+            machine.io.announce(description).inspect_err(|_| self.unregister(token))?;
             Ok((workers, token))
         });
         match token {
@@ -348,19 +348,25 @@ impl RouteBuilder {
         answering: &Arc<Answering<Request, Reply>>,
         living: &Arc<Living>,
     ) -> Result<(Workers, Option<u64>), RpcError> {
+        let machine = self.domain.machine.as_ref();
+        let token = machine.map(|machine| machine.calling.register_served(served)).transpose();
+        let token = token.map_err(RpcError::system("watching a route's eventfd"))?;
         let Some(spawn) = &self.spawn else {
             let life = (&self.life, living);
-            let workers = Workers::start_threads(served, answering, self.workers, self.waiting, life)?;
-            return Ok((workers, None));
+            let workers = Workers::start_threads(served, answering, self.workers, self.waiting, life);
+            let is_lost = |_: &RpcError| self.unregister(token);
+            return Ok((workers.inspect_err(is_lost)?, token));
         };
-        let machine = self.domain.machine.as_ref();
-        let token = machine.map(|machine| machine.calling.register_tasks(served)).transpose();
-        let token = token.map_err(RpcError::system("watching a route's eventfd"))?;
         for number in 0..self.workers {
             let life = (self.life.clone(), Living::enter(living));
             spawn(Box::pin(serve_as_task(Arc::clone(served), Arc::clone(answering), number, life)));
         }
         Ok((Workers::default(), token))
+    }
+
+    fn unregister(&self, token: Option<u64>) {
+        let machine = self.domain.machine.as_ref();
+        machine.zip(token).into_iter().for_each(|(machine, token)| machine.calling.unregister_served(token));
     }
 }
 

@@ -42,7 +42,7 @@ impl<Request: Message, Reply: Message> LocalControl for LocalRoute<Request, Repl
 /// The half of it that other processes call.
 pub(super) struct Remote {
     pub(super) served: Arc<ServedCallers>,
-    /// Of the tasks' eventfd.
+    /// Of the route's eventfd.
     pub(super) token: Option<u64>,
     pub(super) workers: Mutex<Option<Workers>>,
     pub(super) living: Arc<Living>,
@@ -189,7 +189,7 @@ impl ServedRoute {
                 if let Err(error) = machine.io.change_state(&self.route, RouteState::Gone) {
                     tracing::debug!(%error, "callers are not told that a route is gone");
                 }
-                remote.token.into_iter().for_each(|token| machine.calling.unregister_tasks(token));
+                remote.token.into_iter().for_each(|token| machine.calling.unregister_served(token));
             }
         }
         let threads = std::mem::take(&mut *self.workers.lock().expect("nobody panics with the lock"));

@@ -110,6 +110,7 @@ impl ServingSide for Serving {
             eventfd: table.1,
             identity: Arc::new(CallerOf { identity, domain: self.domain() }),
             reply_version,
+            watching: Arc::clone(served.served.watching()),
         });
         let answer = AttachAnswer { bell: Arc::clone(&served.bell), eventfd: Arc::clone(&served.eventfd) };
         self.lock().attachments.insert((caller, attach.attachment), served);

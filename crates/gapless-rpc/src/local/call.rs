@@ -3,6 +3,7 @@
 //! It is cancelled when dropped. It looks at the clock itself when it is polled or waited for; as a future or with a
 //! callback its deadline stands in [`Deadlines`](super::Deadlines).
 
+use gapless_agent::deadlines::{DeadlineKey, Deadlines};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::deadlines::{DeadlineKey, Deadlines};
 use super::idle::Sleeper;
 use super::offer::timed_out;
 use super::one_shot::{Ended, OneShot};

@@ -15,7 +15,6 @@
 //! | `queued` | a request that waits |
 //! | `one_shot` | where an outcome is left and fetched |
 //! | `offer` | [`Offer`]: what travels with a request |
-//! | `deadlines` | [`Deadlines`]: what is told when its time is over |
 //! | `overflow` | [`Overflow`]: where the requests of a full queue wait |
 //! | `idle`, `classes`, `spin` | pure parts: the idle workers, the weighted classes; looking before sleeping |
 //! | `sync` | the locks and words that loom takes the place of |
@@ -23,7 +22,6 @@
 mod answer;
 mod call;
 mod classes;
-mod deadlines;
 mod gauges;
 mod idle;
 mod intake;
@@ -41,9 +39,7 @@ mod tests;
 
 pub use answer::{Answer, ForwardHook, Forwarded, Forwarding, HOPS_MAX, Incoming};
 pub use call::{LocalCall, Outcome};
-#[cfg(not(loom))]
-pub(crate) use deadlines::Alarm;
-pub use deadlines::Deadlines;
+pub use gapless_agent::deadlines::Deadlines;
 pub use gauges::QueueGauges;
 pub use intake::RouteState;
 pub use offer::Offer;

@@ -4,12 +4,15 @@
 //! that gives up, the second reads in the word what the first has done, so exactly one of "it began" and "it never begins" is
 //! true, and both know which. All of these are Relaxed: the word is the whole message. The outcome itself and who sleeps for
 //! it lie under a lock, in which the answered bit is set, too; who has seen that bit takes the lock before it takes the outcome.
+//! A fourth bit, set under the lock, says that a handler waits for the cancellation: it reads that bit's neighbour as it sets it, so of
+//! caller and handler the second knows of the first.
 
+use gapless_agent::deadlines::{DeadlineKey, Deadlines, Timed};
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::task::Waker;
 
-use super::deadlines::{DeadlineKey, Deadlines, Timed};
 use super::idle::Sleeper;
 use super::sync::{AtomicU8, Mutex, MutexGuard};
 use crate::context::Watched;
@@ -18,6 +21,7 @@ use crate::outcome::CallError;
 const BEGUN: u8 = 1;
 const CANCELLED: u8 = 2;
 const ANSWERED: u8 = 4;
+const WATCHED: u8 = 8;
 
 /// What a callback is told.
 pub(super) enum Ended<Reply> {
@@ -38,6 +42,8 @@ struct Place<Reply> {
     waiter: Waiter<Reply>,
     /// Where the deadline of a callback stands, to be taken out when the outcome comes.
     timer: Option<(Arc<Deadlines>, DeadlineKey)>,
+    /// Tasks of the handler that wait for the cancellation, each with its number.
+    watchers: Vec<(u64, Waker)>,
 }
 
 /// The place of one outcome.
@@ -60,7 +66,7 @@ impl<Reply> fmt::Debug for OneShot<Reply> {
 
 impl<Reply> OneShot<Reply> {
     pub(super) fn new() -> Self {
-        let place = Place { outcome: None, waiter: Waiter::Nobody, timer: None };
+        let place = Place { outcome: None, waiter: Waiter::Nobody, timer: None, watchers: Vec::new() };
         Self { word: AtomicU8::new(0), place: Mutex::new(place) }
     }
 
@@ -180,12 +186,23 @@ impl<Reply> OneShot<Reply> {
     /// Caller: gives up. Whether the handler had begun; `None` if it has answered.
     pub(super) fn cancel(&self) -> Option<bool> {
         let before = self.set(CANCELLED);
+        self.tell_watchers(before);
         (before & ANSWERED == 0).then_some(before & BEGUN != 0)
+    }
+
+    /// It was cancelled, when its word was `before`.
+    fn tell_watchers(&self, before: u8) {
+        if before & (WATCHED | CANCELLED) == WATCHED {
+            let watchers = std::mem::take(&mut self.lock().watchers);
+            watchers.into_iter().for_each(|(_, task)| task.wake());
+        }
     }
 
     /// Caller: gives up, and says whether the handler had begun.
     pub(super) fn has_begun_before_cancelled(&self) -> bool {
-        self.set(CANCELLED) & BEGUN != 0
+        let before = self.set(CANCELLED);
+        self.tell_watchers(before);
+        before & BEGUN != 0
     }
 
     /// Caller: gives up and will not come back.
@@ -202,6 +219,27 @@ impl<Reply: Send> Watched for OneShot<Reply> {
     fn is_cancelled(&self) -> bool {
         self.was_cancelled()
     }
+
+    fn watch(&self, number: u64, task: Waker) {
+        let mut place = self.lock();
+        let replaced = match place.watchers.iter_mut().find(|(own, _)| *own == number) {
+            Some((_, own)) => Some(std::mem::replace(own, task)),
+            None => {
+                place.watchers.push((number, task));
+                None
+            }
+        };
+        self.set(WATCHED);
+        drop(place);
+        drop(replaced);
+    }
+
+    fn unwatch(&self, number: u64) {
+        let mut place = self.lock();
+        let gone = place.watchers.iter().position(|(own, _)| *own == number).map(|at| place.watchers.swap_remove(at));
+        drop(place);
+        drop(gone);
+    }
 }
 
 impl<Reply: Send> Timed for OneShot<Reply> {
@@ -211,9 +249,14 @@ impl<Reply: Send> Timed for OneShot<Reply> {
         let waiter = std::mem::replace(&mut place.waiter, Waiter::Nobody);
         let timer = place.timer.take();
         // Under the lock, so that an answer comes wholly before, and has taken the waiter, or wholly after.
-        let begun = if matches!(waiter, Waiter::Callback(_)) { self.cancel() } else { None };
+        let is_over = matches!(waiter, Waiter::Callback(_));
+        let before = if is_over { self.set(CANCELLED) } else { ANSWERED };
         drop(place);
         drop(timer);
+        if is_over {
+            self.tell_watchers(before);
+        }
+        let begun = (before & ANSWERED == 0).then_some(before & BEGUN != 0);
         match waiter {
             Waiter::Nobody => {}
             Waiter::Sleeper(sleeper) => sleeper.wake(),

@@ -1,12 +1,12 @@
 //! [`LocalRoute`]: a route inside one process: where requests are offered, and workers enter.
 
+use gapless_agent::deadlines::Deadlines;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::answer::{Answer, Desk, Forwarded, Forwarding};
 use super::call::{LocalCall, Origin};
-use super::deadlines::Deadlines;
 use super::gauges::QueueGauges;
 use super::intake::{Intake, RouteState};
 use super::offer::Offer;

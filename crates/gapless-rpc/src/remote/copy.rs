@@ -3,7 +3,7 @@
 //! What a worker may take next is a matter of the class first (8 : 4 : 2 : 1), then of the caller's turn ([`Turns`]), then of age.
 //! Everything read here was written by another process: it is copied once, and checked.
 
-use crate::context::CallerOf;
+use crate::context::{CallerOf, Holder};
 use crate::wake_fd;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::turns::{Turn, Turns};
@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::status::Status;
+use super::watching::Watching;
 
 /// The longest sleep of a worker: callers can spoil a bell, and it must not cost more than this.
 const PARK_MAX: Duration = Duration::from_millis(100);
@@ -35,13 +36,30 @@ pub(crate) struct AttachedCaller {
     pub(crate) identity: Arc<CallerOf>,
     /// The version of the reply's type that it reads.
     pub(crate) reply_version: u32,
+    /// That of the route.
+    pub(crate) watching: Arc<Watching>,
+}
+
+impl Holder for AttachedCaller {
+    fn is_withdrawn(&self, taken: Taken) -> bool {
+        self.table.is_withdrawn(taken)
+    }
+
+    fn watch(&self, taken: Taken, number: u64, task: Waker) -> bool {
+        self.watching.watch(&self.table, taken, number, task)
+    }
+
+    fn unwatch(&self, number: u64) {
+        self.watching.unwatch(number);
+    }
 }
 
 /// All callers of one copy of a route, and the bell of its workers.
 #[derive(Debug)]
 pub(crate) struct ServedCallers {
-    bell: Bell,
-    /// Wakes the copy's tasks.
+    bell: Arc<Bell>,
+    watching: Arc<Watching>,
+    /// Wakes the copy's tasks, and those that wait for a call's end.
     eventfd: OwnedFd,
     callers: RwLock<Arc<[Arc<AttachedCaller>]>>,
     /// Counts changes of `callers`, so that workers need not lock to see that there was none.
@@ -54,8 +72,9 @@ pub(crate) struct ServedCallers {
 
 impl ServedCallers {
     pub(crate) fn new(bell: Bell, eventfd: OwnedFd) -> Self {
-        let callers = RwLock::new(Arc::from(Vec::new()));
+        let (callers, bell) = (RwLock::new(Arc::from(Vec::new())), Arc::new(bell));
         Self {
+            watching: Arc::new(Watching::new(Arc::clone(&bell))),
             bell,
             eventfd,
             callers,
@@ -76,6 +95,7 @@ impl ServedCallers {
             let gone = callers.extract_if(.., |caller| caller.attachment == attachment);
             gone.for_each(|caller| caller.table.abandon());
         });
+        self.watching.look();
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<AttachedCaller>>)) {
@@ -110,13 +130,25 @@ impl ServedCallers {
         self.state.load(Ordering::Relaxed) == ENDED
     }
 
-    /// What callers write when its tasks sleep; the I/O thread then calls [`ServedCallers::wake_rung_tasks`].
+    /// What callers write when its tasks sleep, or when they withdraw a call and a handler waits for that; the I/O thread then calls
+    /// [`ServedCallers::rung`].
     pub(crate) const fn eventfd(&self) -> &OwnedFd {
         &self.eventfd
     }
 
+    /// Its eventfd was written.
+    pub(crate) fn rung(&self) {
+        self.wake_rung_tasks();
+        self.watching.look();
+    }
+
+    /// Handlers that wait to be told that their calls were given up.
+    pub(crate) const fn watching(&self) -> &Arc<Watching> {
+        &self.watching
+    }
+
     /// Wakes as many tasks as were rung.
-    pub(crate) fn wake_rung_tasks(&self) {
+    fn wake_rung_tasks(&self) {
         let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
         let rung = self.bell.take_rung_tasks(tasks.len());
         let left = tasks.len() - rung;
@@ -168,7 +200,7 @@ impl ServedCallers {
     }
 
     #[cfg(test)]
-    pub(crate) const fn bell(&self) -> &Bell {
+    pub(crate) fn bell(&self) -> &Bell {
         &self.bell
     }
 
@@ -336,7 +368,7 @@ pub(crate) struct Claimed {
 }
 
 impl Claimed {
-    pub(crate) fn caller(&self) -> &AttachedCaller {
+    pub(crate) const fn caller(&self) -> &Arc<AttachedCaller> {
         &self.caller
     }
 

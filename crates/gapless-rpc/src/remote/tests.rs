@@ -72,6 +72,7 @@ fn attach(served: &ServedCallers, table: &RouteTable, number: u32) {
             domain: std::sync::Weak::<()>::new(),
         }),
         reply_version: 1,
+        watching: Arc::clone(served.watching()),
     });
 }
 

@@ -179,7 +179,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             notices: (header.flags >> NOTICES_SHIFT) as u8,
             trace: trace_of(&header, &mut headers),
             headers,
-            cancellation: Cancellation::Remote(Arc::clone(&caller.table), claimed.taken()),
+            cancellation: Cancellation::Remote(Arc::clone(caller) as _, claimed.taken()),
         };
         Some(Ready { claimed, request, context, form, in_flight })
     }

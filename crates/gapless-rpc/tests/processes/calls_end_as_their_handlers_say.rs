@@ -2,10 +2,11 @@
 
 use super::copy_process::{Ask, Told, start};
 use gapless_rpc::{
-    Asked, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Headers, Json, Message,
+    Asked, CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Headers, Json, Message,
     caller::together,
 };
 use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::PATIENCE;
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ pub fn module() -> Module {
         .scenario("who_knows_no_types_asks_in_json", who_knows_no_types_asks_in_json)
         .scenario("every_copy_is_reached_and_a_key_reaches_one", every_copy_is_reached_and_a_key_reaches_one)
         .scenario("calls_are_awaited_joined_and_told", calls_are_awaited_joined_and_told)
+        .scenario("a_handler_is_told_that_its_caller_was_killed", a_handler_is_told_that_its_caller_was_killed)
         .scenario("other_types_are_refused_by_name", other_types_are_refused_by_name)
 }
 
@@ -227,4 +229,29 @@ fn other_types_are_refused_by_name() {
     let refused = caller.call(Other { field: 1 }).unwrap_err();
     let CallError::Mismatch { caller: ours, copy, .. } = &refused else { panic!("{refused}") };
     assert!(ours.contains("Other") && copy.contains("Ask"), "{refused}");
+}
+
+fn a_handler_is_told_that_its_caller_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (domain, server) = (open(&folder), open(&folder));
+    let mut calling = start(&folder.path().join("domain"), 1, &["outer"]);
+    let (tell, told) = mpsc::channel();
+    let handle = move |_: Ask, context: CallContext| {
+        let tell = tell.clone();
+        async move {
+            tell.send(None).unwrap();
+            context.cancelled().await;
+            tell.send(context.remaining()).unwrap();
+            Ok(Told::Cancelled(true))
+        }
+    };
+    let _served = server.serve("inner").handle_async(handle).unwrap();
+    let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
+    let outer = domain.caller_with::<Ask, Told>("outer", CallerOptions { call: options, ..CallerOptions::default() });
+    let call = outer.unwrap().start(Ask::Nested("inner".to_owned()));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(None));
+    calling.kill();
+    let left = told.recv_timeout(PATIENCE).unwrap();
+    assert!(left.is_some_and(|left| !left.is_zero()), "it is told by the death, and not by the end of its time");
+    assert!(matches!(call.wait(), Err(CallError::Unknown { .. })));
 }

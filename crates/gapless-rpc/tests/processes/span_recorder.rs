@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use tracing::Subscriber;
 use tracing::dispatcher::{self, DefaultGuard, Dispatch};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::NoSubscriber;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
@@ -63,6 +64,9 @@ type Spans = Arc<Mutex<Vec<Recorded>>>;
 
 impl Default for SpanRecorder {
     fn default() -> Self {
+        // With one subscriber alone `tracing` asks only that of the thread that comes to a span first, and remembers what it says.
+        static SECOND: OnceLock<Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| Dispatch::new(NoSubscriber::default()));
         let spans = Spans::default();
         let dispatch = Dispatch::new(Registry::default().with(Recording(Arc::clone(&spans))));
         Self { spans, dispatch }

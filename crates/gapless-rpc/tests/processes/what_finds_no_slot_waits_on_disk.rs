@@ -342,7 +342,8 @@ fn a_backlog_outlives_a_killed_copy() {
         Err(other) => panic!("{other}"),
     });
     assert!(unknown.sum::<u32>() <= 1, "one worker has begun one at a time");
-    assert_eq!(caller.statistics().in_backlog, 0);
+    // The last may leave its place in line behind its answer.
+    until("nothing is in line", || caller.statistics().in_backlog == 0);
 }
 
 fn without_a_copy_a_backlog_has_no_route() {

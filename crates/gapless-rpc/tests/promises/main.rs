@@ -4,6 +4,7 @@
 
 mod a_call_waits_for_its_route;
 mod a_caller_is_told_unasked;
+mod a_handler_awaits_its_cancellation;
 mod a_panic_harms_nobody_else;
 mod calls_are_the_same_here_as_elsewhere;
 mod questions_are_no_calls;

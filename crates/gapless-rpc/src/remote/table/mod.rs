@@ -315,6 +315,7 @@ impl RouteTable {
         match held {
             Some(holder) if state.is_alive(holder) => {
                 state.counters.withdrawn.add(ticket.is_counted.into());
+                state.tell_of_withdrawal(holder);
                 state.quarantine.push(Held { slot, generation, holder, attempt: 0 });
             }
             _ => self.free(&mut state, slot, generation),

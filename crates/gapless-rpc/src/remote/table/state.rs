@@ -271,6 +271,13 @@ impl State {
         }
     }
 
+    /// A call was withdrawn that a copy has: a handler may wait for that.
+    pub(super) fn tell_of_withdrawal(&mut self, number: u32) {
+        let Self { copies, rung, .. } = self;
+        let told = copies.iter().find(|copy| copy.number == number && copy.bell.has_watchers());
+        rung.extend(told.map(|copy| Arc::clone(&copy.eventfd)));
+    }
+
     /// Wakes a sleeping worker of every copy: one that was rung for an offer may have gone, or stopped, before it took it.
     pub(super) fn ring_all(&mut self) {
         for copy in self.copies.iter().filter(|copy| copy.state == CopyState::Open) {

@@ -8,7 +8,7 @@ use std::thread::Thread;
 use std::time::Instant;
 
 /// Drives a future to its end on this thread.
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: Future>(future: F) -> F::Output {
     match block_on_until(future, None) {
         Some(output) => output,
         None => unreachable!("without a deadline there is an end"),
@@ -16,7 +16,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// Drives a future on this thread to its end, or until `deadline`: `None`.
-pub(crate) fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
+pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
     let waker = thread_waker();
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
@@ -33,7 +33,8 @@ pub(crate) fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) ->
 }
 
 /// Ends the sleep of this thread.
-pub(crate) fn thread_waker() -> Waker {
+#[must_use]
+pub fn thread_waker() -> Waker {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {

@@ -12,19 +12,19 @@
 //! said to what it found, then parks. What enters a shard behind that look reads, by the order of the shard's lock, a value at
 //! least as young as "for ever", lowers it and wakes; what enters before is found.
 
-use gapless_agent::timer_wheel::{Wheel, WheelKey};
+use crate::timer_wheel::{Wheel, WheelKey};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::clock::monotonic_ns;
+use crate::monotonic::monotonic_ns;
 
 /// Locks that threads share the load of.
 const SHARDS: usize = 8;
 
 /// What has a deadline.
-pub(super) trait Timed: Send + Sync {
+pub trait Timed: Send + Sync {
     /// Its time is over.
     fn expire(&self);
 }
@@ -36,14 +36,16 @@ impl Timed for Waker {
 }
 
 /// A task that is woken at its time, unless this is dropped before.
-pub(crate) struct Alarm {
+#[derive(Debug)]
+pub struct Alarm {
     deadlines: Arc<Deadlines>,
     key: DeadlineKey,
 }
 
 impl Alarm {
     /// At `time_ns` of the monotonic clock.
-    pub(crate) fn set(time_ns: u64, task: Waker) -> Self {
+    #[must_use]
+    pub fn set(time_ns: u64, task: Waker) -> Self {
         let deadlines = Deadlines::of_process();
         let key = deadlines.enter(time_ns, Arc::new(task));
         Self { deadlines, key }
@@ -58,7 +60,7 @@ impl Drop for Alarm {
 
 /// Where something stands, to take it out again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DeadlineKey {
+pub struct DeadlineKey {
     shard: usize,
     key: WheelKey,
 }
@@ -129,7 +131,8 @@ impl Deadlines {
         self.len() == 0
     }
 
-    pub(super) fn enter(&self, deadline_ns: u64, timed: Arc<dyn Timed>) -> DeadlineKey {
+    /// Tells `timed` at `deadline_ns` of the monotonic clock, unless it leaves before.
+    pub fn enter(&self, deadline_ns: u64, timed: Arc<dyn Timed>) -> DeadlineKey {
         let shard = shard_of_thread();
         let key = lock(&self.shards[shard]).enter(deadline_ns, timed);
         // Relaxed: the shard's lock orders it behind the sleeper's "for ever", as the head of the file argues; and the store
@@ -140,8 +143,8 @@ impl Deadlines {
         DeadlineKey { shard, key }
     }
 
-    /// Nothing if its time has come meanwhile.
-    pub(super) fn leave(&self, key: DeadlineKey) {
+    /// Takes out what was entered; nothing if its time has come meanwhile.
+    pub fn leave(&self, key: DeadlineKey) {
         let timed = lock(&self.shards[key.shard]).leave(key.key);
         drop(timed);
     }

@@ -1,0 +1,99 @@
+//! [`Cancelled`]: a handler awaits that nobody waits for its call any more.
+
+use crate::clock::monotonic_ns;
+use crate::context::CallContext;
+use gapless_agent::deadlines::Alarm;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+/// Between two looks where nobody tells that a call was given up, ns.
+const LOOK_NS: u64 = 100_000_000;
+
+impl CallContext {
+    /// Ready when [`CallContext::is_cancelled`] is true: the caller has cancelled the call or is gone, or the call's time is over; of a
+    /// send the last only. Any executor polls it, and a call whose handler does not use it pays nothing for it. It is meant for
+    /// as long as the handler runs: behind the answer it may be ready or stay pending.
+    ///
+    /// ```
+    /// use gapless_rpc::{CallContext, CallOptions, Domain};
+    /// use std::sync::mpsc;
+    ///
+    /// let domain = Domain::in_process("shop");
+    /// let (tell, told) = mpsc::channel();
+    /// let _route = domain.serve("search").handle_async(move |_: String, context: CallContext| {
+    ///     let tell = tell.clone();
+    ///     async move {
+    ///         drop(tell.send("it has begun"));
+    ///         // With an executor's `select`, beside the work itself.
+    ///         context.cancelled().await;
+    ///         drop(tell.send("nobody waits any more"));
+    ///         Err::<String, _>("too late".into())
+    ///     }
+    /// })?;
+    /// let search = domain.caller::<String, String>("search")?;
+    /// let call = search.start_with("socks".to_owned(), &CallOptions { timeout: None, ..CallOptions::default() });
+    /// assert_eq!(told.recv()?, "it has begun");
+    /// drop(call);
+    /// assert_eq!(told.recv()?, "nobody waits any more");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled { context: self.clone(), number: None, alarm: None }
+    }
+}
+
+/// See [`CallContext::cancelled`].
+#[must_use = "a future does nothing unless it is polled"]
+#[derive(Debug)]
+pub struct Cancelled {
+    context: CallContext,
+    /// From its first sleep on.
+    number: Option<u64>,
+    /// The task that it wakes, and the end of its time.
+    alarm: Option<(Waker, Alarm)>,
+}
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<()> {
+        if self.context.is_cancelled() {
+            self.leave();
+            return Poll::Ready(());
+        }
+        // Relaxed: the numbers differ, that is all.
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = *self.number.get_or_insert_with(|| LAST.fetch_add(1, Ordering::Relaxed));
+        let is_told = self.context.cancellation.watch(number, task.waker());
+        // Behind the announcement: what was given up before it is seen here, and what is after it is told.
+        if self.context.is_cancelled() {
+            self.leave();
+            return Poll::Ready(());
+        }
+        let deadline_ns = Some(self.context.deadline_ns).filter(|deadline_ns| *deadline_ns != 0);
+        let look_ns = (!is_told).then(|| monotonic_ns() + LOOK_NS);
+        if let Some(wakes_ns) = deadline_ns.into_iter().chain(look_ns).min()
+            && (!is_told || self.alarm.as_ref().is_none_or(|(woken, _)| !woken.will_wake(task.waker())))
+        {
+            self.alarm = Some((task.waker().clone(), Alarm::set(wakes_ns, task.waker().clone())));
+        }
+        Poll::Pending
+    }
+}
+
+impl Cancelled {
+    fn leave(&mut self) {
+        self.alarm = None;
+        if let Some(number) = self.number.take() {
+            self.context.cancellation.unwatch(number);
+        }
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
