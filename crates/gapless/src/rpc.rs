@@ -59,3 +59,8 @@ pub use gapless_rpc::{
     set_trace_bridge,
 };
 pub use gapless_rpc_macros::{FaceMessage as Message, face_route as route};
+
+/// The code of the guide is compiled as the examples of this module are.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/calling.md")]
+struct Guide;

@@ -2,8 +2,10 @@
 
 use super::call::Call;
 use crate::block_on::{block_on, block_on_until};
+use crate::clock::monotonic_ns;
 use crate::message::Message;
 use crate::outcome::CallError;
+use gapless_agent::deadlines::Alarm;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -45,6 +47,26 @@ pub async fn all_async<Reply: Message>(calls: impl IntoIterator<Item = Call<Repl
     let mut joined = Joined::new(calls);
     poll_fn(|task| joined.poll(task)).await;
     joined.outcomes.into_iter().flatten().collect()
+}
+
+/// As [`within`], for a task.
+pub async fn within_async<Reply: Message>(
+    calls: impl IntoIterator<Item = Call<Reply>>,
+    timeout: Duration,
+) -> Vec<Option<Result<Reply, CallError>>> {
+    let until_ns = monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+    let (mut joined, mut alarm) = (Joined::new(calls), None::<(Waker, Alarm)>);
+    poll_fn(|task| {
+        if joined.poll(task).is_ready() || monotonic_ns() >= until_ns {
+            return Poll::Ready(());
+        }
+        if alarm.as_ref().is_none_or(|(woken, _)| !woken.will_wake(task.waker())) {
+            alarm = Some((task.waker().clone(), Alarm::set(until_ns, task.waker().clone())));
+        }
+        Poll::Pending
+    })
+    .await;
+    joined.outcomes
 }
 
 /// Calls that are driven side by side; only those are looked at that were woken.

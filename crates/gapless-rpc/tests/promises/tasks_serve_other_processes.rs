@@ -1,6 +1,7 @@
 //! A route whose workers are tasks, called from another domain of the same directory, which is as another process.
 
-use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, ServedRoute};
+use gapless_rpc::caller::together;
+use gapless_rpc::{CallContext, CallError, CallOptions, Caller, Domain, DomainOptions, ServedRoute};
 use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -113,4 +114,29 @@ fn draining_awaits_tasks_and_answers_all_that_had_begun() {
     assert_eq!((here.call(1), elsewhere.call(1)), (gone.clone(), gone));
     let _again = server.serve("slow").handle(|number: u64, _context| Ok(number)).unwrap();
     assert_eq!(here.call(1), Ok(1));
+}
+
+#[test]
+fn what_comes_within_a_time_is_awaited() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (_folder, server, client) = pair();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    let handle = move |number: u64, _: &CallContext| {
+        if number == 1 {
+            let _ = held.lock().unwrap().recv();
+        }
+        Ok(number)
+    };
+    let _served = server.serve("numbers").workers(3).handle(handle).unwrap();
+    let caller: Caller<u64, u64> = client.caller("numbers").unwrap();
+    let start = |number| caller.start_with(number, &CallOptions { timeout: None, ..CallOptions::default() });
+    assert_eq!(start(0).wait(), Ok(0));
+    // One is held for as long as anybody can hold it.
+    for timeout in [Duration::ZERO, Duration::from_millis(20)] {
+        assert_eq!(runtime.block_on(together::within_async([1].map(start), timeout)), [None]);
+    }
+    drop(release);
+    let all = runtime.block_on(together::within_async([0, 1, 2].map(start), Duration::MAX));
+    assert_eq!(all, [0, 1, 2].map(|number| Some(Ok(number))));
 }
