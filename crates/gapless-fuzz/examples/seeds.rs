@@ -831,7 +831,7 @@ fn call_packets() {
     let route = packet(2, &[&text("shop/price"), &[1], &four, &text("1.2"), &types, &one, &metadata]);
     sound("route", &route);
     sound("listed", &packet(3, &[]));
-    let attach = packet(4, &[&number, &four, &length, &length, &text("shop/price"), &text(""), &types]);
+    let attach = packet(4, &[&number, &four, &length, &length, &text("shop/price"), &text(""), &types, &[2]]);
     sound("attach", &attach);
     sound("detach", &packet(5, &[&number]));
     sound("refused", &packet(7, &[&number, &1_u32.to_le_bytes(), &text("no such route")]));

@@ -6,7 +6,7 @@
 //! | `schema` | SBE and protobuf objects of `gapless-schema` as messages; behind the feature `schema` |
 //! | [`bytes`] | bytes and nothing as messages |
 //! | [`json`] | [`Json`]: for callers that know a route's types only when they run |
-//! | [`version`] | [`OlderVersion`] and [`version_of`]: which version both sides speak |
+//! | [`version`] | [`OlderVersion`], [`version_of`]: which version both sides speak; [`rewritten`]: the bytes of one as those of another |
 //! | [`postcard_reader`] | postcard from bytes that nobody has checked, with limits |
 //! | [`shape`] | [`Shape`]: a type's layout as text, and its fingerprint |
 //!
@@ -42,7 +42,7 @@ pub mod version;
 
 pub use json::Json;
 pub use shape::{Shape, ShapeWriter};
-pub use version::{OlderVersion, version_of};
+pub use version::{OlderVersion, rewritten, version_of};
 
 /// How a payload is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -53,9 +53,9 @@ pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
     let name = &options.name;
     let version = options.version;
     let definition = definition(&options, &serde, &parts, before, after);
-    let fingerprint = if input.generics.type_params().next().is_some() || input.generics.const_params().next().is_some()
-    {
-        // A static would be one for all instances of the type; both sides compare only when they meet.
+    // A static would be one for all instances of the type.
+    let is_generic = input.generics.type_params().next().is_some() || input.generics.const_params().next().is_some();
+    let fingerprint = if is_generic {
         quote!(__rpc::typed::fingerprint_of::<Self>())
     } else {
         quote! {
@@ -64,15 +64,7 @@ pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
         }
     };
     let as_older = if older.is_empty() { Tokens::new() } else { as_older(&input.data, &parts, version, &older) };
-    let older_list = if older.is_empty() {
-        Tokens::new()
-    } else {
-        quote! {
-            fn older() -> ::std::vec::Vec<__rpc::OlderVersion> {
-                ::std::vec![#(__rpc::OlderVersion::of::<Self>(#older)),*]
-            }
-        }
-    };
+    let older_list = older_list(&older, is_generic);
 
     let crate_path = &options.crate_path;
     let ident = &input.ident;
@@ -347,6 +339,25 @@ fn check_versions(parts: &[Part], options: &TypeOptions) -> Result<()> {
 fn older_versions(parts: &[Part], version: u32) -> Vec<u32> {
     let additions: BTreeSet<u32> = parts.iter().map(|part| part.since).collect();
     (1..version).rev().take_while(|older| additions.contains(&(older + 1))).collect()
+}
+
+/// `older`: each shape is written once only, because requests of older versions are told apart by it.
+fn older_list(older: &[u32], is_generic: bool) -> Tokens {
+    if older.is_empty() {
+        return Tokens::new();
+    }
+    let list = quote!(::std::vec![#(__rpc::OlderVersion::of::<Self>(#older)),*]);
+    let list = if is_generic {
+        list
+    } else {
+        quote! {
+            static OLDER: ::std::sync::OnceLock<::std::vec::Vec<__rpc::OlderVersion>> = ::std::sync::OnceLock::new();
+            ::std::clone::Clone::clone(OLDER.get_or_init(|| #list))
+        }
+    };
+    quote! {
+        fn older() -> ::std::vec::Vec<__rpc::OlderVersion> { #list }
+    }
 }
 
 /// Code that writes the definition of `version`.

@@ -1,7 +1,7 @@
 //! [`Call`]: one call under way.
 
 use super::absent::{Found, LooksForRoute, Reached};
-use super::backlog::BacklogCall;
+use super::backlog::{BacklogCall, EncodedReply};
 use super::observed::Observed;
 use super::pursuit::Pursuit;
 use super::settling::Settling;
@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 pub struct Call<Reply> {
     pub(super) reach: Reaching<Reply>,
     pub(super) waiting: Waiting,
-    pub(super) decode: fn(&mut Vec<u8>, u64) -> Result<Reply, String>,
-    pub(super) reply_fingerprint: u64,
+    /// Reads a reply of a version.
+    pub(super) decode: fn(&mut Vec<u8>, u32) -> Result<Reply, String>,
     pub(super) observed: Option<Box<Observed>>,
     /// Once it is over.
     pub(super) attempts: u32,
@@ -205,15 +205,15 @@ impl<Reply: Message> Call<Reply> {
     fn decode_reply(&mut self, ended: Result<(), CallError>) -> Result<Reply, CallError> {
         ended?;
         let Reaching::Remote(pursuit, reply) = &mut self.reach else { return Err(over()) };
-        foreign::caught(|| (self.decode)(reply, self.reply_fingerprint))
+        foreign::caught(|| (self.decode)(reply, pursuit.reply_version()))
             .flatten()
             .map_err(|reason| CallError::BadMessage { route: pursuit.route().to_string(), reason })
     }
 
-    fn decode_backlog(&self, outcome: Result<Vec<u8>, CallError>) -> Result<Reply, CallError> {
+    fn decode_backlog(&self, outcome: Result<EncodedReply, CallError>) -> Result<Reply, CallError> {
         let Reaching::Backlog(_, route) = &self.reach else { return Err(over()) };
-        let mut reply = outcome?;
-        foreign::caught(|| (self.decode)(&mut reply, self.reply_fingerprint))
+        let (mut reply, version) = outcome?;
+        foreign::caught(|| (self.decode)(&mut reply, version))
             .flatten()
             .map_err(|reason| CallError::BadMessage { route: route.to_string(), reason })
     }

@@ -18,7 +18,7 @@ use crate::local::LocalRoute;
 use crate::message::{Encoding, Message, version_of};
 use crate::options::{CallOptions, Retry};
 use crate::outcome::CallError;
-use crate::remote::table::{CallStatistics, End, Offer, TablelessCounters};
+use crate::remote::table::{CallStatistics, End, Offer, TablelessCounters, request_length};
 use crate::served::answering::{Asked, FLAG_JSON, FLAG_ONE_WAY, FLAG_TRACE_STATE, NOTICES_SHIFT, TRACE_STATE};
 use gapless_log::call_table::RequestHeader;
 use std::borrow::Cow;
@@ -393,8 +393,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
     #[inline]
     fn call_of(&self, reach: Reaching<Reply>, observed: Option<Box<Observed>>) -> Call<Reply> {
-        let (waiting, reply_fingerprint) = (self.shared.options.waiting, self.shared.key.reply.fingerprint);
-        Call { reach, waiting, decode: decoder::<Request, Reply>(), reply_fingerprint, observed, attempts: 0 }
+        let waiting = self.shared.options.waiting;
+        Call { reach, waiting, decode: decoder::<Request, Reply>(), observed, attempts: 0 }
     }
 
     /// The route in this process, if it is served here and this caller may use it.
@@ -541,7 +541,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 payload
             }
         };
-        let length = user_headers.len().next_multiple_of(8) + payload.len();
+        let length = request_length(user_headers.len(), payload.len());
         let length_max = table.table().shape().payload_length_max();
         if length > length_max {
             return Err(bad(format!("a request of {length} bytes; at most {length_max} are allowed")));
@@ -672,14 +672,9 @@ thread_local! {
 }
 
 /// What reads a reply: who asks in JSON is answered in JSON.
-fn decoder<Request: Message, Reply: Message>() -> fn(&mut Vec<u8>, u64) -> Result<Reply, String> {
+fn decoder<Request: Message, Reply: Message>() -> fn(&mut Vec<u8>, u32) -> Result<Reply, String> {
     if Request::ENCODING == Encoding::Json {
         return |bytes, _| Reply::from_json(bytes).map_err(|error| error.to_string());
     }
-    decode_reply::<Reply>
-}
-
-fn decode_reply<Reply: Message>(bytes: &mut Vec<u8>, fingerprint: u64) -> Result<Reply, String> {
-    let version = version_of::<Reply>(fingerprint).unwrap_or(Reply::VERSION);
-    Reply::decode_owned(version, bytes).map_err(|error| error.to_string())
+    |bytes, version| Reply::decode_owned(version, bytes).map_err(|error| error.to_string())
 }

@@ -9,6 +9,7 @@ use crate::remote::call::{Ended, RemoteCall};
 use crate::remote::status::{KIND_CALL, Status, read_refusal};
 use crate::remote::table::{End, NotOffered, Offer};
 use gapless_log::call_table::RequestHeader;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -63,6 +64,8 @@ pub(crate) struct Pursuit {
     loss: Option<Loss>,
     /// Attempts on routes that it was forwarded from.
     attempts_before: u32,
+    /// The version of its reply, once it has one.
+    reply_version: u32,
 }
 
 impl Drop for Pursuit {
@@ -101,8 +104,9 @@ impl Pursuit {
         terms: Terms,
         (user_headers, payload): (&[u8], &[u8]),
     ) -> Result<Self, CallError> {
-        let mut pursuit =
-            Self { state: State::Over, to: to.clone(), terms, no_copy_since_ns: None, loss: None, attempts_before: 0 };
+        let (to, reply_version) = (to.clone(), to.key.reply.version);
+        let (state, no_copy_since_ns, loss, attempts_before) = (State::Over, None, None, 0);
+        let mut pursuit = Self { to, state, terms, no_copy_since_ns, loss, attempts_before, reply_version };
         if !pursuit.offer(user_headers, payload)? {
             pursuit.state = State::Offering { user_headers: user_headers.to_vec(), payload: payload.to_vec() };
         }
@@ -153,21 +157,32 @@ impl Pursuit {
         if let Some(key) = self.terms.affinity {
             offer.target = self.to.table.copy_of_key(key);
         }
-        match RemoteCall::start(&self.to.table, offer, user_headers, payload) {
-            Ok(call) => {
-                self.state = State::Offered(call);
-                offer.place = None;
-                (self.terms.offer, self.no_copy_since_ns) = (offer, None);
-                Ok(true)
+        let mut payload = Cow::Borrowed(payload);
+        loop {
+            match RemoteCall::start(&self.to.table, offer, user_headers, &payload) {
+                Ok(call) => {
+                    self.state = State::Offered(call);
+                    offer.place = None;
+                    (self.terms.offer, self.no_copy_since_ns) = (offer, None);
+                    return Ok(true);
+                }
+                Err(NotOffered::OtherVersion(fingerprint)) => {
+                    let versions = (offer.header.fingerprint, fingerprint);
+                    let rewritten = self.to.table.rewritten(versions, user_headers.len(), &payload);
+                    let route = self.to.key.route.to_string();
+                    let bad = |reason| self.unoffered(CallError::BadMessage { route, reason });
+                    payload = Cow::Owned(rewritten.map_err(bad)?);
+                    offer.header.fingerprint = fingerprint;
+                }
+                Err(not_offered) => return self.check(not_offered).map(|()| false),
             }
-            Err(not_offered) => self.check(not_offered).map(|()| false),
         }
     }
 
     /// Whether it makes sense to go on trying.
     fn check(&mut self, not_offered: NotOffered) -> Result<(), CallError> {
         let error = match not_offered {
-            NotOffered::Full => {
+            NotOffered::Full | NotOffered::OtherVersion(_) => {
                 self.no_copy_since_ns = None;
                 return Ok(());
             }
@@ -367,12 +382,30 @@ impl Pursuit {
 
     /// What the end means; `None` if it goes on elsewhere.
     fn conclude(&mut self, ended: Ended, reply: &[u8]) -> Option<Result<(), CallError>> {
-        if ended == Ended::Answered(Status::Reply) {
+        if ended == Ended::Answered(Status::Reply) && self.note_reply_version() {
             self.count_as(End::Replied);
             self.state = State::Over;
             return Some(Ok(()));
         }
         self.conclude_without_reply(ended, reply).map(Err)
+    }
+
+    /// False if its copy says that it is of a version that there is not.
+    #[inline]
+    fn note_reply_version(&mut self) -> bool {
+        if let State::Offered(call) = &self.state
+            && let Some(place) = call.reply_older().checked_sub(1)
+        {
+            let older = self.to.key.reply.older.get(place);
+            self.reply_version = older.map_or(0, |older| older.version);
+            return older.is_some();
+        }
+        true
+    }
+
+    /// The version of the reply that it has ended with.
+    pub(crate) const fn reply_version(&self) -> u32 {
+        self.reply_version
     }
 
     #[cold]
@@ -388,7 +421,11 @@ impl Pursuit {
             Ended::Answered(Status::TooLate) => self.timed_out(false),
             Ended::Answered(Status::BadRequest | Status::BadReply) => CallError::BadMessage { route, reason: text() },
             Ended::Answered(Status::Panicked) => CallError::Panicked { route, reason: text() },
-            Ended::Answered(Status::Reply | Status::NotServed) => self.lose(false, "its copy has ended")?,
+            Ended::Answered(Status::NotServed) => self.lose(false, "its copy has ended")?,
+            Ended::Answered(Status::Reply) => CallError::BadMessage {
+                route,
+                reason: "a reply of a version that this program does not speak".to_owned(),
+            },
             Ended::Unintelligible(status) => CallError::BadMessage {
                 route,
                 reason: format!("a reply with status {status}, which this version does not know"),

@@ -1,9 +1,10 @@
 //! Where routes are served: [`LocalRoutes`] in this process, [`RemoteRoutes`] in others.
 
 use crate::local::LocalRoute;
-use crate::message::{Encoding, Message};
+use crate::message::version::OLDER_MAX;
+use crate::message::{Encoding, Message, OlderVersion, rewritten};
 use crate::outcome::CallError;
-use crate::remote::table::{RouteTable, TablelessCounters};
+use crate::remote::table::{Rewrite, RouteTable, TablelessCounters};
 use crate::route_name::HIDDEN_PREFIX;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -18,8 +19,26 @@ pub(crate) struct TypeKey {
     pub(crate) name: &'static str,
     pub(crate) fingerprint: u64,
     pub(crate) encoding: Encoding,
-    /// Fingerprints of older versions that it reads and writes, too.
-    pub(crate) older: Vec<u64>,
+    pub(crate) version: u32,
+    /// Older versions that it reads and writes, too, the newest first.
+    pub(crate) older: Vec<OlderVersion>,
+    pub(crate) rewrite: Rewriting,
+}
+
+/// The same for all types of one shape.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rewriting(pub(crate) Rewrite);
+
+impl PartialEq for Rewriting {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Rewriting {}
+
+impl std::hash::Hash for Rewriting {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 impl TypeKey {
@@ -28,8 +47,15 @@ impl TypeKey {
             name: M::TYPE_NAME,
             fingerprint: M::fingerprint(),
             encoding: M::ENCODING,
-            older: M::older().iter().map(|older| older.fingerprint).collect(),
+            version: M::VERSION,
+            older: M::older().into_iter().take(OLDER_MAX).collect(),
+            rewrite: Rewriting(rewritten::<M>),
         }
+    }
+
+    /// The place of an older version among them.
+    pub(crate) fn place_of_older(&self, fingerprint: u64) -> Option<usize> {
+        self.older.iter().position(|older| older.fingerprint == fingerprint)
     }
 }
 

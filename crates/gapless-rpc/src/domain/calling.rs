@@ -158,6 +158,7 @@ impl Calling {
                 return;
             }
         };
+        let reply_older = table.key.reply.place_of_older(reply.fingerprint).map_or(0, |place| place as u8 + 1);
         let shape = table.table.table().shape();
         let attach = Attach {
             attachment: *last_attachment + 1,
@@ -168,7 +169,16 @@ impl Calling {
             version: String::new(),
             request,
             reply,
+            reply_older,
         };
+        *last_attachment += 1;
+        let attachment = *last_attachment;
+        attachments.insert(attachment, index);
+        table.copies.insert(number, Attachment::Brought(attachment));
+        // Before it can take a request.
+        state.agree_on_version(index);
+        let State { attached, attachments, .. } = state;
+        let Some(table) = attached.get_mut(&index) else { return };
         let brought = (|| {
             let call_table = table.table.table();
             let requests = Arc::new(call_table.request_region().read_only_fd().ok()?);
@@ -176,17 +186,13 @@ impl Calling {
             let descriptors = [requests, claims, Arc::clone(&table.eventfd)];
             self.io()?.attach(number, attach, descriptors).ok()
         })();
-        let attachment = if brought.is_some() {
-            *last_attachment += 1;
-            attachments.insert(*last_attachment, index);
-            Attachment::Brought(*last_attachment)
-        } else {
+        if brought.is_none() {
+            attachments.remove(&attachment);
             let reason = "this process has no descriptors left for it".to_owned();
-            Attachment::Refused(CallError::Busy { route: table.key.route.to_string(), reason })
-        };
-        table.copies.insert(number, attachment);
-        // Before it can take a request.
-        state.agree_on_form(index);
+            let busy = CallError::Busy { route: table.key.route.to_string(), reason };
+            table.copies.insert(number, Attachment::Refused(busy));
+            state.agree_on_version(index);
+        }
     }
 
     fn with_table(&self, attachment: u64, number: CopyNumber, then: impl FnOnce(&Copy, &mut AttachedTable)) {
@@ -196,7 +202,7 @@ impl Calling {
             && let Some(table) = attached.get_mut(&index)
         {
             then(copy, table);
-            state.agree_on_form(index);
+            state.agree_on_version(index);
         }
         drop(state);
         self.tell();
@@ -399,7 +405,7 @@ fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, 
         let fingerprint = match (own.fingerprint, other.fingerprint) {
             (own, 0) => Some(own),
             (0, _) => Some(0),
-            (ours, theirs) if ours == theirs || own.older.contains(&theirs) => Some(theirs),
+            (ours, theirs) if ours == theirs || own.place_of_older(theirs).is_some() => Some(theirs),
             // The copy may be newer, and read what this program writes: it says so.
             (ours, _) => Some(ours),
         }?;
@@ -463,8 +469,9 @@ impl RemoteRoutes for Calling {
         let table = shape
             .map_err(crate::RpcError::from)
             .and_then(|shape| {
-                let path = self.counters_path(&key.route);
-                RouteTable::create(Arc::clone(&key.route), shape, key.request.fingerprint, path.as_deref())
+                let (path, request) =
+                    (self.counters_path(&key.route), (key.request.fingerprint, key.request.rewrite.0));
+                RouteTable::create(Arc::clone(&key.route), shape, request, path.as_deref())
             })
             .map_err(|error| busy(error.to_string()))?;
         let eventfd = wake_fd::create();
@@ -560,18 +567,18 @@ impl State {
         Some(gone)
     }
 
-    /// Requests have the newest form that every copy reads: the oldest of those of the copies that have the table.
-    fn agree_on_form(&self, index: u64) {
+    /// Requests are of the newest version that every copy reads: the oldest of those of the copies that have the table.
+    fn agree_on_version(&self, index: u64) {
         let Some(AttachedTable { key, table, copies, .. }) = self.attached.get(&index) else { return };
         let RouteKey { route, request, .. } = key;
         let age = |(number, attachment): (&CopyNumber, &Attachment)| {
             let route = self.copies.get(number)?.routes.get(&**route)?;
             let reads = matches!(attachment, Attachment::Brought(_) | Attachment::Attached(_));
             // The newest stands first.
-            request.older.iter().position(|older| reads && *older == route.request.fingerprint)
+            request.place_of_older(route.request.fingerprint).filter(|_| reads)
         };
         let oldest = copies.iter().filter_map(age).max();
-        table.set_request_fingerprint(oldest.map_or(request.fingerprint, |age| request.older[age]));
+        table.set_request_fingerprint(oldest.map_or(request.fingerprint, |age| request.older[age].fingerprint));
     }
 
     fn is_settled(&self, key: &RouteKey) -> bool {
@@ -621,7 +628,7 @@ impl CallingSide for Calling {
                 // Served again, it is asked again; an answer that is on its way is of the route that is gone.
                 attachments.remove(&attachment);
                 self.io().iter().for_each(|io| io.detach(number, attachment));
-                state.agree_on_form(index);
+                state.agree_on_version(index);
             }
         }
         let gone = self.take_receivers_gone(&mut state);
@@ -699,7 +706,7 @@ impl CallingSide for Calling {
                 attachments.remove(&attachment);
             }
         }
-        state.attached.keys().for_each(|index| state.agree_on_form(*index));
+        state.attached.keys().for_each(|index| state.agree_on_version(*index));
         let gone = self.take_receivers_gone(&mut state);
         drop(state);
         drop(gone);

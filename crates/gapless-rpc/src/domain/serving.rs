@@ -111,6 +111,7 @@ impl ServingSide for Serving {
             identity: Arc::new(CallerOf { identity, domain: self.domain() }),
             reply_version,
             watching: Arc::clone(served.served.watching()),
+            reply_older: attach.reply_older,
         });
         let answer = AttachAnswer { bell: Arc::clone(&served.bell), eventfd: Arc::clone(&served.eventfd) };
         self.lock().attachments.insert((caller, attach.attachment), served);
@@ -142,7 +143,7 @@ fn check_types(served: &ServedRemote, attach: &Attach) -> Result<(), String> {
         own.fingerprint == 0
             || other.fingerprint == 0
             || own.fingerprint == other.fingerprint
-            || own.older.contains(&other.fingerprint)
+            || own.place_of_older(other.fingerprint).is_some()
     };
     if speaks(&served.request, &attach.request) && speaks(&served.reply, &attach.reply) {
         return Ok(());

@@ -9,7 +9,7 @@
 //!               | u16 count, then text key and text value of each
 //!   3 listed    nothing: all routes of this moment have been told
 //!   4 attach    u64 attachment | u32 copy number | u64 bytes of the request region | u64 of the claim region
-//!               | text route | text version | type request | type reply
+//!               | text route | text version | type request | type reply | u8 older version of the reply
 //!               descriptors: request region (read-only), claim region, completion eventfd
 //!   5 detach    u64 attachment
 //!   6 attached  u64 attachment; descriptors: bell, eventfd
@@ -21,6 +21,7 @@
 //! Nothing here panics, whatever the bytes.
 
 use crate::message::Encoding;
+use crate::message::version::OLDER_MAX;
 use crate::route_name;
 use gapless_wire::fields::{FieldReader, FieldWriter};
 
@@ -150,6 +151,8 @@ pub struct Attach {
     pub request: TypeDescription,
     /// What it expects as an answer.
     pub reply: TypeDescription,
+    /// Which of the caller's older versions of the reply that is, or 0: the copy says it again with each reply.
+    pub reply_older: u8,
 }
 
 /// Why a copy does not take a call table.
@@ -240,6 +243,7 @@ impl Packet {
                 put_text(&mut out, "a route's version", &attach.version, ROUTE_LENGTH_MAX)?;
                 put_type(&mut out, &attach.request)?;
                 put_type(&mut out, &attach.reply)?;
+                out.u8(attach.reply_older);
             }
             Self::Detach { attachment } | Self::Attached { attachment } => {
                 out.u64(*attachment);
@@ -294,6 +298,10 @@ impl Packet {
                 version: text(&mut fields, "the version", ROUTE_LENGTH_MAX)?,
                 request: type_description(&mut fields)?,
                 reply: type_description(&mut fields)?,
+                reply_older: match fields.u8("the older version")? {
+                    older if usize::from(older) <= OLDER_MAX => older,
+                    older => return Err(format!("older version {older} of a reply; at most {OLDER_MAX} are known")),
+                },
             }),
             5 => Self::Detach { attachment: fields.u64("the attachment")? },
             6 => Self::Attached { attachment: fields.u64("the attachment")? },
@@ -440,6 +448,7 @@ mod tests {
             version: "2".to_owned(),
             request,
             reply,
+            reply_older: 63,
         };
         let hello = Hello { role: Role::Caller, process_id: 1, started_ns: 2, process_name: "gäste".to_owned() };
         vec![

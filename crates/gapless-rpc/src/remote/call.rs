@@ -49,6 +49,8 @@ pub(crate) struct RemoteCall {
     /// A task of its was to be woken.
     has_task: bool,
     hold: Hold,
+    /// Which of its caller's older versions its reply is of, or 0.
+    reply_older: u8,
 }
 
 impl RemoteCall {
@@ -62,7 +64,8 @@ impl RemoteCall {
         let ticket = Some(table.offer(offer, user_headers, payload)?);
         let RequestHeader { deadline_ns, sent_ns: made_ns, .. } = offer.header;
         let (is_deadline_noted, has_task, hold, end) = (false, false, Hold::default(), End::Cancelled);
-        Ok(Self { table: Arc::clone(table), ticket, deadline_ns, made_ns, end, is_deadline_noted, has_task, hold })
+        let (table, reply_older) = (Arc::clone(table), 0);
+        Ok(Self { table, ticket, deadline_ns, made_ns, end, is_deadline_noted, has_task, hold, reply_older })
     }
 
     /// What it counts as, which is else given up.
@@ -73,6 +76,12 @@ impl RemoteCall {
 
     fn deadline_ns(&self) -> Option<u64> {
         Some(self.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
+    }
+
+    /// Which of its caller's older versions its reply is of, or 0 for its own.
+    #[inline]
+    pub(crate) const fn reply_older(&self) -> usize {
+        self.reply_older as usize
     }
 
     /// How it has ended, if it has: the reply is in `reply`. Not to be asked again once it has.
@@ -143,9 +152,12 @@ impl RemoteCall {
         if reply.len() > KEPT_BYTES {
             self.table.note_long(ticket.slot);
         }
-        match Status::from_value(header.status) {
-            Some(Status::NotServed) => Ended::NotBegun("its copy has ended"),
-            Some(status) => Ended::Answered(status),
+        match Status::read(header.status) {
+            Some((Status::NotServed, _)) => Ended::NotBegun("its copy has ended"),
+            Some((status, older)) => {
+                self.reply_older = older;
+                Ended::Answered(status)
+            }
             None => Ended::Unintelligible(header.status),
         }
     }

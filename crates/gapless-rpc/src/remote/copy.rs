@@ -34,8 +34,10 @@ pub(crate) struct AttachedCaller {
     /// Wakes the caller's reactor.
     pub(crate) eventfd: OwnedFd,
     pub(crate) identity: Arc<CallerOf>,
-    /// The version of the reply's type that it reads.
+    /// The version of the reply's type that it reads from this copy.
     pub(crate) reply_version: u32,
+    /// Which of its own older versions that is, or 0.
+    pub(crate) reply_older: u8,
     /// That of the route.
     pub(crate) watching: Arc<Watching>,
 }
@@ -408,7 +410,11 @@ impl Claimed {
     #[inline]
     fn put_answer(&mut self, status: Status, body: &[u8]) -> bool {
         self.progress = Progress::Answered;
-        match self.caller.table.answer(self.taken, status as u32, body) {
+        let status = match status {
+            Status::Reply => Status::of_reply(self.caller.reply_older),
+            other => other as u32,
+        };
+        match self.caller.table.answer(self.taken, status, body) {
             AnswerOutcome::Answered { ring_reactor } => {
                 if ring_reactor {
                     crash_point("copy_before_completion");

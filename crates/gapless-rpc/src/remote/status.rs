@@ -1,6 +1,13 @@
 //! What a reply says of itself, and the bodies of those that are no reply of the handler's.
 
+use crate::message::version::OLDER_MAX;
 use crate::outcome::Refusal;
+use gapless_log::call_table::STATUS_MAX;
+
+/// In the status word of a handler's reply that is of an older version than its caller's: which of the caller's older versions, the
+/// newest of which is 1.
+const OLDER: u32 = 64;
+const _: () = assert!(OLDER as usize + OLDER_MAX <= STATUS_MAX as usize);
 
 /// In a request's header: a call of the handler, and nothing that is asked of the copy itself.
 pub(crate) const KIND_CALL: u8 = 0;
@@ -28,8 +35,25 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    /// The status word of a handler's reply in its caller's own version, or in an older one, see [`OLDER`].
+    pub(crate) const fn of_reply(older: u8) -> u32 {
+        assert!(older as usize <= OLDER_MAX);
+        if older == 0 { Self::Reply as u32 } else { OLDER + older as u32 }
+    }
+
+    /// The status, and of a handler's reply which of its caller's older versions it is of, or 0.
+    pub(crate) const fn read(word: u32) -> Option<(Self, u8)> {
+        if word > OLDER && word <= STATUS_MAX {
+            return Some((Self::Reply, (word - OLDER) as u8));
+        }
+        match Self::from_value(word) {
+            Some(status) => Some((status, 0)),
+            None => None,
+        }
+    }
+
     /// `None` for what no copy of this version says.
-    pub(crate) const fn from_value(value: u32) -> Option<Self> {
+    const fn from_value(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Reply,
             1 => Self::Refused,
@@ -90,8 +114,13 @@ mod tests {
     #[test]
     fn every_status_has_its_own_value() {
         for value in 0..8 {
-            assert_eq!(Status::from_value(value).map(|status| status as u32), Some(value));
+            assert_eq!(Status::read(value).map(|(status, older)| (status as u32, older)), Some((value, 0)));
         }
-        assert_eq!(Status::from_value(8), None);
+        for older in 0..=OLDER_MAX as u8 {
+            assert_eq!(Status::read(Status::of_reply(older)), Some((Status::Reply, older)));
+        }
+        for value in [8, OLDER, STATUS_MAX + 1, u32::MAX] {
+            assert_eq!(Status::read(value), None);
+        }
     }
 }

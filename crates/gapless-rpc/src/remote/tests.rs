@@ -6,6 +6,7 @@ use super::status::Status;
 use super::table::{CopyState, NotOffered, Offer, RouteTable};
 use crate::clock::monotonic_ns;
 use crate::context::{CallerIdentity, CallerOf};
+use crate::message::rewritten;
 use crate::options::Waiting;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::{CallTableShape, CopySide, RequestHeader};
@@ -17,10 +18,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 fn table(slots: u32, payload_length_max: usize) -> Arc<RouteTable> {
-    Arc::new(
-        RouteTable::create("test.route".into(), CallTableShape::new(slots, payload_length_max).unwrap(), 0, None)
-            .unwrap(),
-    )
+    let shape = CallTableShape::new(slots, payload_length_max).unwrap();
+    Arc::new(RouteTable::create("test.route".into(), shape, (0, rewritten::<Vec<u8>>), None).unwrap())
 }
 
 /// A copy with its workers as threads.
@@ -73,6 +72,7 @@ fn attach(served: &ServedCallers, table: &RouteTable, number: u32) {
         }),
         reply_version: 1,
         watching: Arc::clone(served.watching()),
+        reply_older: 0,
     });
 }
 

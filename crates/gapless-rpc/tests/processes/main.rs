@@ -7,6 +7,7 @@ mod copy_process;
 
 mod a_scribbler_spoils_only_its_own_routes;
 mod calls_end_as_their_handlers_say;
+mod copies_of_two_versions_serve_one_route;
 mod ever_new_routes_cost_nothing;
 mod first_calls_hold_up_nobody;
 mod killed_copies_lose_no_answer;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     copy_process::be_one_if_asked();
+    copies_of_two_versions_serve_one_route::be_one_if_asked();
     killed_copies_lose_no_answer::be_a_caller_if_asked();
     a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
     notices_reach_their_callers::be_one_if_asked();
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     gapless_testkit::scenarios::run(vec![
         a_scribbler_spoils_only_its_own_routes::module(300),
         calls_end_as_their_handlers_say::module(),
+        copies_of_two_versions_serve_one_route::module(),
         ever_new_routes_cost_nothing::module(),
         first_calls_hold_up_nobody::module(),
         killed_copies_lose_no_answer::module(),

@@ -34,9 +34,12 @@ use std::task::{Context, Poll};
 /// Requests of each class that wait as they are: enough to offer while those behind them are read.
 const FIRST_MAX: usize = 16;
 
+/// The bytes of a reply, and its version.
+pub(crate) type EncodedReply = (Vec<u8>, u32);
+
 /// The backlog of one caller.
 pub(crate) struct Backlog {
-    route: LocalRoute<Record, Vec<u8>>,
+    route: LocalRoute<Record, EncodedReply>,
     line: Arc<Line>,
     queue: Arc<ElasticQueue>,
     woken: Arc<Woken>,
@@ -137,7 +140,7 @@ impl Drop for Backlog {
 
 /// A call that went into the line. Dropping it cancels it.
 pub(crate) struct BacklogCall {
-    call: Option<LocalCall<Vec<u8>>>,
+    call: Option<LocalCall<EncodedReply>>,
     woken: Arc<Woken>,
     table: Arc<UsedTable>,
 }
@@ -148,17 +151,17 @@ impl BacklogCall {
         self.call.as_ref().is_some_and(LocalCall::has_begun)
     }
 
-    pub(crate) fn wait(&mut self, waiting: Waiting) -> Option<Result<Vec<u8>, CallError>> {
+    pub(crate) fn wait(&mut self, waiting: Waiting) -> Option<Result<EncodedReply, CallError>> {
         let ended = self.call.as_mut()?.wait_until(u64::MAX, waiting);
         self.end(ended)
     }
 
-    pub(crate) fn try_take(&mut self) -> Option<Result<Vec<u8>, CallError>> {
+    pub(crate) fn try_take(&mut self) -> Option<Result<EncodedReply, CallError>> {
         let ended = self.call.as_mut()?.try_take();
         self.end(ended)
     }
 
-    pub(crate) fn poll(&mut self, task: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, CallError>>> {
+    pub(crate) fn poll(&mut self, task: &mut Context<'_>) -> Poll<Option<Result<EncodedReply, CallError>>> {
         let Some(call) = &mut self.call else { return Poll::Ready(None) };
         match Pin::new(call).poll(task) {
             Poll::Ready(ended) => Poll::Ready(self.end(Some(ended))),
@@ -166,7 +169,7 @@ impl BacklogCall {
         }
     }
 
-    fn end(&mut self, ended: Option<Result<Vec<u8>, CallError>>) -> Option<Result<Vec<u8>, CallError>> {
+    fn end(&mut self, ended: Option<Result<EncodedReply, CallError>>) -> Option<Result<EncodedReply, CallError>> {
         if let Some(outcome) = &ended {
             // Once it is out of the line it is counted as any other.
             if let Err(error) = outcome

@@ -3,6 +3,7 @@
 //!
 //! One request at a time waits for a slot: the others wait behind it, so nothing overtakes.
 
+use super::EncodedReply;
 use super::record::{Place, Record};
 use super::shown::Shown;
 use crate::caller::pursuit::{Destination, Pursuit};
@@ -74,7 +75,7 @@ impl Wake for WakesMover {
 /// See the head of the file.
 pub(super) struct Mover {
     to: Destination,
-    worker: LocalWorker<Record, Vec<u8>>,
+    worker: LocalWorker<Record, EncodedReply>,
     woken: Arc<Woken>,
     shown: Arc<Shown>,
     flights: Vec<Option<Flight>>,
@@ -89,14 +90,14 @@ pub(super) struct Mover {
 struct Flight {
     pursuit: Pursuit,
     context: CallContext,
-    answer: Answer<Record, Vec<u8>>,
+    answer: Answer<Record, EncodedReply>,
     reply: Vec<u8>,
 }
 
 impl Mover {
     pub(super) fn new(
         to: Destination,
-        worker: LocalWorker<Record, Vec<u8>>,
+        worker: LocalWorker<Record, EncodedReply>,
         woken: Arc<Woken>,
         shown: Arc<Shown>,
     ) -> Self {
@@ -148,7 +149,7 @@ impl Mover {
         }
     }
 
-    fn begin(&mut self, incoming: Incoming<Record, Vec<u8>>) {
+    fn begin(&mut self, incoming: Incoming<Record, EncodedReply>) {
         let Incoming { request: Record { mut terms, user_headers, payload, place }, context, answer } = incoming;
         crash_point("backlog_taken");
         terms.offer.uses_reserve = true;
@@ -176,10 +177,11 @@ impl Mover {
         let Poll::Ready(ended) = flight.pursuit.poll(&task, &mut flight.reply) else { return };
         self.free.push(number);
         if let Some(Flight { pursuit, answer, reply, .. }) = self.flights[number].take() {
+            let version = pursuit.reply_version();
             // The slot first: who is woken may call again.
             drop(pursuit);
             crash_point("backlog_slot_freed");
-            answer.end(ended.map(|()| reply));
+            answer.end(ended.map(|()| (reply, version)));
         }
     }
 

@@ -116,6 +116,7 @@ pub fn attach(attachment: u64, route: &str) -> Attach {
         version: String::new(),
         request: TypeDescription::default(),
         reply: TypeDescription::default(),
+        reply_older: 0,
     }
 }
 

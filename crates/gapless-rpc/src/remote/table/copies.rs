@@ -102,11 +102,18 @@ impl RouteTable {
     fn take_offers_back(&self, state: &mut State) -> Vec<u32> {
         let mut is_one_way = vec![false; self.slots.len()];
         state.one_way.iter().for_each(|held| is_one_way[held.slot as usize] = true);
+        self.take_back(|slot, target| {
+            let may_stay = !state.is_closed && state.has_open_copy(target) || is_one_way[slot as usize] && target == 0;
+            !may_stay
+        })
+    }
+
+    /// Takes offers back, of a slot to a copy (0: to all). Notice is to be given of these slots, without the lock.
+    fn take_back(&self, is_over: impl Fn(u32, u32) -> bool) -> Vec<u32> {
         let is_taken_back = |slot: &u32| {
             let claim = self.table.claim(*slot);
             let target = claim.load().holder();
-            let may_stay = !state.is_closed && state.has_open_copy(target) || is_one_way[*slot as usize] && target == 0;
-            !may_stay && claim.revoke_offer(target)
+            is_over(*slot, target) && claim.revoke_offer(target)
         };
         let taken_back: Vec<u32> = (0..self.table.shape().slots()).filter(is_taken_back).collect();
         taken_back.iter().for_each(|slot| self.table.wake(*slot));
@@ -127,14 +134,23 @@ impl RouteTable {
         open.max_by_key(weight).map_or(0, |copy| copy.number)
     }
 
-    /// The fingerprint of requests that every copy reads.
+    /// The fingerprint of the version that requests are offered in.
     pub(crate) fn request_fingerprint(&self) -> u64 {
         // Relaxed: it says how bytes are written, and nothing about other memory.
         self.request_fingerprint.load(Ordering::Relaxed)
     }
 
+    /// From now on requests are offered in this version, also those that no copy has taken yet: they are taken back, and
+    /// [`RouteTable::give_notices`] is to be called.
     pub(crate) fn set_request_fingerprint(&self, fingerprint: u64) {
-        self.request_fingerprint.store(fingerprint, Ordering::Relaxed);
+        // Not as `lock`: no task is woken here, because the domain is locked.
+        let mut state = self.state.lock().expect("nobody panics with the lock");
+        if self.request_fingerprint() != fingerprint {
+            self.request_fingerprint.store(fingerprint, Ordering::Relaxed);
+            state.taken_back.extend(self.take_back(|_, _| true));
+            // Release: pairs with the Acquire in `give_notices`.
+            self.has_taken_back.store(true, Ordering::Release);
+        }
     }
 
     /// Calls end: nothing more is offered.

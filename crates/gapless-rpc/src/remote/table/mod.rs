@@ -22,6 +22,8 @@ pub(crate) use state::CopyState;
 use super::status::KIND_CALL;
 use crate::block_on::thread_waker;
 use crate::error::RpcError;
+use crate::foreign::caught;
+use crate::message::MessageError;
 use counters::CallCounters;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::line::Place;
@@ -50,7 +52,10 @@ pub(crate) struct RouteTable {
     table: CallTable,
     state: Mutex<State>,
     slots: Box<[Slot]>,
+    /// Of the version that requests are offered in. Changed with the state locked.
     request_fingerprint: AtomicU64,
+    rewrite: Rewrite,
+    has_taken_back: AtomicBool,
     pub(crate) backlog_counters: BacklogCounters,
 }
 
@@ -104,9 +109,14 @@ pub(crate) enum NotOffered {
     NoCopy,
     /// Every slot is taken.
     Full,
+    /// Requests are offered in the version of this fingerprint.
+    OtherVersion(u64),
     /// The domain is closed.
     Closed,
 }
+
+/// Makes of the bytes of a request in the version of one fingerprint those in that of another.
+pub(crate) type Rewrite = fn((u64, u64), &[u8]) -> Result<Vec<u8>, MessageError>;
 
 /// What a request is offered with, besides its bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,15 +137,15 @@ impl RouteTable {
     pub(crate) fn create(
         route: Arc<str>,
         shape: CallTableShape,
-        request_fingerprint: u64,
+        (request_fingerprint, rewrite): (u64, Rewrite),
         counters: Option<&Path>,
     ) -> Result<Self, RpcError> {
         let (counters, backlog_counters) = CallCounters::create(&route, counters)?;
         let table = CallTable::create(shape)?;
         let slots = (0..shape.slots()).map(|_| Slot::default()).collect();
         let state = Mutex::new(State::new(shape, counters));
-        let request_fingerprint = AtomicU64::new(request_fingerprint);
-        Ok(Self { route, table, state, slots, request_fingerprint, backlog_counters })
+        let (request_fingerprint, has_taken_back) = (AtomicU64::new(request_fingerprint), AtomicBool::new(false));
+        Ok(Self { route, table, state, slots, request_fingerprint, rewrite, has_taken_back, backlog_counters })
     }
 
     pub(crate) const fn table(&self) -> &CallTable {
@@ -169,6 +179,10 @@ impl RouteTable {
             self.free(&mut state, slot, generation);
             return Err(NotOffered::NoCopy);
         }
+        if let Err(other_version) = self.check_version(&offer) {
+            self.free(&mut state, slot, generation);
+            return Err(other_version);
+        }
         let State { rings, .. } = &mut *state;
         rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, !offer.one_way));
         let is_counted = offer.header.kind == KIND_CALL;
@@ -197,6 +211,7 @@ impl RouteTable {
         if !state.has_free(offer) {
             return Err(NotOffered::Full);
         }
+        self.check_version(offer)?;
         let slot = state.free.pop().ok_or(NotOffered::Full)?;
         if let Some(place) = offer.place {
             // If a task still waits for it, that is woken: to drop it here could run what nobody knows.
@@ -204,6 +219,12 @@ impl RouteTable {
             state.woken_tasks.extend(task);
         }
         Ok(slot)
+    }
+
+    fn check_version(&self, offer: &Offer) -> Result<(), NotOffered> {
+        let fingerprint = self.request_fingerprint();
+        let is_same = [0, fingerprint].contains(&offer.header.fingerprint);
+        if is_same { Ok(()) } else { Err(NotOffered::OtherVersion(fingerprint)) }
     }
 
     /// Sleeps on this thread until there may be a slot or a copy for what offers this, or for `timeout`; may end early. It has a place
@@ -371,9 +392,9 @@ impl RouteTable {
                     state.counters.lost.add(has_begun.into());
                     self.free(state, held.slot, held.generation);
                 } else {
-                    // It has not begun, so it may be offered again without harm.
-                    let again = self.offer_again(state, held);
-                    state.one_way.push(again);
+                    // It has not begun, so it may be offered again without harm; to its copy, if that is there still.
+                    let is_meant = seen.state() == Some(ClaimState::Offered) && state.has_open_copy(seen.holder());
+                    self.offer_again(state, held, if is_meant { seen.holder() } else { 0 });
                 }
             } else {
                 state.one_way.push(held);
@@ -381,16 +402,51 @@ impl RouteTable {
         }
     }
 
-    /// Offers what stands in a slot once more, to any copy.
-    fn offer_again(&self, state: &mut State, held: Held) -> Held {
+    /// Offers what stands in a slot once more, to the copy `target`, or to any (0).
+    fn offer_again(&self, state: &mut State, held: Held, target: u32) {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
         let header = self.table.read_back(held.slot, &mut user_headers, &mut payload);
+        let fingerprint = self.request_fingerprint();
+        if header.fingerprint != fingerprint {
+            match self.rewritten((header.fingerprint, fingerprint), user_headers.len(), &payload) {
+                Ok(rewritten) => payload = rewritten,
+                Err(reason) => {
+                    tracing::warn!(route = &*self.route, reason, "what nobody waits for is not offered again");
+                    return self.free(state, held.slot, held.generation);
+                }
+            }
+        }
         let (generation, attempt) = (held.generation.wrapping_add(1), held.attempt + 1);
         self.slots[held.slot as usize].generation.store(generation, Ordering::Relaxed);
-        let header = RequestHeader { generation, attempt, ..header };
+        let header = RequestHeader { generation, attempt, fingerprint, ..header };
         self.table.write_request(held.slot, header, &user_headers, &payload);
-        state.rings.offer(&self.table, header.class.into(), held.slot, generation, (0, false));
-        state.ring(0);
-        Held { generation, attempt, ..held }
+        state.rings.offer(&self.table, header.class.into(), held.slot, generation, (target, false));
+        state.ring(target);
+        state.one_way.push(Held { generation, attempt, ..held });
     }
+
+    /// The payload of a request in the version of one fingerprint, in that of another.
+    ///
+    /// # Errors
+    /// Why there is none, in a sentence.
+    #[cold]
+    pub(crate) fn rewritten(
+        &self,
+        versions: (u64, u64),
+        headers_length: usize,
+        payload: &[u8],
+    ) -> Result<Vec<u8>, String> {
+        let rewritten = caught(|| (self.rewrite)(versions, payload))?.map_err(|error| error.to_string())?;
+        let (length, length_max) =
+            (request_length(headers_length, rewritten.len()), self.table.shape().payload_length_max());
+        if length > length_max {
+            return Err(format!("a request of {length} bytes; at most {length_max} are allowed"));
+        }
+        Ok(rewritten)
+    }
+}
+
+/// Bytes that user headers and payload of such lengths take in a slot.
+pub(crate) const fn request_length(headers_length: usize, payload_length: usize) -> usize {
+    headers_length.next_multiple_of(8) + payload_length
 }

@@ -36,6 +36,11 @@ impl RouteTable {
         if is_any {
             self.lock().ring(0);
         }
+        // Acquire: as in `set_request_fingerprint`. A look first, so that the line stays shared.
+        if self.has_taken_back.load(Ordering::Relaxed) && self.has_taken_back.swap(false, Ordering::Acquire) {
+            is_any = true;
+            self.notice_taken_back();
+        }
         for word in 0..self.table.shape().slots().div_ceil(64) {
             let mut done = self.table.take_done(word);
             while done != 0 {
@@ -48,6 +53,16 @@ impl RouteTable {
             }
         }
         is_any
+    }
+
+    /// What was taken back is offered again: at once what nobody waits for, the rest by its callers.
+    #[cold]
+    fn notice_taken_back(&self) {
+        let mut state = self.lock();
+        self.sweep(&mut state);
+        let taken_back = std::mem::take(&mut state.taken_back);
+        drop(state);
+        taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
     /// The deadline of a call that no thread waits for. True if it comes before all others, so the I/O thread sleeps too long.

@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) one_way: Vec<Held>,
     /// Deadlines of calls that no thread waits for; those that are over are dropped when they come up.
     pub(super) deadlines: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Slots whose offers were taken back, of which no notice was given yet.
+    pub(super) taken_back: Vec<u32>,
     pub(super) is_closed: bool,
     /// Who waits for a slot.
     pub(super) line: Line,
@@ -135,6 +137,7 @@ impl State {
             quarantine: Vec::new(),
             one_way: Vec::new(),
             deadlines: BinaryHeap::new(),
+            taken_back: Vec::new(),
             is_closed: false,
             line: Line::default(),
             waiting_for_copy: BTreeMap::new(),

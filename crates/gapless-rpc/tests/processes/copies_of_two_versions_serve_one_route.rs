@@ -1,0 +1,400 @@
+//! Programs of two versions of a route's messages: each calls each, both serve at one time, and a request that one copy has lost
+//! goes on to a copy of the other version.
+
+use gapless_rpc::{
+    CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Json, Message, Rejection, Retry,
+    Waiting, caller::together, overflow::ElasticQueueOptions,
+};
+use gapless_testkit::process::{Process, started_as, this_program};
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until, until_some};
+use serde::{Deserialize, Serialize};
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const ROLE: &str = "be-a-copy-of-a-version";
+
+/// The program of last year.
+mod first {
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+    pub struct Ask {
+        pub what: What,
+        pub words: Vec<Word>,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+    pub enum What {
+        Join,
+        /// And say so.
+        JoinAloud,
+        /// Not by the first copy that begins it.
+        JoinLate,
+        /// By that route.
+        JoinThere(String),
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+    pub struct Word {
+        pub text: String,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+    pub struct Told {
+        pub version: u32,
+        pub joined: String,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+    pub enum Event {
+        Opened,
+        Closed { reason: String },
+    }
+
+    impl Ask {
+        pub fn new(what: What) -> Self {
+            let words = ["a", "b"].map(|text| Word { text: text.to_owned() }).to_vec();
+            Self { what, words }
+        }
+    }
+
+    pub fn told(joined: &str, version: u32) -> Told {
+        Told { version, joined: joined.to_owned() }
+    }
+}
+
+/// That of today.
+mod second {
+    pub use super::first::{What, Word};
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+    #[message(version = 2)]
+    pub struct Ask {
+        pub what: What,
+        pub words: Vec<Word>,
+        #[serde(default)]
+        #[message(since = 2)]
+        pub between: Option<String>,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+    #[message(version = 2)]
+    pub struct Told {
+        pub version: u32,
+        pub joined: String,
+        #[serde(default)]
+        #[message(since = 2)]
+        pub length: Option<u64>,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+    #[message(version = 2)]
+    pub enum Event {
+        Opened,
+        Closed {
+            reason: String,
+        },
+        #[message(since = 2)]
+        Moved(Option<u32>),
+    }
+
+    impl Ask {
+        pub fn new(what: What) -> Self {
+            let first::Ask { what, words } = first::Ask::new(what);
+            Self { what, words, between: Some("-".to_owned()) }
+        }
+    }
+
+    /// What a copy of a version says: only those of today say a length.
+    pub fn told(joined: &str, version: u32) -> Told {
+        let length = (version == 2).then_some(joined.len() as u64);
+        Told { version, joined: joined.to_owned(), length }
+    }
+}
+
+use first::What;
+
+/// Serves until its standard input ends: `route` of the version, and `route/event`, which answers what it is asked.
+pub fn be_one_if_asked() {
+    let Some(arguments) = started_as(ROLE) else { return };
+    let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
+    let (version, route) = (&*arguments[1], &*arguments[2]);
+    let event = format!("{route}/event");
+    let _served = if version == "1" {
+        let handler = |ask: first::Ask, context: &CallContext| {
+            joined(ask.what, &ask.words, "", context).map(|joined| first::told(&joined, 1))
+        };
+        let echo = |event: first::Event, _: &CallContext| Ok(event);
+        [domain.serve(route).handle(handler).unwrap(), domain.serve(&event).handle(echo).unwrap()]
+    } else {
+        let handler = |ask: second::Ask, context: &CallContext| {
+            let between = ask.between.unwrap_or_default();
+            joined(ask.what, &ask.words, &between, context).map(|joined| second::told(&joined, 2))
+        };
+        // Programs of last year do not know what follows an opening.
+        let echo = |event: second::Event, _: &CallContext| match event {
+            second::Event::Opened => Ok(second::Event::Moved(Some(7))),
+            event => Ok(event),
+        };
+        [domain.serve(route).handle(handler).unwrap(), domain.serve(&event).handle(echo).unwrap()]
+    };
+    println!("serves");
+    for _ in std::io::stdin().lock().lines() {}
+    std::process::exit(0);
+}
+
+fn joined(what: What, words: &[first::Word], between: &str, context: &CallContext) -> Result<String, Rejection> {
+    match what {
+        What::Join => {}
+        What::JoinAloud => println!("joins"),
+        What::JoinLate if context.attempt() > 1 => {}
+        What::JoinLate => {
+            println!("begun");
+            std::thread::sleep(PATIENCE);
+        }
+        What::JoinThere(route) if route == context.route() => {}
+        What::JoinThere(route) => return Err(context.forward(route)),
+    }
+    Ok(words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(between))
+}
+
+/// Starts a copy.
+fn come(domain: &Path, version: u32, route: &str) -> Process {
+    let mut command = this_program();
+    command.arg(ROLE).arg(domain).arg(version.to_string()).arg(route).stdin(Stdio::piped());
+    Process::start(&mut command)
+}
+
+/// Starts a copy, and waits until it serves.
+fn start(domain: &Path, version: u32, route: &str) -> Process {
+    let mut process = come(domain, version, route);
+    assert_eq!(process.line(), "serves");
+    process
+}
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .side_by_side(2)
+        .scenario("each_version_calls_each", each_version_calls_each)
+        .scenario("both_versions_serve_at_one_time", both_versions_serve_at_one_time)
+        .scenario("copies_of_both_versions_come_and_go_under_load", both_come_and_go_under_load)
+        .scenario("what_a_copy_had_begun_goes_on_to_one_of_another_version", what_a_copy_had_begun_goes_on)
+        .scenario("what_waits_in_slots_is_taken_by_a_copy_of_another_version", what_waits_in_slots_is_taken)
+        .scenario("what_waits_on_disk_is_taken_by_a_copy_of_another_version", what_waits_on_disk_is_taken)
+        .scenario("a_request_is_forwarded_to_a_copy_of_another_version", a_request_is_forwarded)
+        .scenario("a_variant_that_one_side_lacks_is_named", a_variant_that_one_side_lacks_is_named)
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    directory: PathBuf,
+    domain: Domain,
+}
+
+fn place(slots: u32) -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("domain");
+    let domain = Domain::open_directory(&directory, DomainOptions { slots, ..DomainOptions::default() }).unwrap();
+    Place { folder, directory, domain }
+}
+
+fn long() -> CallOptions {
+    CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
+}
+
+/// The caller of last year and that of today.
+fn callers(domain: &Domain) -> (Caller<first::Ask, first::Told>, Caller<second::Ask, second::Told>) {
+    let options = || CallerOptions { call: long(), ..CallerOptions::default() };
+    (domain.caller_with("route", options()).unwrap(), domain.caller_with("route", options()).unwrap())
+}
+
+/// What a copy of a version says, asked by a caller of a version: the words between which something stands if both are of today.
+fn between(caller: u32, copy: u32) -> &'static str {
+    if (caller, copy) == (2, 2) { "a-b" } else { "ab" }
+}
+
+fn each_version_calls_each() {
+    for copy in [1, 2] {
+        let place = place(64);
+        let _copy = start(&place.directory, copy, "route");
+        let (first, second) = callers(&place.domain);
+        assert_eq!(first.call(first::Ask::new(What::Join)), Ok(first::told(between(1, copy), copy)));
+        let expected = second::told(between(2, copy), copy);
+        assert_eq!(second.call(second::Ask::new(What::Join)), Ok(expected.clone()));
+        // However its end is learnt.
+        let mut call = second.start(second::Ask::new(What::Join));
+        assert_eq!(until_some("it is polled", || call.try_take()), Ok(expected.clone()));
+        assert_eq!(second.start(second::Ask::new(What::Join)).wait_for(PATIENCE), Some(Ok(expected.clone())));
+        let (sender, told) = std::sync::mpsc::channel();
+        second.start(second::Ask::new(What::Join)).on_end(move |outcome| sender.send(outcome).unwrap());
+        assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Ok(expected.clone()));
+        let options = CallerOptions { call: long(), waiting: Waiting::Spin, ..CallerOptions::default() };
+        let spinning = place.domain.caller_with::<second::Ask, second::Told>("route", options).unwrap();
+        for _ in 0..100 {
+            assert_eq!(spinning.call(second::Ask::new(What::Join)), Ok(expected.clone()));
+        }
+        // Both sides know what is closed.
+        let closed = || "late".to_owned();
+        let old = place.domain.caller::<first::Event, first::Event>("route/event").unwrap();
+        let event = first::Event::Closed { reason: closed() };
+        assert_eq!(old.call(event.clone()), Ok(event));
+        let new = place.domain.caller::<second::Event, second::Event>("route/event").unwrap();
+        let event = second::Event::Closed { reason: closed() };
+        assert_eq!(new.call(event.clone()), Ok(event));
+        // Names are all that JSON needs.
+        let json = place.domain.caller::<Json, Json>("route").unwrap();
+        let ask = second::Ask::new(What::Join).to_json().unwrap();
+        let told = json.call(Json::new(ask).unwrap()).unwrap();
+        let (text, length) = if copy == 1 { ("ab", "") } else { ("a-b", r#","length":3"#) };
+        let expected = format!(r#"{{"version":{copy},"joined":"{text}"{length}}}"#);
+        assert_eq!(String::from_utf8_lossy(told.text()), expected);
+    }
+}
+
+fn both_versions_serve_at_one_time() {
+    let place = place(64);
+    let _copies = [2, 1, 2, 1].map(|version| start(&place.directory, version, "route"));
+    let (first, second) = callers(&place.domain);
+    until("all are known", || first.broadcast(&first::Ask::new(What::Join)).is_ok_and(|told| told.len() == 4));
+    until("all are known", || second.broadcast(&second::Ask::new(What::Join)).is_ok_and(|told| told.len() == 4));
+    // While a copy of last year serves, requests have the form that it reads; replies have that of the copy.
+    let mut versions: Vec<_> = first.broadcast(&first::Ask::new(What::Join)).unwrap();
+    versions.sort_by_key(|(_, told)| told.as_ref().map(|told| told.version).ok());
+    let versions: Vec<_> = versions.into_iter().map(|(_, told)| told.unwrap()).collect();
+    assert_eq!(versions, [1, 1, 2, 2].map(|copy| first::told("ab", copy)));
+    let mut versions: Vec<_> = second.broadcast(&second::Ask::new(What::Join)).unwrap();
+    versions.sort_by_key(|(_, told)| told.as_ref().map(|told| told.version).ok());
+    let versions: Vec<_> = versions.into_iter().map(|(_, told)| told.unwrap()).collect();
+    assert_eq!(versions, [1, 1, 2, 2].map(|copy| second::told("ab", copy)));
+    // Whoever takes a call.
+    let mut answered = [0, 0, 0];
+    until("a copy of each version has taken a call", || {
+        let calls: Vec<_> = (0..16).map(|_| second.start(second::Ask::new(What::Join))).collect();
+        for told in together::all(calls) {
+            let told = told.unwrap();
+            assert_eq!(told, second::told("ab", told.version));
+            answered[told.version as usize] += 1;
+        }
+        answered[1] > 0 && answered[2] > 0
+    });
+}
+
+fn what_a_copy_had_begun_goes_on() {
+    for (dies, takes_over) in [(2, 1), (1, 2)] {
+        let place = place(64);
+        let mut copy = start(&place.directory, dies, "route");
+        let (first, second) = callers(&place.domain);
+        let options = CallOptions { retry: Some(Retry::Always), ..long() };
+        let begun = second.start_with(second::Ask::new(What::JoinLate), &options);
+        assert_eq!(copy.line(), "begun");
+        let calls = (first.start(first::Ask::new(What::Join)), second.start(second::Ask::new(What::Join)));
+        copy.kill();
+        let _other = start(&place.directory, takes_over, "route");
+        // What was written for a copy of last year has nothing that only those of today read.
+        let expected = second::told("ab", takes_over);
+        assert_eq!(begun.wait(), Ok(expected.clone()));
+        assert_eq!(calls.0.wait(), Ok(first::told("ab", takes_over)));
+        assert_eq!(calls.1.wait(), Ok(expected));
+    }
+}
+
+fn both_come_and_go_under_load() {
+    let place = place(64);
+    let _copy = start(&place.directory, 2, "route");
+    let (first, second) = callers(&place.domain);
+    let (clone, is_over) = (second.clone(), AtomicBool::new(false));
+    let call = |caller: &Caller<second::Ask, second::Told>| {
+        let options = CallOptions { retry: Some(Retry::Always), ..long() };
+        while !is_over.load(Ordering::Relaxed) {
+            let ask = |_| caller.start_with(second::Ask::new(What::Join), &options);
+            for told in together::all((0..8).map(ask)) {
+                let told = told.unwrap();
+                let whole = (told.joined == "a-b").then(|| second::told("a-b", 2));
+                assert_eq!(told, whole.unwrap_or_else(|| second::told("ab", told.version)));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = [&clone, &second].map(|caller| scope.spawn(|| call(caller)));
+        for _ in 0..20 {
+            let mut old = start(&place.directory, 1, "route");
+            until("the old one has taken a call", || {
+                first.call(first::Ask::new(What::Join)) == Ok(first::told("ab", 1))
+            });
+            old.kill();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+fn what_waits_in_slots_is_taken() {
+    let place = place(64);
+    let mut busy = start(&place.directory, 2, "route");
+    let (_, second) = callers(&place.domain);
+    let first_call = second.start(second::Ask::new(What::JoinLate));
+    assert_eq!(busy.line(), "begun");
+    let calls: Vec<_> = (0..10).map(|_| second.start(second::Ask::new(What::JoinAloud))).collect();
+    for _ in 0..10 {
+        second.send(second::Ask::new(What::JoinAloud)).unwrap();
+    }
+    let mut copy = come(&place.directory, 1, "route");
+    assert_eq!(together::all(calls), vec![Ok(second::told("ab", 1)); 10]);
+    // Ten of those were called, and ten were sent. It takes them from the moment at which it serves.
+    let mut lines: Vec<_> = (0..21).map(|_| copy.line()).collect();
+    lines.sort();
+    assert_eq!(lines, [&["joins"; 20][..], &["serves"]].concat());
+    drop(first_call);
+}
+
+fn what_waits_on_disk_is_taken() {
+    const CALLS: usize = 2_000;
+    let place = place(8);
+    let mut busy = start(&place.directory, 2, "route");
+    let mut overflow = ElasticQueueOptions::new("versions", place.folder.path());
+    overflow.memory_bytes_max = 4096;
+    let options = CallerOptions { overflow: Some(overflow), call: long(), ..CallerOptions::default() };
+    let second = place.domain.caller_with::<second::Ask, second::Told>("route", options).unwrap();
+    let first_call = second.start(second::Ask::new(What::JoinLate));
+    assert_eq!(busy.line(), "begun");
+    let calls: Vec<_> = (0..CALLS).map(|_| second.start(second::Ask::new(What::JoinAloud))).collect();
+    until("they wait on disk", || second.statistics().spilled > 0);
+    let mut copy = come(&place.directory, 1, "route");
+    let lines = copy.lines_in_background();
+    assert_eq!(together::all(calls), vec![Ok(second::told("ab", 1)); CALLS]);
+    copy.kill();
+    assert_eq!(lines.iter().filter(|line| line == "joins").count(), CALLS);
+    drop(first_call);
+}
+
+fn a_request_is_forwarded() {
+    for (forwards, answers) in [(1, 2), (2, 1)] {
+        let place = place(64);
+        let _copies = [start(&place.directory, forwards, "route"), start(&place.directory, answers, "other")];
+        let (first, second) = callers(&place.domain);
+        let there = || What::JoinThere("other".to_owned());
+        assert_eq!(first.call(first::Ask::new(there())), Ok(first::told("ab", answers)));
+        // Once it was written for a copy of last year, nobody reads more in it.
+        assert_eq!(second.call(second::Ask::new(there())), Ok(second::told("ab", answers)));
+    }
+}
+
+fn a_variant_that_one_side_lacks_is_named() {
+    const REASON: &str = "Event: Moved is there since version 2, and the other side speaks version 1";
+    let error = || CallError::BadMessage { route: "route/event".to_owned(), reason: REASON.to_owned() };
+    let place = place(64);
+    let copy = start(&place.directory, 2, "route");
+    let old = place.domain.caller::<first::Event, first::Event>("route/event").unwrap();
+    assert_eq!(old.call(first::Event::Opened), Err(error()), "it would be told of a move");
+    let new = place.domain.caller::<second::Event, second::Event>("route/event").unwrap();
+    assert_eq!(new.call(second::Event::Opened), Ok(second::Event::Moved(Some(7))));
+    assert_eq!(new.call(second::Event::Moved(None)), Ok(second::Event::Moved(None)));
+    drop(copy);
+    let _copy = start(&place.directory, 1, "route");
+    until("the other one is there", || new.call(second::Event::Opened) == Ok(second::Event::Opened));
+    assert_eq!(new.call(second::Event::Moved(None)), Err(error()), "it is not sent");
+}
