@@ -5,6 +5,7 @@ use crate::input::{Input, assert_says_something};
 use gapless_log::Region;
 use gapless_log::call_table::{CLASSES, CallTable, CallTableShape, CopySide, OfferRings, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
+use gapless_rpc::message::rewritten;
 use gapless_rpc::{Headers, Message, MessageError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -73,8 +74,25 @@ fn check<M: Message>(form: u8, bytes: &[u8]) {
         let again = M::decode_as(1, &as_older).expect("what was written is read");
         assert_eq!(encode(&again), encoded);
     }
+    if M::decode(&encoded).is_ok() {
+        rewrite::<M>(&encoded);
+    }
     if let Ok(text) = message.to_json() {
         assert!(std::str::from_utf8(&text).is_ok());
+    }
+}
+
+/// As a caller writes it anew for a copy of another version, there and back.
+fn rewrite<M: Message>(encoded: &[u8]) {
+    for older in M::older() {
+        let (down, up) = ((M::fingerprint(), older.fingerprint), (older.fingerprint, M::fingerprint()));
+        match rewritten::<M>(down, encoded) {
+            Ok(bytes) => {
+                let again = rewritten::<M>(up, &bytes).expect("what was written is read");
+                assert_eq!(rewritten::<M>(down, &again), Ok(bytes));
+            }
+            Err(error) => say::<M>(&error),
+        }
     }
 }
 
