@@ -56,7 +56,7 @@ pub struct ElasticQueueOptions {
     /// The limit on disk, in bytes, with headers and with what is read back but shares a segment with what is not. 0:
     /// nothing goes to disk, and the memory tier is the limit. Default 4 GiB.
     pub disk_bytes_max: u64,
-    /// The longest record, in bytes; at most [`RECORD_BYTES_LIMIT`], the default.
+    /// The longest record, in bytes; at most 16 MiB and 68 KiB, which is the default: [`RECORD_BYTES_LIMIT`] of `gapless-overflow`.
     pub record_bytes_max: usize,
     /// Where notices go; `None`: nowhere, who was sent away comes back by itself.
     pub notice: Option<NoticeReceiver>,

@@ -25,19 +25,23 @@ use proc_macro2::TokenStream as Tokens;
 ///
 /// On the type, in `#[message(…)]`:
 ///
-/// | option | meaning |
-/// |---|---|
-/// | `name = "…"` | its name for the other side and in errors; the type's own by default |
-/// | `version = n` | from 1, which is the default; another version is another message, see `since` |
-/// | `shape = "…"` | the shape is this text; for types that serde writes by `from`, `into` or `try_from` |
-/// | `crate = path` | where `gapless_rpc` is; `::gapless_rpc` by default |
+/// | attribute | default | meaning |
+/// |---|---|---|
+/// | `name = "…"` | the type's own name | its name for the other side and in errors: say the old one when the type is renamed |
+/// | `version = n` | 1 | from 1. A version that adds nothing (`since`) is another message: old and new refuse each other |
+/// | `shape = "…"` | made of the fields | the shape is this text; for types that serde writes by `from`, `into` or `try_from` |
+/// | `crate = path` | `::gapless_rpc`; `::gapless::rpc` for the derive of the face | the module that has `message`, where the application has renamed the crate or gives it out again |
 ///
 /// On a field or variant:
 ///
-/// | option | meaning |
+/// | attribute | meaning |
 /// |---|---|
 /// | `since = n` | it came with version n; everything behind it did so, too. A field needs `#[serde(default)]` |
 /// | `shape = "…"` | its shape is this text, for types whose shape is not known; change the text when the type changes |
+///
+/// Programs of all versions in which something was added by `since` understand each other, whichever side is new. A field that one side
+/// lacks is its default at the other. A variant that one side lacks is not sent: the call ends with `CallError::BadMessage`, which
+/// names it; in a reply the handler has run by then.
 ///
 /// What serde can do and postcard cannot (`flatten`, `untagged`, `tag`, `skip_serializing_if` …) is an error.
 #[proc_macro_derive(Message, attributes(message))]
@@ -45,7 +49,7 @@ pub fn derive_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless_rpc"))
 }
 
-/// As `Message`, for those who depend on the face.
+/// As `Message`, for applications that depend on the crate `gapless`: its code names `::gapless::rpc`.
 #[proc_macro_derive(FaceMessage, attributes(message))]
 pub fn derive_face_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless::rpc"))
@@ -62,7 +66,8 @@ pub fn derive_face_message(input: TokenStream) -> TokenStream {
 /// - `add::serve_by(builder)`: serves it with a `RouteBuilder` that has options, also under another name,
 /// - `add::caller(&domain)`: its client, a `Caller` of the function's types.
 ///
-/// Where the crate has another name: `#[route(crate = path)]`, also `#[route(name = "calculator/add", crate = path)]`.
+/// Its code names `::gapless_rpc`, or `::gapless::rpc` if it comes from the crate `gapless`. Where that has another name:
+/// `#[route(crate = path)]`, also `#[route(name = "calculator/add", crate = path)]`.
 ///
 /// The code stands on this interface of the crate:
 ///
@@ -79,7 +84,7 @@ pub fn route(options: TokenStream, item: TokenStream) -> TokenStream {
     route_of(options, item, "::gapless_rpc")
 }
 
-/// As `route`, for those who depend on the face.
+/// As `route`, for applications that depend on the crate `gapless`: its code names `::gapless::rpc`.
 #[proc_macro_attribute]
 pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
     route_of(options, item, "::gapless::rpc")

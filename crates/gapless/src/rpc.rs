@@ -58,7 +58,25 @@ pub use gapless_rpc::{
     Refusal, Rejection, Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, Waiting,
     set_trace_bridge,
 };
-pub use gapless_rpc_macros::{FaceMessage as Message, face_route as route};
+/// Makes a message of a struct or an enum, for the calls of this module.
+///
+/// ```
+/// use gapless::rpc::Message;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Message)]
+/// #[message(version = 2)]
+/// struct Order {
+///     id: u64,
+///     #[serde(default)]
+///     #[message(since = 2)]
+///     note: Option<String>,
+/// }
+/// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String?}");
+/// ```
+pub use gapless_rpc_macros::FaceMessage as Message;
+/// Makes a route and its typed client of a function, for the calls of this module: see the example at its head.
+pub use gapless_rpc_macros::face_route as route;
 
 /// The code of the guide is compiled as the examples of this module are.
 #[cfg(doctest)]
