@@ -822,7 +822,8 @@ fn call_packets() {
         seed("call_packet", name, bytes);
     };
     let text = |text: &str| [&(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
-    let described = |name: &str| [&77_u64.to_le_bytes()[..], &1_u32.to_le_bytes(), &text(name)].concat();
+    let described =
+        |name: &str| [&77_u64.to_le_bytes()[..], &1_u32.to_le_bytes(), &2_u32.to_le_bytes(), &text(name)].concat();
     let (number, length) = (3_u64.to_le_bytes(), (1_u64 << 20).to_le_bytes());
     let (four, one) = (4_u32.to_le_bytes(), 1_u16.to_le_bytes());
     sound("hello", &packet(1, &[&[1], &four, &number, &text("shop")]));
@@ -834,7 +835,9 @@ fn call_packets() {
     let attach = packet(4, &[&number, &four, &length, &length, &text("shop/price"), &text(""), &types, &[2]]);
     sound("attach", &attach);
     sound("detach", &packet(5, &[&number]));
-    sound("refused", &packet(7, &[&number, &1_u32.to_le_bytes(), &text("no such route")]));
+    sound("refused", &packet(7, &[&number, &1_u32.to_le_bytes(), &text("no such route"), &text(""), &text("")]));
+    let shapes = [text("Order v2 {id: u64}"), text("u64")].concat();
+    sound("refused-for-types", &packet(7, &[&number, &2_u32.to_le_bytes(), &text(""), &shapes]));
 }
 
 fn links() {

@@ -9,11 +9,12 @@
 //! | [`version`] | [`OlderVersion`], [`version_of`]: which version both sides speak; [`rewritten`]: the bytes of one as those of another |
 //! | [`postcard_reader`] | postcard from bytes that nobody has checked, with limits |
 //! | [`shape`] | [`Shape`]: a type's layout as text, and its fingerprint |
+//! | [`mod@difference`] | where two shapes first differ, in a sentence |
 //!
 //! # What both sides compare
 //! Postcard is positional: bytes say neither which field they are nor of what type. So a caller and a copy compare
 //! [`Message::fingerprint`], a hash of [`Message::shape`], before the first call, and refuse each other when they differ; the
-//! refusal names both shapes. The shape holds the type's name and version, its fields and variants in order by name and type, and
+//! refusal says where. The shape holds the type's name and version, its fields and variants in order by name and type, and
 //! the same of each type in it. What changes it is a change: an order, a name, a type, at any depth. Where the type stands in
 //! its crate does not matter, nor what its methods do.
 //!
@@ -32,6 +33,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 pub mod bytes;
+pub mod difference;
 pub mod json;
 pub mod postcard_reader;
 #[cfg(feature = "schema")]
@@ -88,7 +90,30 @@ impl MessageError {
 
 /// A request or a reply. Inside one process values of it move as they are; between processes they are encoded.
 ///
-/// `#[derive(Message)]` implements it for every type that is `Serialize` and `DeserializeOwned`.
+/// | type | between processes |
+/// |---|---|
+/// | a struct or enum with `#[derive(Serialize, Deserialize, Message)]` | postcard |
+/// | `bool`, `char`, `String`, `f32`, `f64`, integers from `u8` to `i128`, `usize`, `isize` | postcard |
+/// | `Vec<u8>` | its bytes, which nobody compares or reads |
+/// | `()` | no bytes |
+/// | [`Json`] | JSON text; for who knows a route's types only at run time |
+/// | `Sbe<T>`, `Protobuf<T>` of a schema's object; with the feature `schema` | as the schema says |
+///
+/// Other types of other crates are none, also `&str`, `Vec<T>` of anything but bytes, `Option`, `Result`, tuples, arrays and maps: they
+/// have no name to be told apart by. They go into a field, where whatever serde reads and writes may stand whose [`Shape`] is
+/// known:
+///
+/// ```compile_fail,E0277
+/// fn is_message<M: gapless_message::Message>() {}
+/// is_message::<Vec<String>>();
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no message: it cannot be a request or a reply",
+    label = "not a message",
+    note = "a struct or enum is one with `#[derive(serde::Serialize, serde::Deserialize, Message)]`",
+    note = "numbers, `bool`, `char`, `String`, `Vec<u8>`, `()` and `Json` are messages; another vector, an option, a tuple or a map goes into \
+            a field of a struct"
+)]
 pub trait Message: Sized + Send + 'static {
     /// Its name, for errors and tools.
     const TYPE_NAME: &'static str;

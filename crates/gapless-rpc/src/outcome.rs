@@ -55,14 +55,16 @@ pub enum CallError {
         begun: bool,
     },
     /// Both sides do not mean the same by the route.
-    #[error("the route {route} is called with {caller}, and served with {copy}")]
+    #[error("the route {route} is called with {caller}, and served with {copy}: {difference}")]
     Mismatch {
         /// The route.
         route: String,
-        /// The caller's types and version.
+        /// The caller's types of request and reply, with their versions.
         caller: String,
-        /// The copy's types and version.
+        /// The copy's.
         copy: String,
+        /// Where the types of both first differ: `in the request, Order.price is i64 at the caller and u32 at the copy`.
+        difference: String,
     },
     /// The request or the reply cannot be encoded or decoded, or is too long.
     #[error("the request or the reply of {route} is not valid: {reason}")]

@@ -1,9 +1,11 @@
 //! Where routes are served: [`LocalRoutes`] in this process, [`RemoteRoutes`] in others.
 
 use crate::local::LocalRoute;
+use crate::message::difference::{Shapes, of_calls, titles};
 use crate::message::version::OLDER_MAX;
 use crate::message::{Encoding, Message, OlderVersion, rewritten};
 use crate::outcome::CallError;
+use crate::registry::TypeDescription;
 use crate::remote::table::{Rewrite, RouteTable, TablelessCounters};
 use crate::route_name::HIDDEN_PREFIX;
 use std::any::Any;
@@ -22,22 +24,25 @@ pub(crate) struct TypeKey {
     pub(crate) version: u32,
     /// Older versions that it reads and writes, too, the newest first.
     pub(crate) older: Vec<OlderVersion>,
-    pub(crate) rewrite: Rewriting,
+    pub(crate) functions: Functions,
 }
 
-/// The same for all types of one shape.
+/// Functions of a type, which are the same for all of one shape.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rewriting(pub(crate) Rewrite);
+pub(crate) struct Functions {
+    pub(crate) rewrite: Rewrite,
+    pub(crate) shape: fn() -> String,
+}
 
-impl PartialEq for Rewriting {
+impl PartialEq for Functions {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Rewriting {}
+impl Eq for Functions {}
 
-impl std::hash::Hash for Rewriting {
+impl std::hash::Hash for Functions {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
@@ -49,8 +54,19 @@ impl TypeKey {
             encoding: M::ENCODING,
             version: M::VERSION,
             older: M::older().into_iter().take(OLDER_MAX).collect(),
-            rewrite: Rewriting(rewritten::<M>),
+            functions: Functions { rewrite: rewritten::<M>, shape: M::shape },
         }
+    }
+
+    /// As the other side is told.
+    pub(crate) fn description(&self) -> TypeDescription {
+        let Self { fingerprint, encoding, version, .. } = *self;
+        TypeDescription { name: self.name.to_owned(), fingerprint, encoding, version }
+    }
+
+    /// What both look like.
+    pub(crate) fn shapes(request: &Self, reply: &Self) -> Shapes {
+        ((request.functions.shape)(), (reply.functions.shape)())
     }
 
     /// The place of an older version among them.
@@ -137,8 +153,7 @@ impl Drop for UsedTable {
 /// A route of this process, whatever its types.
 struct Served {
     route: Arc<dyn Any + Send + Sync>,
-    /// The names of its types, for people.
-    types: String,
+    shapes: Shapes,
     /// Starts its workers, with the first caller.
     start: Arc<dyn Fn() + Send + Sync>,
     is_started: Arc<Once>,
@@ -199,11 +214,7 @@ impl LocalRoutes {
                 is_started.call_once(|| start());
                 Ok(Some(local))
             }
-            None => Err(CallError::Mismatch {
-                route: route.to_owned(),
-                caller: names_of::<Request, Reply>(),
-                copy: found.types.clone(),
-            }),
+            None => Err(mismatch(route, &(Request::shape(), Reply::shape()), &found.shapes, "in this process")),
         }
     }
 
@@ -218,9 +229,8 @@ impl LocalRoutes {
         if routes.contains_key(route) {
             return false;
         }
-        let types = names_of::<Request, Reply>();
-        let served =
-            Served { route: Arc::new(local), types, start: Arc::new(start), is_started: Arc::new(Once::new()) };
+        let (shapes, start) = ((Request::shape(), Reply::shape()), Arc::new(start));
+        let served = Served { route: Arc::new(local), shapes, start, is_started: Arc::new(Once::new()) };
         routes.insert(route.to_owned(), served);
         self.count_notices(&routes);
         self.version.fetch_add(1, Ordering::Release);
@@ -269,6 +279,13 @@ impl Drop for Awaited {
     }
 }
 
-fn names_of<Request: Message, Reply: Message>() -> String {
-    format!("{} → {}", Request::TYPE_NAME, Reply::TYPE_NAME)
+/// The error of a caller and a copy that mean different types by a route; `place` says where the copy is.
+#[cold]
+pub(crate) fn mismatch(route: &str, caller: &Shapes, copy: &Shapes, place: &str) -> CallError {
+    CallError::Mismatch {
+        route: route.to_owned(),
+        caller: titles(caller),
+        copy: format!("{} ({place})", titles(copy)),
+        difference: of_calls(caller, copy),
+    }
 }

@@ -4,7 +4,7 @@
 //! types that both sides speak.
 
 use super::counter_files;
-use crate::caller::routes::{RemoteRoutes, RouteKey, TypeKey, UsedTable};
+use crate::caller::routes::{RemoteRoutes, RouteKey, TypeKey, UsedTable, mismatch};
 use crate::clock::monotonic_ns;
 use crate::context::CallerAddress;
 use crate::message::Encoding;
@@ -413,19 +413,23 @@ fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, 
             || own.encoding == Encoding::Bytes
             || other.encoding == Encoding::Bytes
             || asks_json;
-        is_same.then(|| TypeDescription { name: own.name.to_owned(), fingerprint, encoding: own.encoding })
+        is_same.then(|| TypeDescription { fingerprint, ..own.description() })
     };
     let request = agreed_type(&key.request, &route.request);
     let reply = agreed_type(&key.reply, &route.reply);
-    request.zip(reply).ok_or_else(|| CallError::Mismatch {
-        route: key.route.to_string(),
-        caller: format!("{} → {}", described(&key.request), described(&key.reply)),
-        copy: format!("{:?} → {:?}", route.request, route.reply),
+    let is_request = request.is_none();
+    request.zip(reply).ok_or_else(|| {
+        let (what, own, other) = match is_request {
+            true => ("request", &key.request, &route.request),
+            false => ("reply", &key.reply, &route.reply),
+        };
+        CallError::Mismatch {
+            route: key.route.to_string(),
+            caller: format!("{} → {}", key.request.description(), key.reply.description()),
+            copy: format!("{} → {}", route.request, route.reply),
+            difference: format!("the {what} is {:?} at the caller and {:?} at the copy", own.encoding, other.encoding),
+        }
     })
-}
-
-fn described(key: &TypeKey) -> String {
-    format!("{} ({:?}, fingerprint {:#x})", key.name, key.encoding, key.fingerprint)
 }
 
 const fn state_of(state: RouteState) -> CopyState {
@@ -470,7 +474,7 @@ impl RemoteRoutes for Calling {
             .map_err(crate::RpcError::from)
             .and_then(|shape| {
                 let (path, request) =
-                    (self.counters_path(&key.route), (key.request.fingerprint, key.request.rewrite.0));
+                    (self.counters_path(&key.route), (key.request.fingerprint, key.request.functions.rewrite));
                 RouteTable::create(Arc::clone(&key.route), shape, request, path.as_deref())
             })
             .map_err(|error| busy(error.to_string()))?;
@@ -685,11 +689,14 @@ impl CallingSide for Calling {
     fn refused(&self, number: CopyNumber, attachment: u64, refused: Refused) {
         self.with_table(attachment, number, |copy, attached| {
             let route = attached.key.route.to_string();
-            let caller = format!("{} → {}", described(&attached.key.request), described(&attached.key.reply));
-            let said = format!("{} (process {})", refused.text, copy.process.process_id);
+            let place = format!("process {}", copy.process.process_id);
+            let said = format!("{} ({place})", refused.text);
             let error = match refused.reason {
                 RefusedReason::NoRoute => CallError::NoRoute { route },
-                RefusedReason::Mismatch => CallError::Mismatch { route, caller, copy: said },
+                RefusedReason::Mismatch => {
+                    let own = TypeKey::shapes(&attached.key.request, &attached.key.reply);
+                    mismatch(&route, &own, &refused.shapes, &place)
+                }
                 RefusedReason::Limit | RefusedReason::Memory => CallError::Busy { route, reason: said },
             };
             attached.copies.insert(number, Attachment::Refused(error));

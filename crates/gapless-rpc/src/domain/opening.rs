@@ -70,7 +70,7 @@ pub struct KnownRoute {
     pub version: String,
     /// Whatever else the application says of it.
     pub metadata: Vec<(String, String)>,
-    /// The types of request and reply.
+    /// The types of request and reply, such as `Order v2`; a first version is not said.
     pub types: (String, String),
     /// Threads or tasks that serve it in that copy.
     pub workers: u32,
@@ -217,7 +217,7 @@ impl Domain {
             process_name: process.name.clone(),
             version: route.version,
             metadata: route.metadata,
-            types: (route.request.name, route.reply.name),
+            types: (route.request.to_string(), route.reply.to_string()),
             workers: route.workers,
         });
         let mut known: Vec<_> = known.collect();

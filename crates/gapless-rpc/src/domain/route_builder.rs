@@ -13,7 +13,7 @@ use crate::message::{Message, version_of};
 use crate::options::Waiting;
 use crate::outcome::Rejection;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions};
-use crate::registry::{IoHandle, RouteDescription, RouteState, TypeDescription};
+use crate::registry::{IoHandle, RouteDescription, RouteState};
 use crate::remote::copy::ServedCallers;
 use crate::route_counters::Side;
 use crate::served::answering::Answering;
@@ -288,18 +288,13 @@ impl RouteBuilder {
         let passed_eventfd = eventfd.try_clone().map_err(system("passing an eventfd on"))?;
         let served = Arc::new(ServedCallers::new(bell, eventfd));
         let (request, reply) = (TypeKey::of::<Request>(), TypeKey::of::<Reply>());
-        let described = |key: &TypeKey| TypeDescription {
-            name: key.name.to_owned(),
-            fingerprint: key.fingerprint,
-            encoding: key.encoding,
-        };
         let description = RouteDescription {
             name: self.route.clone(),
             state: RouteState::Open,
             version: self.version.clone(),
             metadata: self.metadata.clone(),
-            request: described(&request),
-            reply: described(&reply),
+            request: request.description(),
+            reply: reply.description(),
             workers: self.workers as u32,
         };
         let answering = Arc::new(Answering {

@@ -88,15 +88,13 @@ impl ServingSide for Serving {
         attach: Attach,
         memory: AttachMemory,
     ) -> Result<AttachAnswer, Refused> {
-        let refuse = |reason, text: String| Refused { reason, text };
         let served = self.lock().routes.get(&attach.route).map(Arc::clone);
-        let served =
-            served.ok_or_else(|| refuse(RefusedReason::NoRoute, format!("{} is not served here", attach.route)))?;
-        check_types(&served, &attach).map_err(|text| refuse(RefusedReason::Mismatch, text))?;
-        let reply_version = (served.reply_version)(attach.reply.fingerprint);
-        let reply_version =
-            reply_version.ok_or_else(|| refuse(RefusedReason::Mismatch, described(&served.request, &served.reply)))?;
-        let table = open(&attach, memory).map_err(|text| refuse(RefusedReason::Memory, text))?;
+        let served = served
+            .ok_or_else(|| Refused::new(RefusedReason::NoRoute, format!("{} is not served here", attach.route)))?;
+        let reply_version = (served.reply_version)(attach.reply.fingerprint).filter(|_| speaks(&served, &attach));
+        let mismatch = || Refused::mismatch(TypeKey::shapes(&served.request, &served.reply));
+        let reply_version = reply_version.ok_or_else(mismatch)?;
+        let table = open(&attach, memory).map_err(|text| Refused::new(RefusedReason::Memory, text))?;
         let identity = CallerIdentity {
             name: process.name.clone(),
             process_id: process.process_id,
@@ -138,21 +136,14 @@ impl ServingSide for Serving {
 }
 
 /// Which of our fingerprints a caller's may be: our own, one of an older version, or none to compare.
-fn check_types(served: &ServedRemote, attach: &Attach) -> Result<(), String> {
+fn speaks(served: &ServedRemote, attach: &Attach) -> bool {
     let speaks = |own: &TypeKey, other: &TypeDescription| {
         own.fingerprint == 0
             || other.fingerprint == 0
             || own.fingerprint == other.fingerprint
             || own.place_of_older(other.fingerprint).is_some()
     };
-    if speaks(&served.request, &attach.request) && speaks(&served.reply, &attach.reply) {
-        return Ok(());
-    }
-    Err(described(&served.request, &served.reply))
-}
-
-fn described(request: &TypeKey, reply: &TypeKey) -> String {
-    format!("{} ({:#x}) → {} ({:#x})", request.name, request.fingerprint, reply.name, reply.fingerprint)
+    speaks(&served.request, &attach.request) && speaks(&served.reply, &attach.reply)
 }
 
 /// Opens a caller's table; the length of the request region says how large it is.

@@ -235,7 +235,7 @@ impl Callers {
         }
         let answer = if caller.attachments.len() >= ATTACHMENTS_MAX {
             let text = format!("this caller has {ATTACHMENTS_MAX} call tables here, which is the limit");
-            Err(Refused { reason: RefusedReason::Limit, text })
+            Err(Refused::new(RefusedReason::Limit, text))
         } else {
             caller.has_attached = true;
             let memory = AttachMemory { request_region, claim_region, completion };

@@ -13,9 +13,9 @@
 //!               descriptors: request region (read-only), claim region, completion eventfd
 //!   5 detach    u64 attachment
 //!   6 attached  u64 attachment; descriptors: bell, eventfd
-//!   7 refused   u64 attachment | u32 reason | text
+//!   7 refused   u64 attachment | u32 reason | text | text shape of the request | text shape of the reply
 //!
-//!   text: u16 length, UTF-8        type: u64 fingerprint | u32 encoding | text name
+//!   text: u16 length, UTF-8        type: u64 fingerprint | u32 encoding | u32 version | text name
 //! ```
 //! A copy sends hello, route and listed, attached and refused; a caller hello, attach and detach. Each begins with its hello.
 //! Nothing here panics, whatever the bytes.
@@ -130,6 +130,17 @@ pub struct TypeDescription {
     pub fingerprint: u64,
     /// How it is encoded.
     pub encoding: Encoding,
+    /// Which version of it, for people.
+    pub version: u32,
+}
+
+impl std::fmt::Display for TypeDescription {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.version {
+            0 | 1 => f.write_str(&self.name),
+            version => write!(f, "{} v{version}", self.name),
+        }
+    }
 }
 
 /// What a caller says of the call table that it brings.
@@ -162,6 +173,30 @@ pub struct Refused {
     pub reason: RefusedReason,
     /// For people.
     pub text: String,
+    /// What request and reply look like here, where types are the reason: the first [`ROUTE_LENGTH_MAX`] bytes of each.
+    pub shapes: (String, String),
+}
+
+impl Refused {
+    /// A refusal for another reason than types.
+    pub fn new(reason: RefusedReason, text: impl Into<String>) -> Self {
+        Self { reason, text: text.into(), shapes: Default::default() }
+    }
+
+    /// The types are the reason.
+    pub fn mismatch((request, reply): (String, String)) -> Self {
+        Self { reason: RefusedReason::Mismatch, text: String::new(), shapes: (cut(request), cut(reply)) }
+    }
+}
+
+/// A text that is too long for a packet, with a `…` at its end.
+fn cut(mut text: String) -> String {
+    const MARK: char = '…';
+    if text.len() > ROUTE_LENGTH_MAX {
+        text.truncate(text.floor_char_boundary(ROUTE_LENGTH_MAX - MARK.len_utf8()));
+        text.push(MARK);
+    }
+    text
 }
 
 /// Why a copy does not take a call table, for programs.
@@ -251,6 +286,8 @@ impl Packet {
             Self::Refused { attachment, refused } => {
                 out.u64(*attachment).u32(refused.reason as u32);
                 put_text(&mut out, "a refusal's text", &refused.text, ROUTE_LENGTH_MAX)?;
+                put_text(&mut out, "a shape", &refused.shapes.0, ROUTE_LENGTH_MAX)?;
+                put_text(&mut out, "a shape", &refused.shapes.1, ROUTE_LENGTH_MAX)?;
             }
         }
         let limit = if matches!(self, Self::Route(_)) { ROUTE_LENGTH_MAX } else { PACKET_LENGTH_MAX };
@@ -314,8 +351,10 @@ impl Packet {
                     4 => RefusedReason::Memory,
                     other => return Err(format!("the reason of a refusal is {other}, not 1 to 4")),
                 };
-                let text = text(&mut fields, "the text", ROUTE_LENGTH_MAX)?;
-                Self::Refused { attachment, refused: Refused { reason, text } }
+                let mut read = |what| text(&mut fields, what, ROUTE_LENGTH_MAX);
+                let (text, request, reply) =
+                    (read("the text")?, read("the request's shape")?, read("the reply's shape")?);
+                Self::Refused { attachment, refused: Refused { reason, text, shapes: (request, reply) } }
             }
             other => return Err(format!("a packet of kind {other}; 1 to 7 are known")),
         };
@@ -356,7 +395,7 @@ fn put_text(out: &mut FieldWriter<'_>, what: &str, text: &str, length_max: usize
 }
 
 fn put_type(out: &mut FieldWriter<'_>, described: &TypeDescription) -> Result<(), String> {
-    out.u64(described.fingerprint).u32(described.encoding as u32);
+    out.u64(described.fingerprint).u32(described.encoding as u32).u32(described.version);
     put_text(out, "a type's name", &described.name, ROUTE_LENGTH_MAX)
 }
 
@@ -400,7 +439,8 @@ fn type_description(fields: &mut FieldReader<'_>) -> Result<TypeDescription, Str
         4 => Encoding::Json,
         other => return Err(format!("the encoding of a type is {other}, not 0 to 4")),
     };
-    Ok(TypeDescription { name: text(fields, "a type's name", ROUTE_LENGTH_MAX)?, fingerprint, encoding })
+    let version = fields.u32("a type's version")?;
+    Ok(TypeDescription { name: text(fields, "a type's name", ROUTE_LENGTH_MAX)?, fingerprint, encoding, version })
 }
 
 fn route(fields: &mut FieldReader<'_>) -> Result<RouteDescription, String> {
@@ -431,8 +471,12 @@ mod tests {
     use gapless_testkit::random::Random;
 
     fn samples() -> Vec<Packet> {
-        let described =
-            |name: &str, fingerprint, encoding| TypeDescription { name: name.to_owned(), fingerprint, encoding };
+        let described = |name: &str, fingerprint, encoding| TypeDescription {
+            name: name.to_owned(),
+            fingerprint,
+            encoding,
+            version: 3,
+        };
         let request = described("Order", 7, Encoding::Postcard);
         let reply = described("Fill", u64::MAX, Encoding::Json);
         let mut route = RouteDescription::new("orders/new");
@@ -458,10 +502,8 @@ mod tests {
             Packet::Attach(attach),
             Packet::Detach { attachment: 8 },
             Packet::Attached { attachment: 9 },
-            Packet::Refused {
-                attachment: 1,
-                refused: Refused { reason: RefusedReason::Limit, text: "full".to_owned() },
-            },
+            Packet::Refused { attachment: 1, refused: Refused::new(RefusedReason::Limit, "full") },
+            Packet::Refused { attachment: 1, refused: Refused::mismatch(("u8".to_owned(), "u16".to_owned())) },
         ]
     }
 
@@ -508,6 +550,9 @@ mod tests {
         let error = Packet::Route(route).encode().unwrap_err();
         assert!(error.contains("at most 4096 are allowed"), "{error}");
         assert!(Packet::decode(&vec![0; PACKET_LENGTH_MAX + 1]).unwrap_err().contains("at most 65536"));
+        let refused = Refused::mismatch(("ä".repeat(ROUTE_LENGTH_MAX), "x".repeat(ROUTE_LENGTH_MAX)));
+        assert_eq!((refused.shapes.0.len(), refused.shapes.1.len()), (ROUTE_LENGTH_MAX - 1, ROUTE_LENGTH_MAX));
+        assert!(Packet::Refused { attachment: 1, refused }.encode().is_ok());
         let hello = Hello { role: Role::Copy, process_id: 1, started_ns: 0, process_name: "x".repeat(129) };
         assert!(Packet::Hello(hello).encode().is_err());
         let bytes = Packet::Route(RouteDescription::new("a b")).encode().unwrap();

@@ -221,14 +221,49 @@ struct Other {
     field: u8,
 }
 
+/// Types of the same names in another program.
+mod near {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
+    pub enum Told {
+        Number(u64),
+        Bytes(Vec<u8>),
+        Left(u32),
+        Cancelled(bool),
+        Text(String),
+    }
+
+    #[derive(Debug, Serialize, Deserialize, Message)]
+    pub struct Other {
+        pub field: u8,
+    }
+}
+
 fn other_types_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
-    let _copy = start(&folder.path().join("domain"), 1, &["route"]);
+    let copy_process = start(&folder.path().join("domain"), 1, &["route"]);
     let caller = domain.caller_with::<Other, Told>("route", CallerOptions::default()).unwrap();
     let refused = caller.call(Other { field: 1 }).unwrap_err();
-    let CallError::Mismatch { caller: ours, copy, .. } = &refused else { panic!("{refused}") };
-    assert!(ours.contains("Other") && copy.contains("Ask"), "{refused}");
+    let CallError::Mismatch { route, caller: ours, copy, difference } = &refused else { panic!("{refused}") };
+    assert_eq!((route.as_str(), ours.as_str()), ("route", "Other v1 → Told v1"));
+    assert_eq!(*copy, format!("Ask v1 → Told v1 (process {})", copy_process.pid().as_raw_pid()));
+    assert_eq!(difference, "in the request, the type is Other v1 at the caller and Ask v1 at the copy");
+    // The same name, with one field of another type in a type inside.
+    let near = domain.caller::<Ask, near::Told>("route").unwrap();
+    let refused = near.call(Ask::Increment(1)).unwrap_err().to_string();
+    let expected = "in the reply, a part of Told is `Left(u32)` at the caller and `Left(u64)` at the copy";
+    assert!(refused.ends_with(expected) && refused.contains("the route route is called with"), "{refused}");
+    // In this process, too, where nothing is encoded.
+    let _here = domain.serve("here").handle(|ask: Other, _| Ok(u32::from(ask.field))).unwrap();
+    let refused = domain.caller::<Other, u64>("here").unwrap().call(Other { field: 1 }).unwrap_err();
+    let CallError::Mismatch { copy, difference, .. } = &refused else { panic!("{refused}") };
+    assert_eq!(copy, "Other v1 → u32 (in this process)");
+    assert_eq!(difference, "in the reply, the type is u64 at the caller and u32 at the copy");
+    let refused = domain.caller::<near::Other, u32>("here").unwrap().call(near::Other { field: 1 }).unwrap_err();
+    let CallError::Mismatch { difference, .. } = &refused else { panic!("{refused}") };
+    assert_eq!(difference, "both are alike, but they are different types of the program");
 }
 
 fn a_handler_is_told_that_its_caller_was_killed() {

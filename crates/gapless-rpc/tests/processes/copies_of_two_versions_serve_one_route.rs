@@ -9,6 +9,7 @@ use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::{PATIENCE, until, until_some};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -258,6 +259,9 @@ fn each_version_calls_each() {
 fn both_versions_serve_at_one_time() {
     let place = place(64);
     let _copies = [2, 1, 2, 1].map(|version| start(&place.directory, version, "route"));
+    let known = place.domain.routes(PATIENCE).unwrap();
+    let types: BTreeSet<_> = known.iter().filter(|known| known.route == "route").map(|known| &known.types.0).collect();
+    assert_eq!(types.into_iter().collect::<Vec<_>>(), ["Ask", "Ask v2"]);
     let (first, second) = callers(&place.domain);
     until("all are known", || first.broadcast(&first::Ask::new(What::Join)).is_ok_and(|told| told.len() == 4));
     until("all are known", || second.broadcast(&second::Ask::new(What::Join)).is_ok_and(|told| told.len() == 4));

@@ -101,7 +101,11 @@ fn a_route_is_served_once_and_again_when_it_was_withdrawn() {
     let caller = domain.caller::<u64, u64>("route").unwrap();
     assert_eq!(caller.call(7), Ok(14));
     let wrong = domain.caller::<String, u64>("route").unwrap().call(String::new()).unwrap_err();
-    assert_eq!(wrong.to_string(), "the route route is called with String → u64, and served with u64 → u64");
+    assert_eq!(
+        wrong.to_string(),
+        "the route route is called with String → u64, and served with u64 → u64 (in this process): in the request, the type is String at \
+         the caller and u64 at the copy"
+    );
     route.drain();
     assert_eq!((begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed)), (3, 3));
     assert_eq!(caller.call(7), Err(CallError::NoRoute { route: "route".to_owned() }));

@@ -133,7 +133,7 @@ fn packets_out_of_place_close_the_connection() {
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let before = copy.descriptors();
     let route = Packet::Route(RouteDescription::new("mine"));
-    let refused = Refused { reason: RefusedReason::NoRoute, text: String::new() };
+    let refused = Refused::new(RefusedReason::NoRoute, "");
     let refused = Packet::Refused { attachment: 1, refused };
     let caller = || hello(Role::Caller);
     for packets in [
@@ -297,7 +297,7 @@ fn a_copy_that_sends_anything_is_closed_and_tried_again() {
     let before = caller.descriptors();
     let region = memory("x");
     let many = |count| vec![region.as_fd(); count];
-    let refused = Refused { reason: RefusedReason::NoRoute, text: String::new() };
+    let refused = Refused::new(RefusedReason::NoRoute, "");
     let mut copies = Vec::new();
     for (packet, descriptors) in [
         (Packet::Attached { attachment: 77 }, many(2)),

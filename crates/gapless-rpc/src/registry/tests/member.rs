@@ -43,7 +43,7 @@ impl ServingSide for Teller {
         memory: AttachMemory,
     ) -> Result<AttachAnswer, Refused> {
         if attach.route == "refused" {
-            return Err(Refused { reason: RefusedReason::NoRoute, text: "x".repeat(10_000) });
+            return Err(Refused::new(RefusedReason::NoRoute, "x".repeat(10_000)));
         }
         let mut text = [0; 64];
         let file = std::fs::File::from(memory.request_region.try_clone().unwrap());
