@@ -2,6 +2,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`headers`] | [`Headers`](headers::Headers): what the application sends beside a request |
+//! | [`described`] | [`TypeKey`](described::TypeKey): what a caller and a copy compare of a type |
 //! | [`typed`] | serde types as postcard and JSON: what `#[derive(Message)]` stands on; numbers and texts as messages |
 //! | `schema` | SBE and protobuf objects of `gapless-schema` as messages; behind the feature `schema` |
 //! | [`bytes`] | bytes and nothing as messages |
@@ -33,7 +35,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 pub mod bytes;
+pub mod described;
 pub mod difference;
+pub mod headers;
 pub mod json;
 pub mod postcard_reader;
 #[cfg(feature = "schema")]

@@ -2,8 +2,8 @@
 //! the order in which they came.
 //!
 //! A caller that is called takes a moment to come. Until then its slot is kept from what is less urgent; a call of its own class that
-//! comes just then may have it, because a slot that waits for a sleeper is one that nobody uses. Who was overtaken so [`OVERTAKEN_MAX`]
-//! times has the next slot for itself. One that does not come loses it after [`LOOKS_MAX`] looks at the line: a task that is not polled
+//! comes just then may have it, because a slot that waits for a sleeper is one that nobody uses. Who was overtaken so `OVERTAKEN_MAX`
+//! times has the next slot for itself. One that does not come loses it after `LOOKS_MAX` looks at the line: a task that is not polled
 //! holds up nobody for longer.
 //!
 //! Pure: no lock, no clock.

@@ -2,7 +2,7 @@
 //! callers by their indexes, and asks what it must know of them.
 //!
 //! Many callers are connected and few call at a time, so a look does not go over all of them. Those that have called lately are
-//! looked at each time, the others [`STRIPE`] at a time, in turn: of `n` callers, one that begins to call is seen within
+//! looked at each time, the others `STRIPE` at a time, in turn: of `n` callers, one that begins to call is seen within
 //! `n / STRIPE` looks, rounded up, and has its turn among the others from then on. Before a worker sleeps it looks at all.
 
 use super::{CLASS_TURNS, CLASSES};

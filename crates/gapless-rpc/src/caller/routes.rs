@@ -1,12 +1,11 @@
 //! Where routes are served: [`LocalRoutes`] in this process, [`RemoteRoutes`] in others.
 
 use crate::local::LocalRoute;
+use crate::message::Message;
+pub(crate) use crate::message::described::TypeKey;
 use crate::message::difference::{Shapes, of_calls, titles};
-use crate::message::version::OLDER_MAX;
-use crate::message::{Encoding, Message, OlderVersion, rewritten};
 use crate::outcome::CallError;
-use crate::registry::TypeDescription;
-use crate::remote::table::{Rewrite, RouteTable, TablelessCounters};
+use crate::remote::table::{RouteTable, TablelessCounters};
 use crate::route_name::HIDDEN_PREFIX;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -14,66 +13,6 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};
 use std::task::Waker;
 use std::time::Duration;
-
-/// What a caller and a copy compare of a type.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TypeKey {
-    pub(crate) name: &'static str,
-    pub(crate) fingerprint: u64,
-    pub(crate) encoding: Encoding,
-    pub(crate) version: u32,
-    /// Older versions that it reads and writes, too, the newest first.
-    pub(crate) older: Vec<OlderVersion>,
-    pub(crate) functions: Functions,
-}
-
-/// Functions of a type, which are the same for all of one shape.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Functions {
-    pub(crate) rewrite: Rewrite,
-    pub(crate) shape: fn() -> String,
-}
-
-impl PartialEq for Functions {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Functions {}
-
-impl std::hash::Hash for Functions {
-    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
-}
-
-impl TypeKey {
-    pub(crate) fn of<M: Message>() -> Self {
-        Self {
-            name: M::TYPE_NAME,
-            fingerprint: M::fingerprint(),
-            encoding: M::ENCODING,
-            version: M::VERSION,
-            older: M::older().into_iter().take(OLDER_MAX).collect(),
-            functions: Functions { rewrite: rewritten::<M>, shape: M::shape },
-        }
-    }
-
-    /// As the other side is told.
-    pub(crate) fn description(&self) -> TypeDescription {
-        let Self { fingerprint, encoding, version, .. } = *self;
-        TypeDescription { name: self.name.to_owned(), fingerprint, encoding, version }
-    }
-
-    /// What both look like.
-    pub(crate) fn shapes(request: &Self, reply: &Self) -> Shapes {
-        ((request.functions.shape)(), (reply.functions.shape)())
-    }
-
-    /// The place of an older version among them.
-    pub(crate) fn place_of_older(&self, fingerprint: u64) -> Option<usize> {
-        self.older.iter().position(|older| older.fingerprint == fingerprint)
-    }
-}
 
 /// A route with the types that it is called with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -21,6 +21,7 @@
 //! Nothing here panics, whatever the bytes.
 
 use crate::message::Encoding;
+pub use crate::message::described::TypeDescription;
 use crate::message::version::OLDER_MAX;
 use crate::route_name;
 use gapless_wire::fields::{FieldReader, FieldWriter};
@@ -119,28 +120,6 @@ pub enum RouteState {
     Draining = 3,
     /// It is withdrawn.
     Gone = 4,
-}
-
-/// A type of requests or replies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TypeDescription {
-    /// Its name.
-    pub name: String,
-    /// A number that differs when its shape does; 0 is not compared.
-    pub fingerprint: u64,
-    /// How it is encoded.
-    pub encoding: Encoding,
-    /// Which version of it, for people.
-    pub version: u32,
-}
-
-impl std::fmt::Display for TypeDescription {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.version {
-            0 | 1 => f.write_str(&self.name),
-            version => write!(f, "{} v{version}", self.name),
-        }
-    }
 }
 
 /// What a caller says of the call table that it brings.

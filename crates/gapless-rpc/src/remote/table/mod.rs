@@ -23,7 +23,7 @@ use super::status::KIND_CALL;
 use crate::block_on::thread_waker;
 use crate::error::RpcError;
 use crate::foreign::caught;
-use crate::message::MessageError;
+use crate::message::described::Rewrite;
 use counters::CallCounters;
 use gapless_agent::fault::crash_point;
 use gapless_log::call_table::line::Place;
@@ -114,9 +114,6 @@ pub(crate) enum NotOffered {
     /// The domain is closed.
     Closed,
 }
-
-/// Makes of the bytes of a request in the version of one fingerprint those in that of another.
-pub(crate) type Rewrite = fn((u64, u64), &[u8]) -> Result<Vec<u8>, MessageError>;
 
 /// What a request is offered with, besides its bytes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,0 +1,94 @@
+//! [`Headers`]: what the application sends beside a request.
+
+/// Names and values that travel with a request, in the caller's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers(Vec<(String, Vec<u8>)>);
+
+/// Bytes of encoded headers at most.
+pub const HEADERS_LENGTH_MAX: usize = 16 << 10;
+
+impl Headers {
+    /// Adds a header behind those that are there.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.0.push((name.into(), value.into()));
+        self
+    }
+
+    /// The first value of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(each, _)| *each == name).map(|(_, value)| value)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes the last out, if it has that name.
+    pub fn take_last(&mut self, name: &str) -> Option<Vec<u8>> {
+        self.0.pop_if(|(last, _)| last == name).map(|(_, value)| value)
+    }
+
+    /// Appends them: each as u16 length, name, u32 length, value, little-endian.
+    ///
+    /// # Errors
+    /// What is too long; `into` is then as before.
+    pub fn encode(&self, into: &mut Vec<u8>) -> Result<(), String> {
+        let before = into.len();
+        // Looked at first: a length behind the limit would not fit into its field.
+        let length: usize = self.0.iter().map(|(name, value)| 6 + name.len() + value.len()).sum();
+        if length > HEADERS_LENGTH_MAX {
+            return Err(format!("headers of {length} bytes; at most {HEADERS_LENGTH_MAX} are allowed"));
+        }
+        for (name, value) in &self.0 {
+            into.extend_from_slice(&(name.len() as u16).to_le_bytes());
+            into.extend_from_slice(name.as_bytes());
+            into.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            into.extend_from_slice(value);
+        }
+        debug_assert_eq!(into.len() - before, length);
+        Ok(())
+    }
+
+    /// Reads them from all of `bytes`; `None` if they are none.
+    #[must_use]
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let mut headers = Vec::new();
+        while !bytes.is_empty() {
+            let (length, rest) = bytes.split_first_chunk::<2>()?;
+            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+            let (length, rest) = rest.split_first_chunk::<4>()?;
+            let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            headers.push((std::str::from_utf8(name).ok()?.to_owned(), value.to_vec()));
+            bytes = rest;
+        }
+        Some(Self(headers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_as_they_were_written_and_nothing_else_is() {
+        let headers = Headers::default().with("tenant", "blue").with("empty", "").with("tenant", vec![0, 255]);
+        let mut bytes = Vec::new();
+        headers.encode(&mut bytes).unwrap();
+        assert_eq!(Headers::decode(&bytes), Some(headers.clone()));
+        assert_eq!(headers.get("tenant"), Some(&b"blue"[..]));
+        for cut in 1..bytes.len() {
+            assert!(Headers::decode(&bytes[..cut]).is_none_or(|shorter| shorter != headers), "cut at {cut}");
+        }
+        let long = Headers::default().with("x", vec![0; HEADERS_LENGTH_MAX]);
+        assert!(long.encode(&mut bytes).is_err());
+    }
+}
