@@ -25,6 +25,8 @@
 //! | [`timer_wheel`] | things with a deadline each |
 //! | [`time_buckets`] | times in buckets that counters count, and their quantiles |
 //! | [`pauses`] | [`Pauses`]: how long a spinning thread was kept from running |
+//! | [`wake_fd`] | eventfds that wake another process's thread |
+//! | [`foreign`] | the application's functions, whose panics are caught |
 //! | [`fault`] | crash points and mutants, for tests |
 //! | [`monotonic`] | the clock of deadlines |
 //! | [`error`] | [`Error`] |
@@ -42,6 +44,7 @@ pub mod deadlines;
 pub mod error;
 pub mod failure;
 pub mod fault;
+pub mod foreign;
 pub mod group;
 pub mod idle;
 pub mod latch;
@@ -54,6 +57,7 @@ pub mod thread_group;
 pub mod time_buckets;
 pub mod timer_wheel;
 pub mod wake;
+pub mod wake_fd;
 
 pub use agent::{Agent, AgentError, Now};
 pub use assignment::ThreadAssignment;

@@ -11,6 +11,7 @@
 //! | `block` | some records, one after the other: what moves between memory and disk |
 //! | `counters` | what the queue holds and has done |
 //! | `error` | what it refuses and what it has lost |
+//! | [`classes`] | four queues in memory, served 8 : 4 : 2 : 1 |
 //! | `priority` | the four classes |
 //!
 //! # The walk of a record
@@ -60,6 +61,7 @@
 
 mod block;
 mod class;
+pub mod classes;
 mod counters;
 mod error;
 mod helper;

@@ -16,8 +16,6 @@
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
 //! | [`route_name`] | what a route may be called |
 //! | `clock` | the clock of deadlines |
-//! | `wake_fd` | eventfds that wake another process's thread |
-//! | `foreign` | the application's functions, whose panics are caught |
 //! | [`error`] | [`RpcError`] |
 //!
 //! Those without a link are inside of the crate.
@@ -38,7 +36,6 @@ pub mod context;
 #[cfg(not(loom))]
 pub mod domain;
 pub mod error;
-mod foreign;
 pub mod local;
 pub mod options;
 pub mod outcome;
@@ -53,8 +50,6 @@ pub mod route_name;
 mod served;
 #[cfg(not(loom))]
 mod spill;
-#[cfg(not(loom))]
-mod wake_fd;
 
 #[cfg(not(loom))]
 pub use caller::{Call, Caller, CallerOptions, Interceptor, Reach};

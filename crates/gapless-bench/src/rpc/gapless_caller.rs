@@ -7,6 +7,7 @@ use gapless_bench_peers::subject::{self, REPLY_TIME_MAX, Waiting};
 use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A caller.
 pub(super) struct GaplessCaller {
@@ -45,10 +46,15 @@ impl GaplessCaller {
         // The first call brings the caller's table to those who serve. They rest, so it is taken back before it begins.
         let mut first: Call<Vec<u8>> =
             caller.start_with(Vec::new(), &CallOptions { wait_for_route: Some(REPLY_TIME_MAX), ..patient });
-        match first.try_take() {
-            Some(Err(error)) => Err(failed(error)),
-            _ => Ok(Self { caller, calls: VecDeque::new() }),
+        let begun = Instant::now();
+        while caller.statistics().offered == 0 {
+            match first.try_take() {
+                Some(Err(error)) => return Err(failed(error)),
+                _ if begun.elapsed() > REPLY_TIME_MAX => return Err(failed("nobody has taken the caller's table")),
+                _ => std::thread::sleep(Duration::from_millis(1)),
+            }
         }
+        Ok(Self { caller, calls: VecDeque::new() })
     }
 }
 

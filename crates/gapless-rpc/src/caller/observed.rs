@@ -1,9 +1,9 @@
 //! [`Observed`]: who looks at a call, if anybody does.
 
 use super::interceptor::Interceptor;
-use crate::foreign;
 use crate::options::CallOptions;
 use crate::outcome::CallError;
+use gapless_agent::foreign;
 use gapless_trace::CallSpan;
 use std::sync::Arc;
 use std::time::Instant;

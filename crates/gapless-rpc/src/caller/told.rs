@@ -2,9 +2,9 @@
 //! an end frees a slot, which wakes the next call, whose end frees a slot, and so on, and no stack is as deep as calls may be many.
 
 use super::call::Call;
-use crate::foreign;
 use crate::message::Message;
 use crate::outcome::CallError;
+use gapless_agent::foreign;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -17,7 +17,7 @@ use crate::remote::copy::ServedCallers;
 use crate::remote::table::{CopyState, RouteTable, TablelessCounters};
 use crate::route_counters::Side;
 use crate::route_name::HIDDEN_PREFIX;
-use crate::wake_fd;
+use gapless_agent::wake_fd;
 use gapless_log::Region;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::CallTableShape;

@@ -150,7 +150,7 @@ fn speaks(served: &ServedRemote, attach: &Attach) -> bool {
 fn open(attach: &Attach, memory: AttachMemory) -> Result<(CopySide, OwnedFd), String> {
     let AttachMemory { request_region, claim_region, completion } = memory;
     let bytes = (attach.request_region_bytes, attach.claim_region_bytes);
-    crate::wake_fd::check(&completion)?;
+    gapless_agent::wake_fd::check(&completion)?;
     let table = CopySide::open((request_region, claim_region), bytes, attach.copy_number);
     Ok((table.map_err(|error| error.to_string())?, completion))
 }

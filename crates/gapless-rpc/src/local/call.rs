@@ -17,9 +17,9 @@ use super::one_shot::{Ended, OneShot};
 use super::spin::spin;
 use super::sync::{current, park, park_timeout};
 use crate::clock::monotonic_ns;
-use crate::foreign;
 use crate::options::Waiting;
 use crate::outcome::CallError;
+use gapless_agent::foreign;
 
 /// How a call ends.
 pub type Outcome<Reply> = Result<Reply, CallError>;

@@ -12,7 +12,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use super::classes::{CLASSES, Classes};
 use super::gauges::QueueGauges;
 use super::idle::{IdleWorkers, Pause, Sleeper, WorkerNumber};
 use super::offer::Offer;
@@ -22,6 +21,7 @@ use super::queued::{Queued, lose};
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard};
 use crate::options::Priority;
 use crate::outcome::CallError;
+use crate::overflow::classes::{CLASSES, Classes};
 
 /// Requests that come back from the overflow in one critical section.
 const REFILL_MAX: usize = 256;

@@ -16,12 +16,11 @@
 //! | `one_shot` | where an outcome is left and fetched |
 //! | `offer` | [`Offer`]: what travels with a request |
 //! | `overflow` | [`Overflow`]: where the requests of a full queue wait |
-//! | `idle`, `classes`, `spin` | pure parts: the idle workers, the weighted classes; looking before sleeping |
+//! | `idle`, `spin` | pure parts: the idle workers; looking before sleeping |
 //! | `sync` | the locks and words that loom takes the place of |
 
 mod answer;
 mod call;
-mod classes;
 mod gauges;
 mod idle;
 mod intake;

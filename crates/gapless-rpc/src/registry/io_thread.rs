@@ -11,7 +11,8 @@ use super::sides::{CallingSide, CopyNumber, ServingSide};
 use super::watch::DirectoryWatch;
 use crate::clock::monotonic_ns;
 use crate::error::RpcError;
-use crate::{route_name, wake_fd};
+use crate::route_name;
+use gapless_agent::wake_fd;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -144,7 +145,7 @@ impl Drop for Closing {
         self.0.close();
         // With the descriptors in them.
         *lock(&self.0.commands) = None;
-        crate::foreign::run("the end of calls", || self.1.ended());
+        gapless_agent::foreign::run("the end of calls", || self.1.ended());
     }
 }
 

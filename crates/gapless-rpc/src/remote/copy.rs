@@ -4,8 +4,8 @@
 //! Everything read here was written by another process: it is copied once, and checked.
 
 use crate::context::{CallerOf, Holder};
-use crate::wake_fd;
 use gapless_agent::fault::crash_point;
+use gapless_agent::wake_fd;
 use gapless_log::call_table::turns::{Turn, Turns};
 use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
 use gapless_log::{Bell, Rung};

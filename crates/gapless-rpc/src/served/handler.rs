@@ -3,10 +3,10 @@
 use super::counters::CopyCounters;
 use crate::clock::monotonic_ns;
 use crate::context::CallContext;
-use crate::foreign::caught;
 use crate::local::{Answer, Incoming};
 use crate::outcome::Rejection;
 use crate::remote::status::Status;
+use gapless_agent::foreign::caught;
 use gapless_trace::{PANICKED, ServedSpan};
 use std::future::Future;
 use std::pin::Pin;

@@ -2,10 +2,10 @@
 
 use super::answering::{Answering, Scratch};
 use crate::error::RpcError;
-use crate::foreign;
 use crate::message::Message;
 use crate::options::Waiting;
 use crate::remote::copy::{Claimed, Puller, ServedCallers};
+use gapless_agent::foreign;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_worker_that_spins_sleeps_while_its_route_is_suspended() {
         for waiting in [Waiting::Spin, Waiting::SpinFor(Duration::MAX)] {
-            let eventfd = crate::wake_fd::create().unwrap();
+            let eventfd = gapless_agent::wake_fd::create().unwrap();
             let served = Arc::new(ServedCallers::new(Bell::create().unwrap(), eventfd));
             served.suspend();
             let mut puller = Puller::new(Arc::clone(&served));

@@ -3,7 +3,7 @@
 use super::Offer;
 use super::counters::CallCounters;
 use crate::clock::monotonic_ns;
-use crate::wake_fd;
+use gapless_agent::wake_fd;
 use gapless_log::call_table::line::{Line, Place};
 use gapless_log::call_table::{CallTableShape, OfferRings};
 use gapless_log::{Bell, Rung};

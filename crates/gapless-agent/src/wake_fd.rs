@@ -5,7 +5,10 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::OFlags;
 
 /// One that is not full and that nobody waits for in writing.
-pub(crate) fn create() -> rustix::io::Result<OwnedFd> {
+///
+/// # Errors
+/// No descriptor is free, or no memory.
+pub fn create() -> rustix::io::Result<OwnedFd> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
 }
 
@@ -13,7 +16,7 @@ pub(crate) fn create() -> rustix::io::Result<OwnedFd> {
 ///
 /// # Errors
 /// What it is.
-pub(crate) fn check(passed: &OwnedFd) -> Result<(), String> {
+pub fn check(passed: &OwnedFd) -> Result<(), String> {
     let name = std::fs::read_link(format!("/proc/self/fd/{}", passed.as_raw_fd()));
     let name = name.map_err(|error| format!("its eventfd cannot be looked at: {error}"))?;
     if name.as_os_str() != "anon_inode:[eventfd]" {
@@ -27,7 +30,7 @@ pub(crate) fn check(passed: &OwnedFd) -> Result<(), String> {
 }
 
 /// Wakes who sleeps on it.
-pub(crate) fn ring(eventfd: impl AsFd) {
+pub fn ring(eventfd: impl AsFd) {
     // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }

@@ -4,13 +4,16 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a function of the application; the text of its panic if it panics.
-pub(crate) fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
+/// Runs a function of the application.
+///
+/// # Errors
+/// The text of its panic if it panics.
+pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(function)).map_err(|panic| text_of(&*panic))
 }
 
 /// Runs one that nobody waits for: its panic is logged.
-pub(crate) fn run(what: &str, function: impl FnOnce()) {
+pub fn run(what: &str, function: impl FnOnce()) {
     if let Err(panic) = caught(function) {
         tracing::error!(panic, "{what} has panicked");
     }

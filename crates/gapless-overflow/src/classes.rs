@@ -5,46 +5,62 @@
 //! over each round in which all have work the shares are exact, none waits longer than one round (15 takes) for its next
 //! turn, and a class that is alone is never held back.
 
-use crate::options::Priority;
+use crate::Priority;
 use std::collections::VecDeque;
 
 /// Number of classes.
-pub(super) const CLASSES: usize = 4;
+pub const CLASSES: usize = 4;
 
 /// Takes of a class in one round.
-pub(super) const WEIGHTS: [u8; CLASSES] = [8, 4, 2, 1];
+pub const WEIGHTS: [u8; CLASSES] = [8, 4, 2, 1];
 
 /// Four queues, each with its share of the takes.
 #[derive(Debug)]
-pub(super) struct Classes<T> {
+pub struct Classes<T> {
     queues: [VecDeque<T>; CLASSES],
     credits: [u8; CLASSES],
     length: usize,
 }
 
+impl<T> Default for Classes<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Classes<T> {
-    pub(super) fn new() -> Self {
+    /// Nothing waits.
+    #[must_use]
+    pub fn new() -> Self {
         Self { queues: std::array::from_fn(|_| VecDeque::new()), credits: WEIGHTS, length: 0 }
     }
 
     /// How many wait in all classes.
-    pub(super) const fn len(&self) -> usize {
+    #[must_use]
+    pub const fn len(&self) -> usize {
         self.length
     }
 
+    /// Whether nothing waits.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// How many wait in one.
-    pub(super) fn len_of(&self, class: Priority) -> usize {
+    #[must_use]
+    pub fn len_of(&self, class: Priority) -> usize {
         self.queues[class as usize].len()
     }
 
     /// Behind those of its class.
-    pub(super) fn push(&mut self, class: Priority, item: T) {
+    pub fn push(&mut self, class: Priority, item: T) {
         self.queues[class as usize].push_back(item);
         self.length += 1;
     }
 
     /// The next by the shares, with its class.
-    pub(super) fn take(&mut self) -> Option<(Priority, T)> {
+    pub fn take(&mut self) -> Option<(Priority, T)> {
         if self.length == 0 {
             return None;
         }
@@ -66,7 +82,7 @@ impl<T> Classes<T> {
     }
 
     /// Takes out what is no longer wanted of one class, in order, for the caller to drop.
-    pub(super) fn take_out(&mut self, class: Priority, is_unwanted: impl Fn(&T) -> bool) -> Vec<T> {
+    pub fn take_out(&mut self, class: Priority, is_unwanted: impl Fn(&T) -> bool) -> Vec<T> {
         let queue = &mut self.queues[class as usize];
         let mut unwanted = Vec::new();
         for _ in 0..queue.len() {
@@ -82,7 +98,7 @@ impl<T> Classes<T> {
     }
 
     /// All of them, the most urgent class first.
-    pub(super) fn take_all(&mut self) -> Vec<T> {
+    pub fn take_all(&mut self) -> Vec<T> {
         self.length = 0;
         self.queues.iter_mut().flat_map(std::mem::take).collect()
     }
