@@ -247,7 +247,7 @@ fn calculate_on_load(workbook: &str) -> Reasoned<Option<String>> {
             Splice::new(at, at, format!("<{prefix}calcPr{REQUEST}/>"))
         }
     };
-    Ok(Some(apply(workbook, vec![splice])))
+    apply(workbook, vec![splice]).map(Some)
 }
 
 /// The raw text of a tag with an attribute replaced.
@@ -294,7 +294,7 @@ fn without_chain_entry(chain: &str, sheet_id: &str, cell: &str) -> Reasoned<(Str
             _ => (),
         }
     }
-    Ok((apply(chain, splices), kept == 0))
+    Ok((apply(chain, splices)?, kept == 0))
 }
 
 /// The text without the empty elements of one name that `is_it` recognises.
@@ -305,7 +305,7 @@ fn without_element(text: &str, name: &str, is_it: impl Fn(&BytesStart<'_>) -> bo
             splices.push(Splice::new(span.0, span.1, String::new()));
         }
     })?;
-    Ok(apply(text, splices))
+    apply(text, splices)
 }
 
 /// Calls `visit` with the place and the tag of every element's begin.

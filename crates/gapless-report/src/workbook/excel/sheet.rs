@@ -59,7 +59,7 @@ pub(super) fn set_cell(text: &str, cell: CellAddress, value: f64) -> Result<Shee
     if !scan.placed {
         return Err("its first sheet has no place for cells (sheetData)".into());
     }
-    Ok(SheetEdit { text: apply(text, scan.splices), formula_removed: scan.formula_removed })
+    Ok(SheetEdit { text: apply(text, scan.splices)?, formula_removed: scan.formula_removed })
 }
 
 impl Scan {
@@ -271,6 +271,13 @@ mod tests {
             set(r#"<row r="2"><c r="B2" s="7"/></row>"#, "2-2"),
             r#"<row r="2"><c r="B2" s="7"><v>1.5</v></c></row>"#
         );
+    }
+
+    #[test]
+    fn rows_inside_each_other_are_damage() {
+        let sheet = r#"<worksheet><sheetData><row r="1"><c r="A1"><v>0</v><row r="3"><c r="B3"><f>A1</f></c></row><row r="3"><c r="B3"><v>2</v></c></row></c></row></sheetData></worksheet>"#;
+        let reason = set_cell(sheet, "1-1".parse().unwrap(), 1.5).map(|edit| edit.text).unwrap_err();
+        assert_eq!(reason, "is damaged: rows or cells lie inside each other");
     }
 
     #[test]

@@ -31,18 +31,22 @@ impl Splice {
     }
 }
 
-/// Applies splices that do not overlap, in any order.
-pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
+/// Applies splices, in any order.
+///
+/// # Errors
+/// Two that overlap: elements lie inside each other that stand side by side in every workbook.
+pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> Result<String, String> {
     splices.sort_by_key(|splice| splice.begin);
     let mut result = String::with_capacity(text.len() + 64);
     let mut done = 0;
     for splice in splices {
-        result.push_str(&text[done..splice.begin]);
+        let kept = text.get(done..splice.begin);
+        result.push_str(kept.ok_or("is damaged: rows or cells lie inside each other")?);
         result.push_str(&splice.text);
         done = splice.end;
     }
     result.push_str(&text[done..]);
-    result
+    Ok(result)
 }
 
 /// `x:` of `x:sheetData`, nothing of `sheetData`.
