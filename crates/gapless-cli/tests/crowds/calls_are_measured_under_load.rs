@@ -24,7 +24,7 @@ fn every_scenario_has_its_row_and_the_overflow_passes_the_disk() {
     let of_all = rows(&report);
     let loads: Vec<_> = of_all.iter().filter(|row| row["throughput_per_s"].is_number()).collect();
     let probes: Vec<_> = of_all.iter().filter(|row| row["latency_ns"].is_object()).collect();
-    assert_eq!((loads.len(), probes.len(), of_all.len()), (7, 4, 11));
+    assert_eq!((loads.len(), probes.len(), of_all.len()), (7, 6, 13));
     for row in of_all {
         assert_eq!((&row["verified"], &row["wrong"]), (&true.into(), &0.into()), "{row}");
         assert!(table.contains(row["config"]["name"].as_str().unwrap()), "{table}");
@@ -37,6 +37,8 @@ fn every_scenario_has_its_row_and_the_overflow_passes_the_disk() {
         let is_flooded = row["config"]["name"].as_str().unwrap().contains("flood");
         assert_eq!(row["flood_calls"].as_u64().is_some_and(|calls| calls > 0), is_flooded, "{row}");
     }
+    let by_bare = probes.iter().filter(|row| row["p99_by_bare"].as_f64().is_some_and(|ratio| ratio > 0.0));
+    assert_eq!(by_bare.count(), 2, "each flooded probe has bare wake-ups beside it");
     let overloaded = loads.iter().find(|row| row["spilled"].is_number()).unwrap();
     assert!(overloaded["spilled_share"].as_f64().unwrap() >= 0.5, "{overloaded}");
     let picture = std::fs::read_to_string(directory.path().join("out.svg")).unwrap();
