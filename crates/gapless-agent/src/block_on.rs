@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Instant;
@@ -17,18 +18,37 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Drives a future on this thread to its end, or until `deadline`: `None`.
 pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
-    let waker = thread_waker();
+    let woken = Arc::new(Woken { is_woken: AtomicBool::new(false), thread: std::thread::current() });
+    let waker = Waker::from(Arc::clone(&woken));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return Some(output);
         }
+        // What the future waits for by itself on this thread may have taken the end of a sleep that was meant for here.
+        if woken.is_woken.swap(false, Ordering::Acquire) {
+            continue;
+        }
         match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
             Some(left) if left.is_zero() => return None,
             Some(left) => std::thread::park_timeout(left),
             None => std::thread::park(),
         }
+    }
+}
+
+/// One [`block_on`] of a thread, of which others may run inside it.
+struct Woken {
+    is_woken: AtomicBool,
+    thread: Thread,
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        // Release: pairs with the Acquire before the sleep.
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
     }
 }
 
@@ -42,4 +62,35 @@ pub fn thread_waker() -> Waker {
         }
     }
     Waker::from(Arc::new(Unpark(std::thread::current())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    /// Ready at the second look, which it asks for at the first.
+    async fn looks_twice(mut at_first: impl FnMut()) {
+        let mut is_first = true;
+        poll_fn(|task| {
+            if !std::mem::take(&mut is_first) {
+                return Poll::Ready(());
+            }
+            task.waker().wake_by_ref();
+            at_first();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    #[test]
+    fn one_inside_another_takes_no_wake_up_of_it() {
+        let (ends, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            block_on(looks_twice(|| block_on(looks_twice(|| ()))));
+            ends.send(())
+        });
+        assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(()), "the outer one sleeps");
+    }
 }

@@ -2,11 +2,14 @@
 //!
 //! Agents own [`Counter`]s and store to them while messages flow: one relaxed store to a cache line
 //! of its own, no lock, no system call. [`CountersReader`], in any process, copies the file. The
-//! layout is in [`descriptor`]. The writer is the only one that maps the file.
+//! layout is in [`descriptor`]. [`Counters::create`] counts in a mapping of the file; [`CountersWriter`] writes into the file
+//! what was counted in memory, so that no damage to it ends the process that counts. Nobody else maps it.
 
 pub mod descriptor;
 mod file;
 pub mod reader;
+pub mod writer;
+mod written;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,6 +23,7 @@ use crate::error::Error;
 use file::OwnedFile;
 
 pub use reader::CountersReader;
+pub use writer::{CountersWriter, WrittenCounters};
 
 /// A set of counters, in a file or in memory. Dropping it removes the file; counters that are
 /// still in use stay valid and are no longer seen by anybody.
@@ -49,6 +53,8 @@ impl Counters {
     /// Creates the file for up to `capacity` (1 to 65,536) counters; it takes 256 bytes for each,
     /// all allocated here. A file left by a process that has died is replaced.
     ///
+    /// They are counted in a mapping of the file: whoever shortens it ends this process by `SIGBUS`. [`CountersWriter`] does without.
+    ///
     /// # Errors
     /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersInUse`] if its owner
     /// lives; [`Error::CountersIo`].
@@ -62,7 +68,7 @@ impl Counters {
         Ok(Self::over(mapping, capacity, Some(file)))
     }
 
-    /// Counters that no other process sees: for the simulator and for tests.
+    /// Counters that no other process sees: for the simulator and for tests; and for a [`CountersWriter`] to show.
     ///
     /// # Errors
     /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersIo`] without memory.
@@ -118,12 +124,7 @@ impl Counters {
     #[must_use]
     pub fn values(&self) -> Vec<(String, u64)> {
         let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        let value = |index| {
-            let word = self.region.u64_at(descriptor::value_offset(self.capacity, index));
-            // Relaxed: each value stands for itself; pairs with nothing.
-            u64::from_le(word.load(Ordering::Relaxed))
-        };
-        labels.iter().enumerate().map(|(index, label)| (label.clone(), value(index))).collect()
+        labels.iter().cloned().zip(self.region.values(self.capacity, labels.len())).collect()
     }
 
     /// The file, unless in memory.
@@ -203,8 +204,8 @@ impl fmt::Debug for Counter {
     }
 }
 
-/// One counter that many threads write. Made by [`Counter::shared`].
-#[derive(Debug)]
+/// One counter that many threads write. Made by [`Counter::shared`]; clones are the same counter.
+#[derive(Clone, Debug)]
 pub struct SharedCounter(CounterView);
 
 impl SharedCounter {
@@ -267,8 +268,8 @@ impl Region {
     fn u32_at(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset + 4 <= self.mapping.len(), "offset {offset} is not in the region");
         // SAFETY: inside the mapping and aligned (a mapping begins on a page), as just checked; the
-        // mapping lives as long as `self`, and nobody makes a plain reference into it. The file
-        // cannot shrink under it: its mode is 0600 and its owner, who holds the lock, never truncates it.
+        // mapping lives as long as `self`, and nobody makes a plain reference into it. A file that
+        // is shortened under it, which its mode 0600 leaves to its owner, is a signal and no other memory.
         unsafe { &*self.mapping.as_ptr().add(offset).cast::<AtomicU32>() }
     }
 
@@ -276,5 +277,18 @@ impl Region {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.mapping.len(), "offset {offset} is not in the region");
         // SAFETY: as in `u32_at`.
         unsafe { &*self.mapping.as_ptr().add(offset).cast::<AtomicU64>() }
+    }
+
+    /// How many labels are complete.
+    fn used(&self) -> usize {
+        // Acquire: pairs with the Release of `Counters::add`, so the labels are there that are counted.
+        u32::from_le(self.u32_at(descriptor::USED_OFFSET).load(Ordering::Acquire)) as usize
+    }
+
+    /// The first values.
+    fn values(&self, capacity: usize, used: usize) -> Vec<u64> {
+        let word = |index| self.u64_at(descriptor::value_offset(capacity, index));
+        // Relaxed: each value stands for itself; pairs with nothing.
+        (0..used).map(|index| u64::from_le(word(index).load(Ordering::Relaxed))).collect()
     }
 }

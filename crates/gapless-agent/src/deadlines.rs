@@ -12,6 +12,8 @@
 //! said to what it found, then parks. What enters a shard behind that look reads, by the order of the shard's lock, a value at
 //! least as young as "for ever", lowers it and wakes; what enters before is found.
 
+use crate::foreign;
+use crate::process_mark::ProcessMark;
 use crate::timer_wheel::{Wheel, WheelKey};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -31,7 +33,7 @@ pub trait Timed: Send + Sync {
 
 impl Timed for Waker {
     fn expire(&self) {
-        self.wake_by_ref();
+        foreign::wake(self.clone());
     }
 }
 
@@ -94,8 +96,18 @@ impl Deadlines {
     /// Those of this process, with a thread of their own from the first use on.
     #[must_use]
     pub fn of_process() -> Arc<Self> {
-        static OF_PROCESS: OnceLock<Arc<Deadlines>> = OnceLock::new();
-        OF_PROCESS.get_or_init(spawn).clone()
+        type Marked = (ProcessMark, Arc<Deadlines>);
+        static OF_PROCESS: OnceLock<Marked> = OnceLock::new();
+        static OF_CHILD: Mutex<Option<Marked>> = Mutex::new(None);
+        let (mark, deadlines) = OF_PROCESS.get_or_init(|| (ProcessMark::current(), spawn()));
+        if mark.is_here() {
+            return Arc::clone(deadlines);
+        }
+        // The thread of those is in the process that has forked this one.
+        let mut of_child = OF_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_parent = of_child.take_if(|(mark, _)| !mark.is_here());
+        std::mem::forget(of_parent);
+        Arc::clone(&of_child.get_or_insert_with(|| (ProcessMark::current(), spawn())).1)
     }
 
     /// Tells all whose time is over at `now_ns` of the monotonic clock. Returns when it must be called again, `u64::MAX` for
@@ -184,6 +196,7 @@ fn spawn() -> Arc<Deadlines> {
     let spawned = std::thread::Builder::new().name("gapless-deadlines".to_owned()).spawn(move || {
         // Set before its first look, so whoever finds it asleep can wake it.
         let _ = thread.set(std::thread::current());
+        foreign::own_this_thread();
         loop {
             let next_ns = told.expire(monotonic_ns());
             match next_ns.saturating_sub(monotonic_ns()) {

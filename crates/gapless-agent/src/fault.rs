@@ -125,6 +125,49 @@ pub const COPY_CRASH_POINTS: [&str; 15] = [
     "copy_before_completion",
 ];
 
+/// Those that only a supervisor's guardian passes.
+pub const GUARDIAN_CRASH_POINTS: [&str; 14] = [
+    "guardian_locked",
+    "guardian_listening",
+    "guardian_before_supervisor",
+    "guardian_supervisor_started",
+    "guardian_connected",
+    "guardian_welcomed",
+    "guardian_before_fork",
+    "guardian_forked",
+    "guardian_started_told",
+    "guardian_reaped",
+    "guardian_ended_told",
+    "guardian_listed",
+    "guardian_forgotten",
+    "guardian_ending",
+];
+
+/// Those that only a process passes that becomes a supervised one.
+pub const LAUNCH_CRASH_POINTS: [&str; 11] = [
+    "launch_begun",
+    "launch_locked",
+    "launch_read",
+    "launch_recorded",
+    "launch_confined",
+    "launch_limited",
+    "launch_log_opened",
+    "launch_standby",
+    "launch_active",
+    "launch_before_exec",
+    "launch_refused",
+];
+
+/// Those that only a process passes that writes into a supervisor's directory, or asks its guardian.
+pub const SUPERVISOR_CRASH_POINTS: [&str; 6] = [
+    "state_before_rename",
+    "state_renamed",
+    "supervisor_locked",
+    "supervisor_before_guardian",
+    "supervisor_guardian_started",
+    "supervisor_connected",
+];
+
 /// Every mutant there is; a test must catch each.
 /// The last six are a client's.
 pub const MUTANTS: [&str; 15] = [
@@ -195,6 +238,9 @@ mod armed {
             &super::CALLER_CRASH_POINTS,
             &super::BACKLOG_CRASH_POINTS,
             &super::COPY_CRASH_POINTS,
+            &super::GUARDIAN_CRASH_POINTS,
+            &super::LAUNCH_CRASH_POINTS,
+            &super::SUPERVISOR_CRASH_POINTS,
         ]
         .iter()
         .any(|points| points.contains(&point))

@@ -18,7 +18,7 @@
 //! | [`cpu_mask`] | [`CpuMask`]: parsing, checking, pinning |
 //! | [`clock`] | [`Clock`]: system, time stamp counter or virtual; the wall clock is slewed |
 //! | [`agent`] | [`Agent`], [`Now`] |
-//! | [`counters`] | [`Counters`] in a mapped file, [`CountersReader`] for another process |
+//! | [`counters`] | [`Counters`] in a mapped file or written by a [`CountersWriter`], [`CountersReader`] for another process |
 //! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
 //! | [`mod@block_on`] | drives a future to its end on this thread |
 //! | [`deadlines`] | [`Deadlines`](deadlines::Deadlines): what is told when its time is over, and the thread that tells it |
@@ -27,6 +27,7 @@
 //! | [`pauses`] | [`Pauses`]: how long a spinning thread was kept from running |
 //! | [`wake_fd`] | eventfds that wake another process's thread |
 //! | [`foreign`] | the application's functions, whose panics are caught |
+//! | [`process_mark`] | [`ProcessMark`](process_mark::ProcessMark): whether this is the process that made something, or a child of it |
 //! | [`fault`] | crash points and mutants, for tests |
 //! | [`monotonic`] | the clock of deadlines |
 //! | [`error`] | [`Error`] |
@@ -52,6 +53,7 @@ pub mod monotonic;
 pub mod park_flag;
 pub mod pauses;
 pub mod plan;
+pub mod process_mark;
 pub mod thread;
 pub mod thread_group;
 pub mod time_buckets;
@@ -62,7 +64,7 @@ pub mod wake_fd;
 pub use agent::{Agent, AgentError, Now};
 pub use assignment::ThreadAssignment;
 pub use clock::{Clock, ClockKind, VirtualTime};
-pub use counters::{Counter, CounterView, Counters, CountersReader, SharedCounter};
+pub use counters::{Counter, CounterView, Counters, CountersReader, CountersWriter, SharedCounter, WrittenCounters};
 pub use cpu_mask::{CpuMask, PinWarning};
 pub use error::Error;
 pub use failure::{AgentFailure, FailureSlot};

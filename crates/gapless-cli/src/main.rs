@@ -9,13 +9,20 @@ mod commands;
 #[cfg(test)]
 mod documented_commands;
 mod hang_up;
+mod printable;
 mod standard_streams;
+mod warnings;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use gapless_supervisor::config::ConfigErrors;
+use gapless_supervisor::supervision::event::Command as Change;
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write as _};
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
+use warnings::Warnings;
 
 /// Puts messages in one total order, never loses one, and runs services on them.
 #[derive(Parser)]
@@ -46,13 +53,48 @@ enum Command {
         after_help = "Examples:\n  gapless counters /var/lib/gapless/orders\n  gapless counters /var/lib/gapless/orders --watch 1\n  gapless counters /var/lib/gapless/orders --json | jq '.[\"service.last_sequence\"]'"
     )]
     Counters(commands::counters::Arguments),
+    /// End all that a supervisor looks after, in reverse order, and the supervisor
+    #[command(
+        after_help = "Examples:\n  gapless down\n  gapless down --at floor.toml\n\nEnds when nothing runs any more. Exit codes: 0; 1 if something could not be ended; 2 for what is wrong in the command line."
+    )]
+    Down(commands::supervisor::down::Arguments),
+    /// Print what has happened to the copies of a supervisor
+    #[command(
+        after_help = "Examples:\n  gapless events\n  gapless events -f\n  gapless events -n 1000 --at floor.toml --json | jq .copy\n\nThe last ones, and with -f those that come. They stand in `events.log` in the state directory, and also when nobody supervises. Exit codes: 0; 1 if there are none; 2 for what is wrong in the command line."
+    )]
+    Events(commands::supervisor::events::Arguments),
     /// Look into the journal of a service, a stream or a member: check it, print it, follow it
     Journal(commands::journal::Arguments),
+    /// Print what the copies of a supervisor have printed
+    #[command(
+        after_help = "Examples:\n  gapless logs\n  gapless logs -f calculator\n  gapless logs calculator.2 -n 10 --at floor.toml\n  gapless logs --json | jq -r .line\n\nA log that reaches `log_bytes_max` of the file (64 MiB) is cut at its beginning, which is kept as NAME.1.log.1 and so on, `logs_kept` of them; -f goes on over that. Exit codes: 0; 1 if no file is in force; 2 for what is wrong in the command line."
+    )]
+    Logs(commands::supervisor::logs::Arguments),
+    /// Show what a supervisor looks after: processes, states, restarts, how they last ended
+    #[command(
+        after_help = "Examples:\n  gapless ps\n  gapless ps --watch\n  gapless ps --at floor.toml --json | jq '.copies[] | select(.state != \"ready\")'\n\nA line for each copy. CPU is percent of one core: since its start, with --watch since the look before. Where copies serve routes there are CALLS that their handlers have begun, the QUEUE of calls that wait (those of other processes can go to any copy of the route, and are counted at each), and within which time half and 99 of 100 handlers were done; of several routes the sum, and the time of the slowest; --json has each. Where nobody supervises, or the supervisor is silent for two seconds, it says so, and shows what the files of the state directory say. Exit codes: 0; 1 if there is no supervisor's directory; 2 for what is wrong in the command line."
+    )]
+    Ps(commands::supervisor::ps::Arguments),
+    /// Read the file of a supervisor again, or start processes anew, copy by copy
+    #[command(
+        after_help = "Examples:\n  gapless reload\n  gapless reload calculator\n  gapless reload calculator.1               this copy only\n  gapless reload calculator matching --at floor.toml\n\nWithout a name the file is read again: what it adds is started, what it leaves out ends, and what it changes starts anew. If anything is wrong with it, that is said, and the one before stays in force; a changed file is also read by itself, after a second. One copy at a time ends, while all others are ready; where the file lets copies overlap, a new one is ready before. What is stopped stays so. Returns when that has begun; `gapless ps` shows how far it is. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+    )]
+    Reload(commands::supervisor::change::Reloaded),
+    /// End processes of a supervisor and start them again, all copies at once
+    #[command(
+        after_help = "Examples:\n  gapless restart calculator\n  gapless restart calculator.1              this copy only\n  gapless restart calculator --at floor.toml\n\nCopies that are stopped start, too. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+    )]
+    Restart(commands::supervisor::change::Named),
     /// List the routes that processes serve: state, copies, workers, versions, types
     #[command(
-        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n\nA line for each route, version, types and state, with the copies that have them in common. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --types\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n  gapless routes suspend some\n  gapless routes resume some\n\nA line for each route, version, types and state, with the copies that have them in common; with --types one for each type. A route that is called as a command here is shown by a `/` behind its name. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
     )]
     Routes(commands::routes::Arguments),
+    /// Say how many copies of a process run
+    #[command(
+        after_help = "Examples:\n  gapless scale calculator=4\n  gapless scale calculator=4 matching=1 --at floor.toml\n\nAs many as the file allows. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+    )]
+    Scale(commands::supervisor::change::Scaled),
     /// Generate Rust and protobuf from SBE schemas, or check them
     Schema(commands::schema::Arguments),
     /// Serve a route with a program: a process for each request
@@ -60,9 +102,16 @@ enum Command {
         after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one kills it. SIGTERM is as Ctrl-C. Exit codes: 0 after one of them, 130 after two; 1 if it cannot serve; 2 for what is wrong in the command line, also a program that cannot be started."
     )]
     Serve(commands::serve::Arguments),
-    /// Ends with a server, and ends what it leaves
-    #[command(name = commands::serve::guard::COMMAND, hide = true)]
-    ServeGuard,
+    /// Start processes of a supervisor that were stopped or are held
+    #[command(
+        after_help = "Examples:\n  gapless start calculator\n  gapless start calculator.1                this copy only\n  gapless start calculator matching --at floor.toml\n\nWhat counted against them counts no more. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+    )]
+    Start(commands::supervisor::change::Named),
+    /// End processes of a supervisor, and leave them so
+    #[command(
+        after_help = "Examples:\n  gapless stop calculator\n  gapless stop calculator.1                 this copy only\n  gapless stop calculator matching --at floor.toml\n\nA copy that is stopped by itself still counts for `gapless scale`, and no other takes its place. What is stopped stays so, also for the next supervisor and a changed file, until `gapless start`, `restart` or `up`. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+    )]
+    Stop(commands::supervisor::change::Named),
     /// Run a stream, publish into it, read it
     Stream(commands::stream::Arguments),
     /// Watch nodes and members of a cluster: roles, sequences, lags, counters and their rates
@@ -70,6 +119,16 @@ enum Command {
         after_help = "Examples:\n  gapless top --domain default           the routes that are served and called\n  gapless top --domain default --once\n  gapless top /var/lib/gapless/orders\n  gapless top orders                     every member of a cluster of `gapless cluster new orders`\n  gapless top orders --once\n  gapless top orders --json --interval 5 | jq '.directories[].per_s'\n\nOn a terminal: up and down select a directory, Page Up and Page Down scroll its counters or routes, q or Ctrl-C ends. If the input or the output is no terminal, the text of --once is printed again at each interval."
     )]
     Top(commands::top::Arguments),
+    /// Start what a file names, in its order, and look after it from then on
+    #[command(
+        after_help = "Examples:\n  gapless up floor.toml\n  gapless up floor.toml --within 10\n  gapless up floor.toml --foreground     as systemd and containers want it\n\nSays how far each copy is, and ends when all are ready, or says what is not. With a supervisor there, the file is put in force in the place of the one before; without one, what runs is taken over with its counts. From then on a changed file is put in force by itself, after a second; if anything is wrong with it, `gapless ps` says so, and the one before stays. Logs stay below `log_bytes_max` (64 MiB), of which `logs_kept` (1) older files are kept. Where the supervisor may make control groups (version 2), each copy has one, and what it forks ends with it. `gapless validate --help` names all keys. With --foreground it stays: SIGTERM or Ctrl-C ends everything, a second one the command alone, SIGHUP reads the file anew; a service manager is told by NOTIFY_SOCKET how far everything is, orphans of process 1 are taken note of, and its own death stops nothing. Exit codes: 0, with --foreground when everything has ended; 1 for what is wrong in the file, or if not all are ready; 130 after two signals; 2 for what is wrong in the command line."
+    )]
+    Up(commands::supervisor::up::Arguments),
+    /// Check the file that names the processes of a supervisor
+    #[command(
+        after_help = "Examples:\n  gapless validate floor.toml\n  gapless validate floor.toml --json | jq '.processes[].name'\n\nA line for each process. Nothing is started. What is wrong is told whole, a line each in the order of the file; with --json as `errors`, too.\n\nKeys of [supervisor]: directory, domain, group, steer, cpus, log_bytes_max, logs_kept. Of [process.NAME]: command, environment, secrets, folder, input, user, copies, cpus, after, ready, ready_within, memory_max, files_max, core_max, once, singleton, log_folder; and in tables of their own restart (policy, backoff_first, backoff_max, restarts_max, within, healthy_after), stop (signal, grace), reload (program, input, file, overlap), ping (route, every, within, failures_max). docs/guides/supervisor.toml shows each with its default.\n\nExit codes: 0; 1 for what is wrong in the file, each with its line and what is allowed; 2 for what is wrong in the command line."
+    )]
+    Validate(commands::validate::Arguments),
 }
 
 const WRONG_OPTIONS: u8 = 2;
@@ -77,34 +136,68 @@ const WRONG_OPTIONS: u8 = 2;
 const SLOWER: u8 = 3;
 
 fn main() -> ExitCode {
-    // Warnings of the engine go to stderr; standard output belongs to results.
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()))
-        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
-        .init();
+    if let Some(done) = run_own_role() {
+        return code_of(done);
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
-    let done = match arguments.command {
+    warnings::begin(match &arguments.command {
+        Command::Broadcast(_) | Command::Call(_) | Command::Routes(_) => Warnings::Held,
+        Command::Serve(_) => Warnings::Noted,
+        _ => Warnings::Logged,
+    });
+    code_of(match arguments.command {
         Command::Bench(arguments) => commands::bench::run(&arguments),
         Command::Broadcast(arguments) => commands::broadcast::run(&arguments),
         Command::Call(arguments) => commands::call::run(&arguments),
         Command::Cluster(arguments) => commands::cluster::run(&arguments),
         Command::Counters(arguments) => commands::counters::run(&arguments),
+        Command::Down(arguments) => commands::supervisor::down::run(&arguments),
+        Command::Events(arguments) => commands::supervisor::events::run(&arguments),
         Command::Journal(arguments) => commands::journal::run(&arguments),
+        Command::Logs(arguments) => commands::supervisor::logs::run(&arguments),
+        Command::Ps(arguments) => commands::supervisor::ps::run(&arguments),
+        Command::Reload(arguments) => commands::supervisor::change::run_reload(&arguments),
+        Command::Restart(arguments) => commands::supervisor::change::run(&arguments, Change::Restart),
         Command::Routes(arguments) => commands::routes::run(&arguments),
+        Command::Scale(arguments) => commands::supervisor::change::run_scale(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
         Command::Serve(arguments) => commands::serve::run(&arguments),
-        Command::ServeGuard => commands::serve::guard::run(),
+        Command::Start(arguments) => commands::supervisor::change::run(&arguments, Change::Start),
+        Command::Stop(arguments) => commands::supervisor::change::run(&arguments, Change::Stop),
         Command::Stream(arguments) => commands::stream::run(&arguments),
         Command::Top(arguments) => commands::top::run(&arguments),
+        Command::Up(arguments) => commands::supervisor::up::run(&arguments),
+        Command::Validate(arguments) => commands::validate::run(&arguments),
+    })
+}
+
+/// Runs what only the program itself starts, of which there may be many: the commands of people, whose description takes
+/// megabytes, are not looked at.
+fn run_own_role() -> Option<commands::Outcome> {
+    let mut words = env::args_os().skip(1);
+    let command = words.next()?;
+    let run: fn(&[OsString]) -> commands::Outcome = match command.to_str()? {
+        commands::supervisor::role::COMMAND => commands::supervisor::role::run,
+        commands::serve::guard::COMMAND => |_| commands::serve::guard::run(),
+        _ => return None,
     };
+    warnings::begin(Warnings::Logged);
+    Some(run(&words.collect::<Vec<_>>()))
+}
+
+/// The exit code of what has been done; an error is said.
+fn code_of(done: commands::Outcome) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&error.to_string());
+            let reasons = warnings::take().iter().map(|reason| format!("; {reason}")).collect::<String>();
+            match error.downcast_ref::<ConfigErrors>() {
+                Some(errors) => errors.iter().for_each(|error| say(&error.to_string())),
+                None => say(&format!("{error}{reasons}")),
+            }
             let is_usage = error.is::<commands::Usage>()
                 || error.downcast_ref().is_some_and(gapless_bench::BenchError::is_about_options);
             if let Some(ended) = error.downcast_ref::<commands::Ended>() {
@@ -163,7 +256,7 @@ fn say(error: &str) {
             line.push_str(&format!(" … and {} bytes more", error.len() - at));
             break;
         }
-        if letter.is_control() { line.extend(letter.escape_default()) } else { line.push(letter) }
+        printable::push(&mut line, letter);
     }
     // A closed stderr is no error here, and the exit code says it, too.
     let _ = writeln!(io::stderr(), "{line}");

@@ -53,11 +53,11 @@ pub(crate) trait ErasedService: Any + Send {
         Ok(())
     }
 
-    /// Applies the transaction of the frame `sequence`.
+    /// Applies a transaction.
     ///
     /// # Errors
     /// It does not apply, or gives another state than the leader's.
-    fn apply(&mut self, _sequence: u64, _read: &Read<'_>) -> Result<(), String> {
+    fn apply(&mut self, _applied: &Applied, _read: &Read<'_>) -> Result<(), String> {
         Err("nothing applies it".to_owned())
     }
 
@@ -81,6 +81,18 @@ pub(crate) trait ErasedService: Any + Send {
     fn can_snapshot(&mut self, _last_sequence: u64, _is_final: bool) -> Result<bool, EngineError> {
         Ok(true)
     }
+}
+
+/// Where a transaction stands, and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Applied {
+    /// Of its last frame.
+    pub sequence: u64,
+    /// Of its first frame.
+    pub first_sequence: u64,
+    pub first_timestamp_ns: u64,
+    pub session: u64,
+    pub session_seq: u64,
 }
 
 /// A service of a known type, with its handlers.

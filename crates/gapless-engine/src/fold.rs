@@ -49,6 +49,8 @@ pub struct Fold {
     /// The fragments of a message that is not complete yet.
     pub(crate) message: Vec<u8>,
     fragments_missing: bool,
+    /// Sequence and time of the first fragment.
+    first_fragment: (u64, u64),
     before: StateBefore,
     /// Whether the handlers ran before, and transactions are applied.
     applies_transactions: bool,
@@ -77,6 +79,7 @@ impl Fold {
             next_published: 1,
             message: Vec::new(),
             fragments_missing: false,
+            first_fragment: (0, 0),
             before: StateBefore::default(),
         }
     }
@@ -225,6 +228,7 @@ impl Fold {
     pub(crate) fn collect(&mut self, frame: &Frame<'_>) -> Option<Vec<u8>> {
         if frame.fragment().index == 0 {
             self.message.clear();
+            self.first_fragment = (frame.sequence(), frame.timestamp_ns());
         }
         self.message.extend_from_slice(frame.payload());
         self.fragments_missing = !frame.fragment().is_last();

@@ -9,6 +9,7 @@
 //! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
 //! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
 //! | [`state`] | [`StateService`]: state replication, in which the leader alone runs the handlers |
+//! | [`transaction_service`] | services whose commands become transactions by a writer of their own |
 //! | [`state_hasher`] | [`state_hasher::StateHasher`]: hashes of the state, for members to compare |
 //! | `thread_assignment`, `host_journal` | a host's threads; its journal as snapshots need it |
 //! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
@@ -68,6 +69,7 @@ pub mod stream_service;
 mod thread_assignment;
 pub mod timers;
 pub mod transaction_layout;
+pub mod transaction_service;
 
 pub use context::{Context, OUTPUT_LENGTH_MAX};
 pub use error::EngineError;

@@ -13,9 +13,12 @@ use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule
 use crate::state::transaction_applier::{StateViews, TransactionApplier};
 use crate::state::{StateService, factory_of};
 use crate::store::Store;
+use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, sender, snapshot, thread_assignment};
+use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadPlan};
 use gapless_client::client::ClientOptions;
+use gapless_client::replay_merge::ReplayMerge;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, ClientError};
 use gapless_journal::RecoveryReport;
@@ -26,10 +29,11 @@ use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::transactions::Transactions;
 use gapless_stream::{AgentRole, Ingress, IngressOptions, Sequencer, StreamError};
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A service that runs on a stream of its own, in this process.
 pub struct ServiceHost {
@@ -118,6 +122,21 @@ impl ServiceHost {
         Self::start_fold(Fold::applying_transactions(Box::new(applier)), options)
     }
 
+    /// As [`ServiceHost::start`], of a service whose commands become transactions by a writer of its own, which `make_writer` makes; `released`
+    /// is what is made of them.
+    ///
+    /// # Errors
+    /// As for [`ServiceHost::start_state`].
+    pub fn start_transactions(
+        released: impl ReleasedTransactions,
+        make_writer: impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send + 'static,
+        options: ServiceHostOptions,
+    ) -> Result<Self, EngineError> {
+        options.check_of_state()?;
+        let service = TransactionService::new(released, make_writer);
+        Self::start_fold(Fold::applying_transactions(Box::new(service)), options)
+    }
+
     fn start_fold(mut fold: Fold, options: ServiceHostOptions) -> Result<Self, EngineError> {
         let stream_options = options.stream_options();
         let found = RecoveredDirectory::recover(&mut fold, &options)?;
@@ -137,7 +156,9 @@ impl ServiceHost {
         let mut writer = builder.take_writer();
         let cursor = writer.gating_cursor(Scope::Released);
         let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
-        let (ingress, repeated, state) = ingress(&options, &builder, sequencer, writer, releaser, &mut fold)?;
+        let journal = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
+        let (ingress, repeated, state) =
+            ingress(&options, &builder, sequencer, writer, releaser, (&mut fold, journal))?;
         let mut schedule = None;
         if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &layout) {
             let rules = SnapshotRules::over_own_journal(options.snapshot_interval_frames, options.snapshot_on_stop);
@@ -198,6 +219,12 @@ impl ServiceHost {
     /// Ring sizes out of range, or no memory for them.
     pub fn connect(&self, options: ClientOptions) -> Result<Client, ClientError> {
         self.stream.client(options)
+    }
+
+    /// A reader of what is released, from `sequence` on.
+    #[must_use]
+    pub fn reader(&self, sequence: u64) -> ReplayMerge {
+        self.stream.reader(sequence)
     }
 
     /// Where other processes connect.
@@ -342,7 +369,7 @@ impl RecoveredDirectory {
         let directory =
             options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
         directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Service))?;
-        let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let expiry_ns = saturating_ns(options.session_expiry);
         let mut found = Self {
             directory,
             opened: None,
@@ -384,7 +411,7 @@ fn ingress(
     sequencer: Sequencer,
     writer: WindowWriter,
     releaser: Option<Releaser>,
-    fold: &mut Fold,
+    (fold, journal): (&mut Fold, Option<PathBuf>),
 ) -> Result<(Ingress, CounterView, Option<StateViews>), EngineError> {
     let counters = IngressCounters::add_to(&builder.counters)?;
     let repeated = counters.frames_repeated.view();
@@ -415,6 +442,11 @@ fn ingress(
         // There is no other: it asks for the state now, and takes nothing before that is there.
         ingress.lead(NO_TERM)?;
         state = Some(applier.attach(builder.threads.waker(AgentRole::Service), &builder.counters)?);
+    } else if let Some(service) = TransactionService::in_fold(fold) {
+        let wakers = (builder.threads.waker(AgentRole::Sequencer), builder.threads.waker(AgentRole::Service));
+        let writer = service.writer(wakers, builder.window.clone(), journal);
+        ingress = ingress.with_speculative_execution(writer);
+        ingress.lead(NO_TERM)?;
     }
     Ok((ingress, repeated, state))
 }

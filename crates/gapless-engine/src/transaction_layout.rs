@@ -62,6 +62,13 @@ pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
     }
 }
 
+/// Everything but the changes, of a command with a reply and nothing else.
+#[inline]
+pub(crate) fn write_done(out: &mut Vec<u8>, schema: u32, reply: &[u8]) {
+    put_head(out, DONE, Encoding::Opaque.flags(), schema, 0, reply.len() as u32, [0, 0]);
+    out.extend_from_slice(reply);
+}
+
 /// A whole transaction of a refused call.
 #[cold]
 pub(crate) fn write_refusal(

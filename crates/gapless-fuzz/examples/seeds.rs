@@ -812,13 +812,13 @@ fn calls() {
     seed("call_table", "scribbled", &[requests, claims, vec![64, 0, 3, 17], answers].concat());
 }
 
-/// What processes of a domain say to each other, field by field, as `registry/packets.rs` of gapless-rpc has them.
+/// What processes of a domain say to each other, field by field, as `packets.rs` of gapless-registry has them.
 fn call_packets() {
     let packet = |kind: u16, fields: &[&[u8]]| {
-        [b"GAPR", &1_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()
+        [b"GAPR", &3_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()
     };
     let sound = |name: &str, bytes: &[u8]| {
-        assert_eq!(gapless_rpc::packet_again(bytes).as_deref(), Ok(bytes), "{name}");
+        assert_eq!(gapless_registry::packet_again(bytes).as_deref(), Ok(bytes), "{name}");
         seed("call_packet", name, bytes);
     };
     let text = |text: &str| [&(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
@@ -838,6 +838,7 @@ fn call_packets() {
     sound("refused", &packet(7, &[&number, &1_u32.to_le_bytes(), &text("no such route"), &text(""), &text("")]));
     let shapes = [text("Order v2 {id: u64}"), text("u64")].concat();
     sound("refused-for-types", &packet(7, &[&number, &2_u32.to_le_bytes(), &text(""), &shapes]));
+    sound("change", &packet(8, &[&text("shop/price"), &[2]]));
 }
 
 fn links() {

@@ -3,7 +3,7 @@
 
 use crate::input::{Input, assert_says_something};
 use gapless_log::Region;
-use gapless_log::call_table::{CLASSES, CallTable, CallTableShape, CopySide, OfferRings, RequestHeader};
+use gapless_log::call_table::{CLASSES, CallTable, CallTableShape, CopySide, HEADERS_ROOM, OfferRings, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
 use gapless_rpc::message::rewritten;
 use gapless_rpc::{Headers, Message, MessageError};
@@ -122,7 +122,7 @@ pub fn headers(bytes: &[u8]) {
 
 /// A packet between processes of a domain.
 pub fn packet(bytes: &[u8]) {
-    match gapless_rpc::packet_again(bytes) {
+    match gapless_registry::packet_again(bytes) {
         Ok(again) => assert_eq!(again, bytes),
         Err(reason) => assert_says_something(&reason),
     }
@@ -168,7 +168,7 @@ pub fn call_table(bytes: &[u8]) {
         if let Some(header) = copy.request_header(taken) {
             assert_eq!(header.generation, taken.generation);
             copy.read_request(taken, &header, &mut user_headers, &mut payload);
-            assert!(user_headers.len() + payload.len() <= PAYLOAD_LENGTH_MAX);
+            assert!(user_headers.len() <= HEADERS_ROOM && payload.len() <= PAYLOAD_LENGTH_MAX);
         }
         let _ = copy.begin(taken);
         let _ = copy.is_withdrawn(taken);

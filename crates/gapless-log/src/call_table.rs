@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  request region: the caller writes, copies map it for reading only
-//!       0  u64 magic "GAPCALL\3"   8 u64 slots   16 u64 stride of a slot, bytes   24 u64 longest payload, bytes
+//!       0  u64 magic "GAPCALL\4"   8 u64 slots   16 u64 stride of a slot, bytes   24 u64 longest payload, bytes
 //!    4096  u64 × 4  tails: entries that were ever put into the ring of each priority class
 //!    4128  u64 × 4  the latest entry of each ring once more: generation u32 | low bits of its position u20 | slot u12
 //!    4224  u64 × RING × 4  offers: the ring of each class; an entry is generation u32 | slot u32
 //!     ...  slot 0: header of 128 bytes, then user headers and payload; slot 1, a stride later; ...
 //!
 //!  claim region: both write
-//!       0  u64 magic "GAPCLAI\3"
+//!       0  u64 magic "GAPCLAI\4"
 //!     128  u64  1 while the caller's reactor sleeps
 //!     192  u64  1 when a copy was woken for a request that it cannot take yet: another may sleep
 //!     256  u64 × 64  done: a bit for each slot whose answer the reactor is to be told of
@@ -31,7 +31,7 @@ const PREFETCHED_LENGTH: usize = 256;
 
 pub use copy::{AnswerOutcome, CopySide, Taken};
 pub use layout::{
-    CLASS_TURNS, CLASSES, CallTableShape, PAYLOAD_LENGTH_MAX, REQUEST_HEADER_LENGTH, RequestHeader, SLOTS_MAX,
-    STATUS_MAX,
+    CLASS_TURNS, CLASSES, CallTableShape, HEADERS_ROOM, PAYLOAD_LENGTH_MAX, REQUEST_HEADER_LENGTH, RequestHeader,
+    SLOTS_MAX, STATUS_MAX,
 };
 pub use owner::{CallTable, OfferRings, ReplyHeader};

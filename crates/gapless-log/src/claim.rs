@@ -250,9 +250,11 @@ impl<'a> Claim<'a> {
             if !is_withdrawn && !is_held {
                 return Answering::Lost;
             }
-            match self.step(found, found.with(holder, ClaimState::Answered)) {
-                Ok(()) if is_withdrawn => return Answering::Withdrawn,
-                Ok(()) => {
+            // SeqCst: who answers may look next at what others have announced and then looked for this.
+            let answered = found.with(holder, ClaimState::Answered).0;
+            match self.0.compare_exchange(found.0, answered, Ordering::SeqCst, Ordering::Acquire).map_err(ClaimWord) {
+                Ok(_) if is_withdrawn => return Answering::Withdrawn,
+                Ok(_) => {
                     let is_set = |flag: u64| found.0 & flag != 0;
                     let (waits, notify, spins) = (is_set(WAITS_FLAG), is_set(NOTIFY_FLAG), is_set(SPINS_FLAG));
                     return Answering::Answered(ToWake { waits, notify, spins });
@@ -262,7 +264,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Copy: whether the caller has withdrawn the request `generation` that `holder` has.
+    /// Copy: whether the caller has withdrawn the request `generation` that `holder` has, or `holder` has answered it.
     #[inline]
     #[must_use]
     pub fn is_withdrawn(self, generation: u32, holder: u32) -> bool {
@@ -277,7 +279,7 @@ impl<'a> Claim<'a> {
         self.set_flag(generation, WAITS_FLAG).map(ClaimWord::low_half)
     }
 
-    /// Owner: wants to be told by its reactor from now on. False if there is something to be seen already, as for
+    /// Owner, or the copy that has it: the owner is to be told by its reactor from now on. False if there is something to be seen already, as for
     /// [`Claim::announce_wait`].
     #[must_use]
     pub fn want_notice(self, generation: u32) -> bool {

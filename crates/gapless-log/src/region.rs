@@ -3,6 +3,7 @@
 //!
 //! `region/mapped.rs` owns all mapping and raw access, `region/modelled.rs` is its model under loom. Users see words and ranges
 //! of bytes, never a pointer. Its pages come into being when they are first touched, and can be given back.
+//! A child that `fork` makes does not have it: a look at it there ends the child, and harms nobody else.
 
 use crate::LogError;
 use crate::sync::AtomicU64;

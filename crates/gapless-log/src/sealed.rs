@@ -4,6 +4,8 @@
 use crate::LogError;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 /// The length can neither grow nor shrink.
 pub(crate) const LENGTH_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
@@ -21,6 +23,16 @@ pub(crate) fn foreign(field: &'static str, found: impl ToString, expected: impl 
 pub(crate) fn create(name: &'static str) -> Result<OwnedFd, LogError> {
     rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
         .map_err(system("creating a memory file"))
+}
+
+/// Gives a memory file its length. What the process may not make so long is an error: the kernel would send a signal, which ends the
+/// process.
+pub(crate) fn size(fd: &OwnedFd, length: u64, what: &str) -> Result<(), LogError> {
+    if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < length) {
+        let action = format!("sizing {what} of {length} bytes where files have at most {most} (ulimit -f)");
+        return Err(system(action)(Errno::FBIG));
+    }
+    rustix::fs::ftruncate(fd, length).map_err(system(format!("sizing {what} of {length} bytes")))
 }
 
 /// Seals the length for good, and whatever else `more` says.

@@ -3,6 +3,7 @@
 //! Rows for a report: `config.name` is the clock, `latency_ns` the cost of one reading (each value is
 //! the mean of 100), `extra` holds the resolution that the kernel states and the least step that was seen.
 
+use gapless_agent::monotonic::saturating_ns;
 use std::hint::black_box;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +16,7 @@ use gapless_report::{Row, RowConfig};
 /// Since `begin`, ns.
 #[inline]
 pub fn elapsed_ns(begin: Instant) -> u64 {
-    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    saturating_ns(begin.elapsed())
 }
 
 /// A clock that is to be measured: its name in the report, how to read it in ns, its stated resolution.
@@ -43,7 +44,7 @@ pub fn sources() -> Vec<TimeSource> {
             name: "std_system_time",
             read_ns: Box::new(|| {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+                saturating_ns(since)
             }),
             resolution_ns: None,
         },

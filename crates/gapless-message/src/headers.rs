@@ -58,6 +58,25 @@ impl Headers {
         Ok(())
     }
 
+    /// Whether all of `bytes` are headers.
+    #[must_use]
+    pub fn are_encoded(mut bytes: &[u8]) -> bool {
+        fn without_first(bytes: &[u8]) -> Option<&[u8]> {
+            let (length, rest) = bytes.split_first_chunk::<2>()?;
+            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+            let (length, rest) = rest.split_first_chunk::<4>()?;
+            let (_, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            std::str::from_utf8(name).is_ok().then_some(rest)
+        }
+        while !bytes.is_empty() {
+            match without_first(bytes) {
+                Some(rest) => bytes = rest,
+                None => return false,
+            }
+        }
+        true
+    }
+
     /// Reads them from all of `bytes`; `None` if they are none.
     #[must_use]
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
@@ -87,6 +106,7 @@ mod tests {
         assert_eq!(headers.get("tenant"), Some(&b"blue"[..]));
         for cut in 1..bytes.len() {
             assert!(Headers::decode(&bytes[..cut]).is_none_or(|shorter| shorter != headers), "cut at {cut}");
+            assert_eq!(Headers::are_encoded(&bytes[..cut]), Headers::decode(&bytes[..cut]).is_some(), "cut at {cut}");
         }
         let long = Headers::default().with("x", vec![0; HEADERS_LENGTH_MAX]);
         assert!(long.encode(&mut bytes).is_err());

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 
 /// JSON text. A route of other processes that is called with it, whatever its types, reads its request from JSON and answers in
 /// JSON ([`Message::from_json`], [`Message::to_json`]); its fingerprint is not compared. Inside one process, where values move,
-/// it is a type like any other: ask with `Reach::Machine` there.
+/// it is a type like any other: ask with `Reach::OtherProcesses` there.
 ///
 /// A route that is served with it gets and gives text: for programs that understand JSON and no Rust.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,12 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`headers`] | [`Headers`](headers::Headers): what the application sends beside a request |
+//! | [`route_name`] | what a route may be called |
 //! | [`described`] | [`TypeKey`](described::TypeKey): what a caller and a copy compare of a type |
 //! | [`typed`] | serde types as postcard and JSON: what `#[derive(Message)]` stands on; numbers and texts as messages |
 //! | `schema` | SBE and protobuf objects of `gapless-schema` as messages; behind the feature `schema` |
 //! | [`bytes`] | bytes and nothing as messages |
+//! | [`shared`] | what is shared as a message: `Arc` |
 //! | [`json`] | [`Json`]: for callers that know a route's types only when they run |
 //! | [`version`] | [`OlderVersion`], [`version_of`]: which version both sides speak; [`rewritten`]: the bytes of one as those of another |
 //! | [`postcard_reader`] | postcard from bytes that nobody has checked, with limits |
@@ -40,9 +42,11 @@ pub mod difference;
 pub mod headers;
 pub mod json;
 pub mod postcard_reader;
+pub mod route_name;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod shape;
+pub mod shared;
 pub mod typed;
 pub mod version;
 
@@ -102,6 +106,7 @@ impl MessageError {
 /// | `()` | no bytes |
 /// | [`Json`] | JSON text; for who knows a route's types only at run time |
 /// | `Sbe<T>`, `Protobuf<T>` of a schema's object; with the feature `schema` | as the schema says |
+/// | `Arc` of a message that threads may share: inside a process the value is not copied | as the message |
 ///
 /// Other types of other crates are none, also `&str`, `Vec<T>` of anything but bytes, `Option`, `Result`, tuples, arrays and maps: they
 /// have no name to be told apart by. They go into a field, where whatever serde reads and writes may stand whose [`Shape`] is

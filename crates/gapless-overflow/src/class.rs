@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Where a block lies on disk.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct PlaceOnDisk {
     /// The block without its bytes.
     pub(crate) block: Block,
     /// The number of the segment among those of its class.
@@ -68,7 +68,7 @@ impl Run {
 #[derive(Debug, Default)]
 pub(crate) struct Class {
     front: Run,
-    disk: VecDeque<Place>,
+    disk: VecDeque<PlaceOnDisk>,
     tail: Run,
     /// The records of the block that is being read in or written; it is not in any of the three.
     moving: Option<u32>,
@@ -151,7 +151,7 @@ impl Class {
     }
 
     /// Takes the oldest block on disk, which is then being read in.
-    pub(crate) fn begin_read(&mut self) -> Option<Place> {
+    pub(crate) fn begin_read(&mut self) -> Option<PlaceOnDisk> {
         assert!(self.moving.is_none(), "one block moves at a time");
         let place = self.disk.pop_front()?;
         self.moving = Some(place.block.records_left());
@@ -200,7 +200,7 @@ impl Class {
     }
 
     /// It was written.
-    pub(crate) fn finish_write(&mut self, place: Place) {
+    pub(crate) fn finish_write(&mut self, place: PlaceOnDisk) {
         self.moving = None;
         self.disk.push_back(place);
     }

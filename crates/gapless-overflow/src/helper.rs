@@ -1,12 +1,13 @@
 //! The helper thread of a queue: it alone touches the disk. It ends when the queue is dropped, and its files with it.
 
 use crate::block::Block;
-use crate::class::Place;
+use crate::class::PlaceOnDisk;
 use crate::options::Notice;
 use crate::priority::Priority;
 use crate::shared::Shared;
 use crate::state::Job;
 use gapless_agent::fault::crash_point;
+use gapless_agent::foreign;
 use gapless_journal::{JournalError, UnlinkedSegment};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -88,7 +89,7 @@ impl Helper {
                 let buffer = block.take_buffer();
                 let mut state = self.shared.lock();
                 state.keep(buffer, self.shared.sizes.block_bytes);
-                state.finish_write(class, Place { block, segment, position, first_sequence });
+                state.finish_write(class, PlaceOnDisk { block, segment, position, first_sequence });
             }
             Err(error) => {
                 if self.shared.lock().abandon_write(class, block, &error, Instant::now()) {
@@ -98,8 +99,8 @@ impl Helper {
         }
     }
 
-    fn read(&mut self, class: Priority, place: Place, mut buffer: Vec<u8>) {
-        let Place { mut block, segment, position, first_sequence } = place;
+    fn read(&mut self, class: Priority, place: PlaceOnDisk, mut buffer: Vec<u8>) {
+        let PlaceOnDisk { mut block, segment, position, first_sequence } = place;
         let segments = &mut self.segments[class as usize];
         // No zeros are stored where there are bytes already.
         buffer.resize(block.length_on_disk(), 0);
@@ -120,7 +121,8 @@ impl Helper {
                 let mut state = self.shared.lock();
                 (state.next_readable(), state.take_room_notice(&self.shared.sizes))
             };
-            let Some(notice) = &self.shared.notice else { return };
+            let Some(receiver) = &self.shared.notice else { return };
+            let notice = |notice| foreign::run("a receiver of notices of a queue", || receiver(notice));
             if has_room {
                 notice(Notice::Room);
             }

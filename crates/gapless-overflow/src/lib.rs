@@ -225,7 +225,10 @@ impl ElasticQueue {
     fn start_helper(&self) {
         let helper = Helper::new(self.shared.clone());
         let name = format!("spill-{}", self.shared.name);
-        match std::thread::Builder::new().name(name).spawn(move || helper.run()) {
+        match std::thread::Builder::new().name(name).spawn(move || {
+            gapless_agent::foreign::own_this_thread();
+            helper.run();
+        }) {
             Ok(handle) => *self.handle() = Some(handle),
             Err(error) => {
                 let reason = format!("cannot start the thread that writes records to disk: {error}");

@@ -4,13 +4,13 @@ use crate::block::Block;
 use crate::error::OptionsError;
 use crate::priority::Priority;
 use gapless_journal::Disk;
-use gapless_log::call_table::PAYLOAD_LENGTH_MAX;
+use gapless_log::call_table::{HEADERS_ROOM, PAYLOAD_LENGTH_MAX};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The longest record that any queue takes, in bytes: the longest request with its headers.
-pub const RECORD_BYTES_LIMIT: usize = PAYLOAD_LENGTH_MAX + (4 << 10);
+pub const RECORD_BYTES_LIMIT: usize = PAYLOAD_LENGTH_MAX + HEADERS_ROOM + (4 << 10);
 
 /// The smallest memory tier, in bytes.
 const MEMORY_BYTES_MIN: usize = 4 << 10;
@@ -34,7 +34,7 @@ pub enum Notice {
     Room,
 }
 
-/// Where notices go. It must not block: the helper waits for it. It must not own the queue.
+/// Where notices go. It must not block: the helper waits for it. It must not own the queue. Its panic is logged.
 pub type NoticeReceiver = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// Options of an elastic queue. Made by [`ElasticQueueOptions::new`], whose values are the defaults.

@@ -1,7 +1,7 @@
 //! What the lock of a queue guards, and what its helper does next. Knows neither files nor threads.
 
 use crate::block::Block;
-use crate::class::{Class, Front, Place};
+use crate::class::{Class, Front, PlaceOnDisk};
 use crate::counters::OverflowCounters;
 use crate::error::FullReason;
 use crate::options::Sizes;
@@ -21,7 +21,7 @@ pub(crate) enum Job {
     /// Writes a block behind those of its class.
     Write(Priority, Block),
     /// Reads a block in, into this buffer.
-    Read(Priority, Place, Vec<u8>),
+    Read(Priority, PlaceOnDisk, Vec<u8>),
     /// Nothing, until it is woken or this time has come.
     Sleep(Option<Instant>),
 }
@@ -270,7 +270,7 @@ impl State {
     }
 
     /// A block was written.
-    pub(crate) fn finish_write(&mut self, class: Priority, place: Place) {
+    pub(crate) fn finish_write(&mut self, class: Priority, place: PlaceOnDisk) {
         let records = u64::from(place.block.records_left());
         self.counters.memory_bytes -= place.block.length();
         self.counters.disk_bytes += place.block.length_on_disk() as u64;

@@ -1,4 +1,4 @@
-//! What `gapless-rpc` derives: messages from serde types, routes from functions. Used through it or through the face,
+//! What calls and the command bus derive: messages from serde types, routes from functions. Used through `gapless-rpc`, `gapless-cqrs` or the face,
 //! where the documentation of its macros is.
 //!
 //! | module | what lives there |
@@ -7,9 +7,9 @@
 //! | `route` | `#[route]` |
 //! | `serde_attributes` | what serde is told about a type, as far as it changes the bytes |
 //!
-//! Each macro is there twice, because it writes paths and an application may depend on `gapless-rpc` or on the face: `Message` and
-//! `route` name `::gapless_rpc`, `FaceMessage` and `face_route`, which the face gives out under the names of the others, name
-//! `::gapless::rpc`. Who has renamed the crate says `crate = path`.
+//! Each macro is there for each crate that gives it out, because it writes paths and an application may depend on any of them: `Message` and
+//! `route` name `::gapless_rpc`, `CommandMessage` names `::gapless_cqrs`; `FaceMessage`, `face_route` and `FaceCommandMessage`, which the
+//! face gives out under the names of the others, name `::gapless::rpc` and `::gapless::cqrs`. Who has renamed the crate says `crate = path`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -53,6 +53,18 @@ pub fn derive_message(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FaceMessage, attributes(message))]
 pub fn derive_face_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless::rpc"))
+}
+
+/// As `Message`, for applications that depend on the crate `gapless-cqrs`: its code names `::gapless_cqrs`.
+#[proc_macro_derive(CommandMessage, attributes(message))]
+pub fn derive_command_message(input: TokenStream) -> TokenStream {
+    finish(message::derive(input.into(), "::gapless_cqrs"))
+}
+
+/// As `CommandMessage`, for applications that depend on the crate `gapless`: its code names `::gapless::cqrs`.
+#[proc_macro_derive(FaceCommandMessage, attributes(message))]
+pub fn derive_face_command_message(input: TokenStream) -> TokenStream {
+    finish(message::derive(input.into(), "::gapless::cqrs"))
 }
 
 /// Makes a route and its typed client of a function.

@@ -89,14 +89,18 @@ pub fn expand(options: Tokens, item: Tokens, crate_path: &str) -> Result<Tokens>
     } else {
         quote!(builder.handle(|request: #request, #parameter: &#crate_path::CallContext| -> #result { #outcome }))
     };
+    // What is not compiled is not named.
+    let conditions: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let about = format!("The route `{}`: its name, its server and its client.", name.value());
     // An enum without variants has no value, and so no name that a function's could get into the way of.
     Ok(quote! {
         #[doc = #about]
         #[allow(non_camel_case_types)]
+        #(#conditions)*
         #visibility enum #ident {}
 
         #[allow(dead_code)]
+        #(#conditions)*
         impl #ident {
             /// The route's name.
             #visibility const NAME: &'static str = #name;
@@ -136,6 +140,10 @@ pub fn expand(options: Tokens, item: Tokens, crate_path: &str) -> Result<Tokens>
 
 fn refuse_what_no_route_can_be(function: &ItemFn) -> Result<()> {
     let signature = &function.sig;
+    if let syn::Safety::Unsafe(unsafety) = &signature.safety {
+        let text = "a route's function is called by whoever calls the route, who promises nothing: it is not `unsafe`";
+        return Err(Error::new(unsafety.span(), text));
+    }
     if !signature.generics.params.is_empty() {
         let text = "a route has one type of request and one of reply, so its function has no generics";
         return Err(Error::new(signature.generics.span(), text));
@@ -153,6 +161,21 @@ fn refuse_what_no_route_can_be(function: &ItemFn) -> Result<()> {
     Ok(())
 }
 
+const ONE_REQUEST: &str = "a route has one request: send a struct for more; the only other parameter is the call's context, \
+                           `&CallContext` is expected";
+
+/// Whether a type may be the context, by whatever name: it has no parameters, and is neither a primitive nor a text.
+fn may_be_context(path: &Path) -> bool {
+    path.segments.last().is_some_and(|last| {
+        let name = last.ident.unraw().to_string();
+        last.arguments.is_none() && name != "String" && !name.starts_with(|letter: char| letter.is_ascii_lowercase())
+    })
+}
+
+fn is_context_type(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if may_be_context(&path.path))
+}
+
 /// The request's type, and how the context is taken.
 fn parameters(function: &ItemFn) -> Result<(&Type, Context)> {
     let mut types = function.sig.inputs.iter().filter_map(|input| match input {
@@ -166,21 +189,15 @@ fn parameters(function: &ItemFn) -> Result<(&Type, Context)> {
     refuse_borrowed(request, "a request is owned: it comes from another process")?;
     let context = match types.next() {
         None => Context::Absent,
-        Some(Type::Reference(reference)) if reference.mutability.is_none() => Context::Borrowed,
-        Some(Type::Path(_)) => Context::Owned,
-        Some(other) => {
-            return Err(Error::new(
-                other.span(),
-                "the second parameter is the call's context: `&CallContext` is expected",
-            ));
+        Some(Type::Reference(reference)) if reference.mutability.is_none() && is_context_type(&reference.elem) => {
+            Context::Borrowed
         }
+        Some(Type::Path(path)) if may_be_context(&path.path) => Context::Owned,
+        Some(other) => return Err(Error::new(other.span(), ONE_REQUEST)),
     };
     match types.next() {
         None => Ok((request, context)),
-        Some(other) => Err(Error::new(
-            other.span(),
-            "a route's function takes a request and at most the call's context; send a struct",
-        )),
+        Some(other) => Err(Error::new(other.span(), ONE_REQUEST)),
     }
 }
 
@@ -266,6 +283,7 @@ mod tests {
             ("fn f(r: A) {}", ")", "`-> Reply` or `-> Result<Reply, Rejection>` is missing"),
             ("fn f() -> B { B }", "()", "takes the request as its first parameter"),
             ("fn f(&self, r: A) -> B { B }", "&self", "no `self`"),
+            ("unsafe fn f(r: A) -> B { B }", "unsafe", "not `unsafe`"),
             ("fn f<T>(r: T) -> B { B }", "<T>", "no generics"),
             ("fn f<'a>(r: &'a A) -> B { B }", "<'a>", "no generics"),
             ("fn f(r: A) -> B where A: Copy { B }", "where A: Copy", "nothing to bound"),
@@ -275,7 +293,12 @@ mod tests {
             ("fn f(r: A) -> impl Message { B }", "impl Message", "a type with a name"),
             ("fn f(r: impl Message) -> B { B }", "impl Message", "a type with a name"),
             ("fn f(r: A, c: &mut CallContext) -> B { B }", "&mut CallContext", "`&CallContext` is expected"),
-            ("fn f(r: A, c: &CallContext, more: u8) -> B { B }", "u8", "at most the call's context"),
+            ("fn f(r: A, c: &CallContext, more: u8) -> B { B }", "u8", "a route has one request"),
+            ("fn f(a: i64, b: i64) -> i64 { a }", "i64", "a route has one request"),
+            ("fn f(a: A, b: &str) -> B { B }", "&str", "a route has one request"),
+            ("fn f(a: A, b: std::string::String) -> B { B }", "std::string::String", "a route has one request"),
+            ("fn f(a: A, b: Vec<B>) -> B { B }", "Vec<B>", "a route has one request"),
+            ("fn f(a: A, b: (B, B)) -> B { B }", "(B, B)", "a route has one request"),
             ("struct F;", "struct", "stands on a function"),
         ] {
             let (found, at) = refusal("", item);

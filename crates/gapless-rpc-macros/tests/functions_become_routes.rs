@@ -131,6 +131,18 @@ fn r#match(request: String, context: CallContext) -> std::result::Result<bool, R
 #[route(crate = mock)]
 async fn forget(_request: Vec<u8>) -> () {}
 
+#[route(crate = mock)]
+#[cfg(not(test))]
+fn not_compiled(request: NoSuchType) -> NoSuchType {
+    request
+}
+
+#[route(crate = mock)]
+#[cfg(test)]
+fn compiled(request: u8) -> u8 {
+    request
+}
+
 pub mod others {
     use super::mock;
 
@@ -164,6 +176,8 @@ fn each_form_is_served_and_called() {
     assert_eq!(r#match::caller(&domain).unwrap().call("match".into()), Ok(true));
     forget::serve(&domain).unwrap();
     assert_eq!(forget::caller(&domain).unwrap().call(vec![1]), Ok(()));
+    compiled::serve(&domain).unwrap();
+    assert_eq!(compiled::caller(&domain).unwrap().call(3), Ok(3));
     others::deeper::serve(&domain).unwrap();
     assert_eq!(others::deeper::NAME, "deep/er.route-1");
 }

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .stdin(Stdio::piped())
         .spawn()?;
     let domain = Domain::open_directory(&folder, DomainOptions::default())?;
-    let options = CallerOptions { waiting, reach: Reach::Machine, ..CallerOptions::default() };
+    let options = CallerOptions { waiting, reach: Reach::OtherProcesses, ..CallerOptions::default() };
     let caller = domain.caller_with::<Vec<u8>, Vec<u8>>(ROUTE, options)?;
     let patient = CallOptions { wait_for_route: Some(Duration::from_secs(10)), ..CallOptions::default() };
     caller.call_with(vec![0; 8], &patient)?;

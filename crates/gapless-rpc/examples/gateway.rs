@@ -84,14 +84,14 @@ fn serve(
 ) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let handle = runtime.handle().clone();
-    let domain = Domain::open("gateway-example", DomainOptions::default())?;
+    let domain = Domain::open_from_environment("gateway-example", DomainOptions::default())?;
     let _route = offer(&domain, Box::new(move |task| drop(handle.spawn(task))))?;
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     Ok(())
 }
 
 fn client() -> Result<(), Failure> {
-    let domain = Domain::open("gateway-example", DomainOptions::default())?;
+    let domain = Domain::open_from_environment("gateway-example", DomainOptions::default())?;
     let gateway = domain.caller::<String, Offers>("gateway/offers")?;
     let (timeout, wait_for_route) = (Some(PATIENCE), Some(PATIENCE / 2));
     let offers =

@@ -13,11 +13,15 @@ const LOOK_NS: u64 = 100_000_000;
 
 impl CallContext {
     /// Ready when [`CallContext::is_cancelled`] is true: the caller has cancelled the call or is gone, or the call's time is over; of a
-    /// send the last only. Any executor polls it, and a call whose handler does not use it pays nothing for it. It is meant for
-    /// as long as the handler runs: behind the answer it may be ready or stay pending.
+    /// send the last only. Any executor polls it, and a call whose handler does not use it pays nothing for it.
+    ///
+    /// A task that a handler leaves behind may go on awaiting it: it is ready, too, as soon as the call is answered, whatever became of the
+    /// caller by then, so that no task waits for a call that is over. Ready once, it is ready at each later poll. Only of a send
+    /// without a timeout is it never ready.
     ///
     /// ```
-    /// use gapless_rpc::{CallContext, CallOptions, Domain};
+    /// # mod gapless { pub use gapless_rpc as rpc; }
+    /// use gapless::rpc::{CallContext, CallOptions, Domain};
     /// use std::sync::mpsc;
     ///
     /// let domain = Domain::in_process("shop");

@@ -1,21 +1,18 @@
 //! What can go wrong apart from calls: with domains, routes and the machine.
 
 use gapless_log::LogError;
+use gapless_message::route_name::RouteNameError;
 use gapless_overflow::OptionsError;
+#[cfg(not(loom))]
+use gapless_registry::RegistryError;
 
 /// What can go wrong apart from calls.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcError {
     /// A name that no route can have.
-    #[error(
-        "{name:?} is no route's name: at most 128 letters, digits, \".\", \"-\" and \"_\" are expected, in parts with \"/\" between \
-         them, each beginning with a letter, a digit or \"_\""
-    )]
-    RouteName {
-        /// What was found; of what is too long the beginning.
-        name: String,
-    },
+    #[error(transparent)]
+    RouteName(#[from] RouteNameError),
     /// A value out of range.
     #[error("{option}: {reason}")]
     Option {
@@ -70,6 +67,23 @@ impl From<OptionsError> for RpcError {
     }
 }
 
+#[cfg(not(loom))]
+impl From<RegistryError> for RpcError {
+    fn from(error: RegistryError) -> Self {
+        match error {
+            RegistryError::RouteName(error) => Self::RouteName(error),
+            RegistryError::Option { option, reason } => Self::Option { option, reason },
+            RegistryError::Domain { path, reason } => Self::Domain { path, reason },
+            RegistryError::System { action, source } => Self::System { action, source },
+            RegistryError::Protocol { process_id, reason } => Self::Protocol { process_id, reason },
+            RegistryError::Dead { process_id } => {
+                Self::Protocol { process_id, reason: "it is dead already".to_owned() }
+            }
+        }
+    }
+}
+
+#[cfg(not(loom))]
 impl RpcError {
     /// For `map_err`: what the operating system refused.
     pub(crate) fn system<E: Into<std::io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {

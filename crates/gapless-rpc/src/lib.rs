@@ -2,25 +2,27 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`interceptors`] | what looks at calls, at the caller and where they are served |
 //! | [`domain`] | [`Domain`]: where routes are served and called; [`RouteBuilder`] and [`ServedRoute`] |
 //! | [`caller`] | [`Caller`] and [`Call`]: calling a route |
 //! | `served` | workers, and from a request's bytes to its reply's |
 //! | `remote` | the reach between processes: requests and replies in shared memory |
-//! | `registry` | how processes find each other, and learn of each other's death |
 //! | `route_counters` | the counters of one route: the file, its labels, times in buckets |
 //! | `spill` | what has no room in the one of the next two lies in the other |
 //! | `cancelled` | [`Cancelled`]: a handler awaits that nobody waits for its call any more |
 //! | [`local`] | the reach inside this process: values move |
 //! | [`options`] | options of calls and routes |
 //! | [`context`] | [`CallContext`]: what a handler may know of its call |
+//! | `nested` | the error of a call that a handler made, handed on to its own caller |
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
-//! | [`route_name`] | what a route may be called |
+//! | `notice_route` | the route on which a process receives the notices of a type, and what is said of it |
 //! | `clock` | the clock of deadlines |
 //! | [`error`] | [`RpcError`] |
 //!
 //! Those without a link are inside of the crate.
 //!
-//! What a request and a reply are, [`Message`], is in the crate `gapless-message`, which is here as [`message`]; the queue
+//! What a request and a reply are, [`Message`], is in the crate `gapless-message`, which is here as [`message`], and what a route
+//! may be called, [`route_name`]; how processes find each other and learn of each other's death in `gapless-registry`; the queue
 //! whose rest lies on disk is in `gapless-overflow`, here as [`overflow`]; traces are in `gapless-trace`. How a message grows
 //! stands at [the derive](derive@Message).
 #![forbid(unsafe_code)]
@@ -36,16 +38,17 @@ pub mod context;
 #[cfg(not(loom))]
 pub mod domain;
 pub mod error;
+#[cfg(not(loom))]
+pub mod interceptors;
 pub mod local;
+mod nested;
+mod notice_route;
 pub mod options;
 pub mod outcome;
-#[cfg(not(loom))]
-mod registry;
 #[cfg(not(loom))]
 mod remote;
 #[cfg(not(loom))]
 mod route_counters;
-pub mod route_name;
 #[cfg(not(loom))]
 mod served;
 #[cfg(not(loom))]
@@ -62,6 +65,7 @@ pub use error::RpcError;
 #[cfg(not(loom))]
 use gapless_agent::block_on;
 pub use gapless_message as message;
+pub use gapless_message::route_name;
 pub use gapless_message::{Encoding, Json, Message, MessageError};
 pub use gapless_overflow as overflow;
 /// Makes a message of a struct or an enum.
@@ -140,14 +144,13 @@ pub use gapless_trace::{CallScope, NoTraceParent, TraceBridge, TraceContext, set
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};
 #[cfg(not(loom))]
-#[doc(hidden)]
-pub use registry::packet_again;
+pub use remote::request_words::CopyQuery;
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub use remote::status::refusal_again;
 #[cfg(not(loom))]
 pub use remote::table::CallStatistics;
 #[cfg(not(loom))]
-pub use served::answering::Asked;
-#[cfg(not(loom))]
 pub use served::counters::CopyStatistics;
+#[cfg(not(loom))]
+pub use served::interceptor::{HandlerOutcome, ServerInterceptor};

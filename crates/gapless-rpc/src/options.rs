@@ -18,22 +18,24 @@ pub enum Retry {
     Always,
 }
 
-/// Options of one call.
+/// Options of one call. Those of all calls of a caller that have none of their own are [`CallerOptions::call`](crate::CallerOptions::call).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOptions {
-    /// How long the caller waits; `None` for ever. A nested call has at most what is left of the outer one.
+    /// How long the caller waits, five seconds by default; `None` for ever. A nested call has at most what is left of the outer one.
     pub timeout: Option<Duration>,
-    /// Its class.
+    /// Its class; [`Priority::Normal`] by default.
     pub priority: Priority,
-    /// Calls of one key go to one copy while it lives; it is no exclusion.
+    /// Calls of one key go to one copy for as long as it takes requests: when it is suspended or drained, or dies, they go to another. It
+    /// is no exclusion.
     pub key: Option<u64>,
-    /// Names and values that travel with it.
+    /// Names and values that travel with it. Calls that its handler makes do not inherit them.
     pub headers: Headers,
     /// Waits so long until somebody serves the route, in this process or another as the caller's reach says; `None`:
     /// [`crate::CallError::NoRoute`] at once.
     pub wait_for_route: Option<Duration>,
-    /// When it is offered again; `None`: as the caller's options say.
-    pub retry: Option<Retry>,
+    /// When it is offered again; [`Retry::NotBegun`] by default. Of what is sent ([`crate::Caller::send`]) what had not begun is offered
+    /// again and what had begun is lost, whatever stands here, unless it has gone through the caller's overflow.
+    pub retry: Retry,
     /// The trace that it belongs to, and the span that makes it; without one, that of the handler that makes it.
     pub trace: TraceContext,
 }
@@ -46,7 +48,7 @@ impl Default for CallOptions {
             key: None,
             headers: Headers::default(),
             wait_for_route: None,
-            retry: None,
+            retry: Retry::default(),
             trace: TraceContext::default(),
         }
     }
@@ -62,4 +64,12 @@ pub enum Waiting {
     SpinFor(Duration),
     /// They never sleep: each needs a core of its own.
     Spin,
+}
+
+#[cfg(not(loom))]
+impl Waiting {
+    /// Looks before those sleep that need not spin: what is about to come costs no system call.
+    pub(crate) const LOOKS_BEFORE_PARKING: u32 = 200;
+    /// Looks between two readings of the clock.
+    pub(crate) const LOOKS_PER_TIME: u32 = 64;
 }

@@ -1,11 +1,17 @@
-//! [`RouteCounters`]: the counters of one route as copies and callers have them: the file, its labels, and times in buckets.
+//! [`RouteCounters`]: the counters of one route as copies and callers have them: in memory, their labels, times in buckets, and the
+//! file in which other processes see them.
 
 use crate::error::RpcError;
-use gapless_agent::{Counter, Counters, time_buckets as times};
-use std::path::Path;
+use gapless_agent::{Counter, Counters, CountersWriter, WrittenCounters, time_buckets as times};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Letters of a route's name in one label.
 const ROUTE_PART_LENGTH: usize = 64;
+/// Before the name of the process, in a label.
+const PROCESS_LABEL: &str = "process:";
+/// Bytes of that name that a label has room for.
+const PROCESS_NAME_LENGTH_MAX: usize = 112;
 
 /// Whose counters they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,22 +40,36 @@ impl Side {
     }
 }
 
+/// Where counters are shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// Of what is counted there it is told; one of nothing for what no other process sees.
+    pub(crate) writer: Arc<CountersWriter>,
+    /// The file; in memory alone without one.
+    pub(crate) path: Option<PathBuf>,
+    /// The name of this process.
+    pub(crate) process_name: Arc<str>,
+}
+
+impl Shown {
+    pub(crate) fn nowhere() -> Self {
+        Self { writer: CountersWriter::of_nothing(), path: None, process_name: Arc::default() }
+    }
+}
+
 /// Counters of one route that are being made.
 pub(crate) struct RouteCounters<'a> {
-    file: Counters,
+    counters: Counters,
     side: Side,
     route: &'a str,
 }
 
 impl<'a> RouteCounters<'a> {
-    /// In that file, or in memory, with room for so many beside the name and the times.
-    pub(crate) fn create(side: Side, route: &'a str, path: Option<&Path>, count: usize) -> Result<Self, RpcError> {
-        let capacity = side.route_labels().len() + count + times::BUCKETS;
-        let file = match path {
-            Some(path) => Counters::create(path, capacity),
-            None => Counters::in_memory(capacity),
-        };
-        let counters = Self { file: file.map_err(|error| failed(route, error))?, side, route };
+    /// With room for so many beside the names and the times.
+    pub(crate) fn create(side: Side, route: &'a str, count: usize) -> Result<Self, RpcError> {
+        let capacity = side.route_labels().len() + count + times::BUCKETS + 1;
+        let counters = Counters::in_memory(capacity).map_err(|error| failed(route, error))?;
+        let counters = Self { counters, side, route };
         for (label, part) in side.route_labels().iter().zip(route.as_bytes().chunks(ROUTE_PART_LENGTH)) {
             counters.add(&format!("{label}{}", String::from_utf8_lossy(part)))?;
         }
@@ -57,7 +77,7 @@ impl<'a> RouteCounters<'a> {
     }
 
     pub(crate) fn add(&self, label: &str) -> Result<Counter, RpcError> {
-        self.file.add(label).map_err(|error| failed(self.route, error))
+        self.counters.add(label).map_err(|error| failed(self.route, error))
     }
 
     /// A count for each bucket of times.
@@ -65,9 +85,20 @@ impl<'a> RouteCounters<'a> {
         (0..times::BUCKETS).map(|bucket| self.add(&times::label(self.side.time_label(), bucket))).collect()
     }
 
-    /// Removed with the value.
-    pub(crate) fn into_file(self) -> Counters {
-        self.file
+    /// Shows all that were added; the file goes with the value.
+    pub(crate) fn show(&self, shown: &Shown) -> Result<Option<WrittenCounters>, RpcError> {
+        let Some(path) = &shown.path else { return Ok(None) };
+        let name = shown.process_name.chars().filter(|letter| !letter.is_control());
+        let name = name.scan(0, |bytes, letter| {
+            *bytes += letter.len_utf8();
+            (*bytes <= PROCESS_NAME_LENGTH_MAX).then_some(letter)
+        });
+        self.add(&format!("{PROCESS_LABEL}{}", name.collect::<String>()))?;
+        shown.writer.write_to(&self.counters, path).map(Some).map_err(|error| failed(self.route, error))
+    }
+
+    pub(crate) fn into_counters(self) -> Counters {
+        self.counters
     }
 }
 
@@ -84,6 +115,11 @@ pub(crate) fn route_of(side: Side, counters: &Read) -> Option<String> {
     let [first, more] = side.route_labels().map(part);
     let route = format!("{}{}", first?, more.unwrap_or_default());
     crate::route_name::check(&route).is_ok().then_some(route)
+}
+
+/// The name of the process whose counters they are, as it says.
+pub(crate) fn process_name_of(counters: &Read) -> Option<String> {
+    counters.iter().find_map(|(label, _)| label.strip_prefix(PROCESS_LABEL)).map(str::to_owned)
 }
 
 /// A value; 0 if it is not there. Of several files together: their sum, wrapping around, as gauges do that one of them lowers.

@@ -23,11 +23,7 @@ impl Random {
 
     /// Any number.
     pub const fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        gapless_wire::split_mix::next(&mut self.0)
     }
 
     /// From 0 to `limit` − 1; 0 for a limit of 0.

@@ -9,6 +9,7 @@
 //! | [`ports`] | ports, addresses and groups that nobody else uses |
 //! | [`random`] | random numbers from a seed that is printed and can be given again |
 //! | [`wait`] | waiting for something, for so long at most |
+//! | [`wake_count`] | a waker that counts |
 //! | [`allocations`] | an allocator that counts |
 //! | [`documents`] | what a document names, for the checks of documents |
 
@@ -21,3 +22,4 @@ pub mod random;
 #[cfg(feature = "scenarios")]
 pub mod scenarios;
 pub mod wait;
+pub mod wake_count;

@@ -94,6 +94,20 @@ impl Process {
         kill_process(self.pid(), signal).expect("it takes the signal");
     }
 
+    /// Stops it, and waits until none of its threads runs.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
+        until_some("it stands still", || {
+            let mut states = std::fs::read_dir(&tasks).ok()?.map(|task| {
+                let stat = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
+                // Behind the name, which may have anything in it.
+                stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with('T'))
+            });
+            states.all(|is_stopped| is_stopped == Some(true)).then_some(())
+        });
+    }
+
     /// Asks it to end, as Ctrl-C does.
     pub fn interrupt(&self) {
         self.signal(Signal::INT);

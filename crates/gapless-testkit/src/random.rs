@@ -8,6 +8,15 @@ const SEED: &str = "GAPLESS_SEED";
 /// The variable that says how many seeds a test tries.
 const SEEDS: &str = "GAPLESS_SEEDS";
 
+/// The variable that asks for all that a test can do, and not for what it does with every change.
+const FULL: &str = "GAPLESS_FULL";
+
+/// How many rounds a test makes whose every round shows the same with other choices: `full` if `GAPLESS_FULL` is set, else `fewer`.
+#[must_use]
+pub fn rounds(full: u64, fewer: u64) -> u64 {
+    if std::env::var_os(FULL).is_some_and(|set| !set.is_empty()) { full } else { fewer }
+}
+
 /// SplitMix64, by Guy Steele, Doug Lea and Christine Flood ("Fast splittable pseudorandom number generators", OOPSLA
 /// 2014); not for secrets.
 #[derive(Clone, Debug)]

@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// The trace that a call belongs to, and the span in it that makes the call; all zeros without one.
 ///
 /// ```
-/// use gapless_trace::TraceContext;
+/// # mod gapless { pub use gapless_trace as rpc; }
+/// use gapless::rpc::TraceContext;
 ///
 /// let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 /// let trace: TraceContext = traceparent.parse()?;

@@ -52,7 +52,8 @@ impl Current {
 /// along to where the handler goes on: another thread, or a task.
 ///
 /// ```
-/// use gapless_trace::{CallScope, TraceContext};
+/// # mod gapless { pub use gapless_trace as rpc; }
+/// use gapless::rpc::{CallScope, TraceContext};
 ///
 /// let trace: TraceContext = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".parse()?;
 /// let scope = CallScope::current().with_trace(trace.clone());

@@ -34,7 +34,7 @@ macro_rules! call_span {
         let (service, method) = service_and_method(route);
         // With a bridge they are recorded when it has told them.
         let has_ids = BRIDGE.get().is_none();
-        tracing::info_span!(
+        tracing::debug_span!(
             target: "gapless_rpc",
             $($parent)*
             $name,
@@ -77,7 +77,7 @@ fn record_end(span: &Span, outcome: &'static str, is_error: bool) {
 #[inline]
 #[must_use]
 pub fn are_recorded() -> bool {
-    tracing::span_enabled!(target: "gapless_rpc", Level::INFO)
+    tracing::span_enabled!(target: "gapless_rpc", Level::DEBUG)
 }
 
 /// The span of one call, from when it is made until its outcome is taken. Dropped without, it was cancelled.

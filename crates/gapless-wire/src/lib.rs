@@ -14,6 +14,7 @@
 //! | [`fields`] | the one reader and writer of fields |
 //! | [`checksum`] | CRC-32C |
 //! | [`fnv`] | FNV-1a |
+//! | [`split_mix`] | SplitMix64 |
 //! | [`descriptor`] | the layout: offsets, limits, kinds and flags |
 //! | [`prefetch`] | asking for memory before it is needed |
 //! | [`words`] | copying what another process may be writing |
@@ -35,6 +36,7 @@ pub mod message_parts;
 pub mod mold;
 pub mod prefetch;
 pub mod soup;
+pub mod split_mix;
 pub mod upstream;
 pub mod words;
 pub mod writer;

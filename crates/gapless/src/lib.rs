@@ -12,6 +12,7 @@
 //! | [`stream`] | event streams: a sequencer, and nodes that publish and read |
 //! | `cluster` | services and streams on a replicated cluster, with the feature `cluster` |
 //! | `rpc` | calls: services by name, in one process and between processes, with the feature `rpc` |
+//! | `cqrs` | the command bus: commands, aggregates, and an event store that is the stream, with the feature `cqrs` |
 //! | [`journal`] | reading a journal, and replaying a copy of it |
 //! | [`schema`] | messages of a schema: SBE and protobuf; a build script generates them with the crate `gapless-schema` |
 //! | [`threads`] | threads, cores, clocks, counters |
@@ -55,6 +56,7 @@
 //! | – | services and streams, in one process or between processes and machines | |
 //! | `cluster` | replicated clusters: the module `cluster` | consensus: 28 foreign crates more |
 //! | `rpc` | calls without a stream: the module `rpc` | 4 foreign crates more |
+//! | `cqrs` | the command bus: the module `cqrs` | 4 foreign crates more |
 //! | `tls` | mutual TLS between the members of a cluster | a C compiler |
 //! | `fault-injection` | named crash points, for tests | |
 
@@ -64,6 +66,8 @@
 pub mod client;
 #[cfg(feature = "cluster")]
 pub mod cluster;
+#[cfg(feature = "cqrs")]
+pub mod cqrs;
 pub mod journal;
 pub mod prelude;
 #[cfg(feature = "rpc")]

@@ -29,7 +29,7 @@
 //!     let divider = divide::caller(domain)?;
 //!     assert_eq!(divider.call(Divide { dividend: 42, divisor: 6 })?, 7);
 //!     match divider.call(Divide { dividend: 42, divisor: 0 }) {
-//!         Err(CallError::Refused(refusal)) => assert_eq!(refusal.text, "no number is divided by 0"),
+//!         Err(CallError::Refused { refusal, .. }) => assert_eq!(refusal.text, "no number is divided by 0"),
 //!         other => panic!("{other:?}"),
 //!     }
 //!     // Ten at once, joined under one deadline: `None` for what has not come by then.
@@ -39,7 +39,7 @@
 //!     Ok(())
 //! }
 //!
-//! // In two processes each opens it: `Domain::open("calculator", DomainOptions::default())`.
+//! // In two processes each opens it: `Domain::open_from_environment("calculator", DomainOptions::default())`.
 //! server(&Domain::in_process("calculator"))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -47,16 +47,16 @@
 //! `gapless routes`, `gapless call`, `gapless serve` and `gapless broadcast` do the same from a shell. The guide
 //! `docs/guides/calling.md` has the rest: options, how calls end, retries, and what happens at each death.
 
-pub use gapless_rpc::caller::{CopyOutcomes, together};
-pub use gapless_rpc::domain::{CallReading, CopyReading, KnownRoute, ServeReach};
+pub use gapless_rpc::caller::together;
+pub use gapless_rpc::domain::{CallReading, CopyReading, KnownRoute, KnownRouteState, ServeReach};
+pub use gapless_rpc::interceptors;
 pub use gapless_rpc::message;
 pub use gapless_rpc::message::{Encoding, Json, Message, MessageError};
 pub use gapless_rpc::overflow::ElasticQueueOptions;
 pub use gapless_rpc::{
-    Asked, Call, CallContext, CallError, CallOptions, CallScope, CallStatistics, Caller, CallerAddress, CallerIdentity,
-    CallerOptions, CopyStatistics, Domain, DomainOptions, Headers, Interceptor, NoTraceParent, Priority, Reach,
-    Refusal, Rejection, Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, Waiting,
-    set_trace_bridge,
+    Call, CallContext, CallError, CallOptions, CallScope, CallStatistics, Caller, CallerAddress, CallerIdentity,
+    CallerOptions, CopyQuery, CopyStatistics, Domain, DomainOptions, Headers, NoTraceParent, Priority, Reach, Refusal,
+    Rejection, Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, Waiting, set_trace_bridge,
 };
 /// Makes a message of a struct or an enum, for the calls of this module.
 ///

@@ -1,17 +1,18 @@
 //! `OwnedFile`: the counters file as its owner holds it, from creation to removal.
 //!
-//! Only [`super::Counters`] uses it. Ownership is an advisory lock on the open file, which the
+//! Only [`super::Counters`] and [`super::CountersWriter`] use it. Ownership is an advisory lock on the open file, which the
 //! kernel drops when the process dies, however it dies; so a file without a lock is stale. A new
 //! file is made complete under another name and then put in place, so no reader sees half of one.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags, flock, linkat, renameat_with, unlinkat};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use super::descriptor;
 use crate::error::Error;
@@ -23,6 +24,15 @@ const TRIES_MAX: usize = 64;
 pub(crate) struct OwnedFile {
     path: PathBuf,
     file: File,
+}
+
+/// Where a file is that was put somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// There, so many bytes long.
+    There { length: u64 },
+    /// Nothing is there.
+    Gone,
 }
 
 impl OwnedFile {
@@ -56,6 +66,31 @@ impl OwnedFile {
     pub(crate) fn error(&self, action: &'static str, source: io::Error) -> Error {
         io_error(&self.path, action, source)
     }
+
+    /// Whether it is where it was put.
+    ///
+    /// # Errors
+    /// Something else is there, or it cannot be seen what.
+    pub(crate) fn place(&self) -> Result<Place, Error> {
+        let ours = self.file.metadata().map_err(|source| self.error("look at it", source))?;
+        match std::fs::symlink_metadata(&self.path) {
+            Ok(there) if is_same(&there, &ours) => Ok(Place::There { length: ours.len() }),
+            Ok(_) => Err(self.error("write it", io::Error::other("something else is in its place"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::Gone),
+            Err(source) => Err(self.error("look at it", source)),
+        }
+    }
+
+    /// Writes over what is there.
+    pub(crate) fn write_at(&self, bytes: &[u8], position: usize) -> Result<(), Error> {
+        check_length(&self.path, (position + bytes.len()) as u64)?;
+        self.file.write_all_at(bytes, position as u64).map_err(|source| self.error("write it", source))
+    }
+
+    pub(crate) fn set_length(&self, length: u64) -> Result<(), Error> {
+        check_length(&self.path, length)?;
+        self.file.set_len(length).map_err(|source| self.error("set the length of it", source))
+    }
 }
 
 impl Drop for OwnedFile {
@@ -67,6 +102,17 @@ impl Drop for OwnedFile {
     }
 }
 
+/// A file that this process may not make so long is an error: the kernel would send a signal, which ends the process.
+fn check_length(path: &Path, length: u64) -> Result<(), Error> {
+    match getrlimit(Resource::Fsize).current {
+        Some(most) if most < length => Err(io_error(path, "write it", io::ErrorKind::FileTooLarge.into())),
+        _ => Ok(()),
+    }
+}
+
+/// The owner's alone.
+const MODE: u32 = 0o600;
+
 /// The complete file under its temporary name, locked; removed if it is not put in place.
 struct Draft {
     path: PathBuf,
@@ -75,6 +121,7 @@ struct Draft {
 
 impl Draft {
     fn write(target: &Path, contents: &[u8]) -> Result<Self, Error> {
+        check_length(target, contents.len() as u64)?;
         static DRAFTS: AtomicU64 = AtomicU64::new(0);
         let mut name = target.file_name().unwrap_or_default().to_owned();
         let number = DRAFTS.fetch_add(1, Ordering::SeqCst);
@@ -86,10 +133,13 @@ impl Draft {
             .read(true)
             .write(true)
             .create_new(true)
-            .mode(0o600)
+            .mode(MODE)
             .open(&path)
             .map_err(|source| io_error(target, "create it", source))?;
         let mut draft = Self { path, file: None };
+        // Whatever the umask: others of this user read it.
+        file.set_permissions(Permissions::from_mode(MODE))
+            .map_err(|source| io_error(target, "set its mode", source))?;
         // Written, not left as a hole: a full disk is an error here and never a signal later.
         file.write_all(contents).map_err(|source| io_error(target, "write it", source))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
@@ -174,10 +224,14 @@ fn open_flags() -> i32 {
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     match std::fs::symlink_metadata(path) {
-        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Ok(there) => Ok(is_same(&there, &ours)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {

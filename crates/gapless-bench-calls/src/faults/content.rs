@@ -1,4 +1,4 @@
-//! What a request and its answer hold, and the file in which a serving process notes what it has begun.
+//! What a request and its answer hold, and the files in which serving processes note numbers.
 //!
 //! ```text
 //!   request:  0  u64 number    8  56 bytes that differ with the number
@@ -70,10 +70,10 @@ pub(super) fn check(number: u64, seed: u64, found: &[u8]) -> Checked {
     }
 }
 
-/// Where a process notes which requests it has begun: whole numbers, appended, so that they outlive it.
-pub(super) struct Begun(File);
+/// Where processes note numbers, as those of the requests that they begin: appended, so that they outlive them.
+pub(super) struct Numbers(File);
 
-impl Begun {
+impl Numbers {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = File::options().append(true).create(true).open(path);
         Ok(Self(file.map_err(|source| BenchError::io("open", path, source))?))
@@ -84,8 +84,8 @@ impl Begun {
     }
 }
 
-/// How often each number was begun, by all processes together.
-pub(super) fn read_begun(path: &Path) -> Result<HashMap<u64, u32>> {
+/// How often each number was noted, by all processes together.
+pub(super) fn read_numbers(path: &Path) -> Result<HashMap<u64, u32>> {
     let bytes = std::fs::read(path).map_err(|source| BenchError::io("read", path, source))?;
     let mut counted = HashMap::new();
     for number in bytes.chunks_exact(8).filter_map(number_of) {
@@ -115,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_is_counted_over_processes() {
+    fn what_was_noted_is_counted_over_processes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("begun");
-        let (first, second) = (Begun::open(&path).unwrap(), Begun::open(&path).unwrap());
+        let (first, second) = (Numbers::open(&path).unwrap(), Numbers::open(&path).unwrap());
         [1, 2].into_iter().for_each(|number| first.note(number).unwrap());
         [2, 3].into_iter().for_each(|number| second.note(number).unwrap());
-        let counted = read_begun(&path).unwrap();
+        let counted = read_numbers(&path).unwrap();
         assert_eq!([1, 2, 3, 4].map(|number| counted.get(&number).copied()), [Some(1), Some(2), Some(1), None]);
-        assert!(read_begun(&directory.path().join("missing")).unwrap_err().to_string().contains("missing"));
+        assert!(read_numbers(&directory.path().join("missing")).unwrap_err().to_string().contains("missing"));
     }
 }

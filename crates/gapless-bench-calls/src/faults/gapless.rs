@@ -31,11 +31,16 @@ impl<'a> Copies<'a> {
             Assignment { place: Place::Domain(directory.to_owned()), begun: directory.with_extension("begun") };
         let mut copies = (0..count).map(|_| start(&assignment, interrupted)).collect::<Result<Vec<_>>>()?;
         receive_all::<bool>(&mut copies, &mut || Ok(()))?;
-        let call = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
-        let options = CallerOptions { call, retry, reach: Reach::Machine, ..CallerOptions::default() };
-        let caller = domain.caller_with(ROUTE, options).map_err(failed)?;
+        let caller = caller_of(&domain, retry)?;
         Ok(Self { copies, assignment, caller, _domain: domain, interrupted })
     }
+}
+
+/// A caller whose calls wait for a copy.
+pub(super) fn caller_of(domain: &Domain, retry: Retry) -> Result<Caller<Vec<u8>, Vec<u8>>> {
+    let call = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), retry, ..CallOptions::default() };
+    let options = CallerOptions { call, reach: Reach::OtherProcesses, ..CallerOptions::default() };
+    domain.caller_with(ROUTE, options).map_err(failed)
 }
 
 fn start<'a>(assignment: &Assignment, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
@@ -49,12 +54,12 @@ impl Victims for Copies<'_> {
         Ok(self.caller.clone())
     }
 
-    fn kill(&mut self, dice: &mut Dice) -> Result<Death> {
+    fn kill(&mut self, dice: &mut Dice) -> Result<Vec<Death>> {
         let victim = dice.below(self.copies.len());
-        let death = kill(self.copies[victim].id())?;
+        let deaths = kill(&[self.copies[victim].id()])?;
         self.copies[victim] = start(&self.assignment, self.interrupted)?;
         self.copies[victim].receive::<bool>()?;
-        Ok(death)
+        Ok(deaths)
     }
 
     fn begun(&self) -> PathBuf {

@@ -3,7 +3,9 @@
 use super::traffic::Line;
 use crate::failed;
 use gapless_measure::{BenchError, Result};
+use gapless_report::Row;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::path::PathBuf;
@@ -21,8 +23,8 @@ pub(super) trait Victims {
     /// A caller that is connected.
     fn line(&mut self) -> Result<Self::Line>;
 
-    /// Kills one of the processes and waits until as many serve as before.
-    fn kill(&mut self, dice: &mut Dice) -> Result<Death>;
+    /// Kills one of the processes, or more at once, and waits until everything is as before.
+    fn kill(&mut self, dice: &mut Dice) -> Result<Vec<Death>>;
 
     /// No caller waits any more for one that comes back.
     fn release(&self) {}
@@ -33,6 +35,15 @@ pub(super) trait Victims {
     /// Attempts of calls beyond the first.
     fn retried(&self) -> u64 {
         0
+    }
+
+    /// The calls are over: ends what serves, and says in the row what is found then.
+    fn finish(self, row: &mut Row) -> Result<()>
+    where
+        Self: Sized,
+    {
+        let _ = row;
+        Ok(())
     }
 }
 
@@ -45,23 +56,40 @@ pub(super) struct Death {
     pub(super) sign_at: Instant,
 }
 
-/// Kills a process, and waits for the kernel's sign of its end on this thread.
-pub(super) fn kill(process_id: u32) -> Result<Death> {
-    let refused = |errno: rustix::io::Errno| BenchError::system("kill a process of the benchmark", errno);
-    let pid = Pid::from_raw(process_id.cast_signed()).ok_or_else(|| failed("a process has no number"))?;
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(refused)?;
-    let killed_at = Instant::now();
-    pidfd_send_signal(&pidfd, Signal::KILL).map_err(refused)?;
-    let mut waiting = [PollFd::new(&pidfd, PollFlags::IN)];
-    while let Err(errno) = poll(&mut waiting, None) {
-        if errno != rustix::io::Errno::INTR {
-            return Err(refused(errno));
-        }
-    }
-    Ok(Death { killed_at, sign_at: Instant::now() })
+/// Processes that were killed at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kill {
+    pub(super) deaths: Vec<Death>,
+    /// Everything was as before.
+    pub(super) restored_at: Instant,
 }
 
-/// Equal seeds, equal throws: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014; constants of Sebastiano Vigna's `splitmix64.c`).
+/// Kills processes at once, and waits for the kernel's sign of each one's end on this thread.
+pub(super) fn kill(process_ids: &[u32]) -> Result<Vec<Death>> {
+    let refused = |errno: rustix::io::Errno| BenchError::system("kill a process of the benchmark", errno);
+    let open = |id: &u32| {
+        let pid = Pid::from_raw(id.cast_signed()).ok_or_else(|| failed("a process has no number"))?;
+        pidfd_open(pid, PidfdFlags::empty()).map_err(refused)
+    };
+    let pidfds = process_ids.iter().map(open).collect::<Result<Vec<_>>>()?;
+    let mut killed = Vec::with_capacity(pidfds.len());
+    for pidfd in &pidfds {
+        killed.push(Instant::now());
+        pidfd_send_signal(pidfd, Signal::KILL).map_err(refused)?;
+    }
+    let wait = |(pidfd, killed_at): (&OwnedFd, Instant)| {
+        let mut waiting = [PollFd::new(pidfd, PollFlags::IN)];
+        while let Err(errno) = poll(&mut waiting, None) {
+            if errno != rustix::io::Errno::INTR {
+                return Err(refused(errno));
+            }
+        }
+        Ok(Death { killed_at, sign_at: Instant::now() })
+    };
+    pidfds.iter().zip(killed).map(wait).collect()
+}
+
+/// Equal seeds, equal throws: SplitMix64.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(u64);
 
@@ -71,11 +99,7 @@ impl Dice {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        gapless_wire::split_mix::next(&mut self.0)
     }
 
     /// One of so many.
@@ -116,12 +140,15 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_dead_at_the_sign() {
-        let mut process = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let death = kill(process.id()).unwrap();
-        assert!(death.killed_at <= death.sign_at);
-        assert!(process.try_wait().unwrap().is_some(), "it has ended by now");
-        let error = kill(process.id()).unwrap_err();
+    fn processes_are_dead_at_the_sign() {
+        let start = || Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut processes = [start(), start()];
+        let ids = processes.each_ref().map(std::process::Child::id);
+        let deaths = kill(&ids).unwrap();
+        assert_eq!(deaths.len(), 2);
+        assert!(deaths.iter().all(|death| death.killed_at <= death.sign_at));
+        assert!(processes.iter_mut().all(|process| process.try_wait().unwrap().is_some()), "both have ended by now");
+        let error = kill(&ids[..1]).unwrap_err();
         assert!(error.to_string().contains("kill a process"), "{error}");
     }
 }

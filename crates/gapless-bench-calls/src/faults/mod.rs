@@ -1,5 +1,6 @@
 //! `gapless bench rpc faults`: what callers notice while the processes that serve them are killed (SIGKILL) at random moments and
-//! started again: of Gapless one, two and four copies, with each policy of repetitions; of RabbitMQ the broker.
+//! started again: of Gapless one, two and four copies, with each policy of repetitions; copies under a supervisor, it, its guardian;
+//! of RabbitMQ the broker.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -9,6 +10,7 @@
 //! | `traffic` | callers without a pause, and what each of them saw |
 //! | `killing` | a process dies at a random moment; when the kernel says so |
 //! | `gapless` | the copies of a route and their callers |
+//! | `supervised` | the same under a supervisor, which may be killed too |
 //! | `rabbitmq` | the broker, its server and their callers |
 //! | `serving` | the process that serves, of either |
 //! | `content` | what a request and its answer hold |
@@ -20,6 +22,7 @@ mod killing;
 mod rabbitmq;
 mod rows;
 pub mod serving;
+mod supervised;
 mod table;
 mod traffic;
 
@@ -33,17 +36,20 @@ use gapless_measure::Result;
 use gapless_measure::floor::{FloorKind, FloorPlan};
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_rpc::Retry;
-use killing::{Dice, Victims};
+use killing::{Dice, Kill, Victims};
 use rabbitmq::Broker;
-use rows::Subject;
+use rows::{Subject, Traffic};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use supervised::{Supervised, Victim};
 use traffic::Seen;
 
 /// Copies of the route, and what becomes of calls whose copy has died.
 const COPIES: [usize; 3] = [1, 2, 4];
 const RETRIES: [Retry; 2] = [Retry::NotBegun, Retry::Always];
+/// Copies under a supervisor.
+const SUPERVISED: usize = 2;
 /// Threads that call.
 const CALLERS: usize = 16;
 /// The calls go on for so long before the first kill, and after the last.
@@ -57,7 +63,7 @@ pub fn run(arguments: &FaultsArguments, interrupted: &AtomicBool) -> Result<(Str
     let plan = arguments.plan()?;
     let shown = Shown {
         benchmark: "rpc faults",
-        steps: COPIES.len() * RETRIES.len() + 1,
+        steps: COPIES.len() * RETRIES.len() + Victim::ALL.len() + 2,
         notes: table::notes(&plan),
         text: table::text,
         draw: table::draw,
@@ -82,55 +88,82 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
             run.next(&format!("{copies} copies, {}", rows::words(retry)))?;
             let subject = Subject::Gapless { copies, retry };
             let path = directory.path().join(format!("{copies}-{}", rows::words(retry)));
-            let mut victims = Copies::start((&path, copies, retry), run.interrupted)?;
-            let row = under_kills(subject, (plan, plan.kills), &mut victims, &mut dice, run)?;
+            let victims = Copies::start((&path, copies, retry), run.interrupted)?;
+            let row = under_kills(subject, (plan, Until::Kills(plan.kills)), victims, &mut dice, run)?;
             run.report.rows.push(row);
         }
     }
+    // Whoever looks after copies may die without a failed call; so what has begun is not begun again in these rows.
+    let each = Victim::ALL.map(|victim| (Some(victim), Retry::NotBegun, Until::Kills(plan.kills)));
+    for (victim, retry, until) in each.into_iter().chain([(None, Retry::Always, plan.supervised)]) {
+        let subject = Subject::Supervised { copies: SUPERVISED, retry, victim };
+        let killed = victim.map_or("any", Victim::words);
+        run.next(&format!("supervised, {killed}"))?;
+        let path = directory.path().join(format!("supervised-{killed}"));
+        let victims = Supervised::start((&path, SUPERVISED, retry), victim, run.interrupted)?;
+        let row = under_kills(subject, (plan, until), victims, &mut dice, run)?;
+        run.report.rows.push(row);
+    }
     run.next("rabbitmq")?;
     let row = match Broker::start(directory.path(), run.interrupted)? {
-        Ok(mut broker) => under_kills(Subject::Rabbitmq, (plan, plan.broker_kills), &mut broker, &mut dice, run)?,
+        Ok(broker) => {
+            let until = Until::Kills(plan.broker_kills);
+            under_kills(Subject::Rabbitmq, (plan, until), broker, &mut dice, run)?
+        }
         Err(reason) => rows::missing(&reason),
     };
     run.report.rows.push(row);
     Ok(())
 }
 
-/// The row of one subject: its callers call, and what serves them is killed so many times.
+/// When it is enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    Kills(usize),
+    Time(Duration),
+}
+
+/// The row of one subject: its callers call, and what serves them is killed again and again.
 fn under_kills<V: Victims>(
     subject: Subject,
-    (plan, kills): (&Plan, usize),
-    victims: &mut V,
+    (plan, until): (&Plan, Until),
+    mut victims: V,
     dice: &mut Dice,
     run: &Run<'_>,
 ) -> Result<gapless_report::Row> {
     let lines = (0..CALLERS).map(|_| victims.line()).collect::<Result<Vec<_>>>()?;
     let (stop, shared) = (AtomicBool::new(false), traffic::Shared::default());
     let began = Instant::now();
-    let (deaths, seen) = std::thread::scope(|scope| {
+    let (kills, seen) = std::thread::scope(|scope| {
         let call = |(number, line): (usize, V::Line)| {
             let (stop, shared) = (&stop, &shared);
             scope.spawn(move || traffic::call_until(stop, number, plan.seed, line, shared))
         };
         let callers: Vec<_> = lines.into_iter().enumerate().map(call).collect();
-        let killed = (0..kills).map(|number| {
+        let is_enough = |number| match until {
+            Until::Kills(kills) => number >= kills,
+            Until::Time(time) => began.elapsed() >= time,
+        };
+        let killed = (0..).take_while(|number| !is_enough(*number)).map(|number| {
             check_interrupted(run.interrupted)?;
             std::thread::sleep(if number == 0 { QUIET } else { dice.pause() });
-            victims.kill(dice)
+            Ok(Kill { deaths: victims.kill(dice)?, restored_at: Instant::now() })
         });
-        let deaths: Result<Vec<_>> = killed.collect();
+        let kills: Result<Vec<_>> = killed.collect();
         std::thread::sleep(QUIET);
         // Relaxed: the flag guards no data (pairs with the load of the callers).
         stop.store(true, Ordering::Relaxed);
         victims.release();
         let seen = callers.into_iter().map(|caller| caller.join().map_err(|_| failed("a caller panicked")));
-        (deaths, seen.collect::<Result<Vec<Seen>>>())
+        (kills, seen.collect::<Result<Vec<Seen>>>())
     });
-    let (deaths, seen) = (deaths?, Seen::of_all(seen?));
-    let begun = content::read_begun(&victims.begun())?;
-    let elapsed = began.elapsed();
+    let (kills, seen, elapsed) = (kills?, Seen::of_all(seen?), began.elapsed());
+    let begun = content::read_numbers(&victims.begun())?;
     let floor = run.report.floor_row(FloorKind::FutexRoundTrip.name(), 0);
-    Ok(rows::row(subject, (&seen, &shared, elapsed), &deaths, &begun, (victims.retried(), floor)))
+    let traffic = Traffic { seen: &seen, shared: &shared, elapsed, retried: victims.retried() };
+    let mut row = rows::row(subject, traffic, &kills, &begun, floor);
+    victims.finish(&mut row)?;
+    Ok(row)
 }
 
 fn own_directory() -> Result<OwnDirectory> {

@@ -84,12 +84,12 @@ impl Victims for Broker<'_> {
         if line.ready() { Ok(line) } else { Err(failed("the broker has gone")) }
     }
 
-    fn kill(&mut self, _dice: &mut Dice) -> Result<Death> {
+    fn kill(&mut self, _dice: &mut Dice) -> Result<Vec<Death>> {
         let node = self.running.as_ref().and_then(|(broker, _)| broker.node_process_id());
-        let death = kill(node.ok_or_else(|| failed("the broker has gone"))?)?;
+        let deaths = kill(&[node.ok_or_else(|| failed("the broker has gone"))?])?;
         self.running = None;
         match self.start_again()? {
-            Ok(()) => Ok(death),
+            Ok(()) => Ok(deaths),
             Err(reason) => Err(failed(reason)),
         }
     }

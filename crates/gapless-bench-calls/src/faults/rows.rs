@@ -2,8 +2,9 @@
 
 use super::CALLERS;
 use super::content::LENGTH;
-use super::killing::Death;
+use super::killing::{Death, Kill};
 use super::serving::{WORK, WORKERS};
+use super::supervised::Victim;
 use super::traffic::{Seen, Shared, Touched};
 use crate::reporting::put;
 use gapless_measure::histogram::LatencyHistogram;
@@ -21,7 +22,16 @@ pub(super) const NOT_MEASURED: &str = "not_measured";
 /// What is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
-    Gapless { copies: usize, retry: Retry },
+    Gapless {
+        copies: usize,
+        retry: Retry,
+    },
+    /// Without a victim any of them, at random.
+    Supervised {
+        copies: usize,
+        retry: Retry,
+        victim: Option<Victim>,
+    },
     Rabbitmq,
 }
 
@@ -34,32 +44,55 @@ pub(super) const fn words(retry: Retry) -> &'static str {
     }
 }
 
+/// What callers saw.
+#[derive(Clone, Copy)]
+pub(super) struct Traffic<'a> {
+    pub(super) seen: &'a Seen,
+    pub(super) shared: &'a Shared,
+    pub(super) elapsed: Duration,
+    /// Attempts beyond the first.
+    pub(super) retried: u64,
+}
+
 /// The row of a subject. `begun` is how often each number was begun.
 pub(super) fn row(
     subject: Subject,
-    (seen, shared, elapsed): (&Seen, &Shared, Duration),
-    deaths: &[Death],
+    Traffic { seen, shared, elapsed, retried }: Traffic<'_>,
+    kills: &[Kill],
     begun: &HashMap<u64, u32>,
-    (retried, floor): (u64, Option<&FloorRow>),
+    floor: Option<&FloorRow>,
 ) -> Row {
-    let (system, copies, retry) = match subject {
-        Subject::Gapless { copies, retry } => ("gapless", Some(copies), Some(words(retry))),
-        Subject::Rabbitmq => ("rabbitmq", None, None),
-    };
     let mut config = json!({
-        "system": system, "kills": deaths.len(), "callers": CALLERS, "workers": WORKERS,
+        "system": "gapless", "kills": kills.len(), "callers": CALLERS, "workers": WORKERS,
         "handler_ns": WORK.as_nanos() as u64,
     });
-    if let (Some(copies), Some(retry)) = (copies, retry) {
-        (config["copies"], config["retry"]) = (copies.into(), retry.into());
-    } else {
-        (config["acknowledgement"], config["workers"]) = ("explicit".into(), 1.into());
+    match subject {
+        Subject::Gapless { copies, retry } | Subject::Supervised { copies, retry, .. } => {
+            (config["copies"], config["retry"]) = (copies.into(), words(retry).into());
+        }
+        Subject::Rabbitmq => {
+            config["system"] = "rabbitmq".into();
+            (config["acknowledgement"], config["workers"]) = ("explicit".into(), 1.into());
+        }
     }
+    if let Subject::Supervised { victim, .. } = subject {
+        config["supervised"] = victim.map_or("any", Victim::words).into();
+    }
+    let all_deaths: Vec<Death> = kills.iter().flat_map(|kill| &kill.deaths).copied().collect();
+    let deaths = &all_deaths;
     let failed: u64 = seen.failed.values().sum();
     let begun_twice = begun.values().filter(|count| **count > 1).count();
     let never_begun = seen.answered.iter().filter(|number| !begun.contains_key(number)).count();
     // Only who asked for it may have one begun again; a broker promises nothing.
-    let may_begin_again = !matches!(subject, Subject::Gapless { retry: Retry::Never | Retry::NotBegun, .. });
+    let may_begin_again = match subject {
+        Subject::Gapless { retry, .. } | Subject::Supervised { retry, .. } => retry == Retry::Always,
+        Subject::Rabbitmq => true,
+    };
+    // Who looks after copies may die without anybody's notice.
+    let is_noticed = match subject {
+        Subject::Supervised { victim: Some(victim), .. } => failed == 0 || victim.is_serving(),
+        _ => true,
+    };
     let is_once = begun_twice == 0 || may_begin_again;
     let mut row = Row {
         config: RowConfig {
@@ -71,7 +104,7 @@ pub(super) fn row(
         throughput_per_s: Some((seen.answered.len() as f64 / elapsed.as_secs_f64()).round()),
         sent: Some(seen.calls),
         elapsed_ns: Some(elapsed.as_nanos() as u64),
-        verified: Some(seen.wrong == 0 && seen.doubled == 0 && never_begun == 0 && is_once),
+        verified: Some(seen.wrong == 0 && seen.doubled == 0 && never_begun == 0 && is_once && is_noticed),
         lost: Some(failed),
         duplicated: Some(seen.doubled),
         ..Row::default()
@@ -95,7 +128,16 @@ pub(super) fn row(
             put(&mut row, key, json!(latency));
         }
     }
-    if system == "gapless" && known.count() > 0 {
+    let mut restored = LatencyHistogram::new();
+    for kill in kills {
+        if let Some(sign_at) = kill.deaths.iter().map(|death| death.sign_at).max() {
+            restored.record(kill.restored_at.saturating_duration_since(sign_at).as_nanos() as u64);
+        }
+    }
+    if let Some(latency) = restored.latency_ns() {
+        put(&mut row, "restored_after_sign_ns", json!(latency));
+    }
+    if subject != Subject::Rabbitmq && known.count() > 0 {
         put(&mut row, "target_p99_ns", TARGET_P99_NS);
         put(&mut row, "target_met", known.percentile_ns(99.0) <= TARGET_P99_NS);
     }
@@ -163,14 +205,32 @@ mod tests {
         assert!((1_990_000..2_010_000).contains(&known.percentile_ns(100.0)));
     }
 
+    fn of(subject: Subject, begun: &[(u64, u32)], seen: &Seen) -> Row {
+        let shared = Shared::default();
+        let traffic = Traffic { seen, shared: &shared, elapsed: Duration::from_secs(1), retried: 0 };
+        row(subject, traffic, &[], &begun.iter().copied().collect(), None)
+    }
+
+    #[test]
+    fn nobody_notices_that_a_supervisor_dies_or_the_row_is_wrong() {
+        let none = Seen::default();
+        let lost = Seen { calls: 1, failed: [("unknown", 1)].into(), ..Seen::default() };
+        let under = |victim, seen| {
+            let subject = Subject::Supervised { copies: 2, retry: Retry::NotBegun, victim };
+            let row = of(subject, &[(0, 1)], seen);
+            (row.config.extra["supervised"].clone(), row.verified)
+        };
+        assert_eq!(under(Some(Victim::Guardian), &lost), ("guardian".into(), Some(false)));
+        assert_eq!(under(Some(Victim::Guardian), &none), ("guardian".into(), Some(true)));
+        assert_eq!(under(Some(Victim::AllCopies), &lost), ("all_copies".into(), Some(true)));
+        assert_eq!(under(None, &lost), ("any".into(), Some(true)));
+    }
+
     #[test]
     fn what_is_begun_twice_or_never_makes_a_row_wrong() {
         let seen = Seen { calls: 3, answered: vec![1, 2], ..Seen::default() };
-        let verified = |retry, begun: &[(u64, u32)], seen: &Seen| {
-            let shared = (seen, &Shared::default(), Duration::from_secs(1));
-            let begun = begun.iter().copied().collect();
-            row(Subject::Gapless { copies: 2, retry }, shared, &[], &begun, (0, None)).verified
-        };
+        let verified =
+            |retry, begun: &[(u64, u32)], seen: &Seen| of(Subject::Gapless { copies: 2, retry }, begun, seen).verified;
         assert_eq!(verified(Retry::NotBegun, &[(1, 1), (2, 1), (3, 1)], &seen), Some(true));
         assert_eq!(verified(Retry::NotBegun, &[(1, 2), (2, 1)], &seen), Some(false), "twice");
         assert_eq!(verified(Retry::Always, &[(1, 2), (2, 1)], &seen), Some(true), "as it was asked for");

@@ -1,12 +1,12 @@
 //! The process that serves: a copy of a route, or the server behind a broker. It notes what it begins, and takes its time.
 
-use super::content::{Begun, answer, number_of};
+use super::content::{Numbers, answer, number_of};
 use crate::{NAME, failed};
 use gapless_bench_peers::rabbitmq::{Acknowledgement, RabbitMqServer};
 use gapless_bench_peers::subject::{Handler, Server as _, Waiting};
-use gapless_measure::Result;
 use gapless_measure::child_process::{Parent, WhenGone};
-use gapless_rpc::{Domain, DomainOptions, Rejection};
+use gapless_measure::{BenchError, Result};
+use gapless_rpc::{Domain, DomainOptions, Rejection, ServedRoute};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,9 @@ pub(super) const ROUTE: &str = "faults/increment";
 pub(super) const WORKERS: usize = 4;
 /// A handler takes so long.
 pub(super) const WORK: Duration = Duration::from_millis(1);
+
+/// What a copy of a supervisor prints when it serves.
+pub(super) const SERVES: &str = "serves";
 
 /// The assignment of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,11 @@ pub(super) struct Assignment {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Place {
     Domain(PathBuf),
+    /// The same, for a supervisor, which gives it nobody to listen to; it notes its process here.
+    Supervised {
+        domain: PathBuf,
+        started: PathBuf,
+    },
     Broker(SocketAddr),
 }
 
@@ -41,7 +49,7 @@ pub(super) fn open(directory: &Path) -> Result<Domain> {
     Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
 }
 
-struct Work(Begun);
+struct Work(Numbers);
 
 impl Work {
     fn answered(&self, request: &[u8], attempt: u8) -> std::io::Result<Vec<u8>> {
@@ -62,25 +70,41 @@ impl Handler for Work {
     fn receive(&mut self, _message: &[u8]) {}
 }
 
+fn serve(domain: &Path, work: Work) -> Result<ServedRoute> {
+    let served = open(domain)?.serve(ROUTE).workers(WORKERS).handle(move |request: Vec<u8>, context| {
+        work.answered(&request, context.attempt()).map_err(|error| Rejection::from(error.to_string()))
+    });
+    served.map_err(failed)
+}
+
 /// The work of the process; it says `true` when it serves.
 ///
 /// # Errors
 /// A malformed assignment; a domain that cannot be opened; a broker or a benchmark that has gone.
 pub fn main(assignment: &str) -> Result<()> {
     let Assignment { place, begun } = serde_json::from_str(assignment)?;
-    let parent = Parent::listen(NAME, WhenGone::Exit)?;
-    let mut work = Work(Begun::open(&begun)?);
+    let work = Work(Numbers::open(&begun)?);
     match place {
         Place::Domain(directory) => {
-            let served = open(&directory)?.serve(ROUTE).workers(WORKERS).handle(move |request: Vec<u8>, context| {
-                work.answered(&request, context.attempt()).map_err(|error| Rejection::from(error.to_string()))
-            });
-            let _served = served.map_err(failed)?;
+            let parent = Parent::listen(NAME, WhenGone::Exit)?;
+            let _served = serve(&directory, work)?;
             parent.send(&true)?;
             while parent.receive::<bool>()?.is_some() {}
             Ok(())
         }
+        Place::Supervised { domain, started } => {
+            let noted = Numbers::open(&started)?.note(std::process::id().into());
+            noted.map_err(|source| BenchError::io("write", &started, source))?;
+            let _served = serve(&domain, work)?;
+            println!("{SERVES}");
+            loop {
+                // Until a signal ends it.
+                std::thread::park();
+            }
+        }
         Place::Broker(address) => {
+            let parent = Parent::listen(NAME, WhenGone::Exit)?;
+            let mut work = work;
             let server = RabbitMqServer::connect(address, ROUTE, Waiting::Blocking, Acknowledgement::Explicit);
             let mut server = server.map_err(failed)?;
             parent.send(&true)?;

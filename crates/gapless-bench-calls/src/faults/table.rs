@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// The whole text.
 pub(super) fn text(report: &Report) -> String {
-    let columns: [Column; 15] = [
+    let columns: [Column; 17] = [
         ("killed", killed),
         ("repeated", |row| or_absent(&of_config(row, "retry").replace('_', " "))),
         ("kills", |row| count(row.config.extra.get("kills"))),
@@ -31,6 +31,11 @@ pub(super) fn text(report: &Report) -> String {
             Some(doubled) => format!("{}, {doubled}", count(row.extra.get("wrong"))),
             None => absent(),
         }),
+        ("as before after the sign", |row| of_latency(latency(row, "restored_after_sign_ns"))),
+        ("started twice, orphans", |row| match row.extra.get("orphans") {
+            Some(orphans) => format!("{}, {}", count(row.extra.get("started_twice")), count(Some(orphans))),
+            None => absent(),
+        }),
         ("begun twice", |row| count(row.extra.get("begun_twice"))),
         ("verified", verified),
     ];
@@ -44,10 +49,16 @@ pub(super) fn text(report: &Report) -> String {
 }
 
 fn killed(row: &Row) -> String {
-    match (row.extra.get(NOT_MEASURED).and_then(Value::as_str), row.config.extra.get("copies")) {
-        (Some(reason), _) => format!("rabbitmq not measured: {reason}"),
-        (None, Some(copies)) => format!("gapless, one copy of {copies}"),
-        (None, None) => "rabbitmq, the broker".to_owned(),
+    if let Some(reason) = row.extra.get(NOT_MEASURED).and_then(Value::as_str) {
+        return format!("rabbitmq not measured: {reason}");
+    }
+    let Some(copies) = row.config.extra.get("copies") else { return "rabbitmq, the broker".to_owned() };
+    match row.config.extra.get("supervised").and_then(Value::as_str) {
+        None => format!("gapless, one copy of {copies}"),
+        Some("copy") => format!("supervised, one copy of {copies}"),
+        Some("all_copies") => format!("supervised, all {copies} copies"),
+        Some("any") => "supervised, any of all".to_owned(),
+        Some(other) => format!("supervised, {}", other.replace('_', " ")),
     }
 }
 
@@ -112,6 +123,14 @@ pub(super) fn notes(plan: &Plan) -> Vec<String> {
              most {} ms. Beside it the same from the sending of SIGKILL. Where calls are always repeated none fails: then the time to \
              the answer of another copy stands there. The floor is the futex round trip",
             TARGET_P99_NS / 1_000_000
+        ),
+        format!(
+            "supervised: {} copies under a supervisor with its guardian, of which each is killed in turn, then any of them; those that \
+             are killed together die at once. As before: a supervisor answers that it, a guardian and all copies are there, and none of \
+             them is one that died; supervisor and guardian at once are started again as `gapless up` does, copies by them. Dead \
+             supervisors and guardians must not cost a call; restarts must be as many as copies were killed; no copy may run twice, none \
+             after the end, and both may have no more files open than at first",
+            super::SUPERVISED
         ),
         "every answer is checked by its number and content; serving processes note each number that they begin. Begun twice: in a row \
          that repeats only what has not begun it must be 0"

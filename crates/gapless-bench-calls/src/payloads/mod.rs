@@ -67,7 +67,7 @@ struct Callers<'a> {
 
 fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let here = Domain::in_process("payloads");
-    let _routes = served::serve(&here, ServeReach::Process)?;
+    let _routes = served::serve(&here, ServeReach::ThisProcess)?;
     let name = format!("gapless-bench-payloads-{}", std::process::id());
     let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
     // A domain makes its directory itself, for its user alone.
@@ -92,7 +92,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
 
 impl<'a> Callers<'a> {
     fn new(domain: &Domain, ends: Ends, server: Option<Child<'a>>) -> Result<Self> {
-        let reach = if ends == Ends::OneProcess { Reach::Process } else { Reach::Machine };
+        let reach = if ends == Ends::OneProcess { Reach::ThisProcess } else { Reach::OtherProcesses };
         let options = CallerOptions { reach, ..CallerOptions::default() };
         Ok(Self {
             ends,

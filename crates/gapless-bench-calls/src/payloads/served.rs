@@ -42,7 +42,7 @@ pub fn main(assignment: &str) -> Result<()> {
     let directory: PathBuf = serde_json::from_str(assignment)?;
     let parent = Parent::listen(NAME, WhenGone::Exit)?;
     let domain = open(&directory)?;
-    let _routes = serve(&domain, ServeReach::Machine)?;
+    let _routes = serve(&domain, ServeReach::OtherProcesses)?;
     parent.send(&process_cpu_ns())?;
     while parent.receive::<bool>()?.is_some() {
         parent.send(&process_cpu_ns())?;

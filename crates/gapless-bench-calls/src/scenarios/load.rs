@@ -102,7 +102,7 @@ impl Load {
         let threads = cpus.map_or(EXECUTOR_THREADS, <[usize]>::len);
         let mut executor = tokio::runtime::Builder::new_multi_thread();
         let runtime = executor.worker_threads(threads).on_thread_start(pin.clone()).build().map_err(failed)?;
-        let mut route = domain.serve("scenarios/load").reach(ServeReach::Process).workers(shape.workers);
+        let mut route = domain.serve("scenarios/load").reach(ServeReach::ThisProcess).workers(shape.workers);
         if shape.kind != Kind::Threads {
             let handle = runtime.handle().clone();
             route = route.tasks(move |task| drop(handle.spawn(task)));
@@ -254,6 +254,10 @@ impl Calling {
 
 impl Drop for Calling {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // What it had under way was not looked at.
+            self.counts[self.own].failed.fetch_add(1, Ordering::Relaxed);
+        }
         // Release: pairs with the Acquire in `Load::end`.
         self.running.fetch_sub(1, Ordering::Release);
     }
@@ -303,6 +307,18 @@ mod tests {
         let ended = load.end();
         assert_eq!((ended.wrong, ended.failed), (0, 0));
         assert!(ended.overflow.unwrap().spilled_records > 0);
+    }
+
+    #[test]
+    fn a_caller_that_panics_is_a_failure() {
+        let domain = Domain::in_process("load");
+        let mut load = Load::begin(&domain, shape(Kind::Threads), None, None).unwrap();
+        let calling = Calling::new(&domain.caller("scenarios/load").unwrap(), &load, 0);
+        load.threads.push(std::thread::spawn(move || {
+            let _calling = calling;
+            panic!("as a caller does here");
+        }));
+        assert_eq!(load.end().failed, 1);
     }
 
     #[test]

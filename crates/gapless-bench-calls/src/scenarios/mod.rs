@@ -172,7 +172,7 @@ fn probed(
         let which = slice % 3;
         run.next(names[which])?;
         let load = (which != ALONE).then(|| Load::begin(&domain, FLOOD, flood_cpus, None)).transpose()?;
-        let count = plan.probes / plan.turns as u64;
+        let count = share(plan.probes, slice / 3, plan.turns);
         let probing = if which == BARE {
             probe::bare(count, cpu, run.interrupted)
         } else {
@@ -202,6 +202,12 @@ fn probed(
         }
         row
     }))
+}
+
+/// What falls to one of `parts` parts of `whole`, from 0: all of them together are the whole.
+fn share(whole: u64, part: usize, parts: usize) -> u64 {
+    let before = |part: usize| whole * part as u64 / parts as u64;
+    before(part + 1) - before(part)
 }
 
 /// The slices of a probe, in their order.
@@ -249,4 +255,16 @@ fn row_of(name: &str, shape: Shape, calls: u64) -> Row {
         ..RowConfig::default()
     };
     Row { config, sent: Some(calls), ..Row::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slices_of_a_probe_are_as_many_as_were_asked_for() {
+        for (whole, parts) in [(13, 5), (3, 5), (20_000, 5), (7, 1)] {
+            assert_eq!((0..parts).map(|part| share(whole, part, parts)).sum::<u64>(), whole);
+        }
+    }
 }

@@ -23,7 +23,7 @@ pub(super) type Probed = (LatencyHistogram, u64);
 
 /// Makes `count` calls; caller and worker are threads, on `cpu` if it is named.
 pub(super) fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
-    let route = domain.serve("scenarios/probe").reach(ServeReach::Process).init(move |_| pin(cpu));
+    let route = domain.serve("scenarios/probe").reach(ServeReach::ThisProcess).init(move |_| pin(cpu));
     let _route = route.handle(|payload: Payload, _context| Ok(payload.answered())).map_err(failed)?;
     let caller = domain.caller::<Payload, Payload>("scenarios/probe").map_err(failed)?;
     paced(count, cpu, interrupted, |number| {

@@ -72,7 +72,7 @@ pub(super) enum Answer {
     Port(u16),
     Done,
     /// The copy.
-    State(Copy),
+    State(CopySnapshot),
     /// The member has stopped; CPU time of this process since it was started, ns.
     Stopped {
         cpu_ns: u64,
@@ -83,7 +83,7 @@ pub(super) enum Answer {
 
 /// The state of one copy of the service: two copies that have handled the same messages are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Copy {
+pub(super) struct CopySnapshot {
     /// The last sequence handled.
     pub sequence: u64,
     /// Bytes of its snapshot.
@@ -92,7 +92,7 @@ pub(super) struct Copy {
     pub checksum: u32,
 }
 
-impl Copy {
+impl CopySnapshot {
     /// From the snapshot at `sequence` of the member in `directory`.
     pub(super) fn of(directory: &Path, sequence: u64) -> Result<Self> {
         let path = directory.join("snapshots").join(format!("{sequence:020}.snapshot"));
@@ -310,7 +310,7 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
         Request::State => {
             let Running { replica, directory, .. } = running.as_ref().ok_or_else(none)?;
             let sequence = replica.snapshot().map_err(failed)?;
-            Ok(Answer::State(Copy::of(directory.path(), sequence)?))
+            Ok(Answer::State(CopySnapshot::of(directory.path(), sequence)?))
         }
         Request::Stop => {
             let stopped = running.take().ok_or_else(none)?;

@@ -4,7 +4,7 @@
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
 //! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
 
-use super::backup::{Answer, Assignment, BACKUP, Connection, Copy, PRIMARY, Request, parse};
+use super::backup::{Answer, Assignment, BACKUP, Connection, CopySnapshot, PRIMARY, Request, parse};
 use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
@@ -320,7 +320,7 @@ impl Primary<'_> {
 
     /// The difference between the copy of the service here and the backup's, if there is one.
     fn compare(&mut self, directory: &Path, backup: &mut Connection) -> Result<Option<String>> {
-        let own = Copy::of(directory, self.snapshot()?)?;
+        let own = CopySnapshot::of(directory, self.snapshot()?)?;
         let mut there = None;
         let mut asked = Instant::now();
         self.until("the backup's copy", |primary| {

@@ -39,7 +39,7 @@ impl GaplessCaller {
         let options = CallerOptions {
             call: patient.clone(),
             waiting: waiting_of(waiting),
-            reach: Reach::Machine,
+            reach: Reach::OtherProcesses,
             ..CallerOptions::default()
         };
         let caller = open(directory)?.caller_with(route, options).map_err(failed)?;

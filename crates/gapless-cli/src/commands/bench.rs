@@ -15,6 +15,7 @@ use gapless_bench::rpc::faults::{self, FaultsArguments};
 use gapless_bench::rpc::payloads::{self, PayloadsArguments};
 use gapless_bench::rpc::scenarios::{self, ScenariosArguments};
 use gapless_bench::sequencer::{self, SequencerArguments};
+use gapless_bench::supervisor::{self, SupervisorArguments};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -63,6 +64,11 @@ enum Benchmark {
     /// Calls between processes, beside those of other systems
     #[command(subcommand)]
     Rpc(RpcBenchmark),
+    /// What guardian and supervisor cost beside copies that do nothing, and how fast they are when something dies
+    #[command(
+        after_help = "Examples:\n  gapless bench supervisor --json supervisor.json\n  gapless bench supervisor --copies 200 --kills 50\n  gapless bench supervisor --quick"
+    )]
+    Supervisor(SupervisorArguments),
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
     Time(ComponentArguments),
@@ -124,6 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Benchmark::Messaging(arguments) => components::messaging::run(arguments, &*interrupt()?),
         Benchmark::Persistence(arguments) => components::persistence::run(arguments, &*interrupt()?),
         Benchmark::Storage(arguments) => components::storage::run(arguments, &*interrupt()?),
+        Benchmark::Supervisor(arguments) => supervisor::run(arguments, &*interrupt()?),
         Benchmark::Time(arguments) => components::clocks::run(arguments, &*interrupt()?),
     }?;
     print(&text)

@@ -1,24 +1,19 @@
 //! `gapless broadcast`: calls every copy of a route; an outcome for each.
 
-use super::call_end::in_one_line;
+use super::call_end::{as_json, in_one_line};
 use super::domain::{DomainArguments, about_options, ended, seconds};
-use super::request::{json_request, route};
+use super::request::{RequestArguments, json_request, route};
 use super::{Outcome, is_printed};
 use crate::standard_streams;
 use clap::Args;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Json, Reach};
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The route
-    route: String,
-
-    /// The request: JSON, @FILE, or - for standard input
-    #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_negative_numbers = true)]
-    request: OsString,
+    #[command(flatten)]
+    asked: RequestArguments,
 
     #[command(flatten)]
     domain: DomainArguments,
@@ -35,14 +30,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Looked at first: a call whose reply nobody gets is not made.
     standard_streams::check_output()?;
-    route(&arguments.route)?;
-    let request = json_request(&arguments.request)?;
+    route(&arguments.asked.route)?;
+    let request = json_request(&arguments.asked.request)?;
     let call = CallOptions { timeout: Some(arguments.timeout), ..CallOptions::default() };
-    let options = CallerOptions { call, reach: Reach::Machine, ..CallerOptions::default() };
+    let options = CallerOptions { call, reach: Reach::OtherProcesses, ..CallerOptions::default() };
     let domain = arguments.domain.open()?;
-    let caller: Caller<Json, Json> = domain.caller_with(&arguments.route, options).map_err(about_options)?;
+    let caller: Caller<Json, Json> = domain.caller_with(&arguments.asked.route, options).map_err(about_options)?;
     let outcomes = caller.broadcast(&request);
-    let outcomes = outcomes.map_err(|error| ended(in_one_line(&arguments.route, &error, false)))?;
+    let outcomes = outcomes.map_err(|error| ended(in_one_line(&arguments.asked.route, &error, false)))?;
     let mut text = String::new();
     for (process_id, outcome) in &outcomes {
         // Writing to a string cannot fail.
@@ -52,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             match outcome {
                 Ok(reply) => writeln!(text, "{process_id} {}", without_breaks(reply)),
                 Err(error) => {
-                    writeln!(text, "{process_id} error: {}", in_one_line(&arguments.route, error, false))
+                    writeln!(text, "{process_id} error: {}", in_one_line(&arguments.asked.route, error, false))
                 }
             }
         };
@@ -75,12 +70,8 @@ fn as_object(process_id: u32, outcome: &Result<Json, CallError>) -> String {
         // As the copy wrote it: a number of any length stays what it is.
         Ok(reply) => format!("{{\"process_id\":{process_id},\"reply\":{}}}", without_breaks(reply)),
         Err(error) => {
-            let mut object = serde_json::json!({
-                "process_id": process_id, "error": error.to_string(), "kind": error.kind(),
-            });
-            if let CallError::Refused(refusal) = error {
-                object["code"] = refusal.code.into();
-            }
+            let mut object = as_json(error);
+            object["process_id"] = process_id.into();
             object.to_string()
         }
     }

@@ -1,25 +1,21 @@
 //! `gapless call`: one call of a route, JSON to its handler and JSON back.
 
-use super::call_end::in_one_line;
+use super::call_end::{as_json, in_one_line};
 use super::domain::{DomainArguments, about_options, ended, seconds};
-use super::request::{header, headers, json_request, request, route};
+use super::request::{RequestArguments, header, headers, json_request, request, route};
 use super::{Outcome, closed_is_fine};
 use crate::standard_streams;
 use clap::Args;
-use gapless_rpc::{CallOptions, Caller, CallerOptions, Headers, Message, Reach};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Headers, Message, Priority, Reach, Retry};
 use std::error::Error;
-use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The route
-    route: String,
-
-    /// The request: JSON, @FILE, or - for standard input
-    #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_negative_numbers = true)]
-    request: OsString,
+    #[command(flatten)]
+    asked: RequestArguments,
 
     #[command(flatten)]
     domain: DomainArguments,
@@ -39,20 +35,66 @@ pub(crate) struct Arguments {
     /// A header that goes with the request; as often as needed
     #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
     header: Vec<(String, String)>,
+
+    /// Calls of one key go to one copy for as long as it takes requests
+    #[arg(long, value_name = "NUMBER", value_parser = key, allow_hyphen_values = true)]
+    key: Option<u64>,
+
+    /// Its class among the requests that wait
+    #[arg(long, value_name = "CLASS", default_value = "normal", value_parser = PossibleValuesParser::new(PRIORITIES).map(|name| priority(&name)))]
+    priority: Priority,
+
+    /// When it is offered to another copy after the death of its own
+    #[arg(long, value_name = "WHEN", default_value = "not-begun", value_parser = PossibleValuesParser::new(RETRIES).map(|name| retry(&name)))]
+    retry: Retry,
+
+    /// Print one JSON object: the reply, or the error with its kind, and of a refusal its code and payload
+    #[arg(long, conflicts_with = "bytes")]
+    json: bool,
+}
+
+const PRIORITIES: [&str; 4] = ["urgent", "high", "normal", "low"];
+const RETRIES: [&str; 3] = ["never", "not-begun", "always"];
+
+fn key(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("0 to {} are possible", u64::MAX))
+}
+
+/// One of [`PRIORITIES`].
+fn priority(name: &str) -> Priority {
+    match name {
+        "urgent" => Priority::Urgent,
+        "high" => Priority::High,
+        "low" => Priority::Low,
+        _ => Priority::Normal,
+    }
+}
+
+/// One of [`RETRIES`].
+fn retry(name: &str) -> Retry {
+    match name {
+        "never" => Retry::Never,
+        "always" => Retry::Always,
+        _ => Retry::NotBegun,
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // Looked at first: a call whose reply nobody gets is not made.
     standard_streams::check_output()?;
-    route(&arguments.route)?;
+    route(&arguments.asked.route)?;
     if arguments.bytes {
-        let request = request(&arguments.request)?;
-        let headers = headers(&arguments.header, request.len())?;
+        let request = request(&arguments.asked.request)?;
+        let headers = headers(&arguments.header)?;
         return print(&call::<Vec<u8>>(arguments, request, headers)?, false);
     }
-    let request = json_request(&arguments.request)?;
-    let headers = headers(&arguments.header, request.text().len())?;
-    print(call(arguments, request, headers)?.text().trim_ascii_end(), true)
+    let request = json_request(&arguments.asked.request)?;
+    let headers = headers(&arguments.header)?;
+    let reply = call(arguments, request, headers)?;
+    if arguments.json {
+        return print(&object_of(reply.text()), true);
+    }
+    print(reply.text().trim_ascii_end(), true)
 }
 
 fn call<M: Message>(arguments: &Arguments, request: M, headers: Headers) -> Result<M, Box<dyn Error>> {
@@ -63,11 +105,29 @@ fn call<M: Message>(arguments: &Arguments, request: M, headers: Headers) -> Resu
         timeout: Some(arguments.timeout.saturating_sub(waited)),
         wait_for_route: wait.map(|wait| wait.saturating_sub(waited)),
         headers,
+        key: arguments.key,
+        priority: arguments.priority,
+        retry: arguments.retry,
         ..CallOptions::default()
     };
-    let options = CallerOptions { call, reach: Reach::Machine, ..CallerOptions::default() };
-    let caller: Caller<M, M> = domain.caller_with(&arguments.route, options).map_err(about_options)?;
-    caller.call(request).map_err(|error| ended(in_one_line(&arguments.route, &error, wait.is_none())))
+    let options = CallerOptions { call, reach: Reach::OtherProcesses, ..CallerOptions::default() };
+    let caller: Caller<M, M> = domain.caller_with(&arguments.asked.route, options).map_err(about_options)?;
+    caller.call(request).map_err(|error| no_reply(arguments, &error))
+}
+
+/// What the program ends with; for programs the error is printed, too.
+fn no_reply(arguments: &Arguments, error: &CallError) -> Box<dyn Error> {
+    if arguments.json
+        && let Err(unprinted) = print(as_json(error).to_string().as_bytes(), true)
+    {
+        return unprinted;
+    }
+    ended(in_one_line(&arguments.asked.route, error, arguments.wait.is_none()))
+}
+
+/// The reply as it came, whose numbers may have any length.
+fn object_of(reply: &[u8]) -> Vec<u8> {
+    [b"{\"reply\":", reply.trim_ascii(), b"}"].concat()
 }
 
 fn print(reply: &[u8], is_line: bool) -> Outcome {

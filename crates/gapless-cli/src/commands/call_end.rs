@@ -1,7 +1,9 @@
 //! How a call ended that has no reply, in the words of the command line: what others say is escaped and cut, and what helps is named
 //! by this program's options.
 
-use gapless_rpc::CallError;
+use crate::printable;
+use gapless_rpc::{CallError, Refusal};
+use serde_json::{Value, json};
 
 /// Bytes of a line at most that others have a part in.
 const LINE_LENGTH_MAX: usize = 1 << 10;
@@ -13,9 +15,37 @@ pub(crate) fn in_one_line(route: &str, error: &CallError, can_wait: bool) -> Str
             format!("no copy serves the route {route}: start one, or wait for one with --wait SECONDS")
         }
         CallError::NoRoute { .. } => format!("no copy serves the route {route}"),
-        CallError::Refused(refusal) => format!("the call of {route} was {refusal}"),
+        CallError::Refused { refusal, .. } => {
+            let payload = payload(refusal).map(|payload| format!("; payload: {payload}")).unwrap_or_default();
+            format!("{error}{payload}")
+        }
         error => error.to_string(),
     })
+}
+
+/// The same for programs: the text, the kind, and of a refusal its code and payload.
+pub(crate) fn as_json(error: &CallError) -> Value {
+    let mut object = json!({ "error": error.to_string(), "kind": error.kind() });
+    if let CallError::Refused { refusal, .. } = error {
+        object["code"] = refusal.code.into();
+        if let Some(kind) = refusal.failed_call() {
+            object["failed_call"] = kind.into();
+        }
+        if let Some(payload) = payload(refusal) {
+            object["payload"] = payload;
+        }
+    }
+    object
+}
+
+/// The payload of a refusal, if it has one: what is JSON as that, a text as a text, other bytes as a text in hexadecimal.
+fn payload(refusal: &Refusal) -> Option<Value> {
+    let bytes = &*refusal.payload;
+    let text = || {
+        let text = str::from_utf8(bytes).ok().filter(|text| !text.contains(char::is_control));
+        text.map_or_else(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect(), str::to_owned)
+    };
+    (!bytes.is_empty()).then(|| serde_json::from_slice(bytes).unwrap_or_else(|_| text().into()))
 }
 
 /// A text that others have a part in: what is not seen is escaped, and what is long is cut, with how much.
@@ -23,12 +53,7 @@ pub(crate) fn shown(text: &str) -> String {
     let mut shown = String::new();
     for (at, letter) in text.char_indices() {
         let before = shown.len();
-        let is_plain = matches!(letter, ' '..='~') || letter.escape_debug().len() == 1;
-        if is_plain {
-            shown.push(letter)
-        } else {
-            shown.extend(letter.escape_debug())
-        }
+        printable::push(&mut shown, letter);
         if shown.len() > LINE_LENGTH_MAX {
             shown.truncate(before);
             shown.push_str(&format!(" … and {} bytes more", text.len() - at));
@@ -41,6 +66,27 @@ pub(crate) fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_refusal_carries_is_shown() {
+        let refused = |code, payload: &[u8]| {
+            let refusal = Refusal { code, text: "no".to_owned(), payload: payload.to_vec() };
+            CallError::Refused { route: "stock".to_owned(), refusal }
+        };
+        for (payload, shown, value) in [
+            (&br#"{"left": 3}"#[..], r#"; payload: {"left":3}"#, json!({ "left": 3 })),
+            (b"three", r#"; payload: "three""#, json!("three")),
+            (&[3, 0, 0xff], r#"; payload: "0300ff""#, json!("0300ff")),
+            (b"", "", Value::Null),
+        ] {
+            let error = refused(4, payload);
+            assert!(in_one_line("stock", &error, false).ends_with(&format!("refused with code 4: no{shown}")));
+            let object = as_json(&error);
+            assert_eq!((&object["kind"], &object["code"], &object["payload"]), (&json!("refused"), &json!(4), &value));
+        }
+        assert_eq!(as_json(&refused(0xffff_ff05, b""))["failed_call"], "timed_out");
+        assert_eq!(as_json(&CallError::Closed), json!({ "error": "the domain is closed", "kind": "closed" }));
+    }
 
     #[test]
     fn what_others_say_is_escaped_and_cut() {

@@ -2,6 +2,7 @@
 
 use super::watch::sleep_until;
 use super::{Outcome, interrupt, is_printed};
+use crate::printable::escaped;
 use clap::Args;
 use gapless_agent::CountersReader;
 use gapless_client::stream_layout::StreamLayout;
@@ -68,17 +69,18 @@ fn in_json(values: &[(String, u64)]) -> String {
 }
 
 fn in_text(values: &[(String, u64)], before: Option<&(Instant, Vec<(String, u64)>)>, now: Instant) -> String {
-    let width = values.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    let shown: Vec<String> = values.iter().map(|(label, _)| escaped(label)).collect();
+    let width = shown.iter().map(String::len).max().unwrap_or(0);
     let mut text = String::new();
-    for (label, value) in values {
+    for ((label, value), shown) in values.iter().zip(shown) {
         let rate = before.and_then(|(since, old)| {
             let (_, old) = old.iter().find(|(old, _)| old == label)?;
             Some((*value as f64 - *old as f64) / now.duration_since(*since).as_secs_f64())
         });
         // Writing to a string cannot fail.
         let _ = match rate {
-            Some(rate) => writeln!(text, "{label:width$} {value:>20} {rate:>15.0}/s"),
-            None => writeln!(text, "{label:width$} {value:>20}"),
+            Some(rate) => writeln!(text, "{shown:width$} {value:>20} {rate:>15.0}/s"),
+            None => writeln!(text, "{shown:width$} {value:>20}"),
         };
     }
     if before.is_some() {

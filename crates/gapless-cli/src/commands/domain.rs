@@ -1,7 +1,9 @@
 //! [`DomainArguments`]: the domain that the commands for calls speak in. Only `serve` makes one; looking and calling make nothing.
 
+use super::domain_directory::{closed, lacks_own, no_place_for_one, reason_against};
 use super::{Ended, Usage};
 use clap::Args;
+use gapless_rpc::domain::{DOMAIN_VARIABLE, Place};
 use gapless_rpc::{Domain, DomainOptions, RpcError};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(crate) struct DomainArguments {
-    /// The domain, by its name; without a word the one that GAPLESS_DOMAIN names, else "default"
+    /// The domain, by its name or its path from / [default: what GAPLESS_DOMAIN says, the same, else "default"]
     #[arg(long, value_name = "NAME")]
     domain: Option<String>,
 
@@ -25,10 +27,16 @@ const LOOK: Duration = Duration::from_millis(20);
 
 impl DomainArguments {
     /// Opens the domain, or makes it.
+    ///
+    /// # Errors
+    /// One that cannot be opened or made, a directory that is for something else.
     pub(crate) fn open_or_make(&self) -> Result<Domain, Box<dyn Error>> {
-        let opened = match &self.directory {
-            Some(path) => Domain::open_directory(path, DomainOptions::default()),
-            None => Domain::open(&self.name()?, DomainOptions::default()),
+        if let Some(reason) = no_place_for_one(&self.path()?) {
+            return Err(ended(reason));
+        }
+        let opened = match self.place()? {
+            Place::Path(path) => Domain::open_directory(path, DomainOptions::default()),
+            Place::Named(name) => Domain::open(&name, DomainOptions::default()),
         };
         opened.map_err(about_options)
     }
@@ -36,42 +44,93 @@ impl DomainArguments {
     /// Opens a domain that is there.
     ///
     /// # Errors
-    /// One that is not there, with those that are; one that cannot be opened.
+    /// One that is not there, with those that are; one that cannot be opened as it is: nothing is changed by looking.
     pub(crate) fn open(&self) -> Result<Domain, Box<dyn Error>> {
         Ok(self.open_within(Duration::ZERO)?.0)
     }
 
     /// As [`DomainArguments::open`]; waits so long for somebody who makes it. The time that it took to come is there, too.
     pub(crate) fn open_within(&self, wait: Duration) -> Result<(Domain, Duration), Box<dyn Error>> {
-        let name = if self.directory.is_some() { None } else { Some(self.name()?) };
-        let path = match (&self.directory, &name) {
-            (Some(path), _) => path.clone(),
-            (None, name) => Domain::directory_of(name.as_deref().unwrap_or_default()).map_err(about_options)?,
+        let name = match self.place()? {
+            Place::Named(name) => Some(name),
+            Place::Path(_) => None,
         };
+        let path = self.path()?;
+        // A domain with a name lies in a directory that is opened, too.
+        let parent = name.as_ref().and_then(|_| path.parent());
         let (begun, mut waited) = (Instant::now(), Duration::ZERO);
-        while !is_there(&path) {
+        // One that was just made gets its mode a moment later.
+        while !is_there(&path) || parent.is_some_and(lacks_own) || lacks_own(&path) {
             if waited >= wait {
-                return Err(none(name.as_deref(), &path));
+                break;
             }
             std::thread::sleep(LOOK);
             waited = begun.elapsed();
         }
+        if let Some(reason) = parent.and_then(closed).or_else(|| reason_against(&path)) {
+            return Err(ended(reason));
+        }
+        if !is_there(&path) {
+            return Err(self.none(name.as_deref(), &path));
+        }
         Ok((self.open_or_make()?, waited))
     }
 
-    /// The name that is meant where no directory is given.
-    fn name(&self) -> Result<String, Box<dyn Error>> {
-        match (&self.domain, std::env::var_os("GAPLESS_DOMAIN")) {
-            (Some(name), _) => Ok(name.clone()),
-            // Not clap's: an option of the environment would contradict --directory.
-            (None, Some(name)) => {
-                let name = name.to_string_lossy();
-                let checked = Domain::directory_of(&name).map(|_| name.clone().into_owned());
-                checked.map_err(|error| Usage(format!("GAPLESS_DOMAIN: {error}")).into())
-            }
-            (None, None) => Ok("default".to_owned()),
+    /// Its directory.
+    pub(crate) fn path(&self) -> Result<PathBuf, Box<dyn Error>> {
+        path_of(self.place()?)
+    }
+
+    /// Where it is.
+    fn place(&self) -> Result<Place, Box<dyn Error>> {
+        match (&self.directory, &self.domain) {
+            (Some(path), _) => Ok(Place::Path(path.clone())),
+            (None, Some(name)) => Ok(place_of(name)),
+            (None, None) => Ok(of_environment()?.unwrap_or_else(|| Place::Named("default".to_owned()))),
         }
     }
+
+    /// There is no such domain; where none was named and supervisors have theirs in this folder, these are.
+    fn none(&self, name: Option<&str>, path: &Path) -> Box<dyn Error> {
+        let is_named = self.domain.is_some() || self.directory.is_some() || std::env::var_os(DOMAIN_VARIABLE).is_some();
+        let here = if is_named { Vec::new() } else { of_supervisors(Path::new(".")) };
+        if here.is_empty() {
+            return none(name, path);
+        }
+        let options: Vec<String> = here.iter().map(|path| format!("--directory {}", path.display())).collect();
+        let (name, options) = (name.unwrap_or_default(), options.join(" or "));
+        ended(format!("there is no domain {name}; that of the supervisor in this folder is {options}"))
+    }
+}
+
+/// A domain as an option names it: by its name, or by its path from the root, as `GAPLESS_DOMAIN` may.
+pub(crate) fn place_of(name: &str) -> Place {
+    if name.starts_with('/') { Place::Path(PathBuf::from(name)) } else { Place::Named(name.to_owned()) }
+}
+
+/// The domains of supervisors whose state directories lie in a folder.
+fn of_supervisors(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let states = entries.filter(|entry| entry.path().join("guardian.lock").exists());
+    // As it is typed: without "./" in front.
+    let domains = states.map(|entry| PathBuf::from(entry.file_name()).join("domain"));
+    let mut found: Vec<PathBuf> = domains.filter(|path| folder.join(path).is_dir()).collect();
+    found.sort();
+    found.truncate(NAMED_MAX);
+    found
+}
+
+/// The directory of a domain.
+pub(crate) fn path_of(place: Place) -> Result<PathBuf, Box<dyn Error>> {
+    match place {
+        Place::Path(path) => Ok(path),
+        Place::Named(name) => Ok(Domain::directory_of(&name).map_err(about_options)?),
+    }
+}
+
+/// The domain that the environment names. Not clap's: an option of the environment would contradict --directory.
+pub(crate) fn of_environment() -> Result<Option<Place>, Usage> {
+    Place::from_environment().map_err(|error| Usage(format!("{DOMAIN_VARIABLE}: {error}")))
 }
 
 /// Whether something is there; what it is, opening says.

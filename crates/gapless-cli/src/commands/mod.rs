@@ -1,5 +1,5 @@
-//! The subcommands, one file each. What they share: `pipe` of standard output, `watch` of printing again; those for calls `domain`,
-//! `request` and `call_end`.
+//! The subcommands, one file each. What they share: `pipe` of standard output, `watch` of printing again, `time_text` of times; those for calls `domain`,
+//! `domain_directory`, `request` and `call_end`.
 
 pub(crate) mod bench;
 pub(crate) mod broadcast;
@@ -8,6 +8,7 @@ pub(crate) mod call_end;
 pub(crate) mod cluster;
 pub(crate) mod counters;
 pub(crate) mod domain;
+pub(crate) mod domain_directory;
 pub(crate) mod journal;
 pub(crate) mod pipe;
 pub(crate) mod request;
@@ -15,13 +16,25 @@ pub(crate) mod routes;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod stream;
+pub(crate) mod supervisor;
+mod time_text;
 pub(crate) mod top;
+pub(crate) mod validate;
 pub(crate) mod watch;
 
 use crate::{hang_up, standard_streams};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// As `eprintln!`, and goes on where standard error is closed or its disk is full.
+macro_rules! to_stderr {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+pub(crate) use to_stderr;
 
 /// The result of a subcommand.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -37,6 +50,14 @@ impl std::fmt::Display for Usage {
 }
 
 impl std::error::Error for Usage {}
+
+/// That the first of some sequences does not lie behind the last, as `--from` and `--to` name them.
+pub(crate) fn check_order(from: Option<u64>, to: Option<u64>) -> Result<(), Usage> {
+    match from.zip(to) {
+        Some((from, to)) if from > to => Err(Usage(format!("--from {from} lies behind --to {to}"))),
+        _ => Ok(()),
+    }
+}
 
 /// An outcome with an exit code of its own.
 #[derive(Debug)]

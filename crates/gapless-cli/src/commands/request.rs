@@ -2,15 +2,32 @@
 //! anything is sent.
 
 use super::Usage;
+use crate::printable::escaped;
 use crate::standard_streams;
+use clap::Args;
 use gapless_rpc::{Headers, Json, route_name};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, IsTerminal as _, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
-/// Bytes of a request at most, with its headers.
+/// Bytes of a request at most.
 const REQUEST_LENGTH_MAX: usize = 16 << 20;
+/// So long a request is waited for without a word.
+const SAID_AFTER: Duration = Duration::from_secs(1);
+
+/// What is called, and what it is asked.
+#[derive(Args)]
+pub(crate) struct RequestArguments {
+    /// The route
+    pub(crate) route: String,
+
+    /// The request: JSON, @FILE, or - for standard input
+    #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_negative_numbers = true)]
+    pub(crate) request: OsString,
+}
 
 /// Checks a route's name.
 pub(crate) fn route(name: &str) -> Result<(), Usage> {
@@ -22,21 +39,43 @@ pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, Usage> {
     let mut bytes = Vec::new();
     // One byte more shows that there is too much.
     let readable = REQUEST_LENGTH_MAX as u64 + 1;
+    let place = if argument == "-" { OsStr::new("standard input") } else { argument };
     let read = match argument.as_bytes() {
         [b'@', path @ ..] => {
+            // A pipe with a name is not even opened before somebody writes there.
+            let _waiting = Waiting::for_end_of(argument);
             File::open(OsStr::from_bytes(path)).and_then(|file| file.take(readable).read_to_end(&mut bytes))
         }
-        b"-" => {
-            standard_streams::check_input().and_then(|()| io::stdin().lock().take(readable).read_to_end(&mut bytes))
-        }
+        b"-" => standard_streams::check_input().and_then(|()| {
+            let _waiting = io::stdin().is_terminal().then(|| Waiting::for_end_of(place));
+            io::stdin().lock().take(readable).read_to_end(&mut bytes)
+        }),
         text => return Ok(text.to_vec()),
     };
-    let place = if argument == "-" { OsStr::new("standard input") } else { argument }.display();
+    let place = place.display();
     read.map_err(|error| Usage(format!("{place}: {error}")))?;
     if bytes.len() > REQUEST_LENGTH_MAX {
         return Err(Usage(format!("{place}: more than the 16 MiB that a request has at most")));
     }
     Ok(bytes)
+}
+
+/// What is read does not end at once: after a while it is said what is waited for, unless this is dropped before.
+struct Waiting {
+    _is_over: Sender<()>,
+}
+
+impl Waiting {
+    fn for_end_of(place: &OsStr) -> Self {
+        let (is_over, waited) = channel::<()>();
+        let place = escaped(&place.to_string_lossy());
+        std::thread::spawn(move || {
+            if waited.recv_timeout(SAID_AFTER) == Err(RecvTimeoutError::Timeout) {
+                crate::commands::to_stderr!("note: waiting for the end of {place}");
+            }
+        });
+        Self { _is_over: is_over }
+    }
 }
 
 /// A request that is JSON.
@@ -55,17 +94,11 @@ pub(crate) fn header(text: &str) -> Result<(String, String), String> {
     pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| "NAME=VALUE is expected".to_owned())
 }
 
-/// The headers of a request of so many bytes.
-pub(crate) fn headers(pairs: &[(String, String)], request_length: usize) -> Result<Headers, Usage> {
+/// The headers of a request.
+pub(crate) fn headers(pairs: &[(String, String)]) -> Result<Headers, Usage> {
     let add =
         |headers: Headers, (name, value): &(String, String)| headers.with(name.clone(), value.as_bytes().to_vec());
     let headers = pairs.iter().fold(Headers::default(), add);
-    let mut encoded = Vec::new();
-    headers.encode(&mut encoded).map_err(|error| Usage(format!("--header: {error}")))?;
-    let length = encoded.len().next_multiple_of(8) + request_length;
-    if length > REQUEST_LENGTH_MAX {
-        let reason = format!("the request and its headers have {length} bytes; at most 16 MiB are possible");
-        return Err(Usage(reason));
-    }
+    headers.encode(&mut Vec::new()).map_err(|error| Usage(format!("--header: {error}")))?;
     Ok(headers)
 }

@@ -94,7 +94,8 @@ fn is_caught_up(row: &Value, case: &str) {
     if !is_saturated {
         assert_eq!(number("gap_end_frames"), 0.0, "{row}");
     }
-    assert_eq!(number("commits_before_per_s") > 0.0, case != "idle", "{row}");
+    // While idle there may be those of a session that has just been opened.
+    assert!(case == "idle" || number("commits_before_per_s") > 0.0, "{row}");
     assert_eq!((row.get("commits_kept").is_some(), row.get("target_per_s").is_some()), (is_saturated, !is_saturated));
     assert!(row["target_met"].is_boolean());
 }

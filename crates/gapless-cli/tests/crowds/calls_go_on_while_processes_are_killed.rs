@@ -30,7 +30,8 @@ fn every_row_has_its_kills_and_no_answer_is_wrong_or_doubled() {
     let expected: Vec<_> = ["not_begun", "always"]
         .into_iter()
         .flat_map(|retry| [1, 2, 4].map(|copies| ("gapless", Some(copies), Some(retry))))
-        .chain([("rabbitmq", None, None)])
+        .chain([("gapless", Some(2), Some("not_begun")); 5])
+        .chain([("gapless", Some(2), Some("always")), ("rabbitmq", None, None)])
         .collect();
     assert_eq!(configurations, expected);
     for row in rows(&report) {
@@ -42,7 +43,18 @@ fn every_row_has_its_kills_and_no_answer_is_wrong_or_doubled() {
         let of = |key: &str| row[key].as_u64().unwrap();
         assert_eq!((of("wrong"), of("duplicated"), &row["verified"]), (0, 0, &true.into()), "{row}");
         let is_broker = row["config"]["system"] == "rabbitmq";
-        assert_eq!(row["config"]["kills"], if is_broker { 1 } else { 3 }, "{row}");
+        let supervised = row["config"]["supervised"].as_str();
+        let kills = if is_broker {
+            1
+        } else if supervised == Some("any") {
+            5
+        } else {
+            3
+        };
+        assert_eq!(row["config"]["kills"], kills, "{row}");
+        if supervised.is_some() {
+            assert_eq!((of("started_twice"), of("orphans"), of("restarts")), (0, 0, of("copies_killed")), "{row}");
+        }
         assert!(row["throughput_per_s"].as_f64().unwrap() > 0.0 && of("longest_silence_ns") > 0, "{row}");
         let failed = row["failed"].as_object().unwrap();
         assert_eq!(failed.values().map(|count| count.as_u64().unwrap()).sum::<u64>(), of("lost"), "{row}");
@@ -63,7 +75,7 @@ fn every_row_has_its_kills_and_no_answer_is_wrong_or_doubled() {
 #[test]
 fn options_that_make_no_sense_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    for (option, value) in [("--kills", "0"), ("--seed", "now"), ("--plot", "..")] {
+    for (option, value) in [("--kills", "0"), ("--minutes", "0"), ("--seed", "now"), ("--plot", "..")] {
         let words = ["bench", "rpc", "faults", "--quick", option, value];
         let ended: Ended = gapless(directory.path(), &words).output().unwrap().into();
         let refused = ended.error(2);

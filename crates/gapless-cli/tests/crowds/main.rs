@@ -11,6 +11,7 @@ mod a_cluster_survives_its_leader;
 mod a_clustered_run_compares_its_copies;
 mod a_failover_is_seen_as_clients_see_it;
 mod a_sequencer_is_measured_over_every_transport;
+mod a_supervisor_is_measured;
 mod calls_are_measured_beside_other_systems;
 mod calls_are_measured_by_payload;
 mod calls_are_measured_under_load;

@@ -46,6 +46,23 @@ fn a_route_that_nobody_serves_is_waited_for_by_an_option() {
 }
 
 #[test]
+fn a_copy_that_stands_still_is_named_in_the_time_of_the_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut serve = gapless(folder, &["serve", "up", "--directory", "domain", "--", "cat"]);
+    let mut copy = Process::start(serve.stderr(Stdio::inherit()));
+    assert!(copy.line().contains(" is served"));
+    copy.stop();
+    let process_id = copy.pid().as_raw_nonzero();
+    let late = here(folder, &["call", "up", "--timeout", "0.3"]).error(1);
+    assert!(late.starts_with("gapless: no reply from up within "), "{late}");
+    assert!(late.ends_with(&format!(" ms; the copy of process {process_id} did not take the call\n")), "{late}");
+    let late = here(folder, &["broadcast", "up", "--timeout", "0.3"]).error(1);
+    assert!(late.ends_with(&format!(" ms; the copy of process {process_id} did not take the call\n")), "{late}");
+    copy.kill();
+}
+
+#[test]
 fn looking_and_calling_make_no_domain() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -191,7 +208,6 @@ fn what_is_given_wrong_ends_with_2() {
         (&["call", "refuse", "@long"], "@long: more than the 16 MiB"),
         (&["call", "refuse", "@long", "--bytes"], "@long: more than the 16 MiB"),
         (&["broadcast", "refuse", "@long"], "@long: more than the 16 MiB"),
-        (&["call", "refuse", "@longest", "--bytes", "--header", "x=y"], "its headers have 16777224 bytes"),
         (&["call", "refuse", "1", "--header", &header], "--header: headers of 17415 bytes; at most 16384"),
         (&["call", "refuse", "{"], "the request is no JSON"),
         (&["call", "refuse", "long"], "; @long sends the file"),
@@ -200,6 +216,13 @@ fn what_is_given_wrong_ends_with_2() {
         (&["call", "../x", "1"], "\"../x\" is no route's name"),
         (&["call", "a\u{1b}b", "1"], r#""a\u{1b}b" is no route's name"#),
         (&["broadcast", " "], "\" \" is no route's name"),
+        (&["routes", "a b"], "\"a b\" is no route's name"),
+        (&["routes", ""], "\"\" is no route's name"),
+        (&["routes", "../x"], "\"../x\" is no route's name"),
+        (&["call", "refuse", "--key", "-1"], "0 to 18446744073709551615 are possible"),
+        (&["call", "refuse", "--key", "99999999999999999999"], "0 to 18446744073709551615 are possible"),
+        (&["routes", "drain", "refuse", "--pid", "-1"], "process ids 1 to 4194304 are possible"),
+        (&["routes", "drain", "refuse", "--pid", "0"], "process ids 1 to 4194304 are possible"),
     ] {
         let said = here(folder, words).error(2);
         assert!(said.contains(expected) && said.len() < 9_000, "{words:?}: {said}");
@@ -213,7 +236,7 @@ fn what_is_given_wrong_ends_with_2() {
     let said = Ended::from(raw.output().unwrap()).error(1);
     assert!(said.ends_with("with code 7: \u{fffd}\n"), "bytes are sent as they are: {said}");
     // Sent, and refused by who serves it.
-    here(folder, &["call", "refuse", "@longest", "--bytes"]).error(1);
+    here(folder, &["call", "refuse", "@longest", "--bytes", "--header", "x=y"]).error(1);
     here(folder, &["call", "refuse", "-12"]).error(1);
 
     let timed = [

@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -93,10 +93,8 @@ fn a_member_is_watched_and_text_comes_again() {
     assert_eq!(watch.wait().code(), Some(0));
 }
 
-#[test]
-fn a_screen_ends_with_its_terminal() {
-    let directory = configured("shared-memory");
-    let _process = sequencer(directory.path());
+/// `gapless top stream` on a terminal, once it shows the stream; and the terminal's other end.
+fn on_a_screen(directory: &Path) -> (Process, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -105,25 +103,51 @@ fn a_screen_ends_with_its_terminal() {
     tcsetwinsize(&terminal, size).unwrap();
     let end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     // It is not the terminal that controls this process, so no signal says that it hangs up.
-    let mut screen = gapless(directory.path(), &["top", "stream"])
-        .stdin(end.try_clone().unwrap())
-        .stdout(end.try_clone().unwrap())
-        .stderr(end)
-        .spawn()
-        .unwrap();
+    let mut command = gapless(directory, &["top", "stream"]);
+    command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+    let screen = Process::start_as(&mut command);
     fcntl_setfl(&terminal, OFlags::NONBLOCK).unwrap();
     let mut terminal = File::from(terminal);
     let mut shown = Vec::new();
     wait("the screen", || {
-        let mut bytes = [0; 4096];
-        // Nothing is there before it is shown.
-        let read = terminal.read(&mut bytes).unwrap_or(0);
-        shown.extend_from_slice(&bytes[..read]);
+        read_what_is_shown(&mut terminal, &mut shown);
         String::from_utf8_lossy(&shown).contains("sequencer")
     });
-    assert_eq!(screen.try_wait().unwrap(), None);
+    (screen, terminal)
+}
+
+/// Nothing is there before it is shown.
+fn read_what_is_shown(terminal: &mut File, shown: &mut Vec<u8>) {
+    let mut bytes = [0; 4096];
+    let read = terminal.read(&mut bytes).unwrap_or(0);
+    shown.extend_from_slice(&bytes[..read]);
+}
+
+#[test]
+fn a_screen_ends_with_its_terminal() {
+    let directory = configured("shared-memory");
+    let _process = sequencer(directory.path());
+    let (mut screen, terminal) = on_a_screen(directory.path());
+    assert_eq!(screen.ended(), None);
     drop(terminal);
-    wait("the end", || screen.try_wait().unwrap().is_some());
+    wait("the end", || screen.ended().is_some());
+}
+
+#[test]
+fn a_key_behind_more_than_is_read_at_a_time_is_seen() {
+    let directory = configured("shared-memory");
+    let _process = sequencer(directory.path());
+    for flood in [b"x".repeat(2_000), b"\x1b[B".repeat(342)] {
+        let (mut screen, mut terminal) = on_a_screen(directory.path());
+        // All at once, so that nothing comes behind what is left of it.
+        assert_eq!(terminal.write(&[&flood[..], b"q"].concat()).unwrap(), flood.len() + 1);
+        let mut shown = Vec::new();
+        wait("the end by q", || {
+            read_what_is_shown(&mut terminal, &mut shown);
+            screen.ended().is_some()
+        });
+        assert!(screen.wait().success());
+    }
 }
 
 #[test]

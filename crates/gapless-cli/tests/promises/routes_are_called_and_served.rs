@@ -6,7 +6,7 @@ use gapless::rpc::{
     CallContext, CallOptions, CallerOptions, Domain, DomainOptions, Message, Reach, Rejection, ServedRoute,
 };
 use gapless_testkit::process::Process;
-use gapless_testkit::wait::{PATIENCE, until};
+use gapless_testkit::wait::{PATIENCE, until, until_some};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::Write as _;
@@ -85,8 +85,8 @@ fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
         let routes: Value = serde_json::from_str(&here(folder, &["routes", "--json"]).good()).unwrap();
         routes.as_array().unwrap().iter().find(|route| route["route"] == "calculator/add").unwrap()["counters"].clone()
     };
-    // A handler's time is counted behind its answer.
-    until("all have ended", || counted()["in_flight"] == 0);
+    // A handler's time is counted behind its answer, and others see it after a while.
+    until("all have ended", || counted()["begun"] == 3 && counted()["in_flight"] == 0);
     let counters = counted();
     let of = |name: &str| counters[name].as_u64().unwrap();
     assert_eq!(
@@ -103,14 +103,16 @@ fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
     assert_eq!(copies[0]["process_id"], std::process::id());
     let text = run(folder, &["top", "domain", "--once"]).good();
     assert!(text.starts_with("domain\nroute "), "no table of nodes where there are none: {text}");
-    assert!(text.contains("  p99\n") && text.contains(" µs\n") && text.contains("calculator/add"), "{text}");
+    let row = text.lines().find(|line| line.starts_with("calculator/add")).unwrap_or_default();
+    // On a machine with much to do a handler takes milliseconds.
+    assert!(text.contains("  p99\n") && [" µs", " ms"].iter().any(|unit| row.ends_with(unit)), "{text}");
 
     cat.kill();
     assert_eq!(copies_in_top(folder).len(), 1, "the row of the dead is gone");
     std::fs::write(folder.join("domain/route-0.counters"), "no counters").unwrap();
     assert_eq!(copies_in_top(folder).len(), 1, "what is no counters file is no row");
     drop(calculator);
-    assert_eq!(domain.counters().unwrap(), []);
+    assert_eq!(domain.copy_statistics().unwrap(), []);
     here(folder, &["routes"]).good();
     let left: Vec<_> = std::fs::read_dir(folder.join("domain")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(!left.iter().any(|path| path.to_string_lossy().ends_with(".counters")), "{left:?}");
@@ -139,46 +141,51 @@ fn what_a_process_counts_of_its_calls_is_read_without_it_and_goes_with_it() {
     // A domain of its own, which ends before that of the calculator.
     let calling = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
     let patient = CallOptions { wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..CallOptions::default() };
-    let options = CallerOptions { reach: Reach::Machine, call: patient, ..CallerOptions::default() };
+    let options = CallerOptions { reach: Reach::OtherProcesses, call: patient, ..CallerOptions::default() };
     let upper = calling.caller_with::<Vec<u8>, Vec<u8>>("upper", options.clone()).unwrap();
     assert_eq!(upper.call(b"abc".to_vec()), Ok(b"ABC".to_vec()));
     let hurried = CallOptions { wait_for_route: None, ..CallOptions::default() };
     let nobody = calling.caller_with::<Vec<u8>, Vec<u8>>("nobody", CallerOptions { call: hurried, ..options }).unwrap();
     assert_eq!(nobody.call(Vec::new()).map_err(|error| error.kind()), Err("no_route"));
     let row = |route: &str| callers_in_top(folder).into_iter().find(|row| row["route"] == route).unwrap();
+    // Another process sees after a while what this one has counted.
+    let row_once = |route: &str, name: &str, value: u64| {
+        until_some(name, || Some(row(route)).filter(|row| row["counters"][name] == value))
+    };
     let of = |row: &Value, name: &str| row["counters"][name].as_u64().unwrap();
-    let called = row("upper");
+    let called = row_once("upper", "replied", 1);
     assert_eq!(called["process_id"], std::process::id());
     assert_eq!(["offered", "replied", "in_flight", "no_route"].map(|name| of(&called, name)), [1, 1, 0, 0], "{called}");
     assert!(of(&called, "p50_ns") > 0 && of(&called, "p50_ns") <= of(&called, "p99_ns"), "{called}");
-    let called = row("nobody");
+    let called = row_once("nobody", "no_route", 1);
     assert_eq!(["offered", "in_flight", "no_route"].map(|name| of(&called, name)), [0, 0, 1], "{called}");
     let text = run(folder, &["top", "domain", "--once"]).good();
     assert!(text.contains("offered/s") && text.contains("nobody"), "{text}");
     let routes: Value = serde_json::from_str(&here(folder, &["routes", "--json"]).good()).unwrap();
     let served = routes.as_array().unwrap().iter().find(|route| route["route"] == "upper").unwrap();
     assert_eq!((of(&served["callers"][0], "replied"), &served["waiting"]), (1, &0.into()), "{served}");
-    assert_eq!(domain.calls().unwrap().len(), 2);
+    assert_eq!(domain.caller_statistics().unwrap().len(), 2);
 
     // One that its copy does not take is in flight, and waits, until it is given up. The copy counts the end of a call a moment
     // after its caller has the reply.
-    let is_idle = |copy: &Value| copy["route"] != "upper" || copy["counters"]["in_flight"] == 0;
+    let is_idle =
+        |copy: &Value| copy["route"] != "upper" || copy["counters"]["begun"] == 1 && copy["counters"]["in_flight"] == 0;
     until("the end of the handler", || copies_in_top(folder).iter().all(is_idle));
     let upper_copy = copies_in_top(folder).into_iter().find(|copy| copy["route"] == "upper").unwrap();
     cat.signal(Signal::STOP);
     until("the stop of every thread", || is_stopped(&upper_copy["process_id"]));
     let waiting = upper.start(b"abc".to_vec());
-    let called = row("upper");
+    let called = row_once("upper", "in_flight", 1);
     assert_eq!((of(&called, "in_flight"), &called["waiting"]), (1, &1.into()), "{called}");
     drop(waiting);
-    let called = row("upper");
+    let called = row_once("upper", "cancelled", 1);
     assert_eq!((of(&called, "in_flight"), of(&called, "cancelled")), (0, 1), "{called}");
     cat.kill();
 
     std::fs::write(folder.join("domain/calls-0.counters"), [0xff; 70_000]).unwrap();
     assert_eq!(callers_in_top(folder).len(), 2, "what is no counters file is no row");
     drop((upper, nobody, calling));
-    assert_eq!(domain.calls().unwrap(), []);
+    assert_eq!(domain.caller_statistics().unwrap(), []);
     here(folder, &["routes"]).good();
     let left: Vec<_> = std::fs::read_dir(folder.join("domain")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(!left.iter().any(|path| path.to_string_lossy().contains("calls-")), "{left:?}");
@@ -281,7 +288,7 @@ fn every_copy_has_an_outcome_of_its_own() {
     let objects: Vec<Value> = some.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(objects.len(), 3, "{some:?}");
     let failed = objects.iter().find(|object| object["process_id"] == refusing.pid().as_raw_nonzero().get()).unwrap();
-    assert_eq!(failed["error"], "refused with code 4: not me");
+    assert_eq!(failed["error"], "the call of who was refused with code 4: not me");
     assert_eq!((&failed["kind"], &failed["code"]), (&"refused".into(), &4.into()));
     assert!(some.error(1).contains("1 of 3 copies gave no reply"));
     assert!(here(folder, &["broadcast", "who", "{"]).error(2).contains("no JSON"));
@@ -328,7 +335,9 @@ fn a_late_request_ends_its_process() {
     let script = "read word; if [ $word = slow ]; then sleep 1000 & sleep 1000; fi; echo $word";
     let _copy = serving(folder, &["echo", "--", "sh", "-c", script]);
     let late = here(folder, &["call", "echo", "slow", "--bytes", "--timeout", "0.5"]).error(1);
-    assert!(late.contains("no reply from echo within 500 ms"), "{late}");
+    // The server kills it at the same moment, and may be the first to say so.
+    let ends = ["no reply from echo within 500 ms", "its caller no longer waits"];
+    assert!(ends.iter().any(|end| late.contains(end)), "{late}");
     assert_eq!(here(folder, &["call", "echo", "fast", "--bytes", "--timeout", "60"]).good(), "fast\n");
 }
 

@@ -16,13 +16,30 @@ fn every_subcommand_has_a_help_with_an_example() {
         "bench storage",
         "bench sequencer",
         "bench time",
+        "bench rpc curve",
+        "bench rpc payloads",
+        "bench rpc scenarios",
+        "bench rpc faults",
         "broadcast",
         "call",
+        "down",
+        "events",
+        "logs",
+        "ps",
+        "reload",
+        "restart",
+        "scale",
+        "start",
+        "stop",
+        "up",
         "journal verify",
         "journal dump",
         "journal tail",
         "journal info",
         "routes",
+        "routes suspend",
+        "routes resume",
+        "routes drain",
         "schema generate",
         "schema check",
         "serve",
@@ -53,7 +70,10 @@ fn every_subcommand_has_a_help_with_an_example() {
 fn the_whole_names_its_subcommands() {
     let directory = tempfile::tempdir().unwrap();
     for (words, expected) in [
-        (&["--help"][..], &["bench", "broadcast", "call", "journal", "routes", "schema", "serve", "top"][..]),
+        (
+            &["--help"][..],
+            &["bench", "broadcast", "call", "down", "journal", "ps", "routes", "schema", "serve", "top", "up"][..],
+        ),
         (
             &["bench", "--help"],
             &["canonical", "serialization", "log", "link", "messaging", "persistence", "sequencer", "time"],
@@ -65,7 +85,7 @@ fn the_whole_names_its_subcommands() {
     ] {
         let text = run(directory.path(), words).good();
         assert!(expected.iter().all(|name| text.contains(name)), "{text}");
-        for hidden in ["child", "canonical-client", "sequencer-process", "link-partner", "serve-guard"] {
+        for hidden in ["child", "canonical-client", "sequencer-process", "link-partner", "serve-guard", "supervise "] {
             assert!(!text.contains(hidden), "a benchmark's own process is nobody's command: {text}");
         }
     }

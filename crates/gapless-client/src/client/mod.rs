@@ -30,6 +30,7 @@ pub use environment::ClientEnvironment;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use outcome::Outcome;
 pub use saved_session::SavedSession;
+pub use waiting::ClientWaker;
 
 use crate::ClientError;
 use crate::assembly::Assembly;

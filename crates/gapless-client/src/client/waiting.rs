@@ -3,6 +3,8 @@
 use super::Client;
 use super::session::Session;
 use crate::ClientError;
+use gapless_transport::TransportError;
+use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// Where there are others, a member that owes an answer for so long is left for the next; it is found again if it leads.
@@ -36,7 +38,28 @@ impl Silence {
     }
 }
 
+/// Wakes a client that sleeps in [`Client::wait`], from any thread.
+#[derive(Debug)]
+pub struct ClientWaker(OwnedFd);
+
+impl ClientWaker {
+    /// Ends the sleep, or the next one.
+    pub fn wake(&self) {
+        // Fails only when the counter is full, and then it is awake.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
 impl Client {
+    /// What wakes it in [`Client::wait`]. A client that goes on at another member is woken no more: its sleeps end by themselves.
+    ///
+    /// # Errors
+    /// The process has as many descriptors as it may have.
+    pub fn waker(&self) -> Result<ClientWaker, ClientError> {
+        let copied = rustix::io::fcntl_dupfd_cloexec(&self.link.wake_publisher, 0);
+        Ok(ClientWaker(copied.map_err(TransportError::system("copying a descriptor"))?))
+    }
+
     /// Sleeps until the service sends something, or `timeout`. Returns at once if something is there.
     ///
     /// # Errors

@@ -496,7 +496,13 @@ impl<L: NodeLink> StreamNode<L> {
     #[cold]
     fn connect(&mut self, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<bool, ClientError> {
         let now_ns = self.clock.now().monotonic_ns;
-        let start = if self.position == 0 { self.options.start } else { Start::Sequence(self.position) };
+        // What was the first frame may be deleted by now; one that has read none begins with what is the first then.
+        let has_read = self.seen.sequence != 0;
+        let start = match self.options.start {
+            Start::First if !has_read => Start::First,
+            start if self.position == 0 => start,
+            _ => Start::Sequence(self.position),
+        };
         let Some(connected) = self.link.connect(start, self.seen, now_ns)? else {
             let is_first = self.connected.is_none() && !self.is_waiting;
             // Over networks an attempt has not failed: there is no answer yet.

@@ -92,7 +92,7 @@ impl<'a> Table<'a> {
         for (key, value) in table {
             let offset = key.span().start;
             let short = key.into_inner().into_owned();
-            let key = if name.is_empty() { short.clone() } else { format!("{name}.{short}") };
+            let key = full_name(&name, &short);
             document.lines.borrow_mut().insert(key.clone(), document.line(offset));
             entries.push((short, Value { document, key, offset, value: value.into_inner() }));
         }
@@ -113,7 +113,17 @@ impl<'a> Table<'a> {
     pub fn table(&mut self, key: &'static str) -> Result<Self, ClientError> {
         match self.take(key) {
             Some(value) => value.table(),
-            None => Ok(Self::new(self.document, key.to_owned(), None, DeTable::new())),
+            None => Ok(Self::new(self.document, self.full_name(key), None, DeTable::new())),
+        }
+    }
+
+    /// The table `key`, empty if it is not there or is something else; beside it the refusal of that.
+    pub fn table_or_refusal(&mut self, key: &'static str) -> (Self, Option<ClientError>) {
+        let empty = Self::new(self.document, self.full_name(key), None, DeTable::new());
+        match self.take(key).map(Value::table) {
+            Some(Ok(table)) => (table, None),
+            Some(Err(refusal)) => (empty, Some(refusal)),
+            None => (empty, None),
         }
     }
 
@@ -124,6 +134,22 @@ impl<'a> Table<'a> {
     pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, ClientError> {
         let Some(list) = self.take(key) else { return Ok(Vec::new()) };
         list.list()?.into_iter().map(Value::table).collect()
+    }
+
+    /// Its values, by their names, which nobody knows before; in the order of the file.
+    #[must_use]
+    pub fn named_values(self) -> Vec<(String, Value<'a>)> {
+        let mut entries = self.entries;
+        entries.sort_by_key(|(_, value)| value.offset);
+        entries
+    }
+
+    /// Its tables, by their names, which nobody knows before; in the order of the file.
+    ///
+    /// # Errors
+    /// One is something else.
+    pub fn named_tables(self) -> Result<Vec<(String, Self)>, ClientError> {
+        self.named_values().into_iter().map(|(name, value)| value.table().map(|table| (name, table))).collect()
     }
 
     /// Sets `place` to the value that `read` makes of that of `key`, if it is there.
@@ -159,21 +185,36 @@ impl<'a> Table<'a> {
     /// # Errors
     /// There is one; the first by its place.
     pub fn end(self) -> Result<(), ClientError> {
-        let Some((_, value)) = self.entries.into_iter().min_by_key(|(_, value)| value.offset) else { return Ok(()) };
+        self.unknown().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// The refusals of all keys that [`Table::take`] was never called with, by their place.
+    #[must_use]
+    pub fn unknown(mut self) -> Vec<ClientError> {
+        self.entries.sort_by_key(|(_, value)| value.offset);
         let place = if self.name.is_empty() { "here".to_owned() } else { format!("in [{}]", self.name) };
         let allowed = self.asked.join(", ");
-        Err(value.refuse(format!("unknown; {allowed} are allowed {place}")))
+        let refuse = |(_, value): &(_, Value<'_>)| value.refuse(format!("unknown; {allowed} are allowed {place}"));
+        self.entries.iter().map(refuse).collect()
     }
 
     /// Refuses that `key` is not there.
     #[must_use]
     pub fn missing(&self, key: &str, expected: &str) -> ClientError {
-        let (key, reason) = (format!("{}.{key}", self.name), format!("missing; {expected} is expected"));
+        let (key, reason) = (self.full_name(key), format!("missing; {expected} is expected"));
         match self.offset {
             Some(offset) => self.document.refuse_at(offset, format!("{key}: {reason}")),
             None => self.document.refuse(&key, reason),
         }
     }
+
+    fn full_name(&self, key: &str) -> String {
+        full_name(&self.name, key)
+    }
+}
+
+fn full_name(table: &str, key: &str) -> String {
+    if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
 }
 
 impl<'a> Value<'a> {
@@ -201,11 +242,27 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn table(self) -> Result<Table<'a>, ClientError> {
+    /// A table.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn table(self) -> Result<Table<'a>, ClientError> {
         match self.value {
             DeValue::Table(table) => Ok(Table::new(self.document, self.key, Some(self.offset), table)),
             _ => Err(self.expected("a table is allowed")),
         }
+    }
+
+    /// Whether it is a text.
+    #[must_use]
+    pub const fn is_text(&self) -> bool {
+        matches!(self.value, DeValue::String(_))
+    }
+
+    /// Whether it is a list.
+    #[must_use]
+    pub const fn is_list(&self) -> bool {
+        matches!(self.value, DeValue::Array(_))
     }
 
     /// The values of a list.

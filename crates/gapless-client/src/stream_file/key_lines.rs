@@ -30,11 +30,12 @@ impl KeyLines {
     }
 
     /// Refuses what is wrong with `key`, at its line: a value that does not go together with others. A key that is
-    /// not there is shown at its table, or at the first line.
+    /// not there is shown at the innermost of its tables that is, or at the first line.
     #[must_use]
     pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ClientError {
-        let table = key.split('.').next().unwrap_or_default();
-        let line = self.lines.get(key).or_else(|| self.lines.get(table)).copied().unwrap_or(1);
+        let ends = key.rmatch_indices('.').map(|(end, _)| end);
+        let mut places = std::iter::once(key.len()).chain(ends).map(|end| &key[..end]);
+        let line = places.find_map(|place| self.lines.get(place)).copied().unwrap_or(1);
         self.refuse_at(line, format!("{key}: {reason}"))
     }
 

@@ -37,6 +37,7 @@ pub mod document;
 pub mod key_lines;
 #[cfg(feature = "toml")]
 mod reading;
+#[cfg(feature = "toml")]
 pub use reading::read_text;
 #[cfg(feature = "toml")]
 mod tables;

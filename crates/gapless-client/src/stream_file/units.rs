@@ -1,5 +1,6 @@
 //! Sizes and durations as people write them: `"64 KiB"`, `"200 ms"`, or a plain number.
 
+use gapless_agent::monotonic::saturating_ns;
 use std::time::Duration;
 
 /// A unit and how much it is.
@@ -40,7 +41,7 @@ pub(super) fn size_text(bytes: u64) -> String {
 
 /// A duration in the largest unit that leaves nothing over.
 pub(super) fn duration_text(duration: Duration) -> String {
-    text(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX), DURATIONS)
+    text(saturating_ns(duration), DURATIONS)
 }
 
 fn text(amount: u64, units: &[Unit]) -> String {

@@ -126,12 +126,7 @@ impl ConsensusOptions {
     }
 }
 
-/// Mixes several numbers into one: SplitMix64's last step for each.
+/// Mixes several numbers into one: a number of SplitMix64 for each.
 pub(super) fn mixed(numbers: &[u64]) -> u64 {
-    numbers.iter().fold(0, |mixed, number| {
-        let mut value = (mixed ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ (value >> 31)
-    })
+    numbers.iter().fold(0, |mixed, number| gapless_wire::split_mix::next(&mut (mixed ^ number)))
 }

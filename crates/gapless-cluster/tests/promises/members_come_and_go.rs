@@ -162,10 +162,12 @@ fn what_is_not_safe_is_refused() {
     assert_eq!(refused, Outcome::NotChanged(ChangeRefused::Leads(id(leader))));
     assert_eq!(ask(&cluster, AdminCommand::Remove(id(7))), Outcome::NotChanged(ChangeRefused::NotMember(id(7))));
     let follower = leader % 3 + 1;
-    let elsewhere = cluster.get(follower).ask(AdminCommand::Remove(id(leader)), Duration::from_secs(30)).unwrap();
-    let Outcome::NotChanged(ChangeRefused::NotLeader { leader: Some(said) }) = elsewhere else {
-        panic!("{elsewhere:?}")
-    };
+    // It may not have heard of its leader yet.
+    let said = cluster.wait("a follower that knows its leader", |cluster| {
+        let elsewhere = cluster.get(follower).ask(AdminCommand::Remove(id(leader)), Duration::from_secs(30)).unwrap();
+        let Outcome::NotChanged(ChangeRefused::NotLeader { leader }) = elsewhere else { panic!("{elsewhere:?}") };
+        leader
+    });
     assert!(said.contains(&cluster.address(leader)), "{said}");
     // With one away, the other must not be removed.
     drop(cluster.forget(follower));

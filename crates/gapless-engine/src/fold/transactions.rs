@@ -2,7 +2,7 @@
 
 use super::{Fold, Policy, Sink};
 use crate::dead_letters::DeadLetter;
-use crate::erased_service::ErasedService;
+use crate::erased_service::{Applied, ErasedService};
 use crate::handler_guard::Refused;
 use crate::outputs::{Outcome, Outputs};
 use crate::transaction_layout::Reply;
@@ -45,7 +45,13 @@ impl Fold {
         if let Some(session) = self.sessions.first_flooded(&self.outputs) {
             return Err(corrupt(format!("a transaction leaves session {session} more notices than it may have")));
         }
-        self.service.apply(sequence, &read).map_err(corrupt)?;
+        let (first_sequence, first_timestamp_ns) = match frame.fragment() {
+            Fragment::WHOLE => (sequence, frame.timestamp_ns()),
+            _ => self.first_fragment,
+        };
+        let (session, session_seq) = (frame.session(), frame.session_seq());
+        let applied = Applied { sequence, first_sequence, first_timestamp_ns, session, session_seq };
+        self.service.apply(&applied, &read).map_err(corrupt)?;
         Ok((read.outcome, read.reply))
     }
 

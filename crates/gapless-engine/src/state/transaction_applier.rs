@@ -7,7 +7,7 @@ use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExch
 use super::{ReplicatedState, ServiceFactory};
 use crate::EngineError;
 use crate::context::Context;
-use crate::erased_service::{ErasedService, unhandled};
+use crate::erased_service::{Applied, ErasedService, unhandled};
 use crate::fold::{Fold, NoSink};
 use crate::handler_guard::Refused;
 use crate::recovery::recover;
@@ -281,7 +281,7 @@ impl ErasedService for TransactionApplier {
         }
     }
 
-    fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
+    fn apply(&mut self, &Applied { sequence, .. }: &Applied, read: &Read<'_>) -> Result<(), String> {
         let StateLocation::Current(state) = &mut self.location else {
             // The state contains it already.
             self.set_hash(read.hash);

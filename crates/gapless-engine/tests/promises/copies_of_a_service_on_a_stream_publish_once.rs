@@ -80,7 +80,7 @@ impl Service for Adder {
     }
 }
 
-type Copy = StreamService<Adder, SharedMemoryLink>;
+type AdderCopy = StreamService<Adder, SharedMemoryLink>;
 
 fn options(place: &Path) -> EventStreamOptions {
     let mut options = EventStreamOptions::in_directory(place.join("stream"));
@@ -95,7 +95,7 @@ fn link(place: &Path) -> SharedMemoryLink {
     SharedMemoryLink::new(&place.join("stream"), SharedMemoryOptions::default())
 }
 
-fn copy(place: &Path, name: &str) -> Copy {
+fn copy(place: &Path, name: &str) -> AdderCopy {
     let mut options = StreamServiceOptions::new(TOKEN);
     options.directory = Some(place.join(name));
     options.snapshot_interval_frames = Some(200);
@@ -152,7 +152,7 @@ impl World {
             && self.rang as u64 == self.sent / 7
     }
 
-    fn run(&mut self, copies: &mut [&mut Copy], mut is_done: impl FnMut(&Self, &[&mut Copy]) -> bool) {
+    fn run(&mut self, copies: &mut [&mut AdderCopy], mut is_done: impl FnMut(&Self, &[&mut AdderCopy]) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.poll();
@@ -165,7 +165,7 @@ impl World {
             }
             if Instant::now() > deadline {
                 let (totals, longs, rang) = (self.totals.len(), self.longs.len(), self.rang);
-                let at = |copy: &&mut Copy| (copy.last_sequence(), copy.node().state(), copy.node().in_flight());
+                let at = |copy: &&mut AdderCopy| (copy.last_sequence(), copy.node().state(), copy.node().in_flight());
                 let copies: Vec<_> = copies.iter().map(at).collect();
                 let position = self.node.position();
                 panic!("of {}: {totals} totals, {longs} longs, {rang} rang; {position}, {copies:?}", self.sent);
@@ -176,7 +176,7 @@ impl World {
         }
     }
 
-    fn settle(&mut self, copies: &mut [&mut Copy]) {
+    fn settle(&mut self, copies: &mut [&mut AdderCopy]) {
         self.run(copies, |world, copies| {
             let position = world.node.position();
             world.is_complete() && copies.iter().all(|copy| copy.last_sequence() + 1 >= position)

@@ -64,6 +64,14 @@ impl CopySide {
         }
     }
 
+    /// False in a child of the process that has opened it: nothing of it may be used there.
+    #[cfg(not(loom))]
+    #[inline]
+    #[must_use]
+    pub fn is_mapped_here(&self) -> bool {
+        self.claims.is_mapped_here()
+    }
+
     fn no_heads() -> [AtomicU64; CLASSES] {
         std::array::from_fn(|_| AtomicU64::new(0))
     }
@@ -207,11 +215,7 @@ impl CopySide {
         let mut bytes = [0; REQUEST_HEADER_LENGTH];
         self.requests.load(self.shape.request(taken.slot), &mut bytes);
         let header = RequestHeader::from_bytes(&bytes);
-        let length = u64::from(header.headers_length).next_multiple_of(8) + u64::from(header.payload_length);
-        let is_whole = header.generation == taken.generation
-            && length <= self.shape.payload_length_max() as u64
-            && usize::from(header.class) < CLASSES;
-        is_whole.then_some(header)
+        self.shape.is_sound(&header, taken.generation).then_some(header)
     }
 
     /// Copies the user headers and the payload of a claimed request: both buffers are replaced.
@@ -234,6 +238,12 @@ impl CopySide {
     #[must_use]
     pub fn begin(&self, taken: Taken) -> bool {
         self.claim(taken.slot).begin(taken.generation, self.number)
+    }
+
+    /// The caller's reactor is told of the answer to this request, also if nobody waits for it.
+    pub fn want_notice(&self, taken: Taken) {
+        // False if the caller has given it up, and looks at it by itself.
+        let _ = self.claim(taken.slot).want_notice(taken.generation);
     }
 
     /// The caller is gone: nobody waits for anything that this copy has claimed of it.
@@ -322,7 +332,38 @@ impl CopySide {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::call_table::OfferRings;
+    use crate::call_table::{HEADERS_ROOM, OfferRings};
+
+    /// Only its caller writes the request region, but a mad process of its user can, too: what that writes is never looked up.
+    #[test]
+    fn a_caller_whose_requests_are_written_over_goes_on() {
+        const SLOTS: u32 = 4;
+        let table = CallTable::create(CallTableShape::new(SLOTS, 64).unwrap()).unwrap();
+        let (shape, mut rings) = (table.shape(), OfferRings::new(table.shape()));
+        let write_over = |word: u64| {
+            for offset in (0..shape.request_region_length()).step_by(8) {
+                table.request_region().word(offset).store(word, Ordering::Relaxed);
+            }
+        };
+        let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+        for (generation, word) in (1..).zip([70, u64::MAX, 1, 1 << 32 | 70, u64::MAX >> 1].repeat(8)) {
+            let header = RequestHeader { generation, class: 1, ..RequestHeader::default() };
+            table.write_request(0, header, &[3; 8], &[7; 8]);
+            rings.offer(&table, 1, 0, generation, (0, false));
+            assert!(table.read_back(0, generation, &mut user_headers, &mut payload).is_some());
+            write_over(word);
+            assert_eq!(table.read_back(0, generation, &mut user_headers, &mut payload), None, "of {word:#x}");
+            table.write_request(0, RequestHeader { class: CLASSES as u8, ..header }, &[], &[]);
+            assert_eq!(table.read_back(0, generation, &mut user_headers, &mut payload), None, "of no class");
+            let copy = CopySide::in_process(&table, 1);
+            for class in (0..CLASSES).cycle().take(CLASSES * 4) {
+                let _ = copy.take(class).and_then(|taken| copy.request_header(taken));
+            }
+            let claim = table.claim(0);
+            let _ = claim.withdraw(generation);
+            claim.free(generation);
+        }
+    }
 
     #[test]
     fn lengths_that_are_none_are_refused() {
@@ -337,11 +378,12 @@ mod tests {
             table.request_region().word(lengths).store(word, Ordering::Relaxed);
             copy.request_header(taken)
         };
-        assert!(with(0, 1 << 10).is_some() && with(1 << 10, 0).is_some());
-        for headers_length in [(1 << 10) + 1, u32::MAX - 7, u32::MAX - 6, u32::MAX] {
+        let room = HEADERS_ROOM as u32;
+        assert!(with(0, 1 << 10).is_some() && with(room, 1 << 10).is_some());
+        for headers_length in [room + 1, u32::MAX - 7, u32::MAX - 6, u32::MAX] {
             assert_eq!(with(headers_length, 0), None, "headers of {headers_length} bytes");
         }
-        assert_eq!(with(8, 1 << 10), None);
+        assert_eq!(with(0, (1 << 10) + 1), None);
         assert_eq!(with(0, u32::MAX), None);
         assert_eq!(with(u32::MAX, u32::MAX), None);
     }

@@ -10,17 +10,19 @@ pub const CLASSES: usize = 4;
 pub const CLASS_TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
 /// Greatest number of slots.
 pub const SLOTS_MAX: u32 = 4096;
-/// Longest payload with its user headers, bytes.
-pub const PAYLOAD_LENGTH_MAX: usize = (16 << 20) + (64 << 10);
+/// Longest payload, bytes: 16 MiB.
+pub const PAYLOAD_LENGTH_MAX: usize = 16 << 20;
+/// Room for the user headers of a request beside its payload, bytes.
+pub const HEADERS_ROOM: usize = if cfg!(loom) { 0 } else { 64 << 10 };
 /// Length of a request's header, bytes.
 pub const REQUEST_HEADER_LENGTH: usize = 128;
 
 /// First word of a request region.
 #[cfg(not(loom))]
-pub(super) const REQUESTS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCALL\x03");
+pub(super) const REQUESTS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCALL\x04");
 /// First word of a claim region.
 #[cfg(not(loom))]
-pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x03");
+pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x04");
 
 #[cfg(not(loom))]
 const PAGE: usize = 4096;
@@ -86,7 +88,8 @@ pub struct CallTableShape {
 }
 
 impl CallTableShape {
-    /// A table of `slots` requests in flight, a power of two up to [`SLOTS_MAX`], each with up to `payload_length_max` bytes.
+    /// A table of `slots` requests in flight, a power of two up to [`SLOTS_MAX`], each with up to `payload_length_max` bytes beside its
+    /// user headers.
     ///
     /// # Errors
     /// [`LogError::Foreign`] for a number out of range.
@@ -106,10 +109,25 @@ impl CallTableShape {
         self.slots
     }
 
-    /// Longest payload with its user headers, bytes.
+    /// Longest payload, of a request or a reply, bytes.
     #[must_use]
     pub const fn payload_length_max(&self) -> usize {
         self.payload_length_max
+    }
+
+    /// Whether a request of such lengths, bytes, has room in a slot.
+    #[inline]
+    #[must_use]
+    pub const fn has_room(&self, headers_length: usize, payload_length: usize) -> bool {
+        headers_length <= HEADERS_ROOM && payload_length <= self.payload_length_max
+    }
+
+    /// Whether what stands where a request was written is a request of this generation still. A mad process of the same user writes
+    /// over it, whatever it was given to map.
+    pub(super) fn is_sound(&self, header: &RequestHeader, generation: u32) -> bool {
+        header.generation == generation
+            && self.has_room(header.headers_length as usize, header.payload_length as usize)
+            && usize::from(header.class) < CLASSES
     }
 
     /// Entries of a class's ring: twice the slots, so that an entry is seldom overwritten while its request is offered.
@@ -118,7 +136,12 @@ impl CallTableShape {
     }
 
     pub(super) const fn offer(&self, class: usize, position: u64) -> usize {
-        OFFERS + (class * self.ring_length() + (position as usize & (self.ring_length() - 1))) * 8
+        OFFERS + self.ring_entry(class, position) * 8
+    }
+
+    /// The number of an entry among those of all rings.
+    pub(super) const fn ring_entry(&self, class: usize, position: u64) -> usize {
+        class * self.ring_length() + (position as usize & (self.ring_length() - 1))
     }
 
     pub(super) const fn latest(&self, class: usize) -> usize {
@@ -130,7 +153,7 @@ impl CallTableShape {
     }
 
     const fn request_stride(&self) -> usize {
-        (REQUEST_HEADER_LENGTH + self.payload_length_max).next_multiple_of(PAGE)
+        (REQUEST_HEADER_LENGTH + HEADERS_ROOM + self.payload_length_max).next_multiple_of(PAGE)
     }
 
     pub(super) const fn request(&self, slot: u32) -> usize {

@@ -6,6 +6,9 @@
 //! times has the next slot for itself. One that does not come loses it after `LOOKS_MAX` looks at the line: a task that is not polled
 //! holds up nobody for longer.
 //!
+//! What has a slot without being called has it from its class's turns: the class is passed over when it would be called next, so that
+//! what comes at once does not change the shares. A caller that was called in vain gives its class the turn back.
+//!
 //! Pure: no lock, no clock.
 
 use super::{CLASS_TURNS, CLASSES};
@@ -13,7 +16,7 @@ use std::collections::BTreeMap;
 use std::task::Waker;
 
 /// A caller's place in the line: given once, and kept until its request is offered.
-pub type Place = u64;
+pub type PlaceInLine = u64;
 
 /// So often a caller that was called finds its slot taken by another of its class, at most.
 const OVERTAKEN_MAX: u8 = 8;
@@ -22,17 +25,22 @@ const OVERTAKEN_MAX: u8 = 8;
 /// that is busy may get no turn for longer.
 const LOOKS_MAX: u8 = 10;
 
+/// So many turns a class may be ahead, or behind, at most.
+const AHEAD_MAX: i8 = 60;
+
 /// See the head of the file.
 #[derive(Debug, Default)]
 pub struct Line {
-    waiting: [BTreeMap<Place, Waiting>; CLASSES],
+    waiting: [BTreeMap<PlaceInLine, WaitingCaller>; CLASSES],
     /// Those that were called and have not come.
-    called: BTreeMap<Place, Called>,
+    called: BTreeMap<PlaceInLine, Called>,
     turn: usize,
+    /// Turns that each class has had beyond its own, or, below 0, has not had.
+    ahead: [i8; CLASSES],
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingCaller {
     /// Woken when it is called; `None` if it was woken already since it has looked.
     task: Option<Waker>,
     /// Looks at the line since it has looked itself.
@@ -51,11 +59,17 @@ struct Called {
 impl Line {
     /// It waits from now on; or still, and then it is woken as it says now. The task that it takes the place of is to be dropped
     /// without a lock.
-    pub fn enter(&mut self, class: u8, place: Place, task: Option<Waker>) -> Option<Waker> {
+    pub fn enter(&mut self, class: u8, place: PlaceInLine, task: Option<Waker>) -> Option<Waker> {
+        if self.is_empty() {
+            self.ahead = [0; CLASSES];
+        }
         // Called, and come to nothing: another was faster.
-        let overtaken = self.called.remove(&place).map_or(0, |called| called.overtaken.saturating_add(1));
+        let overtaken = self.called.remove(&place).map_or(0, |called| {
+            self.change_ahead(called.class.into(), -1);
+            called.overtaken.saturating_add(1)
+        });
         let waiting = &mut self.waiting[usize::from(class) % CLASSES];
-        let before = waiting.insert(place, Waiting { task, looks: 0, overtaken })?;
+        let before = waiting.insert(place, WaitingCaller { task, looks: 0, overtaken })?;
         if let Some(again) = waiting.get_mut(&place) {
             again.overtaken = before.overtaken;
         }
@@ -63,10 +77,21 @@ impl Line {
     }
 
     /// It has its slot, or waits no more. True if it was called; with its task, which is to be dropped without a lock.
-    pub fn leave(&mut self, place: Place) -> (bool, Option<Waker>) {
+    pub fn leave(&mut self, place: PlaceInLine) -> (bool, Option<Waker>) {
         let was_called = self.called.remove(&place).is_some();
         let waiting = self.waiting.iter_mut().find_map(|class| class.remove(&place));
         (was_called, waiting.and_then(|waiting| waiting.task))
+    }
+
+    /// A call of that class has a slot without having been called.
+    pub fn overtaken_by(&mut self, class: u8) {
+        if !self.is_empty() {
+            self.change_ahead(usize::from(class) % CLASSES, 1);
+        }
+    }
+
+    fn change_ahead(&mut self, class: usize, by: i8) {
+        self.ahead[class] = self.ahead[class].saturating_add(by).clamp(-AHEAD_MAX, AHEAD_MAX);
     }
 
     /// How many were called and have not come.
@@ -82,7 +107,7 @@ impl Line {
 
     /// Whether it was called and has not come.
     #[must_use]
-    pub fn is_called(&self, place: Place) -> bool {
+    pub fn is_called(&self, place: PlaceInLine) -> bool {
         self.called.contains_key(&place)
     }
 
@@ -93,13 +118,34 @@ impl Line {
 
     /// Calls the next to a slot. `None` if nobody waits; its task, if it has not been woken.
     pub fn call(&mut self) -> Option<Option<Waker>> {
-        let preferred = usize::from(CLASS_TURNS[self.turn]);
-        let has_any = |class: &usize| !self.waiting[*class].is_empty();
-        let class = Some(preferred).filter(has_any).or_else(|| (0..CLASSES).find(has_any))?;
-        self.turn = (self.turn + 1) % CLASS_TURNS.len();
+        let class = self.next_class()?;
         let (place, waiting) = self.waiting[class].pop_first()?;
         self.called.insert(place, Called { class: class as u8, looks: 0, overtaken: waiting.overtaken });
         Some(waiting.task)
+    }
+
+    fn next_class(&mut self) -> Option<usize> {
+        let is_waiting = self.waiting.each_ref().map(|class| !class.is_empty());
+        let has_any = |class: &usize| is_waiting[*class];
+        if let Some(behind) = (0..CLASSES).filter(has_any).find(|class| self.ahead[*class] < 0) {
+            self.ahead[behind] += 1;
+            return Some(behind);
+        }
+        let due: [bool; CLASSES] = std::array::from_fn(|class| is_waiting[class] && self.ahead[class] <= 0);
+        // Where all are ahead the turn decides as ever.
+        let may_pass = due.contains(&true);
+        loop {
+            let preferred = usize::from(CLASS_TURNS[self.turn]);
+            self.turn = (self.turn + 1) % CLASS_TURNS.len();
+            if may_pass && self.ahead[preferred] > 0 {
+                self.ahead[preferred] -= 1;
+                continue;
+            }
+            return Some(preferred)
+                .filter(has_any)
+                .or_else(|| (0..CLASSES).find(|class| due[*class]))
+                .or_else(|| (0..CLASSES).find(has_any));
+        }
     }
 
     /// Everybody is to look: tasks that are to be woken go into `woken`.
@@ -123,18 +169,19 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
     /// Places from 0 on, of these classes.
     fn line(classes: impl IntoIterator<Item = u8>) -> Line {
         let mut line = Line::default();
         for (place, class) in classes.into_iter().enumerate() {
-            assert!(line.enter(class, place as Place, Some(Waker::noop().clone())).is_none());
+            assert!(line.enter(class, place as PlaceInLine, Some(Waker::noop().clone())).is_none());
         }
         line
     }
 
     /// The place that is called next.
-    fn next(line: &mut Line) -> Option<Place> {
+    fn next(line: &mut Line) -> Option<PlaceInLine> {
         let before = line.called.clone();
         line.call()?;
         line.called.keys().find(|place| !before.contains_key(place)).copied()
@@ -153,6 +200,56 @@ mod tests {
         // A class that is alone is not held back, and none is forgotten.
         let rest = std::iter::from_fn(|| next(&mut line)).count();
         assert_eq!((rest, line.called()), (90, 120));
+    }
+
+    /// Sixty callers of each class on 64 slots: who is answered calls again at once, who was called comes after two others.
+    #[test]
+    fn the_shares_hold_where_callers_are_many_and_call_again_at_once() {
+        const SLOTS: usize = 64;
+        let (mut line, mut slots, mut free) = (Line::default(), [const { VecDeque::new() }; CLASSES], SLOTS);
+        let (mut called, mut answered, mut turn) = (VecDeque::new(), [0_u32; CLASSES], 0);
+        let mut to_call: VecDeque<_> = (0..4 * 60).map(|place| (place, false)).collect();
+        while answered.iter().sum::<u32>() < 15_000 {
+            while let Some((place, was_called)) = to_call.pop_front() {
+                let class = (place % 4) as u8;
+                let (kept, has_turn) = (line.kept_from(class), line.is_called(place));
+                if free > if has_turn { 0 } else { kept } {
+                    free -= 1;
+                    slots[usize::from(class)].push_back(place);
+                    if !has_turn {
+                        line.overtaken_by(class);
+                    }
+                    line.leave(place);
+                } else {
+                    assert!(!was_called || line.called() > 0);
+                    line.enter(class, place, Some(Waker::noop().clone()));
+                }
+                while free > line.called()
+                    && let Some(place) = next(&mut line)
+                {
+                    called.push_back(place);
+                }
+            }
+            let preferred = usize::from(CLASS_TURNS[turn]);
+            turn = (turn + 1) % CLASS_TURNS.len();
+            let has_any = |class: &usize| !slots[*class].is_empty();
+            let class = Some(preferred).filter(has_any).or_else(|| (0..CLASSES).find(has_any)).unwrap();
+            let place = slots[class].pop_front().unwrap();
+            answered[class] += 1;
+            free += 1;
+            while free > line.called()
+                && let Some(place) = next(&mut line)
+            {
+                called.push_back(place);
+            }
+            to_call.push_back((place, false));
+            if called.len() > 2 {
+                to_call.extend(called.pop_front().map(|place| (place, true)));
+            }
+        }
+        let expected = [8_000, 4_000, 2_000, 1_000_u32];
+        let is_near = |(answered, expected): (&u32, u32)| answered.abs_diff(expected) <= expected / 20;
+        assert!(answered.iter().zip(expected).all(is_near), "{answered:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC};
 use super::layout::{DONE, REACTOR_PARKED, TAILS, UNTAKEN, latest_word, noticed};
 use super::{CLASSES, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader};
 use crate::claim::{Claim, ClaimState};
-use crate::sync::{Arc, AtomicU64, Ordering, fence};
+use crate::sync::{Arc, Ordering, fence};
 use crate::{LogError, Region};
 use gapless_agent::fault::crash_point;
 
@@ -87,11 +87,11 @@ impl CallTable {
     /// Writes a request into a slot of its own that is free: `header` with the lengths of `user_headers` and `payload`.
     ///
     /// # Panics
-    /// If there is no such slot, or both together are longer than the shape allows.
+    /// If there is no such slot, or one of both is longer than the shape allows.
     #[inline]
     pub fn write_request(&self, slot: u32, mut header: RequestHeader, user_headers: &[u8], payload: &[u8]) {
         assert!(slot < self.shape.slots());
-        assert!(user_headers.len() + payload.len() <= self.shape.payload_length_max());
+        assert!(self.shape.has_room(user_headers.len(), payload.len()));
         header.headers_length = user_headers.len() as u32;
         header.payload_length = payload.len() as u32;
         let request = self.shape.request(slot);
@@ -114,18 +114,29 @@ impl CallTable {
         self.requests.prefetch_for_writing(self.shape.request(slot), REQUEST_HEADER_LENGTH + length);
     }
 
-    /// Copies a request of its own out again: both buffers are replaced.
-    pub fn read_back(&self, slot: u32, user_headers: &mut Vec<u8>, payload: &mut Vec<u8>) -> RequestHeader {
+    /// Copies a request of its own out again: both buffers are replaced. `None` if what stands there is not that request any more: a mad
+    /// process has written over it.
+    #[must_use]
+    pub fn read_back(
+        &self,
+        slot: u32,
+        generation: u32,
+        user_headers: &mut Vec<u8>,
+        payload: &mut Vec<u8>,
+    ) -> Option<RequestHeader> {
         assert!(slot < self.shape.slots());
         let request = self.shape.request(slot);
         let mut bytes = [0; REQUEST_HEADER_LENGTH];
         self.requests.load(request, &mut bytes);
         let header = RequestHeader::from_bytes(&bytes);
+        if !self.shape.is_sound(&header, generation) {
+            return None;
+        }
         let body = request + REQUEST_HEADER_LENGTH;
         let headers_length = header.headers_length as usize;
         self.requests.load_into(body, headers_length, user_headers);
         self.requests.load_into(body + headers_length.next_multiple_of(8), header.payload_length as usize, payload);
-        header
+        Some(header)
     }
 
     /// Sleeps on a claim whose low half [`Claim::announce_wait`] has returned.
@@ -223,7 +234,10 @@ impl CallTable {
 /// The ends of the offer rings of one table: of one thread at a time.
 #[derive(Debug)]
 pub struct OfferRings {
+    shape: CallTableShape,
     tails: [u64; CLASSES],
+    /// What the rings hold. Nothing is read back from the region, over which another process may have written.
+    entries: Box<[u64]>,
     /// The generation in which each slot was offered last.
     offered: Box<[u32]>,
 }
@@ -232,7 +246,8 @@ impl OfferRings {
     /// The rings of a table of this shape, empty.
     #[must_use]
     pub fn new(shape: CallTableShape) -> Self {
-        Self { tails: [0; CLASSES], offered: vec![0; shape.slots() as usize].into() }
+        let entries = vec![0; CLASSES * shape.ring_length()].into();
+        Self { shape, tails: [0; CLASSES], entries, offered: vec![0; shape.slots() as usize].into() }
     }
 
     /// Publishes a request that is written: its claim is offered, to `target` or to all (0), and entered into the ring of its class.
@@ -249,18 +264,18 @@ impl OfferRings {
         // Of twice as many entries as slots at most half are offered, so this ends.
         loop {
             let position = self.tails[class];
-            let entry: &AtomicU64 = table.requests.word(table.shape.offer(class, position));
-            // Relaxed: its own writes, published by the tail.
-            let overwritten = entry.load(Ordering::Relaxed);
-            entry.store(u64::from(generation) << 32 | u64::from(slot), Ordering::Relaxed);
+            let entry = u64::from(generation) << 32 | u64::from(slot);
+            let overwritten = std::mem::replace(&mut self.entries[self.shape.ring_entry(class, position)], entry);
+            // Relaxed: published by the tail.
+            table.requests.word(self.shape.offer(class, position)).store(entry, Ordering::Relaxed);
             self.tails[class] = position + 1;
             // Relaxed: published by the tail, or by a later one, for which it is of another position.
-            let latest = table.requests.word(table.shape.latest(class));
+            let latest = table.requests.word(self.shape.latest(class));
             latest.store(latest_word(position, slot, generation), Ordering::Relaxed);
             crash_point("call_entered_before_tail");
             // Release: who sees the tail sees the entry, and the offer before it (pairs with the Acquire in `CopySide::take`).
             table.requests.word(TAILS + class * 8).store(position + 1, Ordering::Release);
-            if position < table.shape.ring_length() as u64 {
+            if position < self.shape.ring_length() as u64 {
                 return;
             }
             let (old_slot, old_generation) = (overwritten as u32, (overwritten >> 32) as u32);

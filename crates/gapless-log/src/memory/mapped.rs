@@ -69,7 +69,7 @@ impl Memory {
 
     fn fill(fd: OwnedFd, shape: Shape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         let length = shape.file_length() as u64;
-        rustix::fs::ftruncate(&fd, length).map_err(system(format!("sizing a mapping of {length} bytes")))?;
+        sealed::size(&fd, length, "a mapping")?;
         // Space is taken now, so that a full file system is this error and never a bus error later.
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, length)
             .map_err(system(format!("allocating a mapping of {length} bytes")))?;

@@ -112,8 +112,6 @@ impl Memory {
 
     pub(crate) fn prefetch_for_writing(&self, _position: u64) {}
 
-    pub(crate) fn prefetch_bytes_for_writing(&self, _position: u64, _length: usize) {}
-
     pub(crate) fn prefetch_bytes(&self, _position: u64, _length: usize) {}
 
     pub(crate) fn store(&self, position: u64, bytes: &[u8]) {

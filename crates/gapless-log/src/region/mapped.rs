@@ -3,6 +3,7 @@
 use super::{AtomicU64, LogError, REGION_LENGTH_MAX};
 use crate::sealed::{self, foreign, system};
 use crate::sync::Ordering;
+use gapless_agent::process_mark::ProcessMark;
 use gapless_wire::prefetch::{prefetch_bytes, prefetch_bytes_for_writing};
 use gapless_wire::words::{copy_words, copy_words_to_unwritten};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,6 +21,8 @@ pub struct Region {
     base: NonNull<u8>,
     length: usize,
     fd: OwnedFd,
+    /// Who has mapped it: no child has it.
+    mapped_by: ProcessMark,
 }
 
 // SAFETY: the mapping belongs to this value until it is dropped, and all access to it is by atomics or by copies of words.
@@ -39,7 +42,7 @@ impl Region {
             return Err(foreign("a region's length", length, expected));
         }
         let fd = sealed::create("gapless-region")?;
-        rustix::fs::ftruncate(&fd, length as u64).map_err(system(format!("sizing a region of {length} bytes")))?;
+        sealed::size(&fd, length as u64, "a region")?;
         rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR).map_err(system("limiting a region to its user"))?;
         sealed::seal(&fd, SealFlags::empty())?;
         Self::map(fd, length, true)
@@ -64,7 +67,11 @@ impl Region {
         let base = unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &fd, 0) }
             .map_err(system(format!("mapping a region of {length} bytes")))?;
         let base = NonNull::new(base.cast::<u8>()).expect("the kernel never maps the null page");
-        Ok(Self { base, length, fd })
+        let region = Self { base, length, fd, mapped_by: ProcessMark::current() };
+        // SAFETY: the mapping is ours, and what children have of memory does not matter here.
+        unsafe { madvise(base.as_ptr().cast(), length, Advice::LinuxDontFork) }
+            .map_err(system("keeping a region from children"))?;
+        Ok(region)
     }
 
     /// Its length in bytes.
@@ -72,6 +79,13 @@ impl Region {
     #[must_use]
     pub const fn length(&self) -> usize {
         self.length
+    }
+
+    /// False in a child of the process that has mapped it, where a look at it ends the process.
+    #[inline]
+    #[must_use]
+    pub fn is_mapped_here(&self) -> bool {
+        self.mapped_by.is_here()
     }
 
     /// The descriptor, to be passed to another process that writes, too.
@@ -236,6 +250,10 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        if !self.mapped_by.is_here() {
+            // There may be anything at its addresses.
+            return;
+        }
         // SAFETY: the mapping is ours and nothing borrowed from self is left.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
     }

@@ -116,7 +116,7 @@ fn a_late_notice_is_not_that_of_the_next_request() {
         if let Some(header) = table.notice(0, offered) {
             assert_eq!(header.status, offered, "each copy answers with its own number");
         }
-        copies.map(|copy| copy.join().unwrap());
+        let _answered = copies.map(|copy| copy.join().unwrap());
         if let Some(header) = table.notice(0, offered) {
             assert_eq!(header.status, offered, "each copy answers with its own number");
         }

@@ -1,5 +1,6 @@
 //! The cost of memory: ping-pong and stream between two cores, copying, reading the clock.
 
+use gapless_agent::monotonic::saturating_ns;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -144,7 +145,7 @@ pub(super) fn clock_read(effort: &Effort) -> Result<FloorRow> {
                 black_box(Instant::now());
             }
             let elapsed = begin.elapsed();
-            histogram.record(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX) / READS);
+            histogram.record(saturating_ns(elapsed) / READS);
         }
         Ok(histogram)
     })?;

@@ -1,5 +1,6 @@
 //! The loop around one sample, and the two threads that most floors need.
 
+use gapless_agent::monotonic::saturating_ns;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,7 +57,7 @@ impl Effort {
             once()?;
             let now = Instant::now();
             let elapsed = now - last;
-            histogram.record(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+            histogram.record(saturating_ns(elapsed));
             last = now;
             if now - begin > self.time_limit {
                 break;
@@ -85,7 +86,7 @@ impl Effort {
         let planned = Duration::from_nanos(self.samples * 1_000_000_000 / PACED_PER_S);
         self.warm_up(&mut once)?;
         let begin = Instant::now();
-        let now_ns = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let now_ns = || saturating_ns(begin.elapsed());
         let mut pacer = Schedule::new(0, PACED_PER_S).pacer();
         let mut histogram = LatencyHistogram::new();
         for _ in 0..self.samples {

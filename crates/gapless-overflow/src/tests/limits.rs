@@ -24,6 +24,20 @@ fn refused(error: &OverflowError) -> &str {
     }
 }
 
+/// It runs on the thread that alone reads what lies on disk.
+#[test]
+fn a_receiver_of_notices_that_panics_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut options, (told, is_told)) = (tiny(directory.path()), std::sync::mpsc::channel());
+    options.notice = Some(Arc::new(move |notice| {
+        let _nobody_listens = told.send(notice);
+        panic!("as a receiver does here");
+    }));
+    let queue = Noticed { queue: ElasticQueue::new(options).unwrap(), notices: is_told };
+    let (pushed, _) = queue.fill(Priority::High, 200);
+    assert_holds(&queue, Priority::High, pushed, 200);
+}
+
 #[test]
 fn the_limit_on_disk_is_said_and_is_one() {
     let directory = tempfile::tempdir().unwrap();

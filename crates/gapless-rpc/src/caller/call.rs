@@ -1,16 +1,17 @@
 //! [`Call`]: one call under way.
 
-use super::absent::{Found, LooksForRoute, Reached};
 use super::backlog::{BacklogCall, EncodedReply};
+use super::call_awaiting_route::{Found, LooksForRoute, Reached};
+use super::discovering_call::DiscoveringCall;
 use super::observed::Observed;
-use super::pursuit::Pursuit;
-use super::settling::Settling;
+use super::remote_call::RemoteCall;
 use crate::block_on::block_on_until;
 use crate::local::LocalCall;
 use crate::message::Message;
 use crate::options::Waiting;
 use crate::outcome::CallError;
 use gapless_agent::foreign;
+use gapless_agent::process_mark::ProcessMark;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,26 +23,28 @@ use std::time::{Duration, Instant};
 /// context cancelled.
 #[must_use = "a call that is dropped is cancelled"]
 pub struct Call<Reply> {
-    pub(super) reach: Reaching<Reply>,
+    pub(super) state: CallState<Reply>,
     pub(super) waiting: Waiting,
     /// Reads a reply of a version.
     pub(super) decode: fn(&mut Vec<u8>, u32) -> Result<Reply, String>,
     pub(super) observed: Option<Box<Observed>>,
     /// Once it is over.
     pub(super) attempts: u32,
+    /// The process that made it: a child of that process has no part in it.
+    pub(super) made_by: ProcessMark,
 }
 
 /// Where a call is, or why it could not be made.
-pub(super) type Made<Reply> = Result<Reaching<Reply>, CallError>;
+pub(super) type Made<Reply> = Result<CallState<Reply>, CallError>;
 
 /// Where a call is.
-pub(super) enum Reaching<Reply> {
+pub(super) enum CallState<Reply> {
     Local(LocalCall<Reply>),
     /// Copies have not been heard of yet.
-    Settling(Settling<Made<Reply>>),
+    Discovering(DiscoveringCall<Made<Reply>>),
     /// Nobody serves its route yet.
-    Absent(Box<dyn LooksForRoute<Reply>>),
-    Remote(Box<Pursuit>, Vec<u8>),
+    AwaitingRoute(Box<dyn LooksForRoute<Reply>>),
+    Remote(Box<RemoteCall>, Vec<u8>),
     /// It went into its caller's backlog; with its route.
     Backlog(BacklogCall, Arc<str>),
     /// It could not be made.
@@ -49,37 +52,39 @@ pub(super) enum Reaching<Reply> {
     Over,
 }
 
-impl<Reply: Message> Reaching<Reply> {
+impl<Reply: Message> CallState<Reply> {
     fn attempts(&self) -> u32 {
         match self {
             Self::Local(_) => 1,
-            Self::Settling(settling) => settling.peek(|made| made.as_ref().map_or(0, Self::attempts)).unwrap_or(0),
-            Self::Remote(pursuit, _) => pursuit.attempts(),
+            Self::Discovering(discovering) => {
+                discovering.peek(|made| made.as_ref().map_or(0, Self::attempts)).unwrap_or(0)
+            }
+            Self::Remote(remote_call, _) => remote_call.attempts(),
             Self::Backlog(call, _) => call.has_begun().into(),
-            Self::Absent(_) | Self::Failed(_) | Self::Over => 0,
+            Self::AwaitingRoute(_) | Self::Failed(_) | Self::Over => 0,
         }
     }
 }
 
-fn reaching<Reply>(found: Found<Reply>) -> Reaching<Reply> {
+fn state_of<Reply>(found: Found<Reply>) -> CallState<Reply> {
     match found {
-        Ok(Reached::Here(call)) => Reaching::Local(call),
-        Ok(Reached::Elsewhere(pursuit)) => Reaching::Remote(pursuit, Vec::new()),
-        Ok(Reached::SentHere) => Reaching::Over,
-        Err(error) => Reaching::Failed(error),
+        Ok(Reached::Here(call)) => CallState::Local(call),
+        Ok(Reached::Elsewhere(remote_call)) => CallState::Remote(remote_call, Vec::new()),
+        Ok(Reached::SentHere) => CallState::Over,
+        Err(error) => CallState::Failed(error),
     }
 }
 
 impl<Reply> std::fmt::Debug for Call<Reply> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let reach = match &self.reach {
-            Reaching::Local(_) => "in this process",
-            Reaching::Settling(_) | Reaching::Absent(_) => "waiting for its route",
-            Reaching::Remote(..) | Reaching::Backlog(..) => "in another process",
-            Reaching::Failed(_) => "failed",
-            Reaching::Over => "over",
+        let state = match &self.state {
+            CallState::Local(_) => "in this process",
+            CallState::Discovering(_) | CallState::AwaitingRoute(_) => "waiting for its route",
+            CallState::Remote(..) | CallState::Backlog(..) => "in another process",
+            CallState::Failed(_) => "failed",
+            CallState::Over => "over",
         };
-        f.debug_struct("Call").field("reach", &reach).finish_non_exhaustive()
+        f.debug_struct("Call").field("state", &state).finish_non_exhaustive()
     }
 }
 
@@ -88,76 +93,88 @@ impl<Reply: Message> Call<Reply> {
     /// out. The same after its outcome was taken.
     #[must_use]
     pub fn attempts(&self) -> u32 {
-        if matches!(self.reach, Reaching::Over) { self.attempts } else { self.reach.attempts() }
+        if self.is_over() || !self.made_by.is_here() { self.attempts } else { self.state.attempts() }
     }
 
     /// Waits on this thread.
     ///
     /// # Errors
     /// How else it ended.
+    ///
+    /// # Panics
+    /// If its outcome was taken already.
     pub fn wait(mut self) -> Result<Reply, CallError> {
+        self.leave_to_parent();
         let waiting = self.waiting;
-        if let Reaching::Settling(settling) = &mut self.reach {
-            self.reach = settling.wait().unwrap_or_else(Reaching::Failed);
+        if let CallState::Discovering(discovering) = &mut self.state {
+            self.state = discovering.wait().unwrap_or_else(CallState::Failed);
         }
-        if let Reaching::Absent(absent) = &mut self.reach {
-            self.reach = reaching(absent.wait());
+        if let CallState::AwaitingRoute(awaiting) = &mut self.state {
+            self.state = state_of(awaiting.wait());
         }
-        match &mut self.reach {
-            Reaching::Local(_) => {
-                let Reaching::Local(local) = std::mem::replace(&mut self.reach, Reaching::Over) else {
-                    return Err(over());
-                };
-                let outcome = local.wait(waiting);
-                self.attempts = 1;
-                self.end(outcome)
-            }
-            Reaching::Remote(pursuit, reply) => {
-                let ended = pursuit.wait(waiting, reply);
+        match &mut self.state {
+            CallState::Local(local) => loop {
+                if let Some(outcome) = local.wait_until(u64::MAX, waiting) {
+                    break self.end(outcome);
+                }
+            },
+            CallState::Remote(remote_call, reply) => {
+                let ended = remote_call.wait(waiting, reply);
                 let outcome = self.decode_reply(ended);
                 self.end(outcome)
             }
-            Reaching::Backlog(call, _) => {
-                let outcome = call.wait(waiting).unwrap_or_else(|| Err(over()));
+            CallState::Backlog(call, _) => {
+                let outcome = call.wait(waiting).unwrap_or_else(|| over());
                 let outcome = self.decode_backlog(outcome);
                 self.end(outcome)
             }
-            Reaching::Settling(_) | Reaching::Absent(_) | Reaching::Failed(_) | Reaching::Over => self.fail(),
+            CallState::Discovering(_) | CallState::AwaitingRoute(_) | CallState::Failed(_) | CallState::Over => {
+                self.fail()
+            }
         }
     }
 
     /// The outcome if it is there; for hot loops. `None`, too, after it was taken.
     pub fn try_take(&mut self) -> Option<Result<Reply, CallError>> {
         self.look_for_route(None);
-        let outcome = match &mut self.reach {
-            Reaching::Settling(_) | Reaching::Absent(_) => return None,
-            Reaching::Local(local) => local.try_take()?,
-            Reaching::Remote(pursuit, reply) => {
-                let ended = pursuit.try_end(reply)?;
+        let outcome = match &mut self.state {
+            CallState::Discovering(_) | CallState::AwaitingRoute(_) => return None,
+            CallState::Local(local) => local.try_take()?,
+            CallState::Remote(remote_call, reply) => {
+                let ended = remote_call.try_end(reply)?;
                 self.decode_reply(ended)
             }
-            Reaching::Backlog(call, _) => {
+            CallState::Backlog(call, _) => {
                 let outcome = call.try_take()?;
                 self.decode_backlog(outcome)
             }
-            Reaching::Failed(_) => return Some(self.fail()),
-            Reaching::Over => return None,
+            CallState::Failed(_) => return Some(self.fail()),
+            CallState::Over => return None,
         };
         Some(self.end(outcome))
     }
 
-    /// Waits on this thread for `timeout` at most, without ending the call: `None` if there is no outcome by then.
+    /// Waits on this thread for `timeout` at most, without ending the call: `None` if there is no outcome by then. `None`, too, after
+    /// it was taken.
     pub fn wait_for(&mut self, timeout: Duration) -> Option<Result<Reply, CallError>> {
+        if self.is_over() {
+            return None;
+        }
         let deadline = Instant::now().checked_add(timeout);
         block_on_until(std::future::poll_fn(|task| self.poll_outcome(task)), deadline)
     }
 
+    /// Whether its outcome was taken.
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.state, CallState::Over)
+    }
+
     /// Whether it has a slot, or needs none.
     pub(super) fn is_offered(&self) -> bool {
-        match &self.reach {
-            Reaching::Remote(pursuit, _) => pursuit.is_offered(),
-            Reaching::Settling(_) | Reaching::Absent(_) => false,
-            Reaching::Local(_) | Reaching::Backlog(..) | Reaching::Failed(_) | Reaching::Over => true,
+        match &self.state {
+            CallState::Remote(remote_call, _) => remote_call.is_offered(),
+            CallState::Discovering(_) | CallState::AwaitingRoute(_) => false,
+            CallState::Local(_) | CallState::Backlog(..) | CallState::Failed(_) | CallState::Over => true,
         }
     }
 
@@ -168,21 +185,21 @@ impl<Reply: Message> Call<Reply> {
 
     pub(super) fn poll_outcome(&mut self, task: &mut Context<'_>) -> Poll<Result<Reply, CallError>> {
         self.look_for_route(Some(task.waker()));
-        let outcome = match &mut self.reach {
-            Reaching::Settling(_) | Reaching::Absent(_) => return Poll::Pending,
-            Reaching::Local(local) => match Pin::new(local).poll(task) {
+        let outcome = match &mut self.state {
+            CallState::Discovering(_) | CallState::AwaitingRoute(_) => return Poll::Pending,
+            CallState::Local(local) => match Pin::new(local).poll(task) {
                 Poll::Ready(outcome) => outcome,
                 Poll::Pending => return Poll::Pending,
             },
-            Reaching::Remote(pursuit, reply) => match pursuit.poll(task, reply) {
+            CallState::Remote(remote_call, reply) => match remote_call.poll(task, reply) {
                 Poll::Ready(ended) => self.decode_reply(ended),
                 Poll::Pending => return Poll::Pending,
             },
-            Reaching::Backlog(call, _) => match call.poll(task) {
-                Poll::Ready(outcome) => self.decode_backlog(outcome.unwrap_or_else(|| Err(over()))),
+            CallState::Backlog(call, _) => match call.poll(task) {
+                Poll::Ready(outcome) => self.decode_backlog(outcome.unwrap_or_else(|| over())),
                 Poll::Pending => return Poll::Pending,
             },
-            Reaching::Failed(_) | Reaching::Over => return Poll::Ready(self.fail()),
+            CallState::Failed(_) | CallState::Over => return Poll::Ready(self.fail()),
         };
         Poll::Ready(self.end(outcome))
     }
@@ -190,44 +207,45 @@ impl<Reply: Message> Call<Reply> {
     /// It is where its route is, if somebody serves that meanwhile.
     #[inline]
     fn look_for_route(&mut self, task: Option<&Waker>) {
-        if let Reaching::Settling(settling) = &mut self.reach
-            && let Some(made) = settling.look(task)
+        self.leave_to_parent();
+        if let CallState::Discovering(discovering) = &mut self.state
+            && let Some(made) = discovering.look(task)
         {
-            self.reach = made.unwrap_or_else(Reaching::Failed);
+            self.state = made.unwrap_or_else(CallState::Failed);
         }
-        if let Reaching::Absent(absent) = &mut self.reach
-            && let Some(found) = absent.look(task)
+        if let CallState::AwaitingRoute(awaiting) = &mut self.state
+            && let Some(found) = awaiting.look(task)
         {
-            self.reach = reaching(found);
+            self.state = state_of(found);
         }
     }
 
     fn decode_reply(&mut self, ended: Result<(), CallError>) -> Result<Reply, CallError> {
         ended?;
-        let Reaching::Remote(pursuit, reply) = &mut self.reach else { return Err(over()) };
-        foreign::caught(|| (self.decode)(reply, pursuit.reply_version()))
+        let CallState::Remote(remote_call, reply) = &mut self.state else { over() };
+        foreign::caught(|| (self.decode)(reply, remote_call.reply_version()))
             .flatten()
-            .map_err(|reason| CallError::BadMessage { route: pursuit.route().to_string(), reason })
+            .map_err(|reason| CallError::bad_reply_here(remote_call.route().to_string(), &reason))
     }
 
     fn decode_backlog(&self, outcome: Result<EncodedReply, CallError>) -> Result<Reply, CallError> {
-        let Reaching::Backlog(_, route) = &self.reach else { return Err(over()) };
+        let CallState::Backlog(_, route) = &self.state else { over() };
         let (mut reply, version) = outcome?;
         foreign::caught(|| (self.decode)(&mut reply, version))
             .flatten()
-            .map_err(|reason| CallError::BadMessage { route: route.to_string(), reason })
+            .map_err(|reason| CallError::bad_reply_here(route.to_string(), &reason))
     }
 
     fn fail(&mut self) -> Result<Reply, CallError> {
-        match std::mem::replace(&mut self.reach, Reaching::Over) {
-            Reaching::Failed(error) => self.end(Err(error)),
-            _ => Err(over()),
+        match std::mem::replace(&mut self.state, CallState::Over) {
+            CallState::Failed(error) => self.end(Err(error)),
+            _ => over(),
         }
     }
 
     fn end(&mut self, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
         self.attempts = self.attempts();
-        self.reach = Reaching::Over;
+        self.state = CallState::Over;
         if let Some(observed) = self.observed.take() {
             observed.end(outcome.as_ref().err(), self.attempts);
         }
@@ -238,13 +256,33 @@ impl<Reply: Message> Call<Reply> {
 impl<Reply: Message> Future for Call<Reply> {
     type Output = Result<Reply, CallError>;
 
+    /// # Panics
+    /// When it is polled after it was ready, or after its outcome was taken.
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
         self.poll_outcome(task)
     }
 }
 
+impl<Reply> Call<Reply> {
+    /// In a child of the process that has made it: it is closed, and nothing that it has is touched.
+    #[inline]
+    fn leave_to_parent(&mut self) {
+        if !self.made_by.is_here() && !matches!(self.state, CallState::Failed(_) | CallState::Over) {
+            let before = std::mem::replace(&mut self.state, CallState::Failed(CallError::Closed));
+            std::mem::forget((before, self.observed.take()));
+        }
+    }
+}
+
+impl<Reply> Drop for Call<Reply> {
+    fn drop(&mut self) {
+        self.leave_to_parent();
+    }
+}
+
 impl<Reply> Unpin for Call<Reply> {}
 
-fn over() -> CallError {
-    CallError::BadMessage { route: String::new(), reason: "the outcome of this call was taken already".to_owned() }
+#[cold]
+pub(super) fn over() -> ! {
+    panic!("the outcome of a call was taken already")
 }

@@ -1,7 +1,7 @@
 //! [`CallerOptions`]: options of a caller, with their defaults.
 
 use super::interceptor::Interceptor;
-use crate::options::{CallOptions, Retry, Waiting};
+use crate::options::{CallOptions, Waiting};
 use crate::overflow::ElasticQueueOptions;
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ pub enum Reach {
     #[default]
     Nearest,
     /// In this process only: nothing is encoded.
-    Process,
+    ThisProcess,
     /// In other processes only.
-    Machine,
+    OtherProcesses,
 }
 
 /// Options of a caller.
 #[derive(Clone, Default)]
 pub struct CallerOptions {
-    /// What its calls have that say nothing else.
+    /// The options of its calls that have none of their own: time, headers, repetitions and whatever else. Those that are given to
+    /// [`call_with`](super::Caller::call_with), `start_with` or `send_with` replace them as a whole; to change some of them for one call,
+    /// begin with [`Caller::call_options`](super::Caller::call_options).
     pub call: CallOptions,
-    /// When calls are offered again whose copy has died.
-    pub retry: Retry,
-    /// How threads wait for replies.
+    /// How threads wait for replies; [`Waiting::Park`] by default.
     pub waiting: Waiting,
-    /// Where the route is looked for.
+    /// Where the route is looked for; [`Reach::Nearest`] by default.
     pub reach: Reach,
     /// Where requests to other processes wait that find no free slot: encoded, in a queue whose rest lies on disk. They are
     /// offered in the order of their class as slots come free, and nothing of this caller overtakes them in its class. Its limit, or a
@@ -40,10 +40,9 @@ pub struct CallerOptions {
 
 impl std::fmt::Debug for CallerOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { call, retry, waiting, reach, overflow, interceptors } = self;
+        let Self { call, waiting, reach, overflow, interceptors } = self;
         f.debug_struct("CallerOptions")
             .field("call", call)
-            .field("retry", retry)
             .field("waiting", waiting)
             .field("reach", reach)
             .field("overflow", overflow)

@@ -3,6 +3,7 @@
 use crate::clock::monotonic_ns;
 use crate::local;
 use crate::options::CallOptions;
+use gapless_agent::monotonic::saturating_ns;
 use gapless_trace::Current;
 use gapless_trace::TraceContext;
 use std::time::Duration;
@@ -20,9 +21,7 @@ pub(super) struct Inherited {
 impl Inherited {
     pub(super) fn of(options: &CallOptions) -> Self {
         let sent_ns = monotonic_ns();
-        let own_ns = options
-            .timeout
-            .map_or(0, |timeout| sent_ns.saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)));
+        let own_ns = options.timeout.map_or(0, |timeout| sent_ns.saturating_add(saturating_ns(timeout)));
         let (outer_ns, trace) = Current::with(|current| {
             let trace = if options.trace.is_none() { &current.trace } else { &options.trace };
             (current.deadline_ns, trace.clone())
@@ -34,6 +33,19 @@ impl Inherited {
         };
         let timeout = Duration::from_nanos(deadline_ns.saturating_sub(sent_ns));
         Self { sent_ns, deadline_ns, timeout, trace }
+    }
+
+    /// Whether the time of the call is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
+    }
+
+    /// What is left of its time, at most `most`.
+    pub(super) fn left(&self, most: Duration) -> Duration {
+        if self.deadline_ns == 0 {
+            return most;
+        }
+        most.min(Duration::from_nanos(self.deadline_ns.saturating_sub(monotonic_ns())))
     }
 
     /// `span` is that of the call.

@@ -4,7 +4,8 @@ use crate::options::CallOptions;
 use crate::outcome::{CallError, Refusal};
 use std::time::Duration;
 
-/// Looks at every call of a caller. Several are asked in the order in which they were added, and in the opposite order afterwards.
+/// Looks at every call of a caller. Several are asked in the order in which they were added, and in the opposite order afterwards. One that
+/// panics in [`before`](Self::before) refuses the call with a code of [`Refusal::OWN_CODES`]; a panic in [`after`](Self::after) is logged.
 pub trait Interceptor: Send + Sync {
     /// A call is about to be made; its options may be changed.
     ///
@@ -15,8 +16,9 @@ pub trait Interceptor: Send + Sync {
         Ok(())
     }
 
-    /// A call has ended, `took` after it was made; `error` is how, if it has no reply.
-    fn after(&self, route: &str, error: Option<&CallError>, took: Duration) {
-        let _ = (route, error, took);
+    /// A call has ended, `took` after it was made; `error` is how, if it has no reply. `options` are those that it was made with, as all
+    /// interceptors have changed them: a key or a header says which call it was.
+    fn after(&self, route: &str, options: &CallOptions, error: Option<&CallError>, took: Duration) {
+        let _ = (route, options, error, took);
     }
 }

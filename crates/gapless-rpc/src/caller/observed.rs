@@ -2,17 +2,19 @@
 
 use super::interceptor::Interceptor;
 use crate::options::CallOptions;
-use crate::outcome::CallError;
+use crate::outcome::{CallError, Refusal};
 use gapless_agent::foreign;
 use gapless_trace::CallSpan;
 use std::sync::Arc;
 use std::time::Instant;
 use tracing::Span;
 
-/// Who looks at a call: interceptors, and whoever records its span.
+/// The observers of a call: its interceptors, and the subscriber that records its span.
 pub(super) struct Observed {
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     route: Arc<str>,
+    /// As interceptors have changed them.
+    options: CallOptions,
     began: Instant,
     span: Option<CallSpan>,
 }
@@ -27,7 +29,8 @@ impl Observed {
     ) -> (Box<Self>, CallOptions) {
         let (interceptors, route, mut options) = (Arc::clone(interceptors), Arc::clone(route), options.clone());
         let span = CallSpan::begin(&route, &mut options.trace);
-        (Box::new(Self { interceptors, route, began: Instant::now(), span }), options)
+        let (began, unasked) = (Instant::now(), CallOptions::default());
+        (Box::new(Self { interceptors, route, options: unasked, began, span }), options)
     }
 
     pub(super) fn span(&self) -> Option<&Span> {
@@ -35,10 +38,16 @@ impl Observed {
     }
 
     /// The options as interceptors change them, or the refusal of one. They see the call's span as the current one.
-    pub(super) fn ask(&self, mut options: CallOptions) -> Result<CallOptions, CallError> {
-        let _entered = self.span().map(Span::enter);
-        ask(&self.interceptors, &self.route, &mut options)?;
-        Ok(options)
+    pub(super) fn ask(&mut self, mut options: CallOptions) -> Result<CallOptions, CallError> {
+        if self.interceptors.is_empty() {
+            return Ok(options);
+        }
+        let asked = {
+            let _entered = self.span().map(Span::enter);
+            ask(&self.interceptors, &self.route, &mut options)
+        };
+        self.options.clone_from(&options);
+        asked.map(|()| options)
     }
 
     /// It was one whose reply nobody waits for, and was offered or not.
@@ -50,7 +59,7 @@ impl Observed {
         let took = self.began.elapsed();
         self.span.iter_mut().for_each(|span| span.end(error.map(CallError::kind), attempts));
         for interceptor in self.interceptors.iter().rev() {
-            foreign::run("an interceptor", || interceptor.after(&self.route, error, took));
+            foreign::run("an interceptor", || interceptor.after(&self.route, &self.options, error, took));
         }
     }
 }
@@ -61,5 +70,12 @@ pub(super) fn ask(
     route: &str,
     options: &mut CallOptions,
 ) -> Result<(), CallError> {
-    interceptors.iter().try_for_each(|each| each.before(route, options).map_err(CallError::Refused))
+    let refused = |refusal| CallError::Refused { route: route.to_owned(), refusal };
+    interceptors.iter().try_for_each(|each| {
+        let asked = foreign::caught(|| each.before(route, options));
+        // Who was asked before is told of the end of this call as of any other.
+        asked
+            .unwrap_or_else(|panic| Err(Refusal::of_kind("panicked", format!("an interceptor panicked: {panic}"))))
+            .map_err(refused)
+    })
 }

@@ -7,12 +7,16 @@ use crate::message::difference::{Shapes, of_calls, titles};
 use crate::outcome::CallError;
 use crate::remote::table::{RouteTable, TablelessCounters};
 use crate::route_name::HIDDEN_PREFIX;
+use gapless_agent::foreign;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::task::Waker;
 use std::time::Duration;
+
+/// How long what comes first to a route, a call, a broadcast or a forwarded request, waits for the copies that are there.
+pub(crate) const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// A route with the types that it is called with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +28,7 @@ pub(crate) struct RouteKey {
 
 /// The tables of this process. Implemented by the domain.
 pub(crate) trait RemoteRoutes: Send + Sync {
-    /// The table of a route, made and brought to the copies that there are if it is asked for the first time.
+    /// The table of a route, made and offered to the copies that there are if it is asked for the first time.
     fn table(&self, key: &RouteKey) -> Result<Arc<UsedTable>, CallError>;
 
     /// Looks for the copies that there are.
@@ -40,25 +44,35 @@ pub(crate) trait RemoteRoutes: Send + Sync {
     /// Whether every copy that was there at the beginning has told its routes.
     fn is_discovered(&self) -> bool;
 
-    /// Wakes a task once when a copy has told something, has answered or has gone, or when the domain is closed.
-    fn wake_at_news(&self, task: Waker);
+    /// Whether a copy is known that serves this route and takes requests.
+    fn knows_copy(&self, route: &str) -> bool;
 
-    /// Waits until every copy that was there at the beginning has told its routes, or for `timeout`.
-    fn wait_until_discovered(&self, timeout: Duration);
+    /// Whether a copy that takes requests has the table.
+    fn has_copy(&self, key: &RouteKey) -> bool;
 
-    /// Waits until every copy that was there when the table was made has answered, or for `timeout`.
-    fn wait_until_settled(&self, key: &RouteKey, timeout: Duration);
+    /// The tasks that are woken when a copy has told something, has answered or has gone, and when the domain is closed.
+    fn news(&self) -> &Arc<WakerSet>;
 
     /// Whether every copy that was there when the table was made has answered.
     fn is_settled(&self, key: &RouteKey) -> bool;
 
-    /// Why copies have refused the table.
-    fn mismatch(&self, key: &RouteKey) -> Option<CallError>;
+    /// How a call ends that no copy may take: copies have refused the table, or there may be one that is not known, or there is none.
+    fn nobody(&self, key: &RouteKey) -> CallError;
+
+    /// Processes that serve, and have not said what.
+    fn unheard(&self) -> Vec<u32>;
+
+    /// Processes of copies that the table was offered to, and that have not answered.
+    fn unanswering(&self, key: &RouteKey) -> Vec<u32>;
+
+    /// Processes that serve the route and have no table of it, as far as that is known: with why they have refused it for now, or `None` if
+    /// they have not answered.
+    fn without_table(&self, key: &RouteKey) -> Vec<(u32, Option<CallError>)>;
 
     /// The process id of a copy that is connected.
     fn process_of(&self, copy: u32) -> Option<u32>;
 
-    /// The I/O thread sleeps too long.
+    /// Wakes the I/O thread, because a deadline is earlier than its sleep.
     fn wake(&self);
 }
 
@@ -89,13 +103,16 @@ impl Drop for UsedTable {
     }
 }
 
+/// Starts the workers of a route, or says why there is none.
+type Start = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// A route of this process, whatever its types.
 struct Served {
     route: Arc<dyn Any + Send + Sync>,
     shapes: Shapes,
     /// Starts its workers, with the first caller.
-    start: Arc<dyn Fn() + Send + Sync>,
-    is_started: Arc<Once>,
+    start: Start,
+    is_started: Arc<Mutex<bool>>,
 }
 
 /// The routes that this process serves to itself, by name.
@@ -104,9 +121,8 @@ pub(crate) struct LocalRoutes {
     routes: RwLock<HashMap<String, Served>>,
     /// Counts changes, so that callers need not lock to see that there was none.
     version: AtomicU64,
-    /// Who is woken when a route is served, by its name and a number.
-    awaited: Mutex<BTreeMap<(Arc<str>, u64), Waker>>,
-    last_awaited: AtomicU64,
+    /// The tasks that are woken when a route is served.
+    wakers: Arc<WakerSet>,
     /// Routes for notices that it serves, 255 for more.
     notices: AtomicU8,
 }
@@ -138,7 +154,7 @@ impl LocalRoutes {
     /// The route, if it is served here.
     ///
     /// # Errors
-    /// [`CallError::Mismatch`] if it is served with other types.
+    /// [`CallError::Mismatch`] if it is served with other types, [`CallError::Busy`] if no worker can be started now.
     pub(crate) fn get<Request: Message, Reply: Message>(
         &self,
         route: &str,
@@ -150,7 +166,12 @@ impl LocalRoutes {
                 let (local, start, is_started) =
                     (local.clone(), Arc::clone(&found.start), Arc::clone(&found.is_started));
                 drop(routes);
-                is_started.call_once(|| start());
+                // Who comes meanwhile waits for the workers, too.
+                let mut is_started = is_started.lock().expect("nobody panics with the lock");
+                if !*is_started {
+                    start().map_err(|reason| CallError::Busy { route: route.to_owned(), reason })?;
+                    *is_started = true;
+                }
                 Ok(Some(local))
             }
             None => Err(mismatch(route, &(Request::shape(), Reply::shape()), &found.shapes, "in this process")),
@@ -162,35 +183,27 @@ impl LocalRoutes {
         &self,
         route: &str,
         local: LocalRoute<Request, Reply>,
-        start: impl Fn() + Send + Sync + 'static,
+        start: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> bool {
         let mut routes = self.routes.write().expect("nobody panics with the lock");
         if routes.contains_key(route) {
             return false;
         }
         let (shapes, start) = ((Request::shape(), Reply::shape()), Arc::new(start));
-        let served = Served { route: Arc::new(local), shapes, start, is_started: Arc::new(Once::new()) };
+        let served = Served { route: Arc::new(local), shapes, start, is_started: Arc::default() };
         routes.insert(route.to_owned(), served);
         self.count_notices(&routes);
         self.version.fetch_add(1, Ordering::Release);
         drop(routes);
-        // Who looked before this stands here, who comes after it finds the route. Without a lock: what is woken may call.
-        let mut awaited = self.awaited.lock().expect("nobody panics with the lock");
-        let mut from_here = awaited.split_off(&(route.into(), 0));
-        let others = from_here.keys().find(|(name, _)| **name != *route).cloned();
-        others.iter().for_each(|first| awaited.append(&mut from_here.split_off(first)));
-        drop(awaited);
-        from_here.into_values().for_each(Waker::wake);
+        // Who looked before this stands there, who comes after it finds the route.
+        self.wakers.wake(route);
         true
     }
 
-    /// Wakes a task when the route is served here, until the result is dropped. To be asked for before the look that finds
+    /// Wakes a task whenever the route is served here, until the result is dropped. To be asked for before the look that finds
     /// nothing.
-    pub(crate) fn wake_when_served(self: &Arc<Self>, route: &Arc<str>, task: Waker) -> Awaited {
-        // Relaxed: only a number that nobody else has.
-        let key = (Arc::clone(route), self.last_awaited.fetch_add(1, Ordering::Relaxed));
-        self.awaited.lock().expect("nobody panics with the lock").insert(key.clone(), task);
-        Awaited { routes: Arc::clone(self), key }
+    pub(crate) fn wake_when_served(&self, route: &Arc<str>, task: Waker) -> WakerRegistration {
+        self.wakers.enter(route, task)
     }
 
     /// Serves it no more.
@@ -204,15 +217,57 @@ impl LocalRoutes {
     }
 }
 
-/// A task that is woken when a route is served.
-pub(crate) struct Awaited {
-    routes: Arc<LocalRoutes>,
+/// Tasks that wait for what becomes of routes.
+#[derive(Default)]
+pub(crate) struct WakerSet {
+    /// By their routes and numbers.
+    tasks: Mutex<BTreeMap<(Arc<str>, u64), Waker>>,
+    last: AtomicU64,
+}
+
+impl WakerSet {
+    /// Wakes a task at everything that comes, until the result is dropped.
+    pub(crate) fn enter(self: &Arc<Self>, route: &Arc<str>, task: Waker) -> WakerRegistration {
+        // Relaxed: only a number that nobody else has.
+        let key = (Arc::clone(route), self.last.fetch_add(1, Ordering::Relaxed));
+        self.lock().insert(key.clone(), task);
+        WakerRegistration { set: Arc::clone(self), key }
+    }
+
+    /// Wakes those that wait for this route.
+    fn wake(&self, route: &str) {
+        let of_route = (route.into(), 0)..=(route.into(), u64::MAX);
+        let woken: Vec<_> = self.lock().range(of_route).map(|(_, task)| task.clone()).collect();
+        // Without the lock: what is woken may call.
+        woken.into_iter().for_each(foreign::wake);
+    }
+
+    /// Wakes all.
+    pub(crate) fn wake_all(&self) {
+        let woken: Vec<_> = self.lock().values().cloned().collect();
+        woken.into_iter().for_each(foreign::wake);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, u64), Waker>> {
+        self.tasks.lock().expect("nobody panics with the lock")
+    }
+
+    /// How many wait.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+/// A task that waits for what becomes of a route.
+pub(crate) struct WakerRegistration {
+    set: Arc<WakerSet>,
     key: (Arc<str>, u64),
 }
 
-impl Drop for Awaited {
+impl Drop for WakerRegistration {
     fn drop(&mut self) {
-        let task = self.routes.awaited.lock().expect("nobody panics with the lock").remove(&self.key);
+        let task = self.set.lock().remove(&self.key);
         // Without the lock: with it may go what waits itself.
         drop(task);
     }

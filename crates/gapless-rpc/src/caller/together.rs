@@ -1,16 +1,19 @@
-//! Many calls at once: fork by making them, join by waiting for them together under one deadline.
+//! Many calls at once: fork by making them, join by waiting for them together under one deadline. Any number of one type, or a tuple of
+//! several types ([`all_of`], [`within_of`], [`first_of`]). All of it panics for a call whose outcome was taken already.
 
 use super::call::Call;
+use super::in_time::in_time;
 use crate::block_on::{block_on, block_on_until};
-use crate::clock::monotonic_ns;
 use crate::message::Message;
 use crate::outcome::CallError;
-use gapless_agent::deadlines::Alarm;
+use gapless_agent::foreign;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
+
+pub use super::mixed::{Calls, all_of, all_of_async, first_of, first_of_async, within_of, within_of_async};
 
 /// Waits for all of them on this thread; outcomes in the order of the calls. Calls that have found no slot are offered as others of
 /// them end.
@@ -30,8 +33,8 @@ pub fn first<Reply: Message>(
     block_on(first_async(calls))
 }
 
-/// What came within `timeout`, waited for on this thread: `None` for calls that were not answered by then, which are cancelled. A time that
-/// no clock has is none.
+/// The outcomes of the calls that end within `timeout`, waited for on this thread; `None` for the others, which are cancelled. A timeout
+/// that ends after the clock does is none.
 pub fn within<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
     timeout: Duration,
@@ -54,18 +57,8 @@ pub async fn within_async<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
     timeout: Duration,
 ) -> Vec<Option<Result<Reply, CallError>>> {
-    let until_ns = monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
-    let (mut joined, mut alarm) = (Joined::new(calls), None::<(Waker, Alarm)>);
-    poll_fn(|task| {
-        if joined.poll(task).is_ready() || monotonic_ns() >= until_ns {
-            return Poll::Ready(());
-        }
-        if alarm.as_ref().is_none_or(|(woken, _)| !woken.will_wake(task.waker())) {
-            alarm = Some((task.waker().clone(), Alarm::set(until_ns, task.waker().clone())));
-        }
-        Poll::Pending
-    })
-    .await;
+    let mut joined = Joined::new(calls);
+    in_time(timeout, |task| joined.poll(task)).await;
     joined.outcomes
 }
 
@@ -92,7 +85,7 @@ impl Wake for WakesOne {
         let Self(woken, number) = &*self;
         woken.numbers.lock().expect("nobody panics with the lock").push(*number);
         let task = woken.task.lock().expect("nobody panics with the lock").take();
-        task.into_iter().for_each(Waker::wake);
+        task.into_iter().for_each(foreign::wake);
     }
 }
 
@@ -107,7 +100,9 @@ impl<Reply: Message> Joined<Reply> {
 
     fn poll(&mut self, task: &Context<'_>) -> Poll<()> {
         // First, so that what is woken from now on wakes it.
-        *self.woken.task.lock().expect("nobody panics with the lock") = Some(task.waker().clone());
+        let before = self.woken.task.lock().expect("nobody panics with the lock").replace(task.waker().clone());
+        // Without the lock: nobody knows what goes with it.
+        drop(before);
         let numbers = std::mem::take(&mut *self.woken.numbers.lock().expect("nobody panics with the lock"));
         for number in numbers {
             let Some(call) = &mut self.calls[number] else { continue };

@@ -5,6 +5,7 @@ use crate::caller::{CallerOptions, Reach};
 use crate::local::{Forwarded, Forwarding};
 use crate::message::Message;
 use crate::outcome::CallError;
+use gapless_agent::foreign::caught;
 use std::sync::Arc;
 
 /// For a route whose handlers forward. A request is kept as its bytes make it anew: handlers take the value itself.
@@ -12,49 +13,56 @@ pub(super) fn of<Request: Message, Reply: Message>(domain: &Arc<Shared>) -> Forw
     let domain = Arc::downgrade(domain);
     let hook = move |forwarded: Forwarded<Request, Reply>| match domain.upgrade() {
         Some(domain) => go_on(&domain, forwarded),
-        None => forwarded.answer.end(Err(CallError::Closed)),
+        None => forwarded.answer.end_forwarded(&forwarded.route, CallError::Closed),
     };
     Forwarding { keep: Some(made_anew), hook: Arc::new(hook) }
 }
 
 fn made_anew<Request: Message>(request: &Request) -> Option<Request> {
-    let mut bytes = Vec::new();
-    request.encode(&mut bytes).ok()?;
-    Request::decode(&bytes).ok()
+    let made = || {
+        let mut bytes = Vec::new();
+        request.encode(&mut bytes).ok()?;
+        Request::decode(&bytes).ok()
+    };
+    // Its handler is called, whatever becomes of this.
+    caught(made).ok().flatten()
 }
 
 fn go_on<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarded: Forwarded<Request, Reply>) {
     match domain.local.get::<Request, Reply>(&forwarded.route) {
         Ok(Some(route)) => {
             if let Err(not_adopted) = route.adopt(forwarded) {
-                let (forwarded, error) = *not_adopted;
-                forwarded.answer.end(Err(error));
+                let (Forwarded { route, answer, .. }, error) = *not_adopted;
+                answer.end_forwarded(&route, error);
             }
         }
         Ok(None) => go_elsewhere(domain, forwarded),
-        Err(error) => forwarded.answer.end(Err(error)),
+        Err(error) => forwarded.answer.end_forwarded(&forwarded.route, error),
     }
 }
 
 /// It is a call of this process then, with what is left of its time.
 fn go_elsewhere<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarded: Forwarded<Request, Reply>) {
     let Forwarded { route, request, answer } = forwarded;
-    let options = CallerOptions { reach: Reach::Machine, ..CallerOptions::default() };
+    let options = CallerOptions { reach: Reach::OtherProcesses, ..CallerOptions::default() };
     let caller = match domain.caller::<Request, Reply>(&route, options) {
-        Ok(caller) => caller,
+        Ok(caller) => caller.forwarding(answer.offer().hops()),
         Err(error) => {
             let (attempts, reason) = (1, error.to_string());
-            return answer.end(Err(CallError::NotBegun { route, attempts, reason }));
+            return answer.end_forwarded(&route, CallError::NotBegun { route: route.clone(), attempts, reason });
         }
     };
     let (options, span) = (answer.offer().options(), answer.offer().span().cloned());
     // What goes on belongs to the call.
     let _entered = span.as_ref().map(tracing::Span::enter);
-    if answer.is_one_way() {
-        if let Err(error) = caller.send_with(request, &options) {
+    // A call also where nobody waits for its end: to send it might wait for a slot, on the thread of a task.
+    caller.start_with(request, &options).on_end(move |outcome| {
+        if let (true, Err(error)) = (answer.is_one_way(), &outcome) {
             tracing::debug!(route, %error, "what nobody waits for does not go on");
         }
-        return;
-    }
-    caller.start_with(request, &options).on_end(move |outcome| answer.end(outcome));
+        match outcome {
+            Ok(reply) => answer.reply(reply),
+            Err(error) => answer.end_forwarded(&route, error),
+        }
+    });
 }

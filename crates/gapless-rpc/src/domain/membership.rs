@@ -6,18 +6,23 @@ use crate::caller::routes::{LocalRoutes, RemoteRoutes};
 use crate::caller::{Caller, CallerOptions};
 use crate::error::RpcError;
 use crate::message::Message;
-use crate::registry::{IoHandle, IoThread};
 use crate::route_name;
+use gapless_agent::process_mark::ProcessMark;
+use gapless_registry::{IoHandle, IoThread};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What this process has of a domain.
 pub(super) struct Shared {
     pub(super) name: String,
+    /// What this process calls itself.
+    pub(super) process_name: String,
     /// When this process came into it, ns of the monotonic clock.
     pub(super) started_ns: u64,
     pub(super) local: Arc<LocalRoutes>,
     pub(super) machine: Option<Machine>,
+    /// The process that opened it: a child of that process is no member.
+    pub(super) opened_by: ProcessMark,
 }
 
 /// What a domain of several processes has.
@@ -38,14 +43,29 @@ impl Shared {
         route: &str,
         options: CallerOptions,
     ) -> Result<Caller<Request, Reply>, RpcError> {
+        self.check_process()?;
         route_name::check(route)?;
         let remote = self.machine.as_ref().map(|machine| Arc::clone(&machine.calling) as Arc<dyn RemoteRoutes>);
         Caller::new(route.into(), options, Arc::clone(&self.local), remote, Arc::clone(self))
+    }
+
+    /// An error in a child of the process that has opened the domain.
+    pub(super) fn check_process(&self) -> Result<(), RpcError> {
+        if self.opened_by.is_here() {
+            return Ok(());
+        }
+        let path = self.machine.as_ref().map_or_else(|| PathBuf::from(&self.name), |machine| machine.directory.clone());
+        let reason = "it was opened by the process that forked this one; a child opens it anew".to_owned();
+        Err(RpcError::Domain { path, reason })
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        if !self.opened_by.is_here() {
+            // Its parent's, with threads and locks that are not here.
+            return std::mem::forget((self.machine.take(), std::mem::take(&mut self.local)));
+        }
         if let Some(machine) = &self.machine {
             machine.calling.close();
         }

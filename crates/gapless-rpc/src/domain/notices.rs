@@ -12,15 +12,14 @@ use crate::clock::monotonic_ns;
 use crate::context::{CallContext, CallerAddress};
 use crate::error::RpcError;
 use crate::message::Message;
+use crate::notice_route;
 use crate::options::CallOptions;
 use crate::outcome::CallError;
-use crate::route_name::{HIDDEN_PREFIX, ROUTE_NAME_LENGTH_MAX};
+use gapless_agent::monotonic::saturating_ns;
 use gapless_trace::Current;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the first notice to a process waits for it to take the memory that notices travel in.
-const CONTACT_MAX: Duration = Duration::from_secs(1);
 /// Notices of this process that wait in it.
 const QUEUE_MAX: usize = 1024;
 
@@ -31,7 +30,8 @@ impl Domain {
     /// as with [`Domain::serve`]; a process that only its group lets into the domain cannot.
     ///
     /// ```
-    /// use gapless_rpc::{CallContext, CallerAddress, Domain};
+    /// # mod gapless { pub use gapless_rpc as rpc; }
+    /// use gapless::rpc::{CallContext, CallerAddress, Domain};
     /// use std::sync::mpsc;
     ///
     /// let domain = Domain::in_process("shop");
@@ -40,7 +40,7 @@ impl Domain {
     ///     keep.send(context.caller_address()).map_err(|error| error.to_string())?;
     ///     Ok(number)
     /// })?;
-    /// // Who calls, here or in another process, receives notices.
+    /// // The caller, here or in another process, receives notices.
     /// let (tell, told) = mpsc::channel();
     /// let notices = domain.notices(move |shipped: String, _context| drop(tell.send(shipped)))?;
     /// domain.caller::<u64, u64>("orders")?.call(7)?;
@@ -67,28 +67,29 @@ impl Domain {
     }
 
     /// Sends a notice to the process that has made a call ([`CallContext::caller_address`]). It waits neither for the receiver
-    /// nor for room; the first notice to a process waits for its answer, a second at most. Once it is sent, nobody learns what
-    /// becomes of it. Inside a process the value moves, and nothing is encoded.
+    /// nor for room: what is sent to a process that has not answered yet waits for it in its window. Once it is sent, nobody learns
+    /// what becomes of it. Inside a process the value moves, and nothing is encoded.
     ///
     /// # Errors
-    /// [`CallError::NoRoute`]: that process has gone, or receives no notices of that type; [`CallError::Busy`]: as many as have
-    /// room wait for it already (`DomainOptions::slots` of this process, 1,024 inside a process), or it has not answered;
+    /// [`CallError::NoRoute`]: that process has gone, or receives no notices of that type, as far as is known now;
+    /// [`CallError::Busy`]: as many as have room wait for it already (`DomainOptions::slots` of this process, 1,024 inside a process);
     /// [`CallError::Mismatch`]: it means another type by the name; [`CallError::BadMessage`]; [`CallError::Unavailable`].
     pub fn notify<Notice: Message>(&self, to: &CallerAddress, notice: Notice) -> Result<(), CallError> {
-        self.notify_until(to, notice, CONTACT_MAX, 0)
+        self.notify_until(to, notice, Duration::ZERO, 0)
     }
 
-    /// As [`Domain::notify`], but waits up to `timeout` for its answer and for room. Inside a process it does not wait.
+    /// As [`Domain::notify`], but waits up to `timeout` on this thread: for the answer of a process that has not answered yet, and for
+    /// room. Inside a process it does not wait.
     ///
     /// # Errors
-    /// As [`Domain::notify`].
+    /// As [`Domain::notify`]; [`CallError::Busy`] also if that process does not answer.
     pub fn notify_within<Notice: Message>(
         &self,
         to: &CallerAddress,
         notice: Notice,
         timeout: Duration,
     ) -> Result<(), CallError> {
-        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let timeout_ns = saturating_ns(timeout);
         self.notify_until(to, notice, timeout, monotonic_ns().saturating_add(timeout_ns))
     }
 
@@ -99,29 +100,28 @@ impl Domain {
         contact: Duration,
         until_ns: u64,
     ) -> Result<(), CallError> {
+        self.shared.check_process().map_err(|_| CallError::Closed)?;
         let route = route_of::<Notice>(to);
         let busy = |reason: String| CallError::Busy { route: route.clone(), reason };
-        let reach = if *to == self.address() { Reach::Process } else { Reach::Machine };
-        let machine = self.shared.machine.as_ref().filter(|_| reach == Reach::Machine);
+        let reach = if *to == self.address() { Reach::ThisProcess } else { Reach::OtherProcesses };
+        let machine = self.shared.machine.as_ref().filter(|_| reach == Reach::OtherProcesses);
         if let Some(machine) = machine {
             machine.calling.discover(&route)?;
             let is_there = || machine.serving.has_caller(to);
-            machine.calling.wait_for_receiver(to, &route, is_there, contact)?;
+            machine.calling.check_receiver(to, &route, is_there, contact)?;
         }
         let options = CallerOptions { reach, ..CallerOptions::default() };
         let caller = self.shared.caller::<Notice, ()>(&route, options).map_err(|error| busy(error.to_string()))?;
-        let caller = caller.settling_within(contact);
+        let caller = if machine.is_some() { caller.before_its_copy() } else { caller };
         // Whether there is time left for the call in whose handler this is makes no difference.
         let current = Current { deadline_ns: 0, ..Current::get() };
-        let options = CallOptions { timeout: None, ..CallOptions::default() };
-        let sent = current.enter(|| caller.send_until(notice, &options, until_ns));
-        if let (Some(machine), Err(CallError::NoRoute { .. })) = (machine, &sent) {
-            machine.calling.forget_receivers();
-        }
-        sent
+        // Its table is made whether its process has said that it receives or not.
+        let wait_for_route = machine.map(|_| Duration::from_nanos(1));
+        let options = CallOptions { timeout: None, wait_for_route, ..CallOptions::default() };
+        current.enter(|| caller.send_until(notice, &options, until_ns))
     }
 
-    /// Where notices for this process go.
+    /// The address of this process for notices.
     fn address(&self) -> CallerAddress {
         CallerAddress { process_id: std::process::id(), started_ns: self.shared.started_ns, notices: 0 }
     }
@@ -141,12 +141,5 @@ impl CallContext {
 
 /// The route that a process serves for notices of a type.
 fn route_of<Notice: Message>(receiver: &CallerAddress) -> String {
-    let CallerAddress { process_id, started_ns, .. } = receiver;
-    // The last part begins with a letter that any part may begin with, whatever the type is called.
-    let mut route = format!("{HIDDEN_PREFIX}notices/{process_id}.{started_ns:x}/_");
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
-    let allowed = Notice::TYPE_NAME.chars().map(|letter| if is_allowed(letter) { letter } else { '-' });
-    let room = ROUTE_NAME_LENGTH_MAX - route.len();
-    route.extend(allowed.take(room));
-    route
+    notice_route::of(receiver.process_id, receiver.started_ns, Notice::TYPE_NAME)
 }

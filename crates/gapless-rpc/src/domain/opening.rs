@@ -1,29 +1,31 @@
-//! [`Domain`]: opened, closed, asked for its routes.
+//! [`Domain`]: opened, closed, asked for what is counted in it.
 
 use super::calling::{Calling, TableOptions};
-use super::counter_files::{self, CallReading, CopyReading};
+use super::counter_files::{self, CallReading, CopyReading, DomainReading};
 use super::membership::{Machine, Shared};
 use super::route_builder::RouteBuilder;
 use super::serving::Serving;
 use crate::caller::{Caller, CallerOptions};
 use crate::clock::monotonic_ns;
+use crate::context::default_process_name;
 use crate::error::RpcError;
 use crate::message::Message;
-use crate::registry::{DomainDirectory, IoThread, Place, RouteState};
-use crate::route_name::HIDDEN_PREFIX;
+use gapless_agent::process_mark::ProcessMark;
 use gapless_log::call_table::{PAYLOAD_LENGTH_MAX, SLOTS_MAX};
+use gapless_registry::{DomainDirectory, IoThread, Place};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Options of a domain, the same for all routes that this process calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainOptions {
-    /// The name that other processes see; without one the program's.
+    /// The name that other processes see, at most 128 bytes. Without one it is the copy that a supervisor has started (`GAPLESS_COPY`, as
+    /// `calculator.1`), else the program's; a variable that is no name, being empty, longer or with control characters, counts as none.
     pub process_name: Option<String>,
-    /// Requests in flight at one time for each route that is called: a power of two, 1 to 4,096. 64 without a word.
+    /// Requests in flight at one time for each route that is called: a power of two, 1 to 4,096; 64 by default.
     pub slots: u32,
-    /// Longest request or reply with its headers, bytes; up to 16 MiB, which it is without a word. Memory is taken as it is used.
+    /// Longest request or reply, bytes; up to 16 MiB, which is the default. Headers have room beside it. Memory is taken as it
+    /// is used.
     pub payload_length_max: usize,
     /// The group whose processes may call what is served here. The domain needs a path of its own then.
     pub group: Option<u32>,
@@ -49,53 +51,20 @@ impl DomainOptions {
     }
 }
 
-/// A domain as this process has it. Clones are the same; when the last one is dropped, the process leaves it.
+/// A domain as this process has it. Clones are the same; when the last one is dropped, the process leaves it. A child that the process
+/// forks is no member: what it has of the domain is closed there, and to drop it does nothing; it opens the domain anew.
 #[derive(Clone)]
 pub struct Domain {
     pub(super) shared: Arc<Shared>,
-}
-
-/// A route that a copy of another process serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownRoute {
-    /// Its name.
-    pub route: String,
-    /// `open`, `suspended` or `draining`.
-    pub state: &'static str,
-    /// The copy's process id.
-    pub process_id: u32,
-    /// The name that the process gave itself.
-    pub process_name: String,
-    /// The application's version of the route.
-    pub version: String,
-    /// Whatever else the application says of it.
-    pub metadata: Vec<(String, String)>,
-    /// The types of request and reply, such as `Order v2`; a first version is not said.
-    pub types: (String, String),
-    /// Threads or tasks that serve it in that copy.
-    pub workers: u32,
-}
-
-impl KnownRoute {
-    /// Whether it is no application's route: where a process receives notices.
-    #[must_use]
-    pub fn is_hidden(&self) -> bool {
-        self.route.starts_with(HIDDEN_PREFIX)
-    }
 }
 
 impl Domain {
     /// A domain of this process alone: values move, and nothing is encoded.
     #[must_use]
     pub fn in_process(name: impl Into<String>) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                name: name.into(),
-                started_ns: monotonic_ns(),
-                local: Arc::default(),
-                machine: None,
-            }),
-        }
+        let (process_name, started_ns, opened_by) = (default_process_name(), monotonic_ns(), ProcessMark::current());
+        let (name, local) = (name.into(), Arc::default());
+        Self { shared: Arc::new(Shared { name, process_name, started_ns, local, machine: None, opened_by }) }
     }
 
     /// Opens the domain `name` of this user, or makes it: in `$XDG_RUNTIME_DIR/gapless`, else in `/tmp/gapless-USER`.
@@ -121,20 +90,17 @@ impl Domain {
         let directory = DomainDirectory::open(place, options.group)?;
         let path = directory.path().to_owned();
         counter_files::sweep(&path)?;
-        let process_name = options.process_name.unwrap_or_else(program_name);
+        let process_name = options.process_name.unwrap_or_else(default_process_name);
         let tables = TableOptions { slots: options.slots, payload_length_max: options.payload_length_max };
-        let (calling, serving) = (Calling::new(tables, path.clone()), Arc::new(Serving::default()));
-        let thread = IoThread::start(
-            directory,
-            &process_name,
-            Arc::<Serving>::clone(&serving),
-            Arc::<Calling>::clone(&calling),
-        )?;
+        let (calling, serving) = (Calling::new(tables, path.clone(), &process_name), Arc::new(Serving::default()));
+        let sides = (Arc::<Serving>::clone(&serving), Arc::<Calling>::clone(&calling));
+        let thread = IoThread::start(directory, &process_name, sides.0, sides.1)?;
         let io = thread.handle();
         let started_ns = io.started_ns();
         calling.set_io(io.clone());
         let machine = Some(Machine { directory: path, io, calling, serving, thread });
-        let shared = Arc::new(Shared { name, started_ns, local: Arc::default(), machine });
+        let opened_by = ProcessMark::current();
+        let shared = Arc::new(Shared { name, process_name, started_ns, local: Arc::default(), machine, opened_by });
         let domain = Arc::downgrade(&shared);
         shared.machine.iter().for_each(|machine| machine.serving.set_domain(domain.clone()));
         Ok(Self { shared })
@@ -171,58 +137,38 @@ impl Domain {
         self.shared.caller(route, options)
     }
 
-    /// What the living copies count, of this process and others; without them. Of a domain of one process there are none.
+    /// The counts of the living copies, of this process and others, read without their help; a copy that cannot be read is left out. The
+    /// counts of this process are as they are now; those of another are up to a quarter of a second old, or older while it is stopped or the
+    /// machine is overloaded. A domain of one process has none.
     ///
     /// # Errors
     /// A directory that cannot be listed.
-    pub fn counters(&self) -> Result<Vec<CopyReading>, RpcError> {
-        let machine = self.shared.machine.as_ref();
-        machine.map_or_else(|| Ok(Vec::new()), |machine| counter_files::read_counters(&machine.directory))
+    pub fn copy_statistics(&self) -> Result<Vec<CopyReading>, RpcError> {
+        self.counted().map(|counted| counted.copies)
     }
 
-    /// What the living processes count of their calls to others, this one and the others; without them. Of a domain of one process there
-    /// is nothing.
+    /// The counts that the living processes keep of their calls to other processes, this process included; otherwise as
+    /// [`Domain::copy_statistics`].
     ///
     /// # Errors
-    /// A directory that cannot be listed.
-    pub fn calls(&self) -> Result<Vec<CallReading>, RpcError> {
-        let machine = self.shared.machine.as_ref();
-        machine.map_or_else(|| Ok(Vec::new()), |machine| counter_files::read_calls(&machine.directory))
+    /// As [`Domain::copy_statistics`].
+    pub fn caller_statistics(&self) -> Result<Vec<CallReading>, RpcError> {
+        self.counted().map(|counted| counted.calls)
     }
 
-    /// Where [`Domain::open`] finds or makes the domain of this name, for those who only look.
+    fn counted(&self) -> Result<DomainReading, RpcError> {
+        self.shared.check_process()?;
+        let Some(machine) = &self.shared.machine else { return Ok(DomainReading::default()) };
+        machine.calling.show_counters();
+        counter_files::read_domain(&machine.directory)
+    }
+
+    /// The directory in which [`Domain::open`] finds or makes the domain of this name, for a program that does not open it.
     ///
     /// # Errors
     /// A name that no domain can have.
     pub fn directory_of(name: &str) -> Result<PathBuf, RpcError> {
-        DomainDirectory::path_of_name(name)
-    }
-
-    /// The routes that other processes serve, as they are known after `timeout` at most.
-    ///
-    /// # Errors
-    /// A directory that cannot be watched.
-    pub fn routes(&self, timeout: Duration) -> Result<Vec<KnownRoute>, RpcError> {
-        let Some(machine) = &self.shared.machine else { return Ok(Vec::new()) };
-        machine.io.discover()?;
-        machine.calling.wait_until_discovered(timeout);
-        let known = machine.calling.routes().into_iter().map(|(process, route)| KnownRoute {
-            route: route.name,
-            state: match route.state {
-                RouteState::Open => "open",
-                RouteState::Suspended => "suspended",
-                RouteState::Draining | RouteState::Gone => "draining",
-            },
-            process_id: process.process_id,
-            process_name: process.name.clone(),
-            version: route.version,
-            metadata: route.metadata,
-            types: (route.request.to_string(), route.reply.to_string()),
-            workers: route.workers,
-        });
-        let mut known: Vec<_> = known.collect();
-        known.sort_by(|a, b| (&a.route, a.process_id).cmp(&(&b.route, b.process_id)));
-        Ok(known)
+        Ok(DomainDirectory::path_of_name(name)?)
     }
 }
 
@@ -230,11 +176,4 @@ impl std::fmt::Debug for Domain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Domain").field("name", &self.shared.name).finish_non_exhaustive()
     }
-}
-
-/// The name of the program's file.
-fn program_name() -> String {
-    let program = std::env::args_os().next().map(PathBuf::from);
-    let name = program.as_deref().and_then(std::path::Path::file_name).unwrap_or_default().to_string_lossy();
-    name.chars().take(32).collect()
 }

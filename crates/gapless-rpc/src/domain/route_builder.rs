@@ -1,29 +1,31 @@
 //! [`RouteBuilder`]: a route is offered.
 
-use super::counter_files;
 use super::forwarding;
 use super::membership::Shared;
-use super::served_route::{LocalControl, Remote, ServedRoute};
+use super::route_control::{LocalControl, RemoteControl};
+use super::served_route::{Remote, ServedRoute};
 use super::serving::ServedRemote;
 use crate::caller::routes::TypeKey;
 use crate::context::{CallContext, CallerIdentity};
 use crate::error::RpcError;
-use crate::local::{EncodedOverflow, LocalOptions, LocalRoute, LocalWorker, Overflow};
+use crate::local::{EncodedOverflow, LocalOptions, LocalRoute, Overflow};
 use crate::message::{Message, version_of};
 use crate::options::Waiting;
 use crate::outcome::Rejection;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions};
-use crate::registry::{IoHandle, RouteDescription, RouteState};
 use crate::remote::copy::ServedCallers;
-use crate::route_counters::Side;
+use crate::route_counters::{Shown, Side};
 use crate::route_name;
 use crate::served::answering::Answering;
 use crate::served::counters::CopyCounters;
 use crate::served::handler::Handler;
+use crate::served::interceptor::{ServerInterceptor, around, around_async};
 use crate::served::workers::{Alive, Life, Living, Workers, serve_as_task};
 use crate::spill::{Refill, Spill};
+use gapless_agent::foreign::{self, caught};
 use gapless_agent::wake_fd;
 use gapless_log::Bell;
+use gapless_registry::{RouteDescription, RouteState};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -31,16 +33,16 @@ use std::sync::{Arc, Mutex};
 /// Workers of a copy at most.
 const WORKERS_MAX: usize = 4096;
 
-/// Who may call a route.
+/// The processes that may call a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServeReach {
     /// This process and others.
     #[default]
     Everyone,
     /// This process only: nothing is encoded.
-    Process,
+    ThisProcess,
     /// Other processes only.
-    Machine,
+    OtherProcesses,
 }
 
 /// Starts a task on the application's executor.
@@ -61,6 +63,7 @@ pub struct RouteBuilder {
     queue_max: Option<usize>,
     overflow: Option<ElasticQueueOptions>,
     forwards: bool,
+    interceptors: Vec<Arc<dyn ServerInterceptor>>,
     is_hidden: bool,
 }
 
@@ -88,24 +91,25 @@ impl RouteBuilder {
             queue_max: None,
             overflow: None,
             forwards: false,
+            interceptors: Vec::new(),
             is_hidden: false,
         }
     }
 
-    /// It is no application's: it may have such a name, and has no file of counters.
+    /// A route of the library itself: hidden, without a counter file.
     pub(super) const fn hidden(mut self) -> Self {
         self.is_hidden = true;
         self
     }
 
-    /// So many requests are handled at one time, 1 to 4,096; 1 without a word. Calls of this process have as many workers of their
-    /// own, which are started with the first of them.
+    /// How many requests are handled at one time, 1 to 4,096; 1 by default. Calls of this process have as many workers of their own, which
+    /// are started with the first of them.
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
     }
 
-    /// How workers wait for requests.
+    /// How workers wait for requests; [`Waiting::Park`] by default. Tasks ([`RouteBuilder::tasks`]) wait as their executor does.
     pub const fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
         self
@@ -123,13 +127,13 @@ impl RouteBuilder {
         self
     }
 
-    /// Who may call it.
+    /// The processes that may call it; [`ServeReach::Everyone`] by default.
     pub const fn reach(mut self, reach: ServeReach) -> Self {
         self.reach = reach;
         self
     }
 
-    /// Requests of this process that may wait in memory, for each class.
+    /// Requests of this process that may wait in memory, for each class: 1 to 16,777,216; 65,536 by default.
     pub const fn queue_max(mut self, queue_max: usize) -> Self {
         self.queue_max = Some(queue_max);
         self
@@ -149,6 +153,13 @@ impl RouteBuilder {
         self
     }
 
+    /// Looks at every call before its handler begins, which it may refuse, and after: calls and sends of this process and of others
+    /// alike. Of several the first that was added is asked first, and told last.
+    pub fn interceptor(mut self, interceptor: Arc<dyn ServerInterceptor>) -> Self {
+        self.interceptors.push(interceptor);
+        self
+    }
+
     /// Runs first in each worker, with its number from 0.
     pub fn init(mut self, init: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.life.init = Some(Arc::new(init));
@@ -162,7 +173,8 @@ impl RouteBuilder {
     }
 
     /// Its workers are tasks of an executor, which `spawn` starts, for instance `|task| drop(runtime.spawn(task))`; without this
-    /// they are threads.
+    /// they are threads. If `spawn` panics, the route is not served: [`RpcError::Option`], or, for calls of this process, whose tasks
+    /// are started with the first of them, [`crate::CallError::Busy`], which says so, and then [`crate::CallError::NoRoute`].
     pub fn tasks(mut self, spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync + 'static) -> Self {
         self.spawn = Some(Arc::new(spawn));
         self
@@ -174,10 +186,15 @@ impl RouteBuilder {
     /// A name that no route can have, a route that this process serves already, options out of range, a machine without threads,
     /// memory or descriptors.
     pub fn handle<Request: Message, Reply: Message>(
-        self,
+        mut self,
         handler: impl Fn(Request, &CallContext) -> Result<Reply, Rejection> + Send + Sync + 'static,
     ) -> Result<ServedRoute, RpcError> {
-        self.offer(Handler::Plain(Arc::new(handler)))
+        let interceptors = std::mem::take(&mut self.interceptors);
+        self.offer(Handler::Plain(if interceptors.is_empty() {
+            Arc::new(handler)
+        } else {
+            Arc::new(around(interceptors.into(), handler))
+        }))
     }
 
     /// Offers the route with a handler that gives a future.
@@ -185,36 +202,42 @@ impl RouteBuilder {
     /// # Errors
     /// As [`RouteBuilder::handle`].
     pub fn handle_async<Request: Message, Reply: Message, Handling>(
-        self,
+        mut self,
         handler: impl Fn(Request, CallContext) -> Handling + Send + Sync + 'static,
     ) -> Result<ServedRoute, RpcError>
     where
         Handling: Future<Output = Result<Reply, Rejection>> + Send + 'static,
     {
-        self.offer(Handler::Async(Arc::new(move |request, context| Box::pin(handler(request, context)))))
+        let interceptors = std::mem::take(&mut self.interceptors);
+        self.offer(Handler::Async(if interceptors.is_empty() {
+            Arc::new(move |request, context| Box::pin(handler(request, context)))
+        } else {
+            Arc::new(around_async(interceptors.into(), handler))
+        }))
     }
 
     fn offer<Request: Message, Reply: Message>(
         self,
         handler: Handler<Request, Reply>,
     ) -> Result<ServedRoute, RpcError> {
+        self.domain.check_process()?;
         if self.is_hidden { route_name::check(&self.route) } else { route_name::check_own(&self.route) }?;
         if !(1..=WORKERS_MAX).contains(&self.workers) {
             let reason = format!("{} were found; 1 to {WORKERS_MAX} are possible", self.workers);
             return Err(RpcError::Option { option: "workers", reason });
         }
-        let machine = self.domain.machine.as_ref().filter(|_| !self.is_hidden);
-        let path = machine.map(|machine| counter_files::new_path(&machine.directory, Side::Copy));
-        let counters = Arc::new(CopyCounters::create(&self.route, path.as_deref())?);
+        let machine = self.domain.machine.as_ref();
+        let shown = machine.map_or_else(Shown::nowhere, |machine| machine.calling.shown(&self.route, Side::Copy));
+        let counters = Arc::new(CopyCounters::create(&self.route, &shown)?);
         let mut served = ServedRoute::new(Arc::clone(&self.domain), self.route.clone(), counters);
-        if self.reach != ServeReach::Machine {
+        if self.reach != ServeReach::OtherProcesses {
             served.overflow = self.overflow_of(&served.refill)?;
-            served.local = Some(self.offer_here(&handler, &served)?);
+            served.control.set_local(self.offer_here(&handler, &served)?);
         }
         let has_others = match self.reach {
             ServeReach::Everyone => self.domain.machine.is_some(),
-            ServeReach::Process => false,
-            ServeReach::Machine => true,
+            ServeReach::ThisProcess => false,
+            ServeReach::OtherProcesses => true,
         };
         if has_others {
             served.remote = Some(self.offer_to_others(handler, &served)?);
@@ -233,13 +256,17 @@ impl RouteBuilder {
         &self,
         handler: &Handler<Request, Reply>,
         served: &ServedRoute,
-    ) -> Result<Box<dyn LocalControl>, RpcError> {
+    ) -> Result<Arc<dyn LocalControl>, RpcError> {
         let defaults = LocalOptions::<Request, Reply>::default();
         let queue_max = self.queue_max.unwrap_or(defaults.queue_max);
         let spill = |queue| Box::new(EncodedOverflow::new(Spill::new(queue))) as Box<dyn Overflow<Request>>;
         let (overflow, gauges) = (served.overflow.clone().map(spill), Some(Arc::clone(&served.counters.queue)));
         let forwarding = self.forwards.then(|| forwarding::of::<Request, Reply>(&self.domain));
-        let caller = CallerIdentity { started_ns: self.domain.started_ns, ..defaults.caller };
+        let caller = CallerIdentity {
+            name: self.domain.process_name.clone(),
+            started_ns: self.domain.started_ns,
+            ..defaults.caller
+        };
         let options = LocalOptions { queue_max, caller, overflow, gauges, forwarding, deadlines: defaults.deadlines };
         let domain = Arc::downgrade(&self.domain);
         let local = LocalRoute::<Request, Reply>::new_in(&self.route, options, domain)?;
@@ -253,25 +280,29 @@ impl RouteBuilder {
             let (spawn, count, waiting) = (self.spawn.clone(), self.workers, self.waiting);
             move || {
                 for number in 0..count {
-                    let (Some(worker), handler, life) = (local.worker(), handler.clone(), life.clone()) else { return };
                     let started = start_local_worker(
-                        worker,
-                        (handler, Arc::clone(&counters)),
-                        (life, number, Living::enter(&living)),
+                        &local,
+                        (handler.clone(), Arc::clone(&counters)),
+                        (life.clone(), number, Living::enter(&living)),
                         waiting,
                         spawn.as_ref(),
                     );
                     match started {
                         Ok(thread) => workers.lock().expect("nobody panics with the lock").extend(thread),
-                        Err(error) => return tracing::error!(%error, "a route has fewer workers than it should"),
+                        Err(error) if number == 0 => return Err(format!("no worker can be started: {error}")),
+                        Err(error) => {
+                            tracing::error!(%error, "a route has fewer workers than it should");
+                            break;
+                        }
                     }
                 }
+                Ok(())
             }
         };
         if !self.domain.local.insert(&self.route, local.clone(), start) {
             return Err(RpcError::Served { route: self.route.clone() });
         }
-        Ok(Box::new(local))
+        Ok(Arc::new(local))
     }
 
     fn offer_to_others<Request: Message, Reply: Message>(
@@ -306,6 +337,7 @@ impl RouteBuilder {
         });
         let remote = ServedRemote {
             served: Arc::clone(&served),
+            states: Arc::clone(&route.control) as _,
             request,
             reply,
             reply_version: version_of::<Reply>,
@@ -315,10 +347,10 @@ impl RouteBuilder {
         if !machine.serving.insert(&self.route, Arc::new(remote)) {
             return Err(RpcError::Served { route: self.route.clone() });
         }
-        let living = {
-            let (served, io, route) = (Arc::downgrade(&served), machine.io.clone(), self.route.clone());
-            Living::new(move || served.upgrade().iter().for_each(|served| none_left(served, &io, &route)))
-        };
+        let (io, serving) = (machine.io.clone(), Arc::downgrade(&machine.serving));
+        route.control.set_remote(RemoteControl { served: Arc::clone(&served), io, serving });
+        let control = Arc::downgrade(&route.control);
+        let living = Living::new(move || control.upgrade().iter().for_each(|control| control.none_left()));
         // Until it is announced, so that it is withdrawn after that.
         let _alive = Living::enter(&living);
         let started = self.start_remote_workers(&served, &answering, &living);
@@ -331,8 +363,7 @@ impl RouteBuilder {
                 Ok(Remote { served, token, workers: Mutex::new(Some(workers)), living: Arc::clone(&living) })
             }
             Err(error) => {
-                machine.serving.remove(&self.route);
-                served.end();
+                route.control.leave_others();
                 Err(error)
             }
         }
@@ -355,7 +386,11 @@ impl RouteBuilder {
         };
         for number in 0..self.workers {
             let life = (self.life.clone(), Living::enter(living));
-            spawn(Box::pin(serve_as_task(Arc::clone(served), Arc::clone(answering), number, life)));
+            let task = Box::pin(serve_as_task(Arc::clone(served), Arc::clone(answering), number, life));
+            if let Err(panic) = caught(|| spawn(task)) {
+                self.unregister(token);
+                return Err(RpcError::Option { option: "tasks", reason: format!("it panicked: {panic}") });
+            }
         }
         Ok((Workers::default(), token))
     }
@@ -366,40 +401,36 @@ impl RouteBuilder {
     }
 }
 
-/// The last worker has gone. If its route goes on, nobody serves it any more, and its callers are told.
-fn none_left(served: &ServedCallers, io: &IoHandle, route: &str) {
-    if served.has_ended() {
-        return;
-    }
-    tracing::error!(route, "a route is withdrawn, because its last worker has panicked or was dropped");
-    served.end();
-    if let Err(error) = io.change_state(route, RouteState::Gone) {
-        tracing::debug!(%error, "callers are not told that a route is gone");
-    }
-}
-
 /// Starts one worker for the calls of this process.
 fn start_local_worker<Request: Message, Reply: Message>(
-    mut worker: LocalWorker<Request, Reply>,
+    local: &LocalRoute<Request, Reply>,
     (handler, counters): (Handler<Request, Reply>, Arc<CopyCounters>),
     (life, number, alive): (Life, usize, Alive),
     waiting: Waiting,
     spawn: Option<&Spawn>,
 ) -> std::io::Result<Option<std::thread::JoinHandle<()>>> {
     if let Some(spawn) = spawn {
-        spawn(Box::pin(async move {
+        let Some(mut worker) = local.worker() else { return Ok(None) };
+        let task = Box::pin(async move {
             let _alive = alive;
             let _done = life.begin(number);
             while let Some(incoming) = std::future::poll_fn(|task| worker.poll_next(task)).await {
                 handler.answer_later(incoming, &counters).await;
             }
-        }));
-        return Ok(None);
+        });
+        // On the thread of the first who calls, whose affair it is not.
+        let spawned = caught(|| spawn(task));
+        return spawned.map(|()| None).map_err(|panic| std::io::Error::other(format!("`tasks` panicked: {panic}")));
     }
+    let local = local.clone();
     let run = move || {
+        foreign::own_this_thread();
+        // Here: if the last worker of a route were dropped because there is no thread for it, that would end the route.
+        // None if the route has been drained by the others meanwhile.
+        let mut worker = local.worker();
         let _alive = alive;
         let _done = life.begin(number);
-        while let Some(incoming) = worker.next_blocking(waiting) {
+        while let Some(incoming) = worker.as_mut().and_then(|worker| worker.next_blocking(waiting)) {
             handler.answer(incoming, &counters);
         }
     };

@@ -1,43 +1,15 @@
 //! [`ServedRoute`]: a route that this process serves: suspended, drained, withdrawn.
 
 use super::membership::Shared;
+use super::route_control::RouteControl;
 use crate::error::RpcError;
-use crate::local::LocalRoute;
-use crate::message::Message;
 use crate::overflow::{ElasticQueue, OverflowCounters};
-use crate::registry::RouteState;
 use crate::remote::copy::ServedCallers;
 use crate::served::counters::{CopyCounters, CopyStatistics};
 use crate::served::workers::{Living, Workers};
 use crate::spill::Refill;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-
-/// The states of a route in this process, whatever its types.
-pub(super) trait LocalControl: Send + Sync {
-    fn suspend(&self);
-    fn resume(&self);
-    fn drain(&self);
-    fn withdraw(&self);
-}
-
-impl<Request: Message, Reply: Message> LocalControl for LocalRoute<Request, Reply> {
-    fn suspend(&self) {
-        Self::suspend(self);
-    }
-
-    fn resume(&self) {
-        Self::resume(self);
-    }
-
-    fn drain(&self) {
-        Self::drain(self);
-    }
-
-    fn withdraw(&self) {
-        Self::withdraw(self);
-    }
-}
 
 /// The half of it that other processes call.
 pub(super) struct Remote {
@@ -48,13 +20,13 @@ pub(super) struct Remote {
     pub(super) living: Arc<Living>,
 }
 
-/// A route that this process serves, until this is dropped.
+/// A route that this process serves, until this is dropped: what waits for it in this process has not begun then, and no more comes.
+/// Dropping it waits for the route's threads to finish what they have begun, except for the one that drops it; tasks end by themselves.
 #[must_use = "a route is withdrawn when this is dropped"]
 pub struct ServedRoute {
     pub(super) domain: Arc<Shared>,
-    pub(super) route: String,
+    pub(super) control: Arc<RouteControl>,
     pub(super) remote: Option<Remote>,
-    pub(super) local: Option<Box<dyn LocalControl>>,
     pub(super) counters: Arc<CopyCounters>,
     /// The threads for calls of this process.
     pub(super) workers: Arc<Mutex<Vec<JoinHandle<()>>>>,
@@ -67,7 +39,7 @@ pub struct ServedRoute {
 
 impl std::fmt::Debug for ServedRoute {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServedRoute").field("route", &self.route).finish_non_exhaustive()
+        f.debug_struct("ServedRoute").field("route", &self.route()).finish_non_exhaustive()
     }
 }
 
@@ -75,10 +47,9 @@ impl ServedRoute {
     /// A route that nobody can call yet.
     pub(super) fn new(domain: Arc<Shared>, route: String, counters: Arc<CopyCounters>) -> Self {
         Self {
+            control: RouteControl::new(route, Arc::clone(&domain.local)),
             domain,
-            route,
             remote: None,
-            local: None,
             counters,
             workers: Arc::default(),
             living_here: Living::new(|| {}),
@@ -91,7 +62,14 @@ impl ServedRoute {
     /// Its name.
     #[must_use]
     pub fn route(&self) -> &str {
-        &self.route
+        self.control.route()
+    }
+
+    /// Whether it takes calls, now or when it is resumed. It takes none any more once another process has drained it
+    /// ([`Domain::drain_route`](super::Domain::drain_route)), or its last worker has gone.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        !self.is_of_parent() && self.control.is_served()
     }
 
     /// What it has counted.
@@ -103,23 +81,25 @@ impl ServedRoute {
     /// What its overflow holds and has done, if it has one.
     #[must_use]
     pub fn overflow_counters(&self) -> Option<OverflowCounters> {
-        self.overflow.as_ref().map(|queue| queue.counters())
+        let overflow = self.overflow.as_ref().filter(|_| !self.is_of_parent());
+        overflow.map(|queue| queue.counters())
     }
 
-    /// Other processes that have brought their tables.
+    /// Other processes whose tables are attached.
     #[must_use]
     pub fn callers(&self) -> usize {
-        self.remote.as_ref().map_or(0, |remote| remote.served.callers())
+        let remote = self.remote.as_ref().filter(|_| !self.is_of_parent());
+        remote.map_or(0, |remote| remote.served.callers())
     }
 
-    /// Takes no requests until it is resumed; those that come wait, or are taken by other copies.
+    /// Takes no requests until it is resumed; those that come wait, or are taken by other copies. A worker for other processes that is just
+    /// taking one goes on with it.
     ///
     /// # Errors
     /// A domain that is closed.
     pub fn suspend(&self) -> Result<(), RpcError> {
-        self.local.iter().for_each(|local| local.suspend());
-        self.remote.iter().for_each(|remote| remote.served.suspend());
-        self.tell(RouteState::Suspended)
+        self.domain.check_process()?;
+        self.control.suspend()
     }
 
     /// Takes requests again.
@@ -127,29 +107,40 @@ impl ServedRoute {
     /// # Errors
     /// As [`ServedRoute::suspend`].
     pub fn resume(&self) -> Result<(), RpcError> {
-        self.local.iter().for_each(|local| local.resume());
-        self.remote.iter().for_each(|remote| remote.served.resume());
-        self.tell(RouteState::Open)
+        self.domain.check_process()?;
+        self.control.resume()
     }
 
-    fn tell(&self, state: RouteState) -> Result<(), RpcError> {
-        match (&self.domain.machine, &self.remote) {
-            (Some(machine), Some(_)) => machine.io.change_state(&self.route, state).map(|_| ()),
-            _ => Ok(()),
-        }
+    /// Whether it is the route of the process that has forked this one.
+    fn is_of_parent(&self) -> bool {
+        !self.domain.opened_by.is_here()
+    }
+
+    /// What it has is its parent's: nothing of it is touched here.
+    fn leave_to_parent(&mut self) {
+        self.is_over = true;
+        let taken = (self.remote.take(), Arc::clone(&self.control), self.overflow.take());
+        std::mem::forget((taken, Arc::clone(&self.workers), Arc::clone(&self.counters), Arc::clone(&self.living_here)));
+        std::mem::forget(std::mem::take(&mut self.refill));
     }
 
     /// Takes nothing new, finishes what has begun, and withdraws the route. Waits for its threads, except the one that asks; tasks
     /// end by themselves.
     pub fn drain(mut self) {
-        self.begin_draining();
+        if self.is_of_parent() {
+            return;
+        }
+        self.control.drain();
         self.finish();
     }
 
     /// As [`ServedRoute::drain`], but waits for tasks, too, and keeps no thread waiting; if the future is dropped, that goes on as `drain`
     /// does. A handler of the route that awaits it waits for its own end.
     pub async fn drain_async(mut self) {
-        self.begin_draining();
+        if self.is_of_parent() {
+            return;
+        }
+        self.control.drain();
         std::future::poll_fn(|task| self.living_here.poll_none(task)).await;
         if let Some(remote) = &self.remote {
             std::future::poll_fn(|task| remote.living.poll_none(task)).await;
@@ -158,37 +149,17 @@ impl ServedRoute {
         self.finish();
     }
 
-    fn begin_draining(&mut self) {
-        if let Err(error) = self.tell(RouteState::Draining) {
-            tracing::debug!(%error, "callers are not told that a route drains");
-        }
-        self.local.iter().for_each(|local| local.drain());
-        self.leave_this_process();
-        self.remote.iter().for_each(|remote| remote.served.end());
-    }
-
-    /// Callers of this process no longer find it; its workers go on with what they have.
-    fn leave_this_process(&mut self) {
-        if self.local.take().is_some() {
-            self.domain.local.remove(&self.route);
-        }
-    }
-
     fn finish(&mut self) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
-        self.leave_this_process();
+        self.control.leave_this_process();
         if let Some(remote) = &self.remote {
             remote.served.end();
             let workers = remote.workers.lock().expect("nobody panics with the lock").take();
             workers.into_iter().for_each(Workers::join);
             if let Some(machine) = &self.domain.machine {
-                // First, so that no caller is told afterwards that a table was taken that nobody serves.
-                machine.serving.remove(&self.route);
-                if let Err(error) = machine.io.change_state(&self.route, RouteState::Gone) {
-                    tracing::debug!(%error, "callers are not told that a route is gone");
-                }
+                self.control.leave_others();
                 remote.token.into_iter().for_each(|token| machine.calling.unregister_served(token));
             }
         }
@@ -203,8 +174,10 @@ impl ServedRoute {
 
 impl Drop for ServedRoute {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.local.iter().for_each(|local| local.withdraw());
+        if self.is_of_parent() {
+            self.leave_to_parent();
+        } else if !self.is_over {
+            self.control.withdraw_here();
             self.finish();
         }
     }

@@ -1,19 +1,27 @@
-//! [`Serving`]: the serving half of a domain: the routes of this process, and the callers that have brought their tables.
+//! [`Serving`]: the serving half of a domain: the routes of this process, and the callers whose tables are attached.
 
 use crate::caller::routes::TypeKey;
 use crate::context::{CallerAddress, CallerIdentity, CallerOf, ServedIn};
-use crate::registry::{
-    Attach, AttachAnswer, AttachMemory, CallerNumber, PeerProcess, Refused, RefusedReason, ServingSide, TypeDescription,
-};
 use crate::remote::copy::{AttachedCaller, ServedCallers};
 use gapless_log::call_table::CopySide;
+use gapless_registry::{
+    Attach, AttachAnswer, AttachMemory, CallerNumber, PeerProcess, Refused, RefusedReason, RouteState, ServingSide,
+    TypeDescription,
+};
 use rustix::fd::OwnedFd;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
+/// What another process may have done to a route.
+pub(crate) trait RouteStates: Send + Sync {
+    /// It has another state from now on. On the I/O thread.
+    fn change(&self, to: RouteState);
+}
+
 /// A route that this process serves to others.
 pub(crate) struct ServedRemote {
     pub(crate) served: Arc<ServedCallers>,
+    pub(crate) states: Arc<dyn RouteStates>,
     pub(crate) request: TypeKey,
     pub(crate) reply: TypeKey,
     /// The version of the reply for a caller's fingerprint.
@@ -32,9 +40,9 @@ pub(crate) struct Serving {
 #[derive(Default)]
 struct State {
     routes: HashMap<String, Arc<ServedRemote>>,
-    /// Whose table which route has.
+    /// The route of each attached table, by caller and attachment.
     attachments: HashMap<(CallerNumber, u64), Arc<ServedRemote>>,
-    /// Who has brought a table and is connected.
+    /// The processes whose tables are attached and that are connected.
     callers: HashMap<CallerNumber, Arc<PeerProcess>>,
 }
 
@@ -54,7 +62,7 @@ impl Serving {
 
     /// Whether a process that has called is connected.
     pub(crate) fn has_caller(&self, address: &CallerAddress) -> bool {
-        self.lock().callers.values().any(|process| process.is_at(address))
+        self.lock().callers.values().any(|process| address.is_of(process))
     }
 
     /// False if the route is served already.
@@ -123,7 +131,13 @@ impl ServingSide for Serving {
         }
     }
 
-    fn caller_gone(&self, caller: CallerNumber, _is_dead: bool) {
+    fn change(&self, route: &str, to: RouteState) {
+        let served = self.lock().routes.get(route).map(Arc::clone);
+        // Without the lock: one that is drained takes itself out of there.
+        served.iter().for_each(|served| served.states.change(to));
+    }
+
+    fn caller_gone(&self, caller: CallerNumber) {
         let mut state = self.lock();
         state.callers.remove(&caller);
         let gone: Vec<_> = state.attachments.keys().filter(|(number, _)| *number == caller).copied().collect();

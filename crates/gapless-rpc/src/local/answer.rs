@@ -11,19 +11,35 @@
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use super::gauges::QueueGauges;
 use super::offer::{Extra, Offer};
 use super::one_shot::OneShot;
 use super::queued::Queued;
 use crate::context::{CallContext, CallerOf, Cancellation};
 use crate::outcome::{CallError, Refusal, Rejection};
+use crate::route_name;
+use gapless_agent::foreign::{self, caught};
 
 /// How often a request may be forwarded.
 pub const HOPS_MAX: u8 = 16;
+
+/// Whether a request may go on from one route to another that was forwarded so often, wherever both are served.
+///
+/// # Errors
+/// The refusal that its caller gets.
+pub(crate) fn check_hop(from: &str, to: &str, hops: u8) -> Result<(), CallError> {
+    let why_not = match route_name::check(to) {
+        Ok(()) if hops < HOPS_MAX => return Ok(()),
+        Ok(()) => format!("it was forwarded {HOPS_MAX} times already"),
+        Err(error) => error.to_string(),
+    };
+    let refusal = Refusal::new(0, format!("{from} sends it on to {to}, but {why_not}"));
+    Err(CallError::Refused { route: from.to_owned(), refusal })
+}
 
 /// What a route needs so that its handlers may forward.
 pub struct Forwarding<Request, Reply> {
@@ -43,7 +59,7 @@ impl<Request, Reply> Clone for Forwarding<Request, Reply> {
     }
 }
 
-/// A request on its way to another route. Whoever has it gives it to that route, or answers for it.
+/// A request on its way to another route. Its owner gives it to that route, or answers for it.
 #[derive(Debug)]
 pub struct Forwarded<Request, Reply> {
     /// Where it goes.
@@ -60,6 +76,7 @@ pub(super) struct Desk<Request, Reply> {
     pub(super) route: Arc<str>,
     pub(super) caller: Arc<CallerOf>,
     pub(super) forwarding: Option<Forwarding<Request, Reply>>,
+    pub(super) gauges: Option<Arc<QueueGauges>>,
 }
 
 /// A request that has begun.
@@ -94,6 +111,7 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
     pub(super) fn begin(queued: Queued<Request, Reply>, desk: &Arc<Desk<Request, Reply>>) -> Option<Self> {
         let Queued { request, one_shot, offer } = queued;
         if offer.is_late() {
+            desk.gauges.iter().for_each(|gauges| gauges.count_too_late());
             if let Some(one_shot) = one_shot {
                 one_shot.answer(Err(offer.timed_out(&desk.route, one_shot.has_begun())));
             }
@@ -114,6 +132,7 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
             attempt: offer.attempt,
             hops: offer.hops,
             key: offer.key,
+            #[cfg(not(loom))]
             notices: 0,
             headers,
             trace,
@@ -128,9 +147,9 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
     pub fn handle(self, handler: impl FnOnce(Request, CallContext) -> Result<Reply, Rejection>) {
         let Self { request, context, answer } = self;
         // The handler's state after a panic is its own affair, as it is with a mutex that is poisoned.
-        match catch_unwind(AssertUnwindSafe(|| handler(request, context))) {
+        match caught(|| handler(request, context)) {
             Ok(result) => answer.settle(result),
-            Err(panic) => answer.panicked(&*panic),
+            Err(text) => answer.panicked(&text),
         }
     }
 
@@ -141,22 +160,22 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
         Handling: Future<Output = Result<Reply, Rejection>>,
     {
         let Self { request, context, answer } = self;
-        let handling = match catch_unwind(AssertUnwindSafe(|| handler(request, context))) {
+        let handling = match caught(|| handler(request, context)) {
             Ok(handling) => handling,
-            Err(panic) => return answer.panicked(&*panic),
+            Err(text) => return answer.panicked(&text),
         };
         let result = {
             let mut handling = pin!(handling);
-            std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(context))) {
+            std::future::poll_fn(|context| match caught(|| handling.as_mut().poll(context)) {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
-                Err(panic) => Poll::Ready(Err(panic)),
+                Err(text) => Poll::Ready(Err(text)),
             })
             .await
         };
         match result {
             Ok(result) => answer.settle(result),
-            Err(panic) => answer.panicked(&*panic),
+            Err(text) => answer.panicked(&text),
         }
     }
 }
@@ -171,35 +190,42 @@ impl<Request, Reply> Answer<Request, Reply> {
     pub fn settle(mut self, result: Result<Reply, Rejection>) {
         match result {
             Ok(reply) => self.end(Ok(reply)),
-            Err(Rejection::Refused(refusal)) => self.end(Err(CallError::Refused(refusal))),
+            Err(Rejection::Refused(refusal)) => self.refuse(refusal),
             Err(Rejection::Forward { route }) => match self.kept.take() {
                 Some(request) => self.forward(route, *request),
                 None => {
-                    let text =
-                        format!("{} does not keep its requests, so they cannot go on to {route}", self.desk.route);
-                    self.end(Err(CallError::Refused(Refusal::new(0, text))));
+                    let why = if self.desk.forwarding.is_none() {
+                        "`RouteBuilder::forwards` is missing where the route is served"
+                    } else {
+                        "it could not be kept, because it cannot be written or read"
+                    };
+                    self.cannot_forward(&route, why);
                 }
             },
         }
     }
 
-    /// Sends the request on to another route, whose copy answers the caller. Refused beyond [`HOPS_MAX`], and where the route
+    /// Sends the request on to another route, whose copy answers the caller. Refused as `check_hop` says, and where the route
     /// has nobody who forwards.
     pub fn forward(mut self, route: impl Into<String>, request: Request) {
         let route = route.into();
-        let hook = self.desk.forwarding.as_ref().map(|forwarding| Arc::clone(&forwarding.hook));
-        let text = match hook {
-            Some(_) if self.offer.hops >= HOPS_MAX => {
-                format!("{} sends it on to {route}, but it was forwarded {HOPS_MAX} times already", self.desk.route)
-            }
+        if let Err(refusal) = check_hop(&self.desk.route, &route, self.offer.hops) {
+            return self.end(Err(refusal));
+        }
+        match self.desk.forwarding.as_ref().map(|forwarding| Arc::clone(&forwarding.hook)) {
             Some(hook) => {
                 self.offer.hops += 1;
                 self.kept = None;
-                return hook(Forwarded { route, request, answer: self });
+                // It encodes the request. What panics drops the answer, which says so.
+                foreign::run("what forwards a request", || hook(Forwarded { route, request, answer: self }));
             }
-            None => format!("{} sends it on to {route}, but forwards nothing", self.desk.route),
-        };
-        self.end(Err(CallError::Refused(Refusal::new(0, text))));
+            None => self.cannot_forward(&route, "the route has nobody who forwards"),
+        }
+    }
+
+    fn cannot_forward(self, to: &str, why: &str) {
+        let (route, reason) = (self.desk.route.to_string(), format!("it would go on to {to}, but {why}"));
+        self.end(Err(CallError::CannotForward { route, reason }));
     }
 
     /// Says that the handler panicked.
@@ -208,6 +234,18 @@ impl<Request, Reply> Answer<Request, Reply> {
         let reason = text.unwrap_or("with something that is no text").to_owned();
         let route = self.desk.route.to_string();
         self.end(Err(CallError::Panicked { route, reason }));
+    }
+
+    fn refuse(self, refusal: Refusal) {
+        let route = self.desk.route.to_string();
+        self.end(Err(CallError::Refused { route, refusal }));
+    }
+
+    #[cfg(not(loom))]
+    /// Gives the end of a request that was lost after it had been forwarded.
+    pub(crate) fn end_forwarded(self, route: &str, error: CallError) {
+        let attempts = self.offer.attempt.into();
+        self.end(Err(error.of_begun(route, attempts)));
     }
 
     /// Gives any outcome.

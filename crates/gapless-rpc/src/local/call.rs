@@ -107,7 +107,11 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
     ///
     /// # Errors
     /// How else the call ended.
+    ///
+    /// # Panics
+    /// If its outcome was taken already.
     pub fn wait(mut self, waiting: Waiting) -> Outcome<Reply> {
+        self.check();
         loop {
             if let Some(outcome) = self.wait_until(u64::MAX, waiting) {
                 return outcome;
@@ -154,10 +158,11 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
 
     /// `callback` gets the outcome, once: in the thread that answers, in the one of the deadlines, or here if the outcome is
     /// there already. It should be short. The call is no longer cancelled by being dropped. One allocation more.
+    ///
+    /// # Panics
+    /// If its outcome was taken already.
     pub fn on_outcome(mut self, callback: impl FnOnce(Outcome<Reply>) + Send + 'static) {
-        if self.is_over {
-            return;
-        }
+        self.check();
         self.is_over = true;
         self.leave_deadlines();
         let (origin, timeout_ns) = (Arc::clone(&self.origin), self.timeout_ns);
@@ -178,6 +183,10 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
     #[must_use = "an effect may have happened"]
     pub fn cancel(self) -> bool {
         self.one_shot.has_begun_before_cancelled()
+    }
+
+    fn check(&self) {
+        assert!(!self.is_over, "the outcome of a call of {} was taken already", self.origin.route);
     }
 
     fn take(&mut self) -> Outcome<Reply> {
@@ -223,7 +232,7 @@ impl<Reply: Send + 'static> Future for LocalCall<Reply> {
     /// # Panics
     /// When it is polled after it was ready.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome<Reply>> {
-        assert!(!self.is_over, "the call of {} was polled after its outcome had been taken", self.origin.route);
+        self.check();
         if self.one_shot.is_answered() {
             return Poll::Ready(self.take());
         }

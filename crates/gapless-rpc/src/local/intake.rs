@@ -16,7 +16,7 @@ use super::gauges::QueueGauges;
 use super::idle::{IdleWorkers, Pause, Sleeper, WorkerNumber};
 use super::offer::Offer;
 use super::one_shot::OneShot;
-use super::overflow::{Overflow, Popped};
+use super::overflow::{Overflow, PoppedRequest};
 use super::queued::{Queued, lose};
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard};
 use crate::options::Priority;
@@ -28,7 +28,7 @@ const REFILL_MAX: usize = 256;
 
 /// What a route does with its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RouteState {
+pub enum QueueState {
     /// They come and are served.
     Open,
     /// They come and wait.
@@ -50,21 +50,28 @@ pub(super) enum Found<Work> {
 struct Queue<Request, Reply> {
     classes: Classes<Queued<Request, Reply>>,
     workers: IdleWorkers,
-    state: RouteState,
+    state: QueueState,
     /// How many of each class lie in the overflow; while there is one, all that come go there, for the order.
     spilled: [usize; CLASSES],
-    /// Refusals of each class since it was last searched for cancelled requests.
-    refused: [usize; CLASSES],
+    /// Refusals of each class before it is searched for cancelled requests.
+    refusals_left: [usize; CLASSES],
 }
 
-/// What lies in the overflow, and who waits for it.
-struct Spill<Request, Reply> {
+/// The requests in the overflow, and the calls that wait for them.
+struct SpilledRequests<Request, Reply> {
     overflow: Box<dyn Overflow<Request>>,
-    waiting: [VecDeque<Waiting<Reply>>; CLASSES],
+    waiting: [VecDeque<SpilledCall<Reply>>; CLASSES],
+}
+
+/// What is to be done once something has come back from the overflow, without its lock: what is told or woken may call this route.
+struct Refilled<Reply> {
+    /// With the reasons.
+    lost: Vec<(SpilledCall<Reply>, String)>,
+    sleepers: Vec<Sleeper>,
 }
 
 /// The part of a spilled request that stays in memory.
-type Waiting<Reply> = (Option<Arc<OneShot<Reply>>>, Offer);
+type SpilledCall<Reply> = (Option<Arc<OneShot<Reply>>>, Offer);
 
 /// A route's queue and the books of its workers.
 pub(super) struct Intake<Request, Reply> {
@@ -76,7 +83,7 @@ pub(super) struct Intake<Request, Reply> {
     hint: AtomicUsize,
     left: Condvar,
     gauges: Option<Arc<QueueGauges>>,
-    spill: Option<Mutex<Spill<Request, Reply>>>,
+    spill: Option<Mutex<SpilledRequests<Request, Reply>>>,
 }
 
 /// A request that was not taken, and why.
@@ -92,11 +99,11 @@ impl<Request, Reply> Intake<Request, Reply> {
         let queue = Queue {
             classes: Classes::new(),
             workers: IdleWorkers::default(),
-            state: RouteState::Open,
+            state: QueueState::Open,
             spilled: [0; CLASSES],
-            refused: [0; CLASSES],
+            refusals_left: [0; CLASSES],
         };
-        let spill = overflow.map(|overflow| Mutex::new(Spill { overflow, waiting: Default::default() }));
+        let spill = overflow.map(|overflow| Mutex::new(SpilledRequests { overflow, waiting: Default::default() }));
         Self {
             name,
             queue_max,
@@ -116,10 +123,10 @@ impl<Request, Reply> Intake<Request, Reply> {
     /// After each change, under the lock.
     fn tell(&self, queue: &Queue<Request, Reply>) {
         let hint = match queue.state {
-            RouteState::Suspended => 0,
-            RouteState::Withdrawn => usize::MAX,
-            RouteState::Draining if queue.is_empty() => usize::MAX,
-            RouteState::Draining | RouteState::Open => queue.classes.len(),
+            QueueState::Suspended => 0,
+            QueueState::Withdrawn => usize::MAX,
+            QueueState::Draining if queue.is_empty() => usize::MAX,
+            QueueState::Draining | QueueState::Open => queue.classes.len(),
         };
         // Relaxed: a hint; who follows it takes the lock.
         self.hint.store(hint, Ordering::Relaxed);
@@ -174,14 +181,12 @@ impl<Request, Reply> Intake<Request, Reply> {
         let is_low = queue.classes.len_of(class) <= self.queue_max / 2;
         drop(queue);
         // The workers may have emptied the memory meanwhile, and then nobody else brings it back.
-        let lost = if is_low { self.refill_class(&mut spill, class) } else { Vec::new() };
-        drop(spill);
-        self.lose_all(lost);
+        self.refill_classes(spill, &[class][..usize::from(is_low)]);
         Ok(())
     }
 
-    /// Cancelled requests make room, if there are any. Searching costs as much as a class is long, so it is done once for an
-    /// eighth of its length in refusals.
+    /// Cancelled requests make room, if there are any. Searching costs as much as a class is long, so it is done at the first refusal, and
+    /// then once for an eighth of its length in refusals, unless it has found as many, or the class was half empty meanwhile.
     fn push_into_full(&self, queued: Queued<Request, Reply>) -> Result<(), Box<NotTaken<Request, Reply>>> {
         let class = queued.offer.priority;
         let mut queue = self.lock();
@@ -191,10 +196,12 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
         let mut unwanted = Vec::new();
         if queue.classes.len_of(class) >= self.queue_max {
-            queue.refused[class as usize] += 1;
-            if queue.refused[class as usize] > self.queue_max / 8 {
-                queue.refused[class as usize] = 0;
+            let pause = self.queue_max / 8;
+            if let Some(left) = queue.refusals_left[class as usize].checked_sub(1) {
+                queue.refusals_left[class as usize] = left;
+            } else {
                 unwanted = queue.classes.take_out(class, Queued::is_cancelled);
+                queue.refusals_left[class as usize] = if unwanted.len() > pause { 0 } else { pause };
             }
         }
         if queue.classes.len_of(class) >= self.queue_max {
@@ -221,9 +228,9 @@ impl<Request, Reply> Intake<Request, Reply> {
         let taken = if queue.serves() { queue.classes.take() } else { None };
         let Some((class, queued)) = taken else {
             let is_over = match queue.state {
-                RouteState::Open | RouteState::Suspended => false,
-                RouteState::Draining => queue.is_empty(),
-                RouteState::Withdrawn => true,
+                QueueState::Open | QueueState::Suspended => false,
+                QueueState::Draining => queue.is_empty(),
+                QueueState::Withdrawn => true,
             };
             if is_over {
                 drop(queue);
@@ -237,7 +244,11 @@ impl<Request, Reply> Intake<Request, Reply> {
         };
         let more = queue.somebody_for_more();
         let left_of_class = queue.classes.len_of(class);
-        let is_low = queue.spilled[class as usize] > 0 && left_of_class <= self.queue_max / 2;
+        let is_half_empty = left_of_class <= self.queue_max / 2;
+        if is_half_empty {
+            queue.refusals_left[class as usize] = 0;
+        }
+        let is_low = queue.spilled[class as usize] > 0 && is_half_empty;
         self.tell(&queue);
         drop(queue);
         drop(replaced);
@@ -265,7 +276,7 @@ impl<Request, Reply> Intake<Request, Reply> {
     /// A new worker; `None` if there will be no work.
     pub(super) fn enter(&self) -> Option<WorkerNumber> {
         let mut queue = self.lock();
-        (queue.state != RouteState::Withdrawn).then(|| queue.workers.enter())
+        (queue.state != QueueState::Withdrawn).then(|| queue.workers.enter())
     }
 
     /// A worker leaves for good. With the last one the route is withdrawn: nobody would serve what waits.
@@ -285,7 +296,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
     }
 
-    pub(super) fn state(&self) -> RouteState {
+    pub(super) fn state(&self) -> QueueState {
         self.lock().state
     }
 
@@ -302,15 +313,15 @@ impl<Request, Reply> Intake<Request, Reply> {
     }
 
     /// From `Open` to `Suspended` and back, or to `Draining`; false if the route is beyond that.
-    pub(super) fn change(&self, to: RouteState) -> bool {
+    pub(super) fn change(&self, to: QueueState) -> bool {
         let mut queue = self.lock();
-        if matches!(queue.state, RouteState::Draining | RouteState::Withdrawn) {
+        if matches!(queue.state, QueueState::Draining | QueueState::Withdrawn) {
             return queue.state == to;
         }
         queue.state = to;
         self.tell(&queue);
         // Who drains tells all that they will find no more; who resumes wakes one, who wakes the next.
-        let sleepers: Vec<Sleeper> = if to == RouteState::Draining {
+        let sleepers: Vec<Sleeper> = if to == QueueState::Draining {
             std::iter::from_fn(|| queue.workers.next()).collect()
         } else {
             queue.somebody_for_more().into_iter().collect()
@@ -325,7 +336,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         // In the order of the locks: what is being spilled meanwhile is not overlooked.
         let mut spill = self.spill.as_ref().map(|spill| spill.lock().unwrap_or_else(PoisonError::into_inner));
         let mut queue = self.lock();
-        queue.state = RouteState::Withdrawn;
+        queue.state = QueueState::Withdrawn;
         queue.spilled = [0; CLASSES];
         let lost = queue.classes.take_all();
         self.tell(&queue);
@@ -359,10 +370,7 @@ impl<Request, Reply> Intake<Request, Reply> {
     /// Brings back from the overflow what has room.
     pub(super) fn refill(&self) {
         let Some(spill) = &self.spill else { return };
-        let mut spill = spill.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost: Vec<_> = Priority::ALL.iter().flat_map(|&class| self.refill_class(&mut spill, class)).collect();
-        drop(spill);
-        self.lose_all(lost);
+        self.refill_classes(spill.lock().unwrap_or_else(PoisonError::into_inner), &Priority::ALL);
     }
 
     #[cold]
@@ -371,24 +379,27 @@ impl<Request, Reply> Intake<Request, Reply> {
         // Another brings something back, or looks after it has spilled; unless the class is empty: then nobody comes by again.
         let guard =
             if is_empty { Some(spill.lock().unwrap_or_else(PoisonError::into_inner)) } else { spill.try_lock().ok() };
-        if let Some(mut spill) = guard {
-            let lost = self.refill_class(&mut spill, class);
-            drop(spill);
-            self.lose_all(lost);
-        }
+        guard.into_iter().for_each(|spill| self.refill_classes(spill, &[class]));
     }
 
-    /// Tells the callers of what is lost: without a lock, because their functions may call this route.
-    fn lose_all(&self, lost: Vec<(Waiting<Reply>, String)>) {
+    /// Brings back what has room, of these classes. Nobody is told or woken before the lock is free.
+    fn refill_classes(&self, mut spill: MutexGuard<'_, SpilledRequests<Request, Reply>>, classes: &[Priority]) {
+        let mut refilled = Refilled { lost: Vec::new(), sleepers: Vec::new() };
+        classes.iter().for_each(|class| self.refill_class(&mut spill, *class, &mut refilled));
+        drop(spill);
+        let Refilled { lost, sleepers } = refilled;
+        sleepers.into_iter().for_each(Sleeper::wake);
         for ((one_shot, offer), reason) in lost {
             lose(one_shot.as_deref(), &offer, &self.name, &reason);
         }
     }
 
-    /// Brings back what has room; what is lost, and why.
-    #[must_use]
-    fn refill_class(&self, spill: &mut Spill<Request, Reply>, class: Priority) -> Vec<(Waiting<Reply>, String)> {
-        let mut lost = Vec::new();
+    fn refill_class(
+        &self,
+        spill: &mut SpilledRequests<Request, Reply>,
+        class: Priority,
+        Refilled { lost, sleepers }: &mut Refilled<Reply>,
+    ) {
         let mut is_ready = true;
         while is_ready {
             let room = self.queue_max.saturating_sub(self.lock().classes.len_of(class)).min(REFILL_MAX);
@@ -396,16 +407,16 @@ impl<Request, Reply> Intake<Request, Reply> {
             let mut gone = 0;
             while back.len() < room && is_ready && !spill.waiting[class as usize].is_empty() {
                 let popped = spill.overflow.pop(class);
-                if matches!(popped, Popped::NotYet) {
+                if matches!(popped, PoppedRequest::NotYet) {
                     is_ready = false;
                     continue;
                 }
                 let Some((one_shot, offer)) = spill.waiting[class as usize].pop_front() else { break };
                 gone += 1;
                 match popped {
-                    Popped::Request(request) => back.push(Queued { request, one_shot, offer }),
-                    Popped::Lost(reason) => lost.push(((one_shot, offer), reason)),
-                    Popped::NotYet => {}
+                    PoppedRequest::Request(request) => back.push(Queued { request, one_shot, offer }),
+                    PoppedRequest::Lost(reason) => lost.push(((one_shot, offer), reason)),
+                    PoppedRequest::NotYet => {}
                 }
             }
             if gone == 0 {
@@ -414,15 +425,12 @@ impl<Request, Reply> Intake<Request, Reply> {
             let mut queue = self.lock();
             queue.spilled[class as usize] = queue.spilled[class as usize].saturating_sub(gone);
             back.into_iter().for_each(|queued| queue.classes.push(class, queued));
-            let mut sleepers: Vec<Sleeper> = std::iter::from_fn(|| queue.somebody_for_more()).collect();
-            if queue.state == RouteState::Draining && queue.is_empty() {
+            sleepers.extend(std::iter::from_fn(|| queue.somebody_for_more()));
+            if queue.state == QueueState::Draining && queue.is_empty() {
                 sleepers.extend(std::iter::from_fn(|| queue.workers.next()));
             }
             self.tell(&queue);
-            drop(queue);
-            sleepers.into_iter().for_each(Sleeper::wake);
         }
-        lost
     }
 
     fn no_route(&self) -> CallError {
@@ -436,11 +444,11 @@ impl<Request, Reply> Intake<Request, Reply> {
 
 impl<Request, Reply> Queue<Request, Reply> {
     fn takes_in(&self) -> bool {
-        matches!(self.state, RouteState::Open | RouteState::Suspended)
+        matches!(self.state, QueueState::Open | QueueState::Suspended)
     }
 
     fn serves(&self) -> bool {
-        matches!(self.state, RouteState::Open | RouteState::Draining)
+        matches!(self.state, QueueState::Open | QueueState::Draining)
     }
 
     fn is_empty(&self) -> bool {

@@ -11,7 +11,7 @@
 //! | `answer` | [`Incoming`] and [`Answer`]: a request that has begun, and what is owed for it; forwarding |
 //! | `intake` | the queue and the books of the workers, under one lock |
 //! | `call` | [`LocalCall`]: a call as its caller holds it |
-//! | `gauges` | [`QueueGauges`]: how full the queue is, for other processes |
+//! | `gauges` | [`QueueGauges`]: how full the queue is, and what was late, for other processes |
 //! | `queued` | a request that waits |
 //! | `one_shot` | where an outcome is left and fetched |
 //! | `offer` | [`Offer`]: what travels with a request |
@@ -36,12 +36,14 @@ mod worker;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+#[cfg(not(loom))]
+pub(crate) use answer::check_hop;
 pub use answer::{Answer, ForwardHook, Forwarded, Forwarding, HOPS_MAX, Incoming};
 pub use call::{LocalCall, Outcome};
 pub use gapless_agent::deadlines::Deadlines;
 pub use gauges::QueueGauges;
-pub use intake::RouteState;
+pub use intake::QueueState;
 pub use offer::Offer;
-pub use overflow::{ByteQueues, EncodedOverflow, Overflow, Popped};
+pub use overflow::{ByteQueues, EncodedOverflow, Overflow, PoppedRequest};
 pub use route::{LocalOptions, LocalRoute, NotAdopted, QUEUE_MAX, QUEUE_MAX_MAX, Unsent};
 pub use worker::{LocalWorker, Next};

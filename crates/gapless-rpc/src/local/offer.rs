@@ -1,5 +1,6 @@
 //! [`Offer`]: what travels with a request inside the process.
 
+use gapless_agent::monotonic::saturating_ns;
 use std::time::Duration;
 
 use crate::clock::monotonic_ns;
@@ -28,6 +29,7 @@ pub(super) struct Extra {
     pub(super) headers: Headers,
     pub(super) trace: TraceContext,
     /// That of the call, if somebody records it.
+    #[cfg(not(loom))]
     span: Option<tracing::Span>,
 }
 
@@ -45,7 +47,7 @@ impl Offer {
         let mut offer = Self { priority: options.priority, key: options.key.unwrap_or(0), ..Self::default() };
         if !options.headers.is_empty() || !options.trace.is_none() {
             let (headers, trace) = (options.headers.clone(), options.trace.clone());
-            offer.extra = Some(Box::new(Extra { headers, trace, span: None }));
+            offer.extra = Some(Box::new(Extra { headers, trace, ..Extra::default() }));
         }
         match options.timeout {
             Some(timeout) => offer.with_timeout(timeout),
@@ -56,7 +58,7 @@ impl Offer {
     /// Ends so long after now.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let timeout_ns = saturating_ns(timeout);
         self.with_deadline(monotonic_ns().saturating_add(timeout_ns), timeout)
     }
 
@@ -64,7 +66,7 @@ impl Offer {
     #[must_use]
     pub fn with_deadline(mut self, deadline_ns: u64, timeout: Duration) -> Self {
         self.deadline_ns = deadline_ns;
-        self.timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.timeout_ns = saturating_ns(timeout);
         self
     }
 
@@ -97,6 +99,7 @@ impl Offer {
         self.extra.as_ref()?.span.as_ref()
     }
 
+    #[cfg(not(loom))]
     /// The options of a call that goes on with what is left of its time.
     pub(crate) fn options(&self) -> CallOptions {
         let Extra { headers, trace, .. } = self.extra.as_deref().cloned().unwrap_or_default();
@@ -105,9 +108,16 @@ impl Offer {
         CallOptions { timeout, priority: self.priority, key, headers, trace, ..CallOptions::default() }
     }
 
+    #[cfg(not(loom))]
     /// Its end, ns of the monotonic clock; `u64::MAX` without one.
     pub(crate) const fn end_ns(&self) -> u64 {
         if self.deadline_ns == 0 { u64::MAX } else { self.deadline_ns }
+    }
+
+    #[cfg(not(loom))]
+    /// How often it was forwarded.
+    pub(crate) const fn hops(&self) -> u8 {
+        self.hops
     }
 
     /// Whether its time is over. Reads the clock only if it has a deadline.
@@ -122,5 +132,10 @@ impl Offer {
 }
 
 pub(super) fn timed_out(route: &str, timeout_ns: u64, begun: bool) -> CallError {
-    CallError::TimedOut { route: route.to_owned(), after: Duration::from_nanos(timeout_ns), begun }
+    CallError::TimedOut {
+        route: route.to_owned(),
+        after: Duration::from_nanos(timeout_ns),
+        begun,
+        not_taken_by: Vec::new(),
+    }
 }

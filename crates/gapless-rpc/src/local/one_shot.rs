@@ -1,13 +1,14 @@
 //! [`OneShot`]: the place where a call's outcome is left and fetched, once. The only allocation of a call.
 //!
-//! Who has begun, cancelled and answered are three bits of one word, each only ever set: of a worker that begins and a caller
+//! Begun, cancelled and answered are three bits of one word, each only ever set: of a worker that begins and a caller
 //! that gives up, the second reads in the word what the first has done, so exactly one of "it began" and "it never begins" is
-//! true, and both know which. All of these are Relaxed: the word is the whole message. The outcome itself and who sleeps for
-//! it lie under a lock, in which the answered bit is set, too; who has seen that bit takes the lock before it takes the outcome.
+//! true, and both know which. All of these are Relaxed: the word is the whole message. The outcome itself and the waker of
+//! its caller lie under a lock, in which the answered bit is set, too; a thread that has seen that bit takes the lock before the outcome.
 //! A fourth bit, set under the lock, says that a handler waits for the cancellation: it reads that bit's neighbour as it sets it, so of
 //! caller and handler the second knows of the first.
 
 use gapless_agent::deadlines::{DeadlineKey, Deadlines, Timed};
+use gapless_agent::foreign;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -37,7 +38,7 @@ enum Waiter<Reply> {
     Callback(Callback<Reply>),
 }
 
-struct Place<Reply> {
+struct OutcomePlace<Reply> {
     outcome: Option<Result<Reply, CallError>>,
     waiter: Waiter<Reply>,
     /// Where the deadline of a callback stands, to be taken out when the outcome comes.
@@ -49,7 +50,7 @@ struct Place<Reply> {
 /// The place of one outcome.
 pub(super) struct OneShot<Reply> {
     word: AtomicU8,
-    place: Mutex<Place<Reply>>,
+    place: Mutex<OutcomePlace<Reply>>,
 }
 
 impl<Reply> fmt::Debug for OneShot<Reply> {
@@ -66,7 +67,7 @@ impl<Reply> fmt::Debug for OneShot<Reply> {
 
 impl<Reply> OneShot<Reply> {
     pub(super) fn new() -> Self {
-        let place = Place { outcome: None, waiter: Waiter::Nobody, timer: None, watchers: Vec::new() };
+        let place = OutcomePlace { outcome: None, waiter: Waiter::Nobody, timer: None, watchers: Vec::new() };
         Self { word: AtomicU8::new(0), place: Mutex::new(place) }
     }
 
@@ -81,7 +82,7 @@ impl<Reply> OneShot<Reply> {
         self.word.fetch_or(bit, Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Place<Reply>> {
+    fn lock(&self) -> MutexGuard<'_, OutcomePlace<Reply>> {
         // The only foreign code under it is the cloning of a waker, before anything has changed.
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +104,7 @@ impl<Reply> OneShot<Reply> {
         self.set(BEGUN) & CANCELLED == 0
     }
 
-    /// Worker: leaves the outcome and wakes who waits. What nobody wants any more is dropped.
+    /// Worker: leaves the outcome and wakes the caller. The outcome of a cancelled call is dropped.
     pub(super) fn answer(&self, outcome: Result<Reply, CallError>) {
         let mut place = self.lock();
         let waiter = std::mem::replace(&mut place.waiter, Waiter::Nobody);
@@ -112,7 +113,9 @@ impl<Reply> OneShot<Reply> {
         match waiter {
             Waiter::Callback(callback) => {
                 self.set(ANSWERED);
+                let watchers = std::mem::take(&mut place.watchers);
                 drop(place);
+                wake_all(watchers);
                 if let Some((deadlines, key)) = timer {
                     deadlines.leave(key);
                 }
@@ -127,8 +130,10 @@ impl<Reply> OneShot<Reply> {
                 self.set(ANSWERED);
             }
         }
+        let watchers = std::mem::take(&mut place.watchers);
         drop(place);
         drop(left_over);
+        wake_all(watchers);
         if let Waiter::Sleeper(sleeper) = waiter {
             sleeper.wake();
         }
@@ -193,8 +198,7 @@ impl<Reply> OneShot<Reply> {
     /// It was cancelled, when its word was `before`.
     fn tell_watchers(&self, before: u8) {
         if before & (WATCHED | CANCELLED) == WATCHED {
-            let watchers = std::mem::take(&mut self.lock().watchers);
-            watchers.into_iter().for_each(|(_, task)| task.wake());
+            wake_all(std::mem::take(&mut self.lock().watchers));
         }
     }
 
@@ -215,11 +219,16 @@ impl<Reply> OneShot<Reply> {
     }
 }
 
+fn wake_all(watchers: Vec<(u64, Waker)>) {
+    watchers.into_iter().for_each(|(_, task)| foreign::wake(task));
+}
+
 impl<Reply: Send> Watched for OneShot<Reply> {
-    fn is_cancelled(&self) -> bool {
-        self.was_cancelled()
+    fn is_over(&self) -> bool {
+        self.word() & (CANCELLED | ANSWERED) != 0
     }
 
+    #[cfg(not(loom))]
     fn watch(&self, number: u64, task: Waker) {
         let mut place = self.lock();
         let replaced = match place.watchers.iter_mut().find(|(own, _)| *own == number) {
@@ -234,6 +243,7 @@ impl<Reply: Send> Watched for OneShot<Reply> {
         drop(replaced);
     }
 
+    #[cfg(not(loom))]
     fn unwatch(&self, number: u64) {
         let mut place = self.lock();
         let gone = place.watchers.iter().position(|(own, _)| *own == number).map(|at| place.watchers.swap_remove(at));

@@ -5,8 +5,9 @@
 
 use crate::message::Message;
 use crate::options::Priority;
+use gapless_agent::foreign::caught;
 
-/// Where the requests of a full queue wait. Called by one thread at a time, never under the lock of the queue.
+/// Where the requests of a full queue wait. Called by one thread at a time, never under the lock of the queue. It must not panic.
 pub trait Overflow<Request>: Send {
     /// Takes a request behind those of its class. It should not wait for a disk.
     ///
@@ -15,12 +16,12 @@ pub trait Overflow<Request>: Send {
     fn push(&mut self, class: Priority, request: &Request) -> Result<(), String>;
 
     /// Gives back the oldest of a class, of which there is at least one.
-    fn pop(&mut self, class: Priority) -> Popped<Request>;
+    fn pop(&mut self, class: Priority) -> PoppedRequest<Request>;
 }
 
 /// What [`Overflow::pop`] gives.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Popped<Request> {
+pub enum PoppedRequest<Request> {
     /// The oldest.
     Request(Request),
     /// It is not in memory yet. When it is, somebody calls [`LocalRoute::refill`](super::LocalRoute::refill).
@@ -71,19 +72,21 @@ impl<Queues> EncodedOverflow<Queues> {
 impl<Request: Message, Queues: ByteQueues> Overflow<Request> for EncodedOverflow<Queues> {
     fn push(&mut self, class: Priority, request: &Request) -> Result<(), String> {
         self.clear();
-        request.encode(&mut self.bytes).map_err(|error| error.to_string())?;
+        caught(|| request.encode(&mut self.bytes))?.map_err(|error| error.to_string())?;
         self.queues.push(class, &self.bytes)
     }
 
-    fn pop(&mut self, class: Priority) -> Popped<Request> {
+    fn pop(&mut self, class: Priority) -> PoppedRequest<Request> {
         self.clear();
         match self.queues.pop(class, &mut self.bytes) {
-            Ok(true) => match Request::decode(&self.bytes) {
-                Ok(request) => Popped::Request(request),
-                Err(error) => Popped::Lost(error.to_string()),
+            // Caught, because its bytes are gone: who waits for it goes, too.
+            Ok(true) => match caught(|| Request::decode(&self.bytes)) {
+                Ok(Ok(request)) => PoppedRequest::Request(request),
+                Ok(Err(error)) => PoppedRequest::Lost(error.to_string()),
+                Err(panic) => PoppedRequest::Lost(panic),
             },
-            Ok(false) => Popped::NotYet,
-            Err(reason) => Popped::Lost(reason),
+            Ok(false) => PoppedRequest::NotYet,
+            Err(reason) => PoppedRequest::Lost(reason),
         }
     }
 }

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use super::answer::{Answer, Desk, Forwarded, Forwarding};
 use super::call::{LocalCall, Origin};
 use super::gauges::QueueGauges;
-use super::intake::{Intake, RouteState};
+use super::intake::{Intake, QueueState};
 use super::offer::Offer;
 use super::one_shot::OneShot;
 use super::overflow::Overflow;
 use super::queued::Queued;
 use super::worker::LocalWorker;
-use crate::context::{CallerIdentity, CallerOf, ServedIn};
+use crate::context::{CallerIdentity, CallerOf, ServedIn, default_process_name};
 use crate::error::RpcError;
 use crate::outcome::CallError;
 use crate::route_name;
@@ -32,13 +32,13 @@ pub struct LocalOptions<Request, Reply> {
     pub queue_max: usize,
     /// What handlers learn of the caller: this process.
     pub caller: CallerIdentity,
-    /// Who tells tasks and callbacks that their time is over.
+    /// The thread that tells tasks and callbacks that their time is over.
     pub deadlines: Arc<Deadlines>,
     /// Whether handlers may forward, and how.
     pub forwarding: Option<Forwarding<Request, Reply>>,
     /// Where requests wait that have no room.
     pub overflow: Option<Box<dyn Overflow<Request>>>,
-    /// Where other processes read how full the queue is.
+    /// Where other processes read how full the queue is, and how many requests were late.
     pub gauges: Option<Arc<QueueGauges>>,
 }
 
@@ -50,16 +50,11 @@ impl<Request, Reply> fmt::Debug for LocalOptions<Request, Reply> {
 
 impl<Request, Reply> Default for LocalOptions<Request, Reply> {
     fn default() -> Self {
-        let program = std::env::args_os().next().map(std::path::PathBuf::from);
-        let name = program.as_deref().and_then(std::path::Path::file_name).unwrap_or_default().to_string_lossy();
+        let (name, process_id, user_id) =
+            (default_process_name(), std::process::id(), rustix::process::getuid().as_raw());
         Self {
             queue_max: QUEUE_MAX,
-            caller: CallerIdentity {
-                name: name.into_owned(),
-                process_id: std::process::id(),
-                user_id: rustix::process::getuid().as_raw(),
-                started_ns: 0,
-            },
+            caller: CallerIdentity { name, process_id, user_id, started_ns: 0 },
             deadlines: Deadlines::of_process(),
             forwarding: None,
             overflow: None,
@@ -144,8 +139,8 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
             return Err(RpcError::Option { option: "queue_max", reason });
         }
         Ok(Self {
-            intake: Arc::new(Intake::new(name.into(), queue_max, overflow, gauges)),
-            desk: Arc::new(Desk { route: name.into(), caller: Arc::new(caller), forwarding }),
+            intake: Arc::new(Intake::new(name.into(), queue_max, overflow, gauges.clone())),
+            desk: Arc::new(Desk { route: name.into(), caller: Arc::new(caller), forwarding, gauges }),
             origin: Arc::new(Origin { route: name.into(), deadlines }),
         })
     }
@@ -205,6 +200,7 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
             route: own(&self.desk.route),
             caller: Arc::new((*self.desk.caller).clone()),
             forwarding: self.desk.forwarding.clone(),
+            gauges: self.desk.gauges.clone(),
         };
         Some(LocalWorker::new(Arc::clone(&self.intake), Arc::new(desk), number))
     }
@@ -213,7 +209,7 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
 impl<Request, Reply> LocalRoute<Request, Reply> {
     /// What it does with requests.
     #[must_use]
-    pub fn state(&self) -> RouteState {
+    pub fn state(&self) -> QueueState {
         self.intake.state()
     }
 
@@ -229,20 +225,20 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
         self.intake.workers()
     }
 
-    /// Requests still come, but they wait. What has begun goes on. False if the route is ending.
+    /// Requests still come, but they wait. Handlers that have begun go on. False if the route is ending.
     pub fn suspend(&self) -> bool {
-        self.intake.change(RouteState::Suspended)
+        self.intake.change(QueueState::Suspended)
     }
 
     /// Those that wait are served again. False if the route is ending.
     pub fn resume(&self) -> bool {
-        self.intake.change(RouteState::Open)
+        self.intake.change(QueueState::Open)
     }
 
     /// No more requests come; those that wait are served, then the workers get `None`. [`LocalRoute::wait_until_left`] waits
     /// for that.
     pub fn drain(&self) {
-        self.intake.change(RouteState::Draining);
+        self.intake.change(QueueState::Draining);
     }
 
     /// No more requests come; those that wait end as `NotBegun`, and the workers get `None` after what they have begun.
@@ -256,11 +252,12 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
     }
 
     /// Brings back from the overflow what has room. Workers do so when the memory is half empty; an overflow that said
-    /// [`Popped::NotYet`](super::Popped::NotYet) has it called when it is ready.
+    /// [`PoppedRequest::NotYet`](super::PoppedRequest::NotYet) has it called when it is ready.
     pub fn refill(&self) {
         self.intake.refill();
     }
 
+    #[cfg(not(loom))]
     /// [`LocalRoute::refill`] for the overflow itself, which the route holds: it does not hold the route.
     pub(crate) fn refiller(&self) -> impl Fn() + Send + Sync + 'static
     where

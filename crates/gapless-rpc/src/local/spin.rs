@@ -2,6 +2,7 @@
 
 use crate::clock::monotonic_ns;
 use crate::options::Waiting;
+use gapless_agent::monotonic::saturating_ns;
 
 /// Looks with [`Waiting::Park`], for what is on its way already: about a microsecond, because a spin hint of today's cores lasts
 /// some 140 cycles. With 64 a lone call took twice as long on two cores: who still looks keeps its core, and who it has woken
@@ -24,9 +25,7 @@ pub(super) fn spin(waiting: Waiting, end_ns: u64, is_there: impl Fn() -> bool) -
             }
             return false;
         }
-        Waiting::SpinFor(time) => {
-            end_ns.min(monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
-        }
+        Waiting::SpinFor(time) => end_ns.min(monotonic_ns().saturating_add(saturating_ns(time))),
         Waiting::Spin => end_ns,
     };
     let mut looks = 0_u32;

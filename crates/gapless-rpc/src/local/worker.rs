@@ -73,7 +73,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         Next { worker: self }
     }
 
-    /// As [`LocalWorker::next`], for futures written by hand. Who stops polling before it is ready must call
+    /// As [`LocalWorker::next`], for futures written by hand. A future that is no longer polled before it is ready must call
     /// [`LocalWorker::stop_waiting`], or a request may wait for this worker.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Incoming<Request, Reply>>> {
         if self.streak >= STREAK_MAX {

@@ -3,23 +3,28 @@
 //! What a worker may take next is a matter of the class first (8 : 4 : 2 : 1), then of the caller's turn ([`Turns`]), then of age.
 //! Everything read here was written by another process: it is copied once, and checked.
 
-use crate::context::{CallerOf, Holder};
+use crate::context::{CallerOf, RemoteCaller};
 use gapless_agent::fault::crash_point;
+use gapless_agent::foreign;
+use gapless_agent::process_mark::ProcessMark;
 use gapless_agent::wake_fd;
 use gapless_log::call_table::turns::{Turn, Turns};
 use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
 use gapless_log::{Bell, Rung};
+use gapless_registry::RouteState;
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::status::Status;
+use super::status::{Status, cut};
 use super::watching::Watching;
 
 /// The longest sleep of a worker: callers can spoil a bell, and it must not cost more than this.
 const PARK_MAX: Duration = Duration::from_millis(100);
+/// Requests that a task takes one after the other before it lets others run.
+const STREAK_MAX: u32 = 64;
 
 const OPEN: u32 = 0;
 const SUSPENDED: u32 = 1;
@@ -42,9 +47,9 @@ pub(crate) struct AttachedCaller {
     pub(crate) watching: Arc<Watching>,
 }
 
-impl Holder for AttachedCaller {
-    fn is_withdrawn(&self, taken: Taken) -> bool {
-        self.table.is_withdrawn(taken)
+impl RemoteCaller for AttachedCaller {
+    fn is_over(&self, taken: Taken) -> bool {
+        !self.table.is_mapped_here() || self.table.is_withdrawn(taken)
     }
 
     fn watch(&self, taken: Taken, number: u64, task: Waker) -> bool {
@@ -52,7 +57,9 @@ impl Holder for AttachedCaller {
     }
 
     fn unwatch(&self, number: u64) {
-        self.watching.unwatch(number);
+        if self.table.is_mapped_here() {
+            self.watching.unwatch(number);
+        }
     }
 }
 
@@ -70,6 +77,8 @@ pub(crate) struct ServedCallers {
     /// Tasks that sleep, by the numbers of their pullers.
     tasks: Mutex<Vec<(u64, Waker)>>,
     last_puller: AtomicU64,
+    /// The process that serves: a child of that process takes and answers nothing.
+    made_by: ProcessMark,
 }
 
 impl ServedCallers {
@@ -84,6 +93,7 @@ impl ServedCallers {
             state: AtomicU32::new(OPEN),
             tasks: Mutex::default(),
             last_puller: AtomicU64::new(0),
+            made_by: ProcessMark::current(),
         }
     }
 
@@ -132,6 +142,15 @@ impl ServedCallers {
         self.state.load(Ordering::Relaxed) == ENDED
     }
 
+    /// As callers are told.
+    pub(crate) fn state(&self) -> RouteState {
+        match self.state.load(Ordering::Relaxed) {
+            OPEN => RouteState::Open,
+            SUSPENDED => RouteState::Suspended,
+            _ => RouteState::Draining,
+        }
+    }
+
     /// What callers write when its tasks sleep, or when they withdraw a call and a handler waits for that; the I/O thread then calls
     /// [`ServedCallers::rung`].
     pub(crate) const fn eventfd(&self) -> &OwnedFd {
@@ -156,7 +175,7 @@ impl ServedCallers {
         let left = tasks.len() - rung;
         let woken = tasks.split_off(left);
         drop(tasks);
-        woken.into_iter().for_each(|(_, task)| task.wake());
+        woken.into_iter().for_each(|(_, task)| foreign::wake(task));
     }
 
     /// Wakes one worker that sleeps; false if none does that was not woken already.
@@ -192,7 +211,7 @@ impl ServedCallers {
     fn wake_all(&self) {
         self.bell.ring_all();
         let (tasks, _) = self.change_sleepers(std::mem::take);
-        tasks.into_iter().for_each(|(_, task)| task.wake());
+        tasks.into_iter().for_each(|(_, task)| foreign::wake(task));
     }
 
     /// Whether it takes nothing until it is resumed.
@@ -229,6 +248,8 @@ pub(crate) struct Puller {
     version: u64,
     turns: Turns,
     number: u64,
+    /// Requests that its task has taken one after the other.
+    streak: u32,
     /// Its task was told to sleep, and has not asked since.
     sleeps: bool,
     /// It has found work by itself, and was rung: that may have been for something else.
@@ -245,6 +266,7 @@ impl Puller {
             version: 0,
             turns: Turns::default(),
             number,
+            streak: 0,
             sleeps: false,
             owes_ring: false,
         }
@@ -306,6 +328,12 @@ impl Puller {
 
     /// As [`Puller::take`] for a task, which is woken when there may be something; `None` when the route has ended.
     pub(crate) fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
+        if self.streak >= STREAK_MAX {
+            // Others of this executor want to run, too; meanwhile this one counts as busy.
+            self.streak = 0;
+            task.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let mut found_work = false;
         loop {
             self.stay_awake(found_work);
@@ -313,8 +341,10 @@ impl Puller {
                 return Poll::Ready(None);
             }
             if let Some(claimed) = self.take() {
+                self.streak += 1;
                 return Poll::Ready(Some(claimed));
             }
+            self.streak = 0;
             let sleeper = (self.number, task.waker().clone());
             self.served.change_sleepers(|tasks| tasks.push(sleeper));
             self.sleeps = true;
@@ -330,11 +360,11 @@ impl Puller {
         if !std::mem::take(&mut self.sleeps) {
             return;
         }
-        let (is_asleep, was_rung) = self.served.change_sleepers(|tasks| {
+        let (own, was_rung) = self.served.change_sleepers(|tasks| {
             let own = tasks.iter().position(|(number, _)| *number == self.number);
-            own.map(|index| tasks.swap_remove(index)).is_some()
+            own.map(|index| tasks.swap_remove(index))
         });
-        self.owes_ring |= was_rung || found_work && !is_asleep;
+        self.owes_ring |= was_rung || found_work && own.is_none();
     }
 
     /// Sleeps until there may be something to take, at most for `timeout`.
@@ -346,6 +376,9 @@ impl Puller {
 
 impl Drop for Puller {
     fn drop(&mut self) {
+        if !self.served.made_by.is_here() {
+            return;
+        }
         self.stay_awake(true);
         if self.owes_ring {
             // It was woken for something that it will never look at.
@@ -401,7 +434,14 @@ impl Claimed {
         self.caller.table.shape().payload_length_max()
     }
 
-    /// Answers; true if the caller will see it.
+    /// The caller is told of the answer, also if it does not wait for it.
+    pub(crate) fn tell_caller(&self) {
+        if self.caller.table.is_mapped_here() {
+            self.caller.table.want_notice(self.taken);
+        }
+    }
+
+    /// Answers; true if the caller will see it. A text that is too long is cut; nothing else is.
     #[inline]
     pub(crate) fn answer(mut self, status: Status, body: &[u8]) -> bool {
         self.put_answer(status, body)
@@ -410,11 +450,18 @@ impl Claimed {
     #[inline]
     fn put_answer(&mut self, status: Status, body: &[u8]) -> bool {
         self.progress = Progress::Answered;
+        if !self.caller.table.is_mapped_here() {
+            return false;
+        }
+        // What is longer is a text for people: a reply is not given here.
+        let body = if body.len() > self.reply_length_max() { cut(body, self.reply_length_max()) } else { body };
         let status = match status {
             Status::Reply => Status::of_reply(self.caller.reply_older),
             other => other as u32,
         };
-        match self.caller.table.answer(self.taken, status, body) {
+        let answered = self.caller.table.answer(self.taken, status, body);
+        self.caller.watching.answered(&self.caller.table, self.taken);
+        match answered {
             AnswerOutcome::Answered { ring_reactor } => {
                 if ring_reactor {
                     crash_point("copy_before_completion");

@@ -2,16 +2,18 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`call`] | [`RemoteCall`](call::RemoteCall): one call, from its offer to its outcome |
+//! | [`attempt`] | [`Attempt`](attempt::Attempt): one attempt of a call, from its offer to its outcome |
 //! | [`table`] | [`RouteTable`](table::RouteTable): the calling process's side of one route |
 //! | [`copy`] | [`ServedCallers`](copy::ServedCallers): a copy's side: requests of all its callers, and answers |
 //! | `watching` | handlers that wait to be told that their calls were given up |
+//! | [`request_words`] | what the words of a request's header mean |
 //! | [`status`] | what a reply says of itself |
 //!
-//! Who connects whom is the registry's business. A table knows its copies by numbers that it gives and never gives again.
+//! The registry connects processes. A table knows its copies by numbers that it gives and never gives again.
 
-pub(crate) mod call;
+pub(crate) mod attempt;
 pub(crate) mod copy;
+pub(crate) mod request_words;
 pub(crate) mod status;
 pub(crate) mod table;
 mod watching;

@@ -9,9 +9,6 @@ use gapless_log::call_table::STATUS_MAX;
 const OLDER: u32 = 64;
 const _: () = assert!(OLDER as usize + OLDER_MAX <= STATUS_MAX as usize);
 
-/// In a request's header: a call of the handler, and nothing that is asked of the copy itself.
-pub(crate) const KIND_CALL: u8 = 0;
-
 /// The status word of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -68,13 +65,26 @@ impl Status {
     }
 }
 
-/// Appends a refusal's body. A text that does not fit is cut.
-pub(crate) fn write_refusal(refusal: &Refusal, into: &mut Vec<u8>) {
-    let text = refusal.text.as_bytes();
+/// Bytes of a refusal's body before its text.
+const REFUSAL_PREFIX_LENGTH: usize = 8;
+
+/// Appends a refusal's body of `length_max` bytes at most, and never less than its code: the payload, for programs, is whole or left
+/// out; what has room then of the text, for people, is kept.
+pub(crate) fn write_refusal(refusal: &Refusal, length_max: usize, into: &mut Vec<u8>) {
+    let room = length_max.saturating_sub(REFUSAL_PREFIX_LENGTH);
+    let payload = if refusal.payload.len() <= room { &*refusal.payload } else { &[] };
+    let text = cut(refusal.text.as_bytes(), room - payload.len());
     into.extend_from_slice(&refusal.code.to_le_bytes());
     into.extend_from_slice(&(text.len() as u32).to_le_bytes());
     into.extend_from_slice(text);
-    into.extend_from_slice(&refusal.payload);
+    into.extend_from_slice(payload);
+}
+
+/// The first bytes of a text, `length_max` at most, without a part of a character.
+pub(crate) fn cut(text: &[u8], length_max: usize) -> &[u8] {
+    let is_between = |end: usize| text.get(end).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let end = (0..=length_max.min(text.len())).rev().find(|end| is_between(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// Reads a refusal's body.
@@ -91,7 +101,7 @@ pub(crate) fn read_refusal(body: &[u8]) -> Option<Refusal> {
 #[must_use]
 pub fn refusal_again(body: &[u8]) -> Option<Vec<u8>> {
     let mut again = Vec::new();
-    write_refusal(&read_refusal(body)?, &mut again);
+    write_refusal(&read_refusal(body)?, usize::MAX, &mut again);
     Some(again)
 }
 
@@ -103,11 +113,31 @@ mod tests {
     fn a_refusal_is_read_as_it_was_written_and_nothing_shorter() {
         let refusal = Refusal { code: 7, text: "zu spät".to_owned(), payload: vec![1, 2, 3] };
         let mut body = Vec::new();
-        write_refusal(&refusal, &mut body);
+        write_refusal(&refusal, usize::MAX, &mut body);
         assert_eq!(read_refusal(&body), Some(refusal));
         let shortest = body.len() - 3;
         for cut in 0..shortest {
             assert_eq!(read_refusal(&body[..cut]), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn of_a_refusal_that_is_too_long_the_code_is_kept_and_no_part_of_a_character() {
+        let refusal = Refusal { code: 7, text: "zu spät".to_owned(), payload: vec![1, 2, 3] };
+        for (length_max, text, payload_length) in [
+            (19, "zu spät", 3),
+            (18, "zu spä", 3),
+            (17, "zu sp", 3),
+            (16, "zu sp", 3),
+            (11, "", 3),
+            (10, "zu", 0),
+            (8, "", 0),
+        ] {
+            let mut body = Vec::new();
+            write_refusal(&refusal, length_max, &mut body);
+            assert!(body.len() <= length_max);
+            let read = read_refusal(&body).unwrap();
+            assert_eq!((read.code, &*read.text, read.payload.len()), (7, text, payload_length), "{length_max}");
         }
     }
 

@@ -1,16 +1,18 @@
 //! Caller and copies in one process, as they meet in two: through the regions alone.
 
-use super::call::{Ended, RemoteCall};
+use super::attempt::{Attempt, AttemptEnd};
 use super::copy::{AttachedCaller, Puller, ServedCallers};
 use super::status::Status;
-use super::table::{CopyState, NotOffered, Offer, RouteTable};
+use super::table::{CopyState, NotOffered, RemoteOffer, RouteTable};
 use crate::clock::monotonic_ns;
 use crate::context::{CallerIdentity, CallerOf};
 use crate::message::rewritten;
 use crate::options::Waiting;
+use crate::route_counters::Shown;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::{CallTableShape, CopySide, RequestHeader};
 use gapless_log::{Bell, Region};
+use gapless_testkit::wake_count::WakeCount;
 use rustix::event::{EventfdFlags, eventfd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +21,7 @@ use std::time::Duration;
 
 fn table(slots: u32, payload_length_max: usize) -> Arc<RouteTable> {
     let shape = CallTableShape::new(slots, payload_length_max).unwrap();
-    Arc::new(RouteTable::create("test.route".into(), shape, (0, rewritten::<Vec<u8>>), None).unwrap())
+    Arc::new(RouteTable::create("test.route".into(), shape, (0, rewritten::<Vec<u8>>), &Shown::nowhere()).unwrap())
 }
 
 /// A copy with its workers as threads.
@@ -107,19 +109,22 @@ fn increment() -> Handler {
     Arc::new(|_, payload| Some((Status::Reply, payload.iter().map(|byte| byte.wrapping_add(1)).collect())))
 }
 
-fn timeout_in(milliseconds: u64) -> Offer {
+fn timeout_in(milliseconds: u64) -> RemoteOffer {
     let deadline_ns = monotonic_ns() + milliseconds * 1_000_000;
-    Offer { header: RequestHeader { class: 2, deadline_ns, ..RequestHeader::default() }, ..Offer::default() }
+    RemoteOffer {
+        header: RequestHeader { class: 2, deadline_ns, ..RequestHeader::default() },
+        ..RemoteOffer::default()
+    }
 }
 
-fn call(table: &Arc<RouteTable>, waiting: Waiting, payload: &[u8], reply: &mut Vec<u8>) -> Ended {
-    RemoteCall::start(table, timeout_in(20_000), &[], payload).unwrap().wait(waiting, reply)
+fn call(table: &Arc<RouteTable>, waiting: Waiting, payload: &[u8], reply: &mut Vec<u8>) -> AttemptEnd {
+    Attempt::start(table, timeout_in(20_000), &[], payload).unwrap().wait(waiting, reply)
 }
 
 /// A request that a copy has claimed, and whose handler has not begun.
-fn claimed(table: &Arc<RouteTable>) -> (TestCopy, RemoteCall, super::copy::Claimed) {
+fn claimed(table: &Arc<RouteTable>) -> (TestCopy, Attempt, super::copy::Claimed) {
     let copy = TestCopy::start(table, 0, false, increment());
-    let call = RemoteCall::start(table, timeout_in(20_000), &[], b"request").unwrap();
+    let call = Attempt::start(table, timeout_in(20_000), &[], b"request").unwrap();
     let claimed = Puller::new(Arc::clone(&copy.served)).take().unwrap();
     (copy, call, claimed)
 }
@@ -129,7 +134,7 @@ fn a_handler_does_not_begin_once_its_caller_was_told_that_it_had_not() {
     let mut reply = Vec::new();
     let table = table(1, 100);
     let (copy, mut call, mut taken) = claimed(&table);
-    assert_eq!(call.time_out(&mut reply), Ended::TimedOut { begun: false });
+    assert_eq!(call.time_out(&mut reply), AttemptEnd::TimedOut { begun: false });
     assert!(!taken.begin(), "its time was over");
     drop((call, taken));
     assert_eq!(table.slots(), (1, 0, 0), "the copy has given the slot back");
@@ -137,7 +142,7 @@ fn a_handler_does_not_begin_once_its_caller_was_told_that_it_had_not() {
 
     let (copy, mut call, mut taken) = claimed(&table);
     table.close_copy(copy.number);
-    assert!(matches!(call.try_end(&mut reply), Some(Ended::NotBegun(_))));
+    assert!(matches!(call.try_end(&mut reply), Some(AttemptEnd::NotBegun(_))));
     assert!(!taken.begin(), "its connection has ended");
     drop((call, taken));
     assert_eq!(table.slots(), (1, 0, 0));
@@ -151,7 +156,7 @@ fn what_was_answered_before_it_was_withdrawn_is_answered() {
     let (copy, mut call, mut taken) = claimed(&table);
     assert!(taken.begin());
     assert!(taken.answer(Status::Reply, b"just in time"));
-    assert_eq!(call.time_out(&mut reply), Ended::Answered(Status::Reply));
+    assert_eq!(call.time_out(&mut reply), AttemptEnd::Answered(Status::Reply));
     assert_eq!(reply, b"just in time");
     drop(call);
     assert_eq!(table.slots(), (1, 0, 0));
@@ -163,11 +168,11 @@ fn a_claim_that_its_caller_cannot_have_left_ends_the_call() {
     let table = table(1, 100);
     let (copy, mut call, taken) = claimed(&table);
     table.table().claim(0).free(1);
-    assert!(matches!(call.wait(Waiting::Park, &mut Vec::new()), Ended::Unknown(_)), "freed by a copy gone mad");
+    assert!(matches!(call.wait(Waiting::Park, &mut Vec::new()), AttemptEnd::Unknown(_)), "freed by a copy gone mad");
     drop((call, taken));
     let (copy_again, mut call, taken) = claimed(&table);
     let _ = table.table().claim(0).withdraw(2);
-    assert!(matches!(call.wait(Waiting::Park, &mut Vec::new()), Ended::Unknown(_)), "withdrawn by one");
+    assert!(matches!(call.wait(Waiting::Park, &mut Vec::new()), AttemptEnd::Unknown(_)), "withdrawn by one");
     drop((call, taken));
     copy.end();
     copy_again.end();
@@ -180,16 +185,19 @@ fn a_long_request_can_be_repeated_and_its_memory_is_given_back() {
     let forward: Handler = Arc::new(|_, _| Some((Status::Forward, b"elsewhere".to_vec())));
     let copy = TestCopy::start(&table, 1, false, forward);
     let payload: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
-    let mut call = RemoteCall::start(&table, timeout_in(20_000), &[], &payload).unwrap();
-    assert_eq!(call.wait(Waiting::Park, &mut Vec::new()), Ended::Answered(Status::Forward));
-    assert!(call.request().2 == payload, "it goes on as it came");
+    let mut call = Attempt::start(&table, timeout_in(20_000), &[], &payload).unwrap();
+    assert_eq!(call.wait(Waiting::Park, &mut Vec::new()), AttemptEnd::Answered(Status::Forward));
+    assert!(call.request().unwrap().2 == payload, "it goes on as it came");
     let taken = || rustix::fs::fstat(table.table().request_region().fd()).unwrap().st_blocks * 512;
     assert!(taken() >= length as i64);
     drop(call);
     assert!(taken() <= 2 << 20, "answered: {} bytes are kept", taken());
-    let one_way = Offer { one_way: true, ..timeout_in(20_000) };
-    RemoteCall::start(&table, one_way, &[], &payload).unwrap().leave();
-    gapless_testkit::wait::until("the end of what nobody waits for", || table.slots() == (2, 0, 0));
+    let one_way = RemoteOffer { one_way: true, ..timeout_in(20_000) };
+    Attempt::start(&table, one_way, &[], &payload).unwrap().leave();
+    gapless_testkit::wait::until("it is to go on, and is given up", || {
+        table.take_forwarded().into_iter().for_each(|ticket| drop(Attempt::of_sent(&table, ticket)));
+        table.slots() == (2, 0, 0)
+    });
     assert!(taken() <= 2 << 20, "one way: {} bytes are kept", taken());
     copy.end();
 }
@@ -201,7 +209,7 @@ fn replies_of_every_length_come_back() {
     let mut reply = Vec::new();
     for length in (0..600).chain([4095, 4096, 4097, 65_536, 100_000]) {
         let payload: Vec<u8> = (0..length).map(|index| index as u8).collect();
-        assert_eq!(call(&table, Waiting::Park, &payload, &mut reply), Ended::Answered(Status::Reply));
+        assert_eq!(call(&table, Waiting::Park, &payload, &mut reply), AttemptEnd::Answered(Status::Reply));
         assert_eq!(reply.len(), length);
         assert!(reply.iter().zip(&payload).all(|(reply, sent)| *reply == sent.wrapping_add(1)));
     }
@@ -220,7 +228,7 @@ fn calls_of_many_threads_are_answered_once_each() {
                 let mut reply = Vec::new();
                 for each in 0..5_000_u64 {
                     let payload = (number << 32 | each).to_le_bytes();
-                    assert_eq!(call(&table, Waiting::Park, &payload, &mut reply), Ended::Answered(Status::Reply));
+                    assert_eq!(call(&table, Waiting::Park, &payload, &mut reply), AttemptEnd::Answered(Status::Reply));
                     assert_eq!(reply, payload.map(|byte| byte.wrapping_add(1)));
                 }
             })
@@ -234,20 +242,20 @@ fn calls_of_many_threads_are_answered_once_each() {
 #[test]
 fn nobody_there_is_said_at_once_and_a_copy_that_comes_takes_what_waits() {
     let table = table(2, 64);
-    let none = RemoteCall::start(&table, timeout_in(1_000), &[], b"x").unwrap_err();
+    let none = Attempt::start(&table, timeout_in(1_000), &[], b"x").unwrap_err();
     assert_eq!(none, NotOffered::NoCopy);
-    table.wait_for_change(&mut Offer::default(), Duration::from_millis(1));
+    table.wait_for_change(&mut RemoteOffer::default(), Duration::from_millis(1));
     let copy = TestCopy::start(&table, 1, false, increment());
     copy.served.suspend();
-    let mut first = RemoteCall::start(&table, timeout_in(20_000), &[], b"a").unwrap();
-    let second = RemoteCall::start(&table, timeout_in(20_000), &[], b"b").unwrap();
-    let full = RemoteCall::start(&table, timeout_in(20_000), &[], b"c").unwrap_err();
+    let mut first = Attempt::start(&table, timeout_in(20_000), &[], b"a").unwrap();
+    let second = Attempt::start(&table, timeout_in(20_000), &[], b"b").unwrap();
+    let full = Attempt::start(&table, timeout_in(20_000), &[], b"c").unwrap_err();
     assert_eq!(full, NotOffered::Full);
     // What was taken back is no call any more.
     drop(second);
     copy.served.resume();
     let mut reply = Vec::new();
-    assert_eq!(first.wait(Waiting::Park, &mut reply), Ended::Answered(Status::Reply));
+    assert_eq!(first.wait(Waiting::Park, &mut reply), AttemptEnd::Answered(Status::Reply));
     drop(first);
     assert_eq!((reply, table.slots()), (b"b".to_vec(), (2, 0, 0)));
     assert_eq!(copy.end(), 1);
@@ -270,15 +278,15 @@ fn a_call_that_takes_too_long_is_withdrawn_and_its_slot_waits_for_the_copy() {
         }),
     );
     let mut reply = Vec::new();
-    let mut late = RemoteCall::start(&table, timeout_in(30), &[], b"late").unwrap();
-    assert_eq!(late.wait(Waiting::Park, &mut reply), Ended::TimedOut { begun: true });
+    let mut late = Attempt::start(&table, timeout_in(30), &[], b"late").unwrap();
+    assert_eq!(late.wait(Waiting::Park, &mut reply), AttemptEnd::TimedOut { begun: true });
     drop(late);
     assert_eq!(table.slots(), (0, 1, 0), "in quarantine");
-    let refused = RemoteCall::start(&table, timeout_in(30), &[], b"x").unwrap_err();
+    let refused = Attempt::start(&table, timeout_in(30), &[], b"x").unwrap_err();
     assert_eq!(refused, NotOffered::Full);
     release.store(true, Ordering::Release);
     gapless_testkit::wait::until("the copy has noticed", || table.slots() == (1, 0, 0));
-    assert_eq!(call(&table, Waiting::Park, b"next", &mut reply), Ended::Answered(Status::Reply));
+    assert_eq!(call(&table, Waiting::Park, b"next", &mut reply), AttemptEnd::Answered(Status::Reply));
     assert_eq!(reply, b"next");
     copy.end();
 }
@@ -295,12 +303,47 @@ fn the_death_of_a_copy_ends_what_it_has_and_frees_its_slots() {
     gapless_testkit::wait::until("its handler has begun", || dying.handled.load(Ordering::Relaxed) == 1);
     // The connection goes first, then the process.
     table.close_copy(number);
-    let ended = Ended::Unknown("the process that had it has died, or has left the domain");
+    let ended = AttemptEnd::Unknown("the process that had it has died, or has left the domain");
     assert_eq!(waiter.join().unwrap(), ended);
     assert_eq!(table.slots(), (3, 1, 0), "its process may still write");
     table.remove_copy(number);
     assert_eq!(table.slots(), (4, 0, 0));
     dying.end();
+}
+
+/// It has the table, and its answer is on its way.
+#[test]
+fn what_a_copy_has_that_has_not_answered_yet_is_not_given_to_others() {
+    let table = table(1, 64);
+    let known = TestCopy::start(&table, 0, false, increment());
+    let eventfd = gapless_agent::wake_fd::create().unwrap();
+    let served = Arc::new(ServedCallers::new(Bell::create().unwrap(), eventfd));
+    let number = known.number + 1;
+    table.expect_copy(number);
+    attach(&served, &table, number);
+    let call = Attempt::start(&table, timeout_in(20_000), &[], b"x").unwrap();
+    let claimed = Puller::new(served).take().unwrap();
+    drop(call);
+    assert_eq!(table.slots(), (0, 1, 0));
+    drop(claimed);
+    assert_eq!(table.slots(), (1, 0, 0));
+    known.end();
+}
+
+#[test]
+fn a_call_that_ends_after_the_death_of_its_copy_gives_its_slot_back() {
+    let table = table(1, 64);
+    for has_begun in [false, true] {
+        let (copy, call, mut taken) = claimed(&table);
+        assert!(!has_begun || taken.begin());
+        // As if its process had died.
+        std::mem::forget(taken);
+        table.close_copy(copy.number);
+        table.remove_copy(copy.number);
+        drop(call);
+        assert_eq!(table.slots(), (1, 0, 0));
+        copy.end();
+    }
 }
 
 /// The ring is wasted: the one that it woke stops taking before it looks. Others look then.
@@ -313,13 +356,13 @@ fn who_sleeps_is_woken_when_another_copy_stops() {
     ] {
         let table = table(4, 64);
         let copies = [0, 1].map(|_| TestCopy::start(&table, 0, false, increment()));
-        let waker = std::task::Waker::from(Arc::<Flag>::default());
+        let waker = std::task::Waker::from(Arc::<WakeCount>::default());
         let mut pullers = copies.each_ref().map(|copy| Puller::new(Arc::clone(&copy.served)));
         for puller in &mut pullers {
             assert!(puller.poll_take(&mut std::task::Context::from_waker(&waker)).is_pending());
         }
         let was_rung = |copy: &TestCopy| rustix::io::read(copy.served.eventfd(), &mut [0; 8]).is_ok();
-        let call = RemoteCall::start(&table, timeout_in(20_000), &[], b"x").unwrap();
+        let call = Attempt::start(&table, timeout_in(20_000), &[], b"x").unwrap();
         assert_eq!(copies.each_ref().map(was_rung), [true, false]);
         stop(&table, copies[0].number);
         assert!(was_rung(&copies[1]), "it would sleep beside what was offered");
@@ -339,13 +382,13 @@ fn a_copy_whose_sleepers_were_all_rung_is_passed_over() {
         let memory = (bell, copy.served.eventfd().try_clone().unwrap());
         tables[1].add_copy(copy.number, copy.number.into(), memory, CopyState::Open);
     }
-    let waker = std::task::Waker::from(Arc::<Flag>::default());
+    let waker = std::task::Waker::from(Arc::<WakeCount>::default());
     let mut pullers = copies.each_ref().map(|copy| Puller::new(Arc::clone(&copy.served)));
     for puller in &mut pullers {
         assert!(puller.poll_take(&mut std::task::Context::from_waker(&waker)).is_pending());
     }
     let was_rung = |copy: &TestCopy| rustix::io::read(copy.served.eventfd(), &mut [0; 8]).is_ok();
-    let calls = tables.each_ref().map(|table| RemoteCall::start(table, timeout_in(20_000), &[], b"x").unwrap());
+    let calls = tables.each_ref().map(|table| Attempt::start(table, timeout_in(20_000), &[], b"x").unwrap());
     assert_eq!(copies.each_ref().map(was_rung), [true, true]);
     drop((calls, pullers));
 }
@@ -369,12 +412,12 @@ fn classes_are_served_eight_to_four_to_two_to_one() {
         .map(|number| {
             let mut offer = timeout_in(20_000);
             offer.header.class = number % 4;
-            RemoteCall::start(&table, offer, &[], &[number]).unwrap()
+            Attempt::start(&table, offer, &[], &[number]).unwrap()
         })
         .collect();
     copy.served.resume();
     for mut call in calls {
-        assert_eq!(call.wait(Waiting::Park, &mut Vec::new()), Ended::Answered(Status::Reply));
+        assert_eq!(call.wait(Waiting::Park, &mut Vec::new()), AttemptEnd::Answered(Status::Reply));
     }
     let order = order.lock().unwrap().clone();
     let count = |class: u8| order[..15].iter().filter(|each| **each == class).count();
@@ -386,26 +429,26 @@ fn classes_are_served_eight_to_four_to_two_to_one() {
 fn a_reply_wakes_a_task_and_a_deadline_does() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
-    let woken = Arc::new(Flag::default());
+    let woken = Arc::new(WakeCount::default());
     let waker = std::task::Waker::from(Arc::clone(&woken));
     let context = std::task::Context::from_waker(&waker);
-    let mut call = RemoteCall::start(&table, timeout_in(20_000), &[], b"1").unwrap();
+    let mut call = Attempt::start(&table, timeout_in(20_000), &[], b"1").unwrap();
     let mut reply = Vec::new();
-    let mut poll = |call: &mut RemoteCall| call.poll(&context, || {}, &mut reply);
+    let mut poll = |call: &mut Attempt| call.poll(&context, || {}, &mut reply);
     if poll(&mut call).is_pending() {
-        gapless_testkit::wait::until("it is woken", || table.give_notices() && woken.0.load(Ordering::Acquire));
+        gapless_testkit::wait::until("it is woken", || table.give_notices() && woken.count() > 0);
         assert!(poll(&mut call).is_ready());
     }
     drop(call);
     copy.served.suspend();
-    let mut late = RemoteCall::start(&table, timeout_in(20), &[], b"2").unwrap();
-    woken.0.store(false, Ordering::Release);
+    let mut late = Attempt::start(&table, timeout_in(20), &[], b"2").unwrap();
+    woken.take();
     assert!(poll(&mut late).is_pending());
     gapless_testkit::wait::until("its time is over", || {
         table.expire();
-        woken.0.load(Ordering::Acquire)
+        woken.count() > 0
     });
-    assert_eq!(poll(&mut late), std::task::Poll::Ready(Ended::TimedOut { begun: false }));
+    assert_eq!(poll(&mut late), std::task::Poll::Ready(AttemptEnd::TimedOut { begun: false }));
     drop(late);
     assert_eq!(table.slots(), (4, 0, 0));
     copy.end();
@@ -417,7 +460,7 @@ fn deadlines_of_calls_that_have_ended_are_not_kept() {
     let copy = TestCopy::start(&table, 1, false, increment());
     let context = std::task::Context::from_waker(std::task::Waker::noop());
     for _ in 0..1000 {
-        let mut call = RemoteCall::start(&table, timeout_in(600_000), &[], b"1").unwrap();
+        let mut call = Attempt::start(&table, timeout_in(600_000), &[], b"1").unwrap();
         let _ = call.poll(&context, || {}, &mut Vec::new());
         assert!(table.deadlines() <= 16);
         drop(call);
@@ -431,21 +474,21 @@ fn what_no_copy_has_taken_is_taken_back_when_none_may_take_it_any_more() {
     let table = table(8, 64);
     let [leaving, staying] = [(); 2].map(|()| TestCopy::start(&table, 1, false, increment()));
     [&leaving, &staying].iter().for_each(|copy| copy.served.suspend());
-    let offer = |target| RemoteCall::start(&table, Offer { target, ..timeout_in(20_000) }, &[], b"1").unwrap();
+    let offer = |target| Attempt::start(&table, RemoteOffer { target, ..timeout_in(20_000) }, &[], b"1").unwrap();
     let mut reply = Vec::new();
     let (mut meant, mut any) = (offer(leaving.number), offer(0));
     let waiting = thread::spawn({
         let mut meant = offer(leaving.number);
         move || meant.wait(Waiting::Park, &mut Vec::new())
     });
-    let one_way = Offer { one_way: true, target: leaving.number, ..timeout_in(20_000) };
-    RemoteCall::start(&table, one_way, &[], b"1").unwrap().leave();
+    let one_way = RemoteOffer { one_way: true, target: leaving.number, ..timeout_in(20_000) };
+    Attempt::start(&table, one_way, &[], b"1").unwrap().leave();
     table.set_copy_state(leaving.number, CopyState::Draining);
-    assert_eq!(meant.try_end(&mut reply), Some(Ended::NotTaken));
-    assert_eq!(waiting.join().unwrap(), Ended::NotTaken);
+    assert_eq!(meant.try_end(&mut reply), Some(AttemptEnd::NotTaken));
+    assert_eq!(waiting.join().unwrap(), AttemptEnd::NotTaken);
     assert_eq!(any.try_end(&mut reply), None, "another copy is there");
     table.set_copy_state(staying.number, CopyState::Draining);
-    assert_eq!(any.try_end(&mut reply), Some(Ended::NotTaken));
+    assert_eq!(any.try_end(&mut reply), Some(AttemptEnd::NotTaken));
     drop((meant, any));
     assert_eq!(table.slots(), (7, 0, 1), "nobody waits for the one, so it waits for a copy");
     assert_eq!(leaving.end() + staying.end(), 0);
@@ -458,17 +501,17 @@ fn what_no_copy_has_taken_is_taken_back_when_none_may_take_it_any_more() {
 fn what_is_less_urgent_overtakes_nobody_and_others_a_few_times() {
     let table = table(1, 64);
     let copy = TestCopy::start(&table, 0, false, increment());
-    let first = RemoteCall::start(&table, timeout_in(20_000), &[], &[]).unwrap();
-    let woken = Arc::new(Flag::default());
+    let first = Attempt::start(&table, timeout_in(20_000), &[], &[]).unwrap();
+    let woken = Arc::new(WakeCount::default());
     let mut waiting = timeout_in(20_000);
     table.want_change(&std::task::Waker::from(Arc::clone(&woken)), &mut waiting);
-    let offer = |offer: Offer| RemoteCall::start(&table, offer, &[], &[]).map(drop);
+    let offer = |offer: RemoteOffer| Attempt::start(&table, offer, &[], &[]).map(drop);
     drop(first);
-    assert!(woken.0.load(Ordering::Acquire), "it is called to the slot");
+    assert!(woken.count() > 0, "it is called to the slot");
     let mut lowest = timeout_in(20_000);
     lowest.header.class = 3;
     let mut overtaken = 0;
-    while let Ok(other) = RemoteCall::start(&table, timeout_in(20_000), &[], &[]) {
+    while let Ok(other) = Attempt::start(&table, timeout_in(20_000), &[], &[]) {
         overtaken += 1;
         assert_eq!(offer(waiting), Err(NotOffered::Full));
         table.want_change(&std::task::Waker::from(Arc::clone(&woken)), &mut waiting);
@@ -478,7 +521,7 @@ fn what_is_less_urgent_overtakes_nobody_and_others_a_few_times() {
     assert_eq!(overtaken, 8);
     assert_eq!(offer(waiting), Ok(()));
     // One that does not come holds up the others for a moment.
-    let held = RemoteCall::start(&table, timeout_in(20_000), &[], &[]).unwrap();
+    let held = Attempt::start(&table, timeout_in(20_000), &[], &[]).unwrap();
     table.stand_in_line(&mut timeout_in(20_000));
     drop(held);
     assert_eq!(offer(lowest), Err(NotOffered::Full));
@@ -495,10 +538,10 @@ fn what_is_less_urgent_overtakes_nobody_and_others_a_few_times() {
 fn what_is_taken_back_is_not_begun_meanwhile() {
     let table = table(1, 64);
     let copy = TestCopy::start(&table, 0, false, increment());
-    let mut call = RemoteCall::start(&table, timeout_in(20_000), &[], b"1").unwrap();
+    let mut call = Attempt::start(&table, timeout_in(20_000), &[], b"1").unwrap();
     table.set_copy_state(copy.number, CopyState::Draining);
     assert!(Puller::new(Arc::clone(&copy.served)).take().is_none());
-    assert_eq!(call.try_end(&mut Vec::new()), Some(Ended::NotTaken));
+    assert_eq!(call.try_end(&mut Vec::new()), Some(AttemptEnd::NotTaken));
     drop(call);
     copy.end();
 }
@@ -508,25 +551,16 @@ fn what_is_offered_when_its_domain_closes_is_over() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     copy.served.suspend();
-    let mut call = RemoteCall::start(&table, timeout_in(20_000), &[], b"1").unwrap();
-    let woken = Arc::new(Flag::default());
+    let mut call = Attempt::start(&table, timeout_in(20_000), &[], b"1").unwrap();
+    let woken = Arc::new(WakeCount::default());
     let waker = std::task::Waker::from(Arc::clone(&woken));
     let context = std::task::Context::from_waker(&waker);
     assert!(call.poll(&context, || {}, &mut Vec::new()).is_pending());
     table.close();
-    assert!(woken.0.load(Ordering::Acquire), "its task is told");
-    assert_eq!(call.poll(&context, || {}, &mut Vec::new()), std::task::Poll::Ready(Ended::NotTaken));
+    assert!(woken.count() > 0, "its task is told");
+    assert_eq!(call.poll(&context, || {}, &mut Vec::new()), std::task::Poll::Ready(AttemptEnd::NotTaken));
     drop(call);
     copy.end();
-}
-
-#[derive(Default)]
-struct Flag(AtomicBool);
-
-impl std::task::Wake for Flag {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Release);
-    }
 }
 
 /// Not a test of speed: prints what a call costs, for who runs it by hand with `--ignored --nocapture` in a release build.
@@ -542,7 +576,7 @@ fn what_a_call_costs() {
             let mut times: Vec<u64> = (0..if spins { 200_000 } else { 5_000 })
                 .map(|_| {
                     let begun_ns = monotonic_ns();
-                    assert_eq!(call(&table, waiting, &payload, &mut reply), Ended::Answered(Status::Reply));
+                    assert_eq!(call(&table, waiting, &payload, &mut reply), AttemptEnd::Answered(Status::Reply));
                     monotonic_ns() - begun_ns
                 })
                 .collect();
@@ -551,6 +585,18 @@ fn what_a_call_costs() {
         }
         copy.end();
     }
+}
+
+/// What its caller is told of as lost before it had begun.
+#[test]
+fn a_request_that_is_given_back_is_answered_as_not_served() {
+    let table = table(1, 100);
+    let (copy, mut call, taken) = claimed(&table);
+    drop(taken);
+    assert_eq!(call.try_end(&mut Vec::new()), Some(AttemptEnd::Answered(Status::NotServed)));
+    drop(call);
+    assert_eq!(table.slots(), (1, 0, 0));
+    copy.end();
 }
 
 /// The only copy that may take a long request goes while the request is copied, which happens without the lock.
@@ -565,8 +611,8 @@ fn a_request_whose_copy_goes_while_it_is_copied_is_refused() {
         let (all, number) = (table.slots().0, copy.number);
         thread::scope(|scope| {
             let calling = scope.spawn(|| {
-                let offer = Offer { target: number, ..timeout_in(60_000) };
-                let ended = RemoteCall::start(&table, offer, &[], &payload);
+                let offer = RemoteOffer { target: number, ..timeout_in(60_000) };
+                let ended = Attempt::start(&table, offer, &[], &payload);
                 ended.map(|mut call| call.wait(Waiting::Park, &mut Vec::new()))
             });
             while table.slots().0 == all && !calling.is_finished() {
@@ -577,7 +623,7 @@ fn a_request_whose_copy_goes_while_it_is_copied_is_refused() {
             match calling.join().unwrap() {
                 Err(NotOffered::NoCopy) => refused += 1,
                 // It was copied already.
-                Ok(Ended::NotBegun(_) | Ended::NotTaken) => {}
+                Ok(AttemptEnd::NotBegun(_) | AttemptEnd::NotTaken) => {}
                 other => panic!("{other:?}"),
             }
         });
@@ -588,4 +634,136 @@ fn a_request_whose_copy_goes_while_it_is_copied_is_refused() {
         }
     }
     panic!("{refused} of 1000 copies went while the request was copied");
+}
+
+/// Runs something that may stand still for ever, if it is wrong.
+#[track_caller]
+fn not_stuck(run: impl FnOnce() + Send + 'static) {
+    let (tell, told) = std::sync::mpsc::channel();
+    let running = thread::spawn(move || {
+        run();
+        tell.send(()).unwrap();
+    });
+    let ended = told.recv_timeout(gapless_testkit::wait::PATIENCE);
+    assert_ne!(ended, Err(std::sync::mpsc::RecvTimeoutError::Timeout), "it waits for its own lock");
+    running.join().unwrap();
+}
+
+/// A task that does something when nothing knows it any more.
+struct Last(Box<dyn Fn() + Send + Sync>);
+
+impl std::task::Wake for Last {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fn last(run: impl Fn() + Send + Sync + 'static) -> std::task::Waker {
+    Arc::new(Last(Box::new(run))).into()
+}
+
+#[test]
+fn a_task_that_is_replaced_goes_without_a_lock() {
+    let noop = || std::task::Context::from_waker(std::task::Waker::noop());
+    not_stuck(move || {
+        let table = table(1, 64);
+        let (copy, mut call, taken) = claimed(&table);
+        let (closing, number) = (Arc::clone(&table), copy.number);
+        let before = last(move || closing.close_copy(number));
+        let mut reply = Vec::new();
+        assert!(call.poll(&std::task::Context::from_waker(&before), || {}, &mut reply).is_pending());
+        drop(before);
+        let ended = call.poll(&noop(), || {}, &mut reply);
+        assert!(matches!(ended, std::task::Poll::Ready(AttemptEnd::NotBegun(_))), "it was closed meanwhile: {ended:?}");
+        drop((call, taken));
+        copy.end();
+    });
+    not_stuck(|| {
+        let table = table(1, 64);
+        let copy = TestCopy::start(&table, 0, false, increment());
+        let one_way = RemoteOffer { one_way: true, ..timeout_in(20_000) };
+        Attempt::start(&table, one_way, &[], b"x").unwrap().leave();
+        let looking = Arc::clone(&table);
+        let (before, mut first, mut second) =
+            (last(move || drop(looking.open_copies())), RemoteOffer::default(), RemoteOffer::default());
+        table.want_change(&before, &mut first);
+        drop(before);
+        table.leave_line(first.place.unwrap());
+        table.want_change(std::task::Waker::noop(), &mut second);
+        copy.end();
+    });
+    not_stuck(move || {
+        let table = table(1, 64);
+        let copy = TestCopy::start(&table, 0, false, increment());
+        let mut puller = Puller::new(Arc::clone(&copy.served));
+        let resuming = Arc::clone(&copy.served);
+        let before = last(move || resuming.resume());
+        assert!(puller.poll_take(&mut std::task::Context::from_waker(&before)).is_pending());
+        drop(before);
+        assert!(puller.poll_take(&mut noop()).is_pending());
+        copy.end();
+    });
+}
+
+/// There is always more for it to do.
+#[test]
+fn a_task_with_enough_to_do_lets_others_run() {
+    let table = table(128, 8);
+    let copy = TestCopy::start(&table, 0, false, increment());
+    let woken = Arc::<WakeCount>::default();
+    let waker = std::task::Waker::from(Arc::clone(&woken));
+    let mut task = std::task::Context::from_waker(&waker);
+    let mut puller = Puller::new(Arc::clone(&copy.served));
+    let (mut taken, mut pauses) = (0, 0);
+    while taken < 500 {
+        Attempt::start(&table, RemoteOffer { one_way: true, ..timeout_in(20_000) }, &[], b"x").unwrap().leave();
+        match puller.poll_take(&mut task) {
+            std::task::Poll::Ready(claimed) => {
+                claimed.unwrap().answer(Status::Reply, &[]);
+                taken += 1;
+            }
+            std::task::Poll::Pending => {
+                assert_eq!(woken.take(), 1, "it goes on by itself");
+                pauses += 1;
+            }
+        }
+    }
+    assert!((5..=50).contains(&pauses), "{pauses} pauses");
+    drop(puller);
+    copy.end();
+}
+
+/// What a type of the application does to write a request anew may take its time, and call.
+#[test]
+fn requests_are_written_anew_without_the_lock() {
+    static TABLE: std::sync::OnceLock<Arc<RouteTable>> = std::sync::OnceLock::new();
+    fn rewrite((from, to): (u64, u64), payload: &[u8]) -> Result<Vec<u8>, crate::MessageError> {
+        assert_eq!((from, to, payload), (7, 8, &b"old"[..]));
+        assert_eq!(TABLE.get().unwrap().open_copies().len(), 1);
+        Ok(b"new".to_vec())
+    }
+    not_stuck(|| {
+        let shape = CallTableShape::new(1, 100).unwrap();
+        let table = Arc::new(RouteTable::create("test.route".into(), shape, (7, rewrite), &Shown::nowhere()).unwrap());
+        let table = TABLE.get_or_init(|| table);
+        let copy = TestCopy::start(table, 0, false, increment());
+        let mut offer = RemoteOffer { one_way: true, ..timeout_in(20_000) };
+        offer.header.fingerprint = 7;
+        Attempt::start(table, offer, &[], b"old").unwrap().leave();
+        table.set_request_fingerprint(8);
+        // Others look meanwhile.
+        assert_eq!(Attempt::start(table, timeout_in(20_000), &[], b"x").unwrap_err(), NotOffered::Full);
+        assert!(!table.has_ended(), "it waits to be written anew");
+        assert!(table.give_notices());
+        let claimed = Puller::new(Arc::clone(&copy.served)).take().unwrap();
+        let (mut headers, mut payload) = (Vec::new(), Vec::new());
+        assert_eq!((claimed.read(&mut headers, &mut payload).unwrap().fingerprint, &*payload), (8, &b"new"[..]));
+        claimed.answer(Status::Reply, &[]);
+        assert!(table.has_ended());
+        copy.end();
+    });
 }

@@ -7,47 +7,15 @@ use crate::context::{CallContext, Cancellation, Headers};
 use crate::message::{Message, version_of};
 use crate::outcome::Rejection;
 use crate::remote::copy::Claimed;
-use crate::remote::status::{KIND_CALL, Status, write_refusal};
+use crate::remote::request_words::{
+    CopyQuery, FLAG_JSON, FLAG_ONE_WAY, FLAG_TRACE_STATE, KIND_CALL, NOTICES_SHIFT, TRACE_STATE,
+};
+use crate::remote::status::{Status, write_refusal};
 use gapless_agent::fault::crash_point;
 use gapless_agent::foreign::caught;
 use gapless_log::call_table::RequestHeader;
 use gapless_trace::TraceContext;
 use std::sync::Arc;
-
-/// What is asked of a copy, in a request's header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Asked {
-    /// Whether the copy answers at all.
-    Ping = 1,
-    /// What the copy says of itself, as JSON.
-    Info = 2,
-    /// What it has counted, as JSON.
-    Statistics = 3,
-}
-
-impl Asked {
-    const fn from_value(value: u8) -> Option<Self> {
-        Some(match value {
-            1 => Self::Ping,
-            2 => Self::Info,
-            3 => Self::Statistics,
-            _ => return None,
-        })
-    }
-}
-
-/// In a header's flags: the payload is JSON, and so shall be the reply.
-pub(crate) const FLAG_JSON: u32 = 1;
-/// In a header's flags: nobody waits for the reply.
-pub(crate) const FLAG_ONE_WAY: u32 = 2;
-/// In a header's flags: the last of the user headers is [`TRACE_STATE`], which belongs to the trace and is none of the caller's.
-pub(crate) const FLAG_TRACE_STATE: u32 = 4;
-/// Name of the header that has the trace's state.
-pub(crate) const TRACE_STATE: &str = "tracestate";
-
-/// In a header's flags, from this bit on: how many kinds of notices the caller receives.
-pub(crate) const NOTICES_SHIFT: u32 = 24;
 
 /// Everything that a copy's workers share of how they answer.
 pub(crate) struct Answering<Request, Reply> {
@@ -132,10 +100,10 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             self.answer(claimed, Status::BadRequest, b"what stands in the slot is no request");
             return None;
         };
-        match Asked::from_value(header.kind) {
+        match CopyQuery::from_value(header.kind) {
             _ if header.kind == KIND_CALL => {}
-            Some(asked) => {
-                self.answer_about_itself(claimed, asked);
+            Some(query) => {
+                self.answer_about_itself(claimed, query);
                 return None;
             }
             None => {
@@ -227,22 +195,25 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
         let body = &mut scratch.reply;
         body.clear();
         let status = match ran {
-            Ok(handled) => Self::encode(handled, form, body),
+            Ok(handled) => Self::encode(handled, form, length_max, body),
             Err(text) => {
                 tracing::error!(route = &*self.route, panic = text, "a handler has panicked");
                 body.extend_from_slice(text.as_bytes());
                 Status::Panicked
             }
         };
-        if body.len() <= length_max {
+        if status == Status::Forward && form.is_one_way {
+            // It goes on from there.
+            claimed.tell_caller();
+        }
+        if body.len() <= length_max || matches!(status, Status::Panicked | Status::BadReply) {
             self.answer(claimed, status, body);
         } else {
-            let reason = format!("it has {} bytes; at most {length_max} are allowed on this route", body.len());
-            self.answer(claimed, Status::BadReply, reason.as_bytes());
+            self.answer(claimed, Status::BadReply, too_long(body.len(), length_max).as_bytes());
         }
     }
 
-    fn encode(handled: Handled<Reply>, form: ReplyForm, body: &mut Vec<u8>) -> Status {
+    fn encode(handled: Handled<Reply>, form: ReplyForm, length_max: usize, body: &mut Vec<u8>) -> Status {
         let encoded = match handled {
             Ok(_) if form.is_one_way => return Status::Reply,
             Ok(reply) => caught(|| {
@@ -252,7 +223,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
                 reply.encode_as(form.version, body)
             }),
             Err(Rejection::Refused(refusal)) => {
-                write_refusal(&refusal, body);
+                write_refusal(&refusal, length_max, body);
                 return Status::Refused;
             }
             Err(Rejection::Forward { route }) => {
@@ -270,22 +241,29 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
         Status::BadReply
     }
 
-    fn answer_about_itself(&self, claimed: Claimed, asked: Asked) {
-        let body = match asked {
-            Asked::Ping => String::new(),
-            Asked::Info => self.info.clone(),
-            Asked::Statistics => self.counters.statistics().to_json(),
+    fn answer_about_itself(&self, claimed: Claimed, query: CopyQuery) {
+        let body = match query {
+            CopyQuery::Ping => String::new(),
+            CopyQuery::Info => self.info.clone(),
+            CopyQuery::Statistics => self.counters.statistics().to_json(),
         };
+        let length_max = claimed.reply_length_max();
         // Not counted: it is no call of the route.
-        let cut = body.len().min(claimed.reply_length_max());
-        claimed.answer(Status::Reply, &body.as_bytes()[..cut]);
+        if body.len() <= length_max {
+            claimed.answer(Status::Reply, body.as_bytes());
+        } else {
+            claimed.answer(Status::BadReply, too_long(body.len(), length_max).as_bytes());
+        }
     }
 
     fn answer(&self, claimed: Claimed, status: Status, body: &[u8]) {
-        let cut = body.len().min(claimed.reply_length_max());
-        let is_heard = claimed.answer(status, &body[..cut]);
+        let is_heard = claimed.answer(status, body);
         self.counters.answered(status, is_heard);
     }
+}
+
+fn too_long(length: usize, length_max: usize) -> String {
+    format!("it has {length} bytes; at most {length_max} are allowed on this route")
 }
 
 /// The trace of a request; what is none is as if it were not there.

@@ -1,11 +1,10 @@
-//! [`CopyCounters`]: what a copy of a route counts, in a counters file of its domain; one relaxed addition each.
+//! [`CopyCounters`]: what a copy of a route counts, in memory, for a counters file of its domain; one relaxed addition each.
 
 use crate::error::RpcError;
 use crate::local::QueueGauges;
 use crate::remote::status::Status;
-use crate::route_counters::{Read, RouteCounters, Side, times_of, value};
-use gapless_agent::{Counter, Counters, SharedCounter, time_buckets as times};
-use std::path::Path;
+use crate::route_counters::{Read, RouteCounters, Shown, Side, times_of, value};
+use gapless_agent::{Counter, Counters, CountersWriter, SharedCounter, WrittenCounters, time_buckets as times};
 use std::sync::Arc;
 
 /// Labels of what a copy counts; those of the outcomes in the order of their statuses.
@@ -29,8 +28,10 @@ const HANDLER_NS: &str = "handler_ns";
 /// What a copy of a route counts.
 #[derive(Debug)]
 pub(crate) struct CopyCounters {
+    counters: Counters,
     /// Removed with the last who counts.
-    file: Counters,
+    _file: Option<WrittenCounters>,
+    writer: Arc<CountersWriter>,
     begun: SharedCounter,
     /// By status.
     outcomes: [SharedCounter; 8],
@@ -54,7 +55,7 @@ pub struct CopyStatistics {
     pub refused: u64,
     /// Handlers that panicked.
     pub panicked: u64,
-    /// Requests whose time was over before their handler began.
+    /// Requests whose time was over when a worker took them; those of other processes are mostly taken back before that.
     pub too_late: u64,
     /// Requests and replies that could not be read or written.
     pub bad_messages: u64,
@@ -77,30 +78,38 @@ pub struct CopyStatistics {
 }
 
 impl CopyCounters {
-    /// In that file, or in memory.
-    pub(crate) fn create(route: &str, path: Option<&Path>) -> Result<Self, RpcError> {
-        let counters = RouteCounters::create(Side::Copy, route, path, 6 + OUTCOMES.len())?;
+    /// All at 0.
+    pub(crate) fn create(route: &str, shown: &Shown) -> Result<Self, RpcError> {
+        let counters = RouteCounters::create(Side::Copy, route, 6 + OUTCOMES.len())?;
+        let writer = &shown.writer;
         let add = |label: &str| counters.add(label).map(Counter::shared);
         let outcomes = OUTCOMES.map(add);
         let [a, b, c, d, e, f, g, h] = outcomes;
+        let outcomes = [a?, b?, c?, d?, e?, f?, g?, h?];
+        let too_late = outcomes[Status::TooLate as usize].clone();
+        let (queued, on_disk, overflowed) = (add(QUEUED)?, add(ON_DISK)?, add(OVERFLOWED)?);
         Ok(Self {
             begun: add(BEGUN)?,
-            outcomes: [a?, b?, c?, d?, e?, f?, g?, h?],
+            outcomes,
             unheard: add(UNHEARD)?,
             handler_ns: add(HANDLER_NS)?,
-            queue: Arc::new(QueueGauges { queued: add(QUEUED)?, on_disk: add(ON_DISK)?, overflowed: add(OVERFLOWED)? }),
+            queue: Arc::new(QueueGauges { queued, on_disk, overflowed, too_late, writer: Arc::clone(writer) }),
             times: counters.add_times()?.into_iter().map(Counter::shared).collect(),
-            file: counters.into_file(),
+            _file: counters.show(shown)?,
+            writer: Arc::clone(writer),
+            counters: counters.into_counters(),
         })
     }
 
     pub(crate) fn begin(&self) {
         self.begun.add(1);
+        self.writer.changed();
     }
 
     pub(crate) fn end(&self, handler_ns: u64) {
         self.handler_ns.add(handler_ns);
         self.times[times::bucket(handler_ns)].add(1);
+        self.writer.changed();
     }
 
     pub(crate) fn answered(&self, status: Status, is_heard: bool) {
@@ -108,10 +117,11 @@ impl CopyCounters {
         if !is_heard {
             self.unheard.add(1);
         }
+        self.writer.changed();
     }
 
     pub(crate) fn statistics(&self) -> CopyStatistics {
-        CopyStatistics::of(&self.file.values())
+        CopyStatistics::of(&self.counters.values())
     }
 }
 

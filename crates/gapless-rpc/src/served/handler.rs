@@ -7,6 +7,7 @@ use crate::local::{Answer, Incoming};
 use crate::outcome::Rejection;
 use crate::remote::status::Status;
 use gapless_agent::foreign::caught;
+use gapless_agent::process_mark::ProcessMark;
 use gapless_trace::{PANICKED, ServedSpan};
 use std::future::Future;
 use std::pin::Pin;
@@ -46,7 +47,9 @@ impl<Request, Reply> Handler<Request, Reply> {
         match self {
             Self::Plain(handler) => {
                 let span = ServedSpan::begin(context.served(), caller);
+                let here = ProcessMark::current();
                 let ran = caught(|| span.enter(|| handler(request, context)));
+                here.end_child("a handler");
                 span.end(kind_of(&ran));
                 ran
             }
@@ -62,7 +65,10 @@ impl<Request, Reply> Handler<Request, Reply> {
             Err(text) => Err(text),
             Ok(mut handling) => {
                 std::future::poll_fn(|task: &mut Context<'_>| {
-                    match caught(|| span.enter(|| handling.as_mut().poll(task))) {
+                    let here = ProcessMark::current();
+                    let polled = caught(|| span.enter(|| handling.as_mut().poll(task)));
+                    here.end_child("a handler");
+                    match polled {
                         Ok(Poll::Pending) => Poll::Pending,
                         Ok(Poll::Ready(handled)) => Poll::Ready(Ok(handled)),
                         Err(text) => Poll::Ready(Err(text)),

@@ -6,16 +6,12 @@ use crate::message::Message;
 use crate::options::Waiting;
 use crate::remote::copy::{Claimed, Puller, ServedCallers};
 use gapless_agent::foreign;
+use gapless_agent::process_mark::ProcessMark;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// Looks before a worker sleeps that need not spin.
-const LOOKS_BEFORE_PARKING: u32 = 200;
-/// Looks between two readings of the clock.
-const LOOKS_PER_TIME: u32 = 64;
 
 /// The workers of one copy. They end when the route has ended.
 #[derive(Debug, Default)]
@@ -37,6 +33,7 @@ impl Workers {
             let (mut puller, answering) = (Puller::new(Arc::clone(served)), Arc::clone(answering));
             let (life, alive) = (life.clone(), Living::enter(living));
             let run = move || {
+                foreign::own_this_thread();
                 let _alive = alive;
                 let _done = life.begin(number);
                 let mut scratch = Scratch::default();
@@ -72,6 +69,7 @@ impl Workers {
 
 /// How many workers of a copy live: threads may unwind, and executors may drop their tasks.
 pub(crate) struct Living {
+    made_by: ProcessMark,
     count: AtomicUsize,
     none_left: Box<dyn Fn() + Send + Sync>,
     /// The task that waits until none is left.
@@ -84,7 +82,8 @@ pub(crate) struct Alive(Arc<Living>);
 impl Living {
     /// `none_left` runs when the last has gone.
     pub(crate) fn new(none_left: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { count: AtomicUsize::new(0), none_left: Box::new(none_left), waiting: Mutex::default() })
+        let (made_by, count) = (ProcessMark::current(), AtomicUsize::new(0));
+        Arc::new(Self { made_by, count, none_left: Box::new(none_left), waiting: Mutex::default() })
     }
 
     /// Ready when none is left; for one task at a time.
@@ -94,7 +93,10 @@ impl Living {
         if self.count.load(Ordering::Acquire) == 0 {
             return Poll::Ready(());
         }
-        *waiting = Some(task.waker().clone());
+        let before = waiting.replace(task.waker().clone());
+        drop(waiting);
+        // Without the lock: nobody knows what goes with it.
+        drop(before);
         Poll::Pending
     }
 
@@ -107,11 +109,14 @@ impl Living {
 
 impl Drop for Alive {
     fn drop(&mut self) {
+        if !self.0.made_by.is_here() {
+            return;
+        }
         // AcqRel: pairs with itself; what the others did is over when the last has gone.
         if self.0.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             (self.0.none_left)();
             let waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
-            waiting.into_iter().for_each(Waker::wake);
+            waiting.into_iter().for_each(foreign::wake);
         }
     }
 }
@@ -153,8 +158,8 @@ fn next_request(puller: &mut Puller, waiting: Waiting) -> Option<Claimed> {
         let spins = match waiting {
             Waiting::Spin | Waiting::SpinFor(_) if puller.served().is_suspended() => false,
             Waiting::Spin => true,
-            Waiting::Park => looks < LOOKS_BEFORE_PARKING,
-            Waiting::SpinFor(time) if looks.is_multiple_of(LOOKS_PER_TIME) => {
+            Waiting::Park => looks < Waiting::LOOKS_BEFORE_PARKING,
+            Waiting::SpinFor(time) if looks.is_multiple_of(Waiting::LOOKS_PER_TIME) => {
                 since.get_or_insert_with(Instant::now).elapsed() < time
             }
             Waiting::SpinFor(_) => true,

@@ -1,5 +1,5 @@
 //! A million calls while copies and callers are killed with SIGKILL at any instruction, a thousand times: every call ends,
-//! each as its policy says, no answer is wrong or doubled, and nothing is left behind.
+//! each as its policy says, no answer is wrong or doubled, and nothing is left behind. So many with `GAPLESS_FULL`; else a fifth.
 
 use crate::counted::{
     Traffic, caller, check, counter_files, descriptors, every_slot_is_free, executions, files, open, start_caller,
@@ -7,7 +7,7 @@ use crate::counted::{
 };
 use gapless_rpc::Retry;
 use gapless_testkit::process::Process;
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::until;
 use std::collections::BTreeMap;
@@ -16,8 +16,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-const CALLS: u64 = 1_000_000;
-const KILLS: u64 = 1_000;
 /// Each with two copies and a caller of its own to kill.
 const KILLERS: u64 = 2;
 const COPIES_OF_A_KILLER: usize = 2;
@@ -79,9 +77,10 @@ fn nothing_is_wrong(random: &mut Random) {
                 scope.spawn(move || kill(number, (path, record), &mut random, (is_over, kills)))
             })
             .collect();
+        let (calls_min, kills_min) = (rounds(1_000_000, 200_000), rounds(1_000, 200));
         let calls = || traffic.iter().map(Traffic::calls).sum::<u64>();
         // A call that never ends stops its thread or task: the others are not enough for this.
-        while calls() < CALLS || kills.load(Ordering::Relaxed) < KILLS {
+        while calls() < calls_min || kills.load(Ordering::Relaxed) < kills_min {
             let (calls_before, kills_before) = (calls(), kills.load(Ordering::Relaxed));
             until("calls and kills go on", || {
                 calls() > calls_before && kills.load(Ordering::Relaxed) > kills_before

@@ -72,8 +72,8 @@ pub fn open(domain: &Path) -> Domain {
 }
 
 pub fn caller(domain: &Domain, retry: Retry) -> Caller<u64, u64> {
-    let call = CallOptions { timeout: None, wait_for_route: Some(PATIENCE), ..CallOptions::default() };
-    domain.caller_with(ROUTE, CallerOptions { call, retry, ..CallerOptions::default() }).unwrap()
+    let call = CallOptions { timeout: None, wait_for_route: Some(PATIENCE), retry, ..CallOptions::default() };
+    domain.caller_with(ROUTE, CallerOptions { call, ..CallerOptions::default() }).unwrap()
 }
 
 /// Serves, and writes each number that it executes to the end of a file before it answers.

@@ -15,6 +15,7 @@ mod a_process_dies_at_every_named_point;
 #[path = "../processes/a_scribbler_spoils_only_its_own_routes.rs"]
 mod a_scribbler_spoils_only_its_own_routes;
 
+use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -30,6 +31,6 @@ fn main() -> ExitCode {
         a_caller_dies_at_every_point_of_its_backlog::module(),
         #[cfg(feature = "fault-injection")]
         a_process_dies_at_every_named_point::module(),
-        a_scribbler_spoils_only_its_own_routes::module(10_000),
+        a_scribbler_spoils_only_its_own_routes::module(rounds(10_000, 2_000) as u32),
     ])
 }

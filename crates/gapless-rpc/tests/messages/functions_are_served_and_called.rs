@@ -33,7 +33,7 @@ fn serves_and_calls(domain: &Domain) {
     let adder = add::caller(domain).unwrap();
     assert_eq!(adder.call_with(Add { left: 2, right: 3 }, &options), Ok(Sum { value: 5 }));
     match adder.call_with(Add { left: i64::MAX, right: 1 }, &options) {
-        Err(CallError::Refused(refusal)) => assert_eq!(refusal.text, "calculator/add overflows"),
+        Err(CallError::Refused { refusal, .. }) => assert_eq!(refusal.text, "calculator/add overflows"),
         other => panic!("a refusal is expected, {other:?} was found"),
     }
     assert_eq!(double::caller(domain).unwrap().call_with(Sum { value: 4 }, &options), Ok(Sum { value: 8 }));

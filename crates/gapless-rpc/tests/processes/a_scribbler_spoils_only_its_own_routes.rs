@@ -1,4 +1,4 @@
-//! A process that writes over everything that it shares and may write spoils calls of the routes that it serves or calls, and
+//! A process that writes over everything that it shares, also what it was given for reading only, spoils calls of the routes that it serves or calls, and
 //! nothing else.
 
 use super::copy_process::{Ask, Told, scribble_as_told, start};

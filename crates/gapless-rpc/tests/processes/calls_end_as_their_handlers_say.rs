@@ -1,9 +1,10 @@
 //! Replies, refusals, panics, deadlines, headers, forwarding: between processes as inside one.
 
 use super::copy_process::{Ask, Told, start};
+use gapless_rpc::domain::KnownRouteState;
 use gapless_rpc::{
-    Asked, CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Headers, Json, Message,
-    caller::together,
+    CallContext, CallError, CallOptions, Caller, CallerOptions, CopyQuery, Domain, DomainOptions, Headers, Json,
+    Message, caller::together,
 };
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::PATIENCE;
@@ -15,6 +16,7 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(2)
         .scenario("replies_refusals_and_panics_come_back", replies_refusals_and_panics_come_back)
+        .scenario("a_handler_sees_the_process_and_the_user_that_call", a_handler_sees_who_calls)
         .scenario("nobody_there_is_said_at_once", nobody_there_is_said_at_once)
         .scenario("a_deadline_ends_a_call_and_the_handler_sees_it", a_deadline_ends_a_call_and_the_handler_sees_it)
         .scenario("a_nested_call_has_no_more_time_than_its_own", a_nested_call_has_no_more_time_than_its_own)
@@ -42,20 +44,38 @@ fn replies_refusals_and_panics_come_back() {
     for number in 0..1000 {
         assert_eq!(caller.call(Ask::Increment(number)), Ok(Told::Number(number + 1)));
     }
-    for length in [0, 1, 4000, 4096, 500_000, 16 << 20] {
+    for length in [0, 1, 4000, 4096, 500_000, (16 << 20) - 5] {
         let Told::Bytes(bytes) = caller.call(Ask::Bytes(length)).unwrap() else { panic!("bytes were asked for") };
         assert!(bytes.len() == length as usize && bytes.iter().enumerate().all(|(index, byte)| *byte == index as u8));
     }
-    let CallError::Refused(refusal) = caller.call(Ask::Refuse(7)).unwrap_err() else { panic!("it was refused") };
+    let CallError::Refused { refusal, .. } = caller.call(Ask::Refuse(7)).unwrap_err() else { panic!("it was refused") };
     assert_eq!((refusal.code, refusal.text.as_str(), refusal.payload), (7, "no", vec![1, 2]));
     let panicked = caller.call(Ask::Panic).unwrap_err();
     assert_eq!(panicked, CallError::Panicked { route: "route".to_owned(), reason: "as it was asked to".to_owned() });
     let headers = Headers::default().with("tenant", "blue");
     let options = CallOptions { headers, ..CallOptions::default() };
     assert_eq!(caller.call_with(Ask::Header("tenant".to_owned()), &options), Ok(Told::Text("blue".to_owned())));
-    let too_long = caller.call(Ask::Bytes(17 << 20)).unwrap_err();
+    let too_long = caller.call(Ask::Bytes((16 << 20) - 4)).unwrap_err();
     assert!(matches!(&too_long, CallError::BadMessage { .. }), "{too_long}");
     assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)), "it goes on");
+}
+
+fn a_handler_sees_who_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let _copy = start(&folder.path().join("domain"), 1, &["route"]);
+    let options = DomainOptions { process_name: Some("a till".to_owned()), ..DomainOptions::default() };
+    let domain = Domain::open_directory(folder.path().join("domain"), options).unwrap();
+    // SAFETY: it reads a number that the kernel has of this process.
+    let (process_id, user_id) = (std::process::id(), unsafe { libc::getuid() });
+    let expected = Ok(Told::Text(format!("a till {process_id} {user_id}")));
+    assert_eq!(caller(&domain, "route").call(Ask::Caller), expected);
+    let here = domain.serve("here").handle(|(): (), context| {
+        let caller = context.caller();
+        Ok(format!("{} {} {}", caller.name, caller.process_id, caller.user_id))
+    });
+    let _here = here.unwrap();
+    let seen = domain.caller::<(), String>("here").unwrap().call(()).map(Told::Text);
+    assert_eq!(seen, expected, "inside a process, too");
 }
 
 fn nobody_there_is_said_at_once() {
@@ -84,7 +104,8 @@ fn a_deadline_ends_a_call_and_the_handler_sees_it() {
     let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
     // Both see the same moment; a handler that answers in it may be faster than its caller's patience ends.
     let late = caller.call_with(Ask::SleepUntilCancelled, &options);
-    let timed_out = CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: true };
+    let timed_out =
+        CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: true, not_taken_by: vec![] };
     assert!(late == Err(timed_out) || late == Ok(Told::Cancelled(true)), "{late:?}");
     assert_eq!(copy.line(), "cancelled");
     // One that is dropped is cancelled, too.
@@ -118,11 +139,11 @@ fn a_request_goes_on() {
     let first = caller(&domain, "first");
     // The handler of the other route sends it on to itself, again and again.
     let endless = first.call(Ask::Forward("loop".to_owned())).unwrap_err();
-    assert!(matches!(&endless, CallError::NotBegun { reason, .. } if reason.contains("16 times")), "{endless}");
+    assert!(matches!(&endless, CallError::Refused { refusal, .. } if refusal.text.contains("16 times")), "{endless}");
     let nowhere = first.call(Ask::Forward("nowhere".to_owned())).unwrap_err();
-    assert_eq!(nowhere, CallError::NoRoute { route: "nowhere".to_owned() });
+    assert!(matches!(&nowhere, CallError::Unknown { route, .. } if route == "nowhere"), "{nowhere}");
     let no_name = first.call(Ask::Forward("no name".to_owned())).unwrap_err();
-    assert!(matches!(no_name, CallError::NotBegun { .. }), "{no_name}");
+    assert!(matches!(no_name, CallError::Refused { .. }), "{no_name}");
 }
 
 fn who_knows_no_types_asks_in_json() {
@@ -137,10 +158,13 @@ fn who_knows_no_types_asks_in_json() {
     let wrong = caller.call(ask(r#"{"Decrement": 4}"#)).unwrap_err();
     assert!(matches!(&wrong, CallError::BadMessage { reason, .. } if reason.contains("Decrement")), "{wrong}");
     let refused = caller.call(ask(r#"{"Refuse": 7}"#)).unwrap_err();
-    assert!(matches!(&refused, CallError::Refused(refusal) if refusal.code == 7), "{refused}");
+    assert!(matches!(&refused, CallError::Refused { refusal, .. } if refusal.code == 7), "{refused}");
     // It goes on to a route that this process has not called yet, as JSON.
     let forwarded = caller.call(ask(r#"{"Forward": "other"}"#)).unwrap_err();
-    assert!(matches!(&forwarded, CallError::NotBegun { reason, .. } if reason.contains("16 times")), "{forwarded}");
+    assert!(
+        matches!(&forwarded, CallError::Refused { refusal, .. } if refusal.text.contains("16 times")),
+        "{forwarded}"
+    );
     // A reply can be of a type that is known here; a request that is typed is not answered in JSON.
     let half = domain.caller::<Json, Told>("route").unwrap();
     assert_eq!(half.call(ask(r#"{"Increment": 4}"#)), Ok(Told::Number(5)));
@@ -164,12 +188,16 @@ fn every_copy_is_reached_and_a_key_reaches_one() {
     processes.dedup();
     assert_eq!(processes.len(), 3, "{outcomes:?}");
     assert!(outcomes.into_iter().all(|(_, outcome)| outcome == Ok(Told::Number(5))));
-    let known = domain.routes(Duration::from_secs(10)).unwrap();
-    assert_eq!(known.iter().filter(|route| route.route == "route" && route.state == "open").count(), 3);
-    let pings = caller.ask_copies(Asked::Ping).unwrap();
+    let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut awaited = executor.block_on(caller.broadcast_async(Ask::Increment(4))).unwrap();
+    awaited.sort_by_key(|(process_id, _)| *process_id);
+    assert_eq!(awaited, processes.iter().map(|id| (*id, Ok(Told::Number(5)))).collect::<Vec<_>>());
+    let known = domain.routes(Duration::from_secs(10)).unwrap().routes;
+    assert_eq!(known.iter().filter(|route| route.route == "route" && route.state == KnownRouteState::Open).count(), 3);
+    let pings = caller.query_copies(CopyQuery::Ping).unwrap();
     assert_eq!(pings, vec![Ok(String::new()); 3]);
-    for (asked, word) in [(Asked::Info, "process_id"), (Asked::Statistics, "replied")] {
-        let said = caller.ask_copies(asked).unwrap();
+    for (asked, word) in [(CopyQuery::Info, "process_id"), (CopyQuery::Statistics, "replied")] {
+        let said = caller.query_copies(asked).unwrap();
         assert!(said.iter().all(|said| said.as_ref().is_ok_and(|said| said.contains(word))), "{said:?}");
     }
     // While the one that has the key sleeps, others with that key wait, though its twins are idle.

@@ -259,9 +259,10 @@ fn each_version_calls_each() {
 fn both_versions_serve_at_one_time() {
     let place = place(64);
     let _copies = [2, 1, 2, 1].map(|version| start(&place.directory, version, "route"));
-    let known = place.domain.routes(PATIENCE).unwrap();
-    let types: BTreeSet<_> = known.iter().filter(|known| known.route == "route").map(|known| &known.types.0).collect();
-    assert_eq!(types.into_iter().collect::<Vec<_>>(), ["Ask", "Ask v2"]);
+    let known = place.domain.routes(PATIENCE).unwrap().routes;
+    let types = known.iter().filter(|known| known.route == "route").filter_map(|known| known.types.as_ref());
+    let requests: BTreeSet<_> = types.map(|(request, _)| request.to_string()).collect();
+    assert_eq!(requests.into_iter().collect::<Vec<_>>(), ["Ask", "Ask v2"]);
     let (first, second) = callers(&place.domain);
     until("all are known", || first.broadcast(&first::Ask::new(What::Join)).is_ok_and(|told| told.len() == 4));
     until("all are known", || second.broadcast(&second::Ask::new(What::Join)).is_ok_and(|told| told.len() == 4));
@@ -292,7 +293,7 @@ fn what_a_copy_had_begun_goes_on() {
         let place = place(64);
         let mut copy = start(&place.directory, dies, "route");
         let (first, second) = callers(&place.domain);
-        let options = CallOptions { retry: Some(Retry::Always), ..long() };
+        let options = CallOptions { retry: Retry::Always, ..long() };
         let begun = second.start_with(second::Ask::new(What::JoinLate), &options);
         assert_eq!(copy.line(), "begun");
         let calls = (first.start(first::Ask::new(What::Join)), second.start(second::Ask::new(What::Join)));
@@ -312,7 +313,7 @@ fn both_come_and_go_under_load() {
     let (first, second) = callers(&place.domain);
     let (clone, is_over) = (second.clone(), AtomicBool::new(false));
     let call = |caller: &Caller<second::Ask, second::Told>| {
-        let options = CallOptions { retry: Some(Retry::Always), ..long() };
+        let options = CallOptions { retry: Retry::Always, ..long() };
         while !is_over.load(Ordering::Relaxed) {
             let ask = |_| caller.start_with(second::Ask::new(What::Join), &options);
             for told in together::all((0..8).map(ask)) {
@@ -389,16 +390,25 @@ fn a_request_is_forwarded() {
 
 fn a_variant_that_one_side_lacks_is_named() {
     const REASON: &str = "Event: Moved is there since version 2, and the other side speaks version 1";
-    let error = || CallError::BadMessage { route: "route/event".to_owned(), reason: REASON.to_owned() };
+    let error =
+        |which: &str| CallError::BadMessage { route: "route/event".to_owned(), reason: format!("{which}: {REASON}") };
     let place = place(64);
     let copy = start(&place.directory, 2, "route");
     let old = place.domain.caller::<first::Event, first::Event>("route/event").unwrap();
-    assert_eq!(old.call(first::Event::Opened), Err(error()), "it would be told of a move");
+    assert_eq!(
+        old.call(first::Event::Opened),
+        Err(error("the reply cannot be written where it is served")),
+        "it would be told of a move"
+    );
     let new = place.domain.caller::<second::Event, second::Event>("route/event").unwrap();
     assert_eq!(new.call(second::Event::Opened), Ok(second::Event::Moved(Some(7))));
     assert_eq!(new.call(second::Event::Moved(None)), Ok(second::Event::Moved(None)));
     drop(copy);
     let _copy = start(&place.directory, 1, "route");
     until("the other one is there", || new.call(second::Event::Opened) == Ok(second::Event::Opened));
-    assert_eq!(new.call(second::Event::Moved(None)), Err(error()), "it is not sent");
+    assert_eq!(
+        new.call(second::Event::Moved(None)),
+        Err(error("the request cannot be written at the caller")),
+        "it is not sent"
+    );
 }

@@ -6,9 +6,9 @@ use gapless_testkit::random::Random;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::BufRead;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::process::Stdio;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const ROLE: &str = "be-a-copy";
@@ -33,6 +33,12 @@ pub enum Ask {
     Header(String),
     /// A call from inside the handler: what is left of its time there.
     Nested(String),
+    /// Its process id.
+    Who,
+    /// A line of its output.
+    Say(u64),
+    /// Name, process and user of who calls.
+    Caller,
 }
 
 /// And what they get.
@@ -71,10 +77,19 @@ fn answer(domain: &Domain, ask: Ask, context: &CallContext) -> Result<Told, Reje
             let caller = domain.caller::<Ask, Told>(&route).map_err(|error| error.to_string())?;
             caller.call(Ask::Sleep(0)).map_err(|error| error.to_string())?
         }
+        Ask::Who => Told::Number(std::process::id().into()),
+        Ask::Say(number) => {
+            println!("{number}");
+            Told::Number(number)
+        }
+        Ask::Caller => {
+            let caller = context.caller();
+            Told::Text(format!("{} {} {}", caller.name, caller.process_id, caller.user_id))
+        }
     })
 }
 
-/// Serves until its standard input ends. Lines there: `SEED SLICE SLICES` writes over what it shares and may write.
+/// Serves until its standard input ends. Lines there: `SEED SLICE SLICES` writes over what it shares.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
@@ -103,30 +118,32 @@ pub fn scribble_as_told(order: &str) -> String {
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// Writes over every region that this process may write: random words in its first pages, where claims and bells lie, and in its first MiB, and
-/// one in every page of slice `slice` of `slices`. Which pages these were: of each region, the shortest first, `FIRST..END/PAGES`.
+/// Writes over every region that this process has, also one that it was given for reading only: a descriptor is opened anew for writing, below
+/// `/proc`. Random words in its first pages, where claims, bells and rings lie, and in its first MiB, and one in every page of slice `slice` of
+/// `slices`. Which pages these were: of each region, the shortest first, `FIRST..END/PAGES`.
 fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let memory = File::options().write(true).open("/proc/self/mem").unwrap();
-    let mut regions: Vec<(u64, u64)> = maps
-        .lines()
-        .filter(|line| line.contains("gapless-region") && line.contains(" rw-s "))
-        .map(|line| {
-            let (first, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
-            let address = |text: &str| u64::from_str_radix(text, 16).unwrap();
-            ((address(end) - address(first)) / PAGE, address(first))
-        })
-        .collect();
-    regions.sort_unstable();
+    let mut regions = Vec::new();
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    // All before the first is opened, which is a descriptor, too.
+    for path in descriptors.collect::<Vec<_>>() {
+        let is_region = |to: PathBuf| to.to_string_lossy().starts_with("/memfd:gapless-region");
+        if std::fs::read_link(&path).is_ok_and(is_region) {
+            let region = File::options().write(true).open(&path).unwrap();
+            let metadata = region.metadata().unwrap();
+            regions.push((metadata.len() / PAGE, metadata.ino(), region));
+        }
+    }
+    regions.sort_unstable_by_key(|(pages, inode, _)| (*pages, *inode));
+    regions.dedup_by_key(|(_, inode, _)| *inode);
     let mut written = Vec::new();
-    for (pages, first) in regions {
+    for (pages, _, region) in regions {
         let slice = pages * slice / slices..(pages * (slice + 1)).div_ceil(slices);
         let anywhere = [4; 4].into_iter().chain([256; 16]).map(|most| (0, pages.min(most) * PAGE)).collect::<Vec<_>>();
         for (begin, length) in anywhere.into_iter().chain(slice.clone().map(|page| (page * PAGE, PAGE))) {
             let offset = begin + random.below(length / 8) * 8;
             // Now what could be a claim, now anything.
             let word = if random.below(2) == 0 { random.below(16) } else { random.below(u64::MAX) };
-            memory.write_all_at(&word.to_le_bytes(), first + offset).unwrap();
+            region.write_all_at(&word.to_le_bytes(), offset).unwrap();
         }
         written.push(format!("{}..{}/{pages}", slice.start, slice.end));
     }
@@ -135,7 +152,11 @@ fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
 
 /// Starts one in a domain, and waits until it serves.
 pub fn start(domain: &Path, workers: usize, routes: &[&str]) -> Process {
-    let mut command = this_program();
+    start_as(this_program(), domain, workers, routes)
+}
+
+/// As [`start`], by a command that becomes [`this_program`] with the arguments that follow its own.
+pub fn start_as(mut command: Command, domain: &Path, workers: usize, routes: &[&str]) -> Process {
     command.arg(ROLE).arg(domain).arg(workers.to_string()).args(routes).stdin(Stdio::piped()).stderr(Stdio::null());
     let mut process = Process::start(&mut command);
     assert_eq!(process.line(), "serves");

@@ -2,9 +2,10 @@
 //! polls it.
 
 use super::copy_process::{Ask, Told, start};
-use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions};
+use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, CopyQuery, Domain, DomainOptions};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::PATIENCE;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType};
 use rustix::process::Signal;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -13,6 +14,12 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(2)
         .scenario("a_copy_that_stands_still_holds_up_no_thread", a_copy_that_stands_still)
+        .scenario(
+            "a_copy_that_stands_still_is_named_within_the_time_of_what_asks_it",
+            a_copy_that_stands_still_is_named,
+        )
+        .scenario("a_copy_that_stands_still_later_is_named_too", a_copy_that_stands_still_later)
+        .scenario("a_process_of_another_protocol_is_named_with_both_versions", a_process_of_another_protocol)
         .scenario("a_call_begins_without_being_looked_at", a_call_begins_without_being_looked_at)
 }
 
@@ -24,7 +31,7 @@ fn a_copy_that_stands_still() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let copy = start(&path, 1, &["route"]);
-    copy.signal(Signal::STOP);
+    copy.stop();
     let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
     let began = Instant::now();
     let begin = |route: &str| {
@@ -39,14 +46,116 @@ fn a_copy_that_stands_still() {
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     // What is given up, or has no time, is counted.
     let hurried = CallOptions { timeout: Some(Duration::from_nanos(1)), ..patient() };
-    let late = CallError::TimedOut { route: "route".to_owned(), after: Duration::from_nanos(1), begun: false };
-    assert_eq!(caller.call_with(Ask::Increment(1), &hurried), Err(late));
+    let late = caller.call_with(Ask::Increment(1), &hurried);
+    let is_late = |after: &Duration| *after == Duration::from_nanos(1);
+    assert!(matches!(&late, Err(CallError::TimedOut { after, begun: false, .. }) if is_late(after)), "{late:?}");
     drop(caller.start_with(Ask::Increment(1), &patient()));
     copy.signal(Signal::CONT);
     assert_eq!(call.wait(), Ok(Told::Number(2)));
     let counted = caller.statistics();
     assert_eq!((counted.replied, counted.cancelled, counted.timed_out, counted.in_flight), (1, 1, 1, 0));
     drop(others);
+}
+
+/// Far from the second and two that copies are waited for.
+const SHORT: Duration = Duration::from_millis(300);
+
+fn caller_within(client: &Domain, route: &str, timeout: Duration) -> Caller<Ask, Told> {
+    let call = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
+    client.caller_with(route, CallerOptions { call, ..CallerOptions::default() }).unwrap()
+}
+
+fn a_copy_that_stands_still_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let copy = start(&path, 1, &["route"]);
+    let process_id = copy.pid().as_raw_nonzero().get() as u32;
+    copy.stop();
+    let ask = Ask::Increment(1);
+    type Asks = fn(&Caller<Ask, Told>, Ask) -> Result<(), CallError>;
+    let all: [Asks; 4] = [
+        |caller, ask| caller.call(ask).map(drop),
+        |caller, ask| caller.send(ask),
+        |caller, ask| caller.broadcast(&ask).map(drop),
+        |caller, _| caller.query_copies(CopyQuery::Ping).map(drop),
+    ];
+    for (number, asks) in all.into_iter().enumerate() {
+        // Each is the first of its process. Not bounded by the time of the call it would be Unavailable, after two seconds.
+        let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+        let error = asks(&caller_within(&client, "route", SHORT), ask.clone()).unwrap_err();
+        let (route, not_taken_by) = ("route".to_owned(), vec![process_id]);
+        assert_eq!(error, CallError::TimedOut { route, after: SHORT, begun: false, not_taken_by }, "{number}");
+        let said = format!("no reply from route within 300 ms; the copy of process {process_id} did not take the call");
+        assert_eq!(error.to_string(), said);
+    }
+    // Who has more time is told that nobody knows.
+    let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let error = caller_within(&client, "route", PATIENCE).call(ask).unwrap_err();
+    let said = error.to_string();
+    assert!(matches!(error, CallError::Unavailable { .. }), "{said}");
+    assert!(said.contains("route") && said.contains(&format!("process {process_id} does not say")), "{said}");
+    copy.signal(Signal::CONT);
+}
+
+fn a_copy_that_stands_still_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let copy = start(&path, 1, &["route", "other"]);
+    let process_id = copy.pid().as_raw_nonzero().get() as u32;
+    let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let caller = caller_within(&client, "route", PATIENCE);
+    assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)));
+    copy.stop();
+    let late = |route: &str| CallError::TimedOut {
+        route: route.to_owned(),
+        after: SHORT,
+        begun: false,
+        not_taken_by: vec![process_id],
+    };
+    let short = CallOptions { timeout: Some(SHORT), ..CallOptions::default() };
+    assert_eq!(caller.call_with(Ask::Increment(1), &short), Err(late("route")));
+    // It is brought the table of this route, and does not answer.
+    let other = caller_within(&client, "other", SHORT);
+    assert_eq!(other.call(Ask::Increment(1)), Err(late("other")));
+    assert_eq!(other.broadcast(&Ask::Increment(1)).unwrap(), [(process_id, Err(late("other")))]);
+    assert_eq!(other.query_copies(CopyQuery::Ping).unwrap(), [Err(late("other"))]);
+    copy.signal(Signal::CONT);
+    assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)));
+}
+
+/// A process that speaks of its version alone, in bytes that are made by hand.
+fn a_process_of_another_protocol() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let name = "copy-0123456789abcdef0123456789abcdef";
+    let lock = std::fs::File::create(path.join(format!("{name}.lock"))).unwrap();
+    lock.lock().unwrap();
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    let address = SocketAddrUnix::new(path.join(format!("{name}.sock"))).unwrap();
+    rustix::net::bind(&socket, &address).unwrap();
+    rustix::net::listen(&socket, 8).unwrap();
+    std::thread::spawn(move || {
+        while let Ok(connection) = rustix::net::accept(&socket) {
+            let _ = rustix::net::send(&connection, b"GAPR\x63\x00\x01\x00what version 99 says", SendFlags::NOSIGNAL);
+            // It reads what it is told, until the other side has closed.
+            let mut buffer = [0; 1 << 10];
+            while rustix::net::recv(&connection, &mut buffer, RecvFlags::empty()).is_ok_and(|(length, _)| length > 0) {}
+        }
+    });
+    let (route, process_id) = ("route".to_owned(), std::process::id());
+    let expected = CallError::OtherProtocol { route, process_id, own: 3, found: 99 };
+    let caller = caller_within(&client, "route", PATIENCE);
+    for _ in 0..3 {
+        assert_eq!(caller.call(Ask::Increment(1)), Err(expected.clone()));
+    }
+    assert_eq!(caller.send(Ask::Increment(1)), Err(expected.clone()));
+    assert_eq!(caller.broadcast(&Ask::Increment(1)), Err(expected.clone()));
+    let said = expected.to_string();
+    assert!(said.contains("speaks version 99") && said.ends_with("this process speaks version 3"), "{said}");
+    // It harms no route that somebody else serves.
+    let _copy = start(&path, 1, &["route"]);
+    assert_eq!(caller.call_with(Ask::Increment(1), &patient()), Ok(Told::Number(2)));
 }
 
 fn a_call_begins_without_being_looked_at() {

@@ -1,7 +1,7 @@
 //! Copies and callers are killed at any moment: every call ends, no answer is wrong or doubled, nothing is left behind.
 
 use super::copy_process::{Ask, Told, start};
-use gapless_rpc::{Asked, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Retry};
+use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, CopyQuery, Domain, DomainOptions, Retry};
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
@@ -32,8 +32,12 @@ fn copies_are_killed_under_traffic(random: &mut Random) {
     let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
     let mut copies: Vec<Process> = (0..2).map(|_| start(&path, 2, &["route"])).collect();
     let options = CallerOptions {
-        retry: Retry::Always,
-        call: CallOptions { timeout: None, wait_for_route: Some(Duration::from_secs(60)), ..CallOptions::default() },
+        call: CallOptions {
+            retry: Retry::Always,
+            timeout: None,
+            wait_for_route: Some(Duration::from_secs(60)),
+            ..CallOptions::default()
+        },
         ..CallerOptions::default()
     };
     let caller = domain.caller_with::<Ask, Told>("route", options).unwrap();
@@ -168,10 +172,11 @@ fn a_repetition_waits_for_a_copy() {
     let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
     let mut copy = start(&path, 5, &["route"]);
     let waits = CallOptions { wait_for_route: Some(PATIENCE), timeout: None, ..CallOptions::default() };
-    let options = CallerOptions { retry: Retry::Always, call: waits.clone(), ..CallerOptions::default() };
+    let waits = CallOptions { retry: Retry::Always, ..waits };
+    let options = CallerOptions { call: waits.clone(), ..CallerOptions::default() };
     let caller = domain.caller_with::<Ask, Told>("route", options).unwrap();
     let in_flight = |caller: &Caller<Ask, Told>, count: u32| {
-        let said = caller.ask_copies(Asked::Statistics).unwrap();
+        let said = caller.query_copies(CopyQuery::Statistics).unwrap();
         said.iter().any(|said| said.as_ref().is_ok_and(|said| said.contains(&format!("\"in_flight\":{count}"))))
     };
     // Long enough to be killed in it; one worker more says how many sleep.
@@ -187,7 +192,7 @@ fn a_repetition_waits_for_a_copy() {
     let no_copy_in_time = caller.start_with(Ask::SleepUntilCancelled, &hurried);
     until("all four have begun", || in_flight(&caller, 4));
     copy.kill();
-    until("their copy is known to be dead", || domain.routes(Duration::ZERO).unwrap().is_empty());
+    until("their copy is known to be dead", || domain.routes(Duration::ZERO).unwrap().routes.is_empty());
     let at_once = domain.caller::<Ask, Told>("route").unwrap().call(Ask::Increment(1));
     assert_eq!(at_once, Err(CallError::NoRoute { route: "route".to_owned() }), "the others wait for a copy");
     let late = no_copy_in_time.wait();

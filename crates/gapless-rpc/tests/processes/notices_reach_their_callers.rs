@@ -1,10 +1,11 @@
 //! Notices: in order, to the process that called and to no other, also when others are slow, gone, or know other notices.
 
-use super::copy_process::{Ask, Told};
+use super::copy_process::{Ask, Told, start};
 use gapless_rpc::{CallContext, CallError, CallOptions, CallerAddress, Domain, DomainOptions, ServedRoute};
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::{PATIENCE, until};
+use rustix::process::Signal;
 use std::io::{BufRead, Write as _};
 use std::process::Stdio;
 use std::sync::{Mutex, mpsc};
@@ -18,6 +19,8 @@ pub fn module() -> Module {
         .scenario("a_caller_that_is_gone_is_known_and_no_other_is_hit", a_caller_that_is_gone_is_known)
         .scenario("who_receives_no_such_notices_is_known_at_once", who_receives_no_such_notices)
         .scenario("a_slow_receiver_holds_up_nobody", a_slow_receiver_holds_up_nobody)
+        .scenario("a_subscription_ends_with_its_publisher", a_subscription_ends_with_its_publisher)
+        .scenario("what_is_told_before_a_receiver_answers_waits_for_it", what_is_told_before_it_answers)
 }
 
 /// Calls `desk`, and prints what it is told; a notice of [`Ask`] makes it wait for a line. `receives` or not.
@@ -113,16 +116,18 @@ fn who_receives_no_such_notices() {
     let desk = Desk::open();
     let (mut receiver, deaf) = (desk.receiver("receives"), desk.receiver("is deaf"));
     for address in [receiver.1, deaf.1] {
-        let error = desk.domain.notify(&address, Ask::Panic).unwrap_err();
+        let error = desk.domain.notify_within(&address, Ask::Panic, PATIENCE).unwrap_err();
         assert!(matches!(error, CallError::NoRoute { .. }), "{error}");
+        // From then on it is known at once.
+        assert_eq!(desk.domain.notify(&address, Ask::Panic), Err(error));
     }
     desk.domain.notify(&receiver.1, Told::Number(1)).unwrap();
     assert_eq!(receiver.0.line(), "1");
     // Not shown as an application's route, nor counted as one.
-    let known = desk.domain.routes(PATIENCE).unwrap();
+    let known = desk.domain.routes(PATIENCE).unwrap().routes;
     assert_eq!((known.len(), known[0].is_hidden()), (1, true), "{known:?}");
-    assert!(desk.domain.counters().unwrap().iter().all(|reading| reading.route == "desk"));
-    assert!(desk.domain.calls().unwrap().iter().all(|reading| reading.route == "desk"));
+    assert!(desk.domain.copy_statistics().unwrap().iter().all(|reading| reading.route == "desk"));
+    assert!(desk.domain.caller_statistics().unwrap().iter().all(|reading| reading.route == "desk"));
 }
 
 fn a_slow_receiver_holds_up_nobody() {
@@ -148,4 +153,49 @@ fn a_slow_receiver_holds_up_nobody() {
     }
     desk.domain.notify(&slow.1, Told::Number(8)).unwrap();
     assert_eq!(slow.0.line(), "8");
+}
+
+/// Stopped before anything is known of it, and then killed or not.
+fn what_is_told_before_it_answers() {
+    let desk = Desk::open();
+    let (mut hung, doomed, mut quick) =
+        (desk.receiver("receives"), desk.receiver("receives"), desk.receiver("receives"));
+    [&hung, &doomed].iter().for_each(|(process, _)| process.stop());
+    // What waits for a receiver that does not answer has the room of any other, and no other waits for it.
+    for (process, address) in [&hung, &doomed] {
+        for number in 0..64 {
+            desk.domain.notify(address, Told::Number(number)).unwrap();
+        }
+        let full = desk.domain.notify(address, Told::Number(64)).unwrap_err();
+        let process_id = process.pid().as_raw_nonzero();
+        let expected = format!("process {process_id} has no room for another notice of Told: its queue is full");
+        assert_eq!(full.to_string(), expected);
+    }
+    desk.domain.notify(&quick.1, Told::Number(7)).unwrap();
+    assert_eq!(quick.0.line(), "7");
+    drop(doomed.0);
+    let is_gone = || matches!(desk.domain.notify(&doomed.1, Told::Number(2)), Err(CallError::NoRoute { .. }));
+    until("the death is known", is_gone);
+    // All of it arrives, in order, when the receiver goes on.
+    hung.0.signal(Signal::CONT);
+    for number in 0..64 {
+        assert_eq!(hung.0.line(), number.to_string());
+    }
+    desk.domain.notify(&hung.1, Told::Number(65)).unwrap();
+    assert_eq!(hung.0.line(), "65");
+}
+
+fn a_subscription_ends_with_its_publisher() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let mut publisher = start(&path, 1, &["progress"]);
+    let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let caller = domain.caller::<Ask, Told>("progress").unwrap();
+    let lasting = CallOptions { timeout: None, wait_for_route: Some(PATIENCE), ..CallOptions::default() };
+    let mut subscription = caller.start_with(Ask::SleepUntilCancelled, &lasting);
+    until("it has begun", || domain.copy_statistics().unwrap().iter().any(|copy| copy.statistics.in_flight == 1));
+    assert_eq!(subscription.try_take(), None);
+    publisher.kill();
+    let end = subscription.wait();
+    assert!(matches!(end, Err(CallError::Unknown { .. })), "{end:?}");
 }

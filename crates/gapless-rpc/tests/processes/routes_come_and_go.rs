@@ -1,10 +1,20 @@
 //! Routes are withdrawn and served again, and calls that find no copy end in their time.
 
+use super::copy_process::{Ask, Told, start_as};
+use gapless_rpc::domain::KnownRouteState;
+use gapless_rpc::message::{Encoding, MessageError};
 use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, Message};
+use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::PATIENCE;
 use serde::{Deserialize, Serialize};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+const ROLE: &str = "reads-for-ever";
 
 pub fn module() -> Module {
     Module::new(module_path!())
@@ -12,7 +22,10 @@ pub fn module() -> Module {
         .scenario("a_route_is_withdrawn_and_served_again_as_often_as_one_likes", served_again_as_often_as_one_likes)
         .scenario("a_task_that_waits_for_a_route_waits_no_longer_than_it_may", a_task_waits_no_longer_than_it_may)
         .scenario("old_and_new_copies_of_a_route_both_read_its_requests", old_and_new_copies_read_its_requests)
+        .scenario("a_route_that_comes_and_goes_under_calls_loses_none", comes_and_goes_under_calls)
+        .scenario("a_umask_takes_nothing_from_a_domain", a_umask_takes_nothing)
         .scenario("a_call_that_no_copy_takes_ends_with_the_last_copy", a_call_ends_with_the_last_copy)
+        .scenario("what_a_copy_had_taken_is_told_from_what_found_none", taken_is_told_from_what_found_none)
 }
 
 /// Two domains, as two processes have them.
@@ -41,6 +54,69 @@ fn served_again_as_often_as_one_likes() {
     }
 }
 
+/// A route that comes and goes as fast as it can, dropped or drained, under calls that wait for it: here and elsewhere.
+fn comes_and_goes_under_calls() {
+    let (_folder, server, client) = pair();
+    let here = Domain::in_process("test");
+    // Inside a process what waits in the queue goes with a route that is dropped.
+    for (server, client, may_drop) in [(&server, &client, true), (&here, &here, false)] {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let calling = (0..4_u64).map(|thread| {
+                let caller: Caller<u64, u64> = client.caller("route").unwrap();
+                let is_over = &is_over;
+                scope.spawn(move || {
+                    let mut number = thread;
+                    while !is_over.load(Ordering::Relaxed) {
+                        assert_eq!(caller.call_with(number, &patient()), Ok(number + 1));
+                        number += 4;
+                    }
+                    number / 4
+                })
+            });
+            let calling: Vec<_> = calling.collect();
+            for cycle in 0..100 {
+                let route = server.serve("route").workers(2).handle(|number: u64, _| Ok(number + 1)).unwrap();
+                (0..cycle % 50).for_each(|_| std::thread::yield_now());
+                if may_drop && cycle % 2 == 0 { drop(route) } else { route.drain() }
+            }
+            let _served = server.serve("route").handle(|number: u64, _| Ok(number + 1)).unwrap();
+            is_over.store(true, Ordering::Relaxed);
+            let calls: u64 = calling.into_iter().map(|thread| thread.join().unwrap()).sum();
+            assert!(calls > 0);
+        });
+    }
+}
+
+/// Root may do anything, so it is the modes that are looked at.
+fn a_umask_takes_nothing() {
+    for umask in ["0777", "0277", "0077"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("domain");
+        let mut with_umask = Command::new("sh");
+        with_umask.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\"")).arg(this_program().get_program());
+        let _copy = start_as(with_umask, &path, 1, &["route"]);
+        let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+        assert_eq!(client.caller("route").unwrap().call_with(Ask::Increment(1), &patient()), Ok(Told::Number(2)));
+        let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().mode() & 0o7777;
+        assert_eq!(mode(&path), 0o700, "umask {umask}");
+        let mut endings = Vec::new();
+        for file in std::fs::read_dir(&path).unwrap() {
+            let file = file.unwrap().path();
+            assert_eq!(mode(&file), 0o600, "{} with umask {umask}", file.display());
+            endings.push(file.extension().unwrap().to_str().unwrap().to_owned());
+        }
+        endings.sort_unstable();
+        assert_eq!(endings, ["counters", "counters", "lock", "sock"]);
+    }
+    // As a process leaves it that was killed in between.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    std::fs::DirBuilder::new().mode(0o000).create(&path).unwrap();
+    Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+}
+
 fn a_task_waits_no_longer_than_it_may() {
     let (_folder, _server, client) = pair();
     let caller: Caller<u64, u64> = client.caller("nowhere").unwrap();
@@ -50,7 +126,11 @@ fn a_task_waits_no_longer_than_it_may() {
     assert_eq!(ended.expect("it ends"), Err(CallError::NoRoute { route: "nowhere".to_owned() }));
     let options = CallOptions { timeout: Some(Duration::from_millis(30)), ..patient() };
     let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, caller.start_with(1, &options)).await });
-    assert!(matches!(ended.expect("it ends"), Err(CallError::TimedOut { begun: false, .. })));
+    assert_eq!(
+        ended.expect("it ends"),
+        Err(CallError::NoRoute { route: "nowhere".to_owned() }),
+        "that it is late says less"
+    );
 }
 
 fn a_call_ends_with_the_last_copy() {
@@ -72,6 +152,55 @@ fn a_call_ends_with_the_last_copy() {
     let unended = caller.start_with(1, &at_once);
     drop((caller, client));
     assert_eq!(unended.wait(), Err(CallError::Closed));
+}
+
+/// A request that its copy reads for ever: it is taken, and its handler does not begin.
+struct Unread;
+
+impl Message for Unread {
+    const TYPE_NAME: &'static str = "Unread";
+    const ENCODING: Encoding = Encoding::Bytes;
+    fn fingerprint() -> u64 {
+        1
+    }
+    fn encode(&self, _into: &mut Vec<u8>) -> Result<(), MessageError> {
+        Ok(())
+    }
+    fn decode(_bytes: &[u8]) -> Result<Self, MessageError> {
+        println!("reads");
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+pub fn be_one_if_asked() {
+    let Some(arguments) = started_as(ROLE) else { return };
+    let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
+    let _route = domain.serve("route").workers(1).handle(|_: Unread, _| Ok(0_u64)).unwrap();
+    println!("serves");
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A copy is suspended while its worker takes a request, and dies with it.
+fn taken_is_told_from_what_found_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let mut copy = Process::start(this_program().arg(ROLE).arg(&path));
+    assert_eq!(copy.line(), "serves");
+    let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let caller: Caller<Unread, u64> = client.caller("route").unwrap();
+    let options = CallOptions { timeout: None, ..CallOptions::default() };
+    let taken = caller.start_with(Unread, &options);
+    assert_eq!(copy.line(), "reads");
+    assert_eq!(client.suspend_route("route", None, PATIENCE).unwrap()[0].state, KnownRouteState::Suspended);
+    let untaken = caller.start_with(Unread, &options);
+    copy.kill();
+    let lost = taken.wait();
+    assert!(matches!(lost, Err(CallError::NotBegun { attempts: 1, .. })), "{lost:?}");
+    assert_eq!(untaken.wait(), Err(CallError::NoRoute { route: "route".to_owned() }));
 }
 
 mod first {
@@ -119,7 +248,10 @@ fn old_and_new_copies_read_its_requests() {
     gapless_testkit::wait::until("the old copy answers", || caller.call(order.clone()) == Ok(1));
     let of_new = new.serve("route").handle(|order: second::Order, _| Ok(order.id + u64::from(order.copies))).unwrap();
     // Both have the table, and nothing of the second version reaches a copy that would not read it.
-    gapless_testkit::wait::until("both copies answer", || caller.broadcast(&order).unwrap().len() == 2);
+    gapless_testkit::wait::until("both copies answer", || {
+        // One that has come just now counts before it says what it serves.
+        caller.broadcast(&order).unwrap().iter().filter(|(_, outcome)| outcome.is_ok()).count() == 2
+    });
     for (_, outcome) in caller.broadcast(&order).unwrap() {
         assert_eq!(outcome, Ok(1));
     }

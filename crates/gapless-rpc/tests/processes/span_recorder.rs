@@ -8,6 +8,7 @@ use tracing::dispatcher::{self, DefaultGuard, Dispatch};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::NoSubscriber;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
@@ -64,16 +65,21 @@ type Spans = Arc<Mutex<Vec<Recorded>>>;
 
 impl Default for SpanRecorder {
     fn default() -> Self {
-        // With one subscriber alone `tracing` asks only that of the thread that comes to a span first, and remembers what it says.
-        static SECOND: OnceLock<Dispatch> = OnceLock::new();
-        SECOND.get_or_init(|| Dispatch::new(NoSubscriber::default()));
-        let spans = Spans::default();
-        let dispatch = Dispatch::new(Registry::default().with(Recording(Arc::clone(&spans))));
-        Self { spans, dispatch }
+        Self::up_to(LevelFilter::TRACE)
     }
 }
 
 impl SpanRecorder {
+    /// Records what is of this level, or more important.
+    pub fn up_to(level: LevelFilter) -> Self {
+        // With one subscriber alone `tracing` asks only that of the thread that comes to a span first, and remembers what it says.
+        static SECOND: OnceLock<Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| Dispatch::new(NoSubscriber::default()));
+        let spans = Spans::default();
+        let dispatch = Dispatch::new(Registry::default().with(Recording(Arc::clone(&spans))).with(level));
+        Self { spans, dispatch }
+    }
+
     /// All spans that were opened so far, in their order.
     pub fn spans(&self) -> Vec<Recorded> {
         self.spans.lock().unwrap().clone()

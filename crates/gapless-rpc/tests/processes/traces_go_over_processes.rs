@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
+use tracing_subscriber::filter::LevelFilter;
 
 const ROLE: &str = "be-a-traced-copy";
 
@@ -29,6 +30,7 @@ pub fn module() -> Module {
         .scenario("a_handler_takes_its_trace_along_to_tasks_and_threads", a_handler_takes_its_trace_along)
         .scenario("a_bridge_gives_spans_the_ids_of_another_system", a_bridge_gives_spans_the_ids_of_another_system)
         .scenario("each_call_here_has_its_span_and_says_how_it_ended", each_call_here_has_its_span)
+        .scenario("where_spans_are_recorded_up_to_info_calls_have_none", up_to_info_calls_have_none)
 }
 
 type Next = (Caller<String, String>, String);
@@ -255,7 +257,7 @@ fn what_is_forwarded_or_offered_again() {
         assert_eq!((span.field("outcome"), span.field("hops")), (outcome, hops));
     }
     // A copy dies with it, and the next has its second attempt.
-    let retry = Some(Retry::Always);
+    let retry = Retry::Always;
     let options = CallOptions { retry, wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..options };
     let mut dying = copies.start("records", &["dies"]);
     // It ends when its input does.
@@ -413,10 +415,25 @@ fn each_call_here_has_its_span() {
     assert_eq!((last("call").field("outcome"), last("call").field("attempts")), ("no_route", "0"));
     let options = gapless_rpc::CallerOptions { interceptors: vec![Arc::new(Refuses)], ..Default::default() };
     let refusing: Caller<String, String> = domain.caller_with("here", options).unwrap();
-    assert!(matches!(refusing.call(String::new()), Err(CallError::Refused(_))));
+    assert!(matches!(refusing.call(String::new()), Err(CallError::Refused { .. })));
     assert_eq!((last("call").field("outcome"), last("call").field("attempts")), ("refused", "0"));
     let reached = caller.broadcast(&"reply".to_owned()).unwrap();
     assert!(reached.len() == 1 && reached[0].1 == Ok("reply".to_owned()));
     assert_below(&last("serve"), &last("call"));
     until("all ends", || recorder.spans().iter().all(|span| span.has_closed));
+}
+
+/// As an ordinary subscriber records.
+fn up_to_info_calls_have_none() {
+    for (level, names) in [(LevelFilter::INFO, &[][..]), (LevelFilter::DEBUG, &["call", "serve"])] {
+        let recorder = SpanRecorder::up_to(level);
+        let domain = Domain::in_process("test");
+        let theirs = recorder.clone();
+        let route = domain.serve("here").init(move |_| theirs.record_this_thread());
+        let _served = route.handle(|text: String, _: &CallContext| Ok(text)).unwrap();
+        let _recording = recorder.here();
+        let caller: Caller<String, String> = domain.caller("here").unwrap();
+        assert_eq!(caller.call("a".to_owned()), Ok("a".to_owned()));
+        assert!(recorder.spans().iter().map(|span| span.name.as_str()).eq(names.iter().copied()), "{level}");
+    }
 }

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub fn module() -> Module {
     Module::new(module_path!())
@@ -22,6 +22,7 @@ pub fn module() -> Module {
         .with_choices("each_class_keeps_its_order_however_it_is_called", each_class_keeps_its_order)
         .scenario("what_is_given_up_in_line_is_not_offered", what_is_given_up_in_line_is_not_offered)
         .scenario("what_was_taken_out_of_the_line_is_cancelled_too", what_was_taken_out_is_cancelled_too)
+        .scenario("what_is_late_beside_what_is_cancelled_has_timed_out", what_is_late_beside_what_is_cancelled)
         .scenario("the_limit_on_disk_is_busy_and_loses_nothing", the_limit_on_disk_is_busy)
         .with_choices("damage_on_disk_ends_the_calls_that_it_hits", damage_ends_the_calls_that_it_hits)
         .scenario("another_route_does_not_notice", another_route_does_not_notice)
@@ -154,7 +155,8 @@ fn what_is_given_up_in_line_is_not_offered() {
     for (index, call) in late.into_iter().enumerate() {
         // While the route is suspended: nobody but the clock ends them.
         let outcome = if index % 2 == 0 { call.wait() } else { runtime.block_on(call) };
-        let expected = CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: false };
+        let expected =
+            CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: false, not_taken_by: vec![] };
         assert_eq!(outcome, Err(expected));
     }
     pair.route.resume().unwrap();
@@ -168,6 +170,32 @@ fn what_is_given_up_in_line_is_not_offered() {
         (601, 300, 300, 0),
         "{counted:?}"
     );
+}
+
+/// Both were taken out of the line, and the one is given up at the moment when the time of the other is over.
+fn what_is_late_beside_what_is_cancelled() {
+    let (pair, _seen) = noting_pair();
+    let caller = caller(&pair.client, tiny(pair.folder.path()));
+    assert_eq!(caller.call(0), Ok(1));
+    pair.route.suspend().unwrap();
+    // A quarter of the slots is kept for the line.
+    let _before: Vec<_> = (1..=6).map(|number| caller.start(number)).collect();
+    let timeout = Duration::from_millis(30);
+    let hurried = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
+    for round in 0..20 {
+        let dropped = caller.start(10);
+        let begun = Instant::now();
+        let late = caller.start_with(11, &hurried);
+        until("both are offered", || caller.statistics().in_flight == 8 || begun.elapsed() >= timeout);
+        while begun.elapsed() < timeout + Duration::from_micros(20) {
+            std::hint::spin_loop();
+        }
+        drop(dropped);
+        let late = late.wait();
+        let is_late = matches!(&late, Err(CallError::TimedOut { after, begun: false, .. }) if *after == timeout);
+        assert!(is_late, "round {round}: {late:?}");
+    }
+    pair.route.resume().unwrap();
 }
 
 /// With one slot every call goes through the line.

@@ -1,6 +1,6 @@
 //! `CallOptions::wait_for_route` inside a process: until somebody serves the route, here or elsewhere, or the time is over.
 
-use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, Reach};
+use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn however_it_is_waited_for() {
     let (_folder, _elsewhere, machine) = super::tasks_serve_other_processes::pair();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     for (domain, reach) in
-        [(Domain::in_process("test"), Reach::Nearest), (machine.clone(), Reach::Process), (machine, Reach::Nearest)]
+        [(Domain::in_process("test"), Reach::Nearest), (machine.clone(), Reach::ThisProcess), (machine, Reach::Nearest)]
     {
         let (caller, (tell, told)) = (caller(&domain, reach, Some(LONG), LONG), mpsc::channel());
         let (blocking, awaited, mut polled) =
@@ -52,6 +52,25 @@ fn however_it_is_waited_for() {
     }
 }
 
+/// However late its process is to look.
+#[test]
+fn one_that_waits_in_vain_for_all_of_its_time_has_found_no_route() {
+    for reach in [Reach::OtherProcesses, Reach::Nearest] {
+        for time in [0, 1, 1_000, 1_000_000].map(Duration::from_nanos) {
+            let folder = tempfile::tempdir().unwrap();
+            let domain = Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
+            // It has heard of all that there are when this one has ended.
+            let first = caller(&domain, reach, Some(LONG), Duration::ZERO).call(0);
+            assert!(matches!(first, Err(CallError::NoRoute { .. })), "{first:?}");
+            let caller = caller(&domain, reach, Some(time), time);
+            for _ in 0..3 {
+                let end = caller.call(1);
+                assert!(matches!(end, Err(CallError::NoRoute { .. })), "{reach:?}, {time:?}: {end:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn whoever_serves_first_has_it() {
     let (_folder, elsewhere, domain) = super::tasks_serve_other_processes::pair();
@@ -75,11 +94,11 @@ fn or_until_its_time_is_over() {
     let (_folder, _elsewhere, machine) = super::tasks_serve_other_processes::pair();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let short = Duration::from_millis(20);
-    for (domain, reach) in [(Domain::in_process("test"), Reach::Nearest), (machine, Reach::Process)] {
+    for (domain, reach) in [(Domain::in_process("test"), Reach::Nearest), (machine, Reach::ThisProcess)] {
         let (no_patience, no_time) = (caller(&domain, reach, None, short), caller(&domain, reach, Some(short), LONG));
         let no_route = CallError::NoRoute { route: "late".to_owned() };
-        let timed_out = CallError::TimedOut { route: "late".to_owned(), after: short, begun: false };
-        for (caller, error) in [(no_patience, no_route), (no_time, timed_out)] {
+        // Whichever of both is over: nobody serves it.
+        for (caller, error) in [(no_patience, no_route.clone()), (no_time, no_route)] {
             assert_eq!(waiting(caller.start(1)).wait(), Err(error.clone()));
             assert_eq!(runtime.block_on(waiting(caller.start(1))), Err(error.clone()));
             assert_eq!(caller.send(1), Err(error.clone()));
@@ -124,5 +143,5 @@ fn one_in_a_handler_has_no_more_time_than_its_handler() {
     let outer = domain.caller::<u64, u64>("outer").unwrap();
     assert_eq!(outer.call_with(7, &CallOptions { timeout: Some(time), ..CallOptions::default() }), Ok(7));
     let outcome = given.recv().unwrap().wait();
-    assert!(matches!(outcome, Err(CallError::TimedOut { after, begun: false, .. }) if after <= time));
+    assert!(matches!(outcome, Err(CallError::NoRoute { .. })), "long before its own time: {outcome:?}");
 }

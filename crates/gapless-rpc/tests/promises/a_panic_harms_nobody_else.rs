@@ -2,12 +2,17 @@
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::message::{Encoding, MessageError};
-use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Interceptor, Message};
+use gapless_rpc::overflow::ElasticQueueOptions;
+use gapless_rpc::{
+    CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Interceptor, Message, Refusal,
+    Rejection,
+};
 use gapless_testkit::wait::{PATIENCE, until};
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Barrier, Mutex, Once, mpsc};
 use std::time::{Duration, Instant};
 
-/// A message that panics: 13 when it is written, 14 when it is read.
+/// A message that panics: 13 when it is written, 14 when it is read; 15 is read as 13.
 #[derive(Debug, PartialEq, Eq)]
 struct Unlucky(u64);
 
@@ -25,7 +30,7 @@ impl Message for Unlucky {
     fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
         let number = u64::from_le_bytes(bytes.try_into().unwrap());
         assert_ne!(number, 14, "unlucky to read");
-        Ok(Self(number))
+        Ok(Self(if number == 15 { 13 } else { number }))
     }
 }
 
@@ -35,10 +40,15 @@ fn a_message_that_panics_ends_its_call_only() {
     let route = server.serve("unlucky").handle(|request: Unlucky, _context| Ok(Unlucky(request.0 + 2))).unwrap();
     let caller: Caller<Unlucky, Unlucky> = client.caller("unlucky").unwrap();
     // The request cannot be read; the reply cannot be written; the reply cannot be read.
-    for (number, expected) in [(14, "unlucky to read"), (11, "unlucky to write"), (12, "unlucky to read")] {
+    for (number, which, expected) in [
+        (13, "the request cannot be written at the caller: ", "unlucky to write"),
+        (14, "the request cannot be read where it is served: ", "unlucky to read"),
+        (11, "the reply cannot be written where it is served: ", "unlucky to write"),
+        (12, "the reply cannot be read at the caller: ", "unlucky to read"),
+    ] {
         let outcome = caller.call(Unlucky(number));
         assert!(
-            matches!(&outcome, Err(CallError::BadMessage { reason, .. }) if reason.contains(expected)),
+            matches!(&outcome, Err(CallError::BadMessage { reason, .. }) if reason.starts_with(which) && reason.contains(expected)),
             "{outcome:?}"
         );
     }
@@ -46,22 +56,261 @@ fn a_message_that_panics_ends_its_call_only() {
     until("nothing is under way", || route.statistics().in_flight == 0);
 }
 
+/// Its bytes come back on the thread of a worker, or on that which reads the disk.
+#[test]
+fn a_message_that_panics_when_it_comes_back_from_disk_ends_its_call_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overflow = ElasticQueueOptions::new("unlucky", folder.path());
+    overflow.memory_bytes_max = 4096;
+    let domain = Domain::in_process("test");
+    let handle = |request: Unlucky, _: &CallContext| Ok(Unlucky(request.0 + 2));
+    let route = domain.serve("unlucky").workers(2).queue_max(4).overflow(overflow).handle(handle).unwrap();
+    let options = CallerOptions { call: forever(), ..CallerOptions::default() };
+    let caller: Caller<Unlucky, Unlucky> = domain.caller_with("unlucky", options).unwrap();
+    assert_eq!(caller.call(Unlucky(1)), Ok(Unlucky(3)));
+    route.suspend().unwrap();
+    let number = |index: u64| if index % 100 == 50 { 14 } else { 1_000 + index };
+    let calls: Vec<_> = (0..2_000).map(|index| caller.start(Unlucky(number(index)))).collect();
+    until("most of them lie on disk", || route.overflow_counters().unwrap().spilled_records > 1_000);
+    route.resume().unwrap();
+    for (index, mut call) in (0..).zip(calls) {
+        let outcome = call.wait_for(PATIENCE).expect("each has an outcome");
+        if number(index) == 14 {
+            let not_begun =
+                matches!(&outcome, Err(CallError::NotBegun { reason, .. }) if reason.contains("unlucky to read"));
+            assert!(not_begun, "{outcome:?}");
+        } else {
+            assert_eq!(outcome, Ok(Unlucky(number(index) + 2)));
+        }
+    }
+    route.drain();
+}
+
+/// It is written and read once to be kept, and once more to go to another process.
+#[test]
+fn a_message_that_panics_when_it_is_forwarded_ends_its_call_only() {
+    let (_folder, server, client) = pair();
+    let handle = |request: Unlucky, _: &CallContext| Ok(Unlucky(request.0 + 2));
+    let _back = server.serve("back").handle(handle).unwrap();
+    let forward = |_: Unlucky, context: &CallContext| -> Result<Unlucky, Rejection> { Err(context.forward("back")) };
+    let _front = client.serve("front").forwards().handle(forward).unwrap();
+    let options = CallerOptions { call: forever(), ..CallerOptions::default() };
+    let caller: Caller<Unlucky, Unlucky> = client.caller_with("front", options).unwrap();
+    let outcome = |number: u64| caller.start(Unlucky(number)).wait_for(PATIENCE).expect("it has an outcome");
+    for number in [13, 14] {
+        let unkept = outcome(number).unwrap_err();
+        assert!(
+            matches!(&unkept, CallError::CannotForward { reason, .. } if reason.contains("could not be kept")),
+            "{unkept:?}"
+        );
+    }
+    let unsent = outcome(15).unwrap_err();
+    assert!(
+        matches!(&unsent, CallError::BadMessage { reason, .. } if reason.contains("unlucky to write")),
+        "{unsent:?}"
+    );
+    caller.send(Unlucky(15)).unwrap();
+    assert_eq!(outcome(1), Ok(Unlucky(3)), "its worker lives");
+}
+
+fn forever() -> CallOptions {
+    CallOptions { timeout: None, ..CallOptions::default() }
+}
+
 #[test]
 fn a_route_without_workers_is_withdrawn() {
     let (_folder, server, client) = pair();
-    let double = |number: u64, _context: &gapless_rpc::CallContext| Ok(number * 2);
-    let _panicking = server.serve("panics").workers(2).init(|_| panic!("as init does here")).handle(double).unwrap();
-    let _dropped = server.serve("dropped").workers(2).tasks(drop).handle(double).unwrap();
-    for route in ["panics", "dropped"] {
-        let caller: Caller<u64, u64> = client.caller(route).unwrap();
+    let double = |number: u64, _context: &CallContext| Ok(number * 2);
+    // Neither has a worker, and both are known, until they are let go on.
+    let (gate, tasks) = (Arc::new(Barrier::new(3)), Arc::new(Mutex::new(Vec::new())));
+    let (at_gate, kept) = (Arc::clone(&gate), Arc::clone(&tasks));
+    let init = move |_| {
+        at_gate.wait();
+        panic!("as init does here");
+    };
+    let _panicking = server.serve("panics").workers(2).init(init).handle(double).unwrap();
+    let keep = move |task| kept.lock().unwrap().push(task);
+    let _dropped = server.serve("dropped").workers(2).tasks(keep).handle(double).unwrap();
+    let brief = CallOptions { timeout: Some(Duration::from_millis(1)), ..CallOptions::default() };
+    let callers = ["panics", "dropped"].map(|route| client.caller::<u64, u64>(route).unwrap());
+    for caller in &callers {
+        until("it is known", || {
+            let outcome = caller.call_with(1, &brief);
+            matches!(outcome, Err(CallError::TimedOut { begun: false, .. })) && caller.statistics().offered > 0
+        });
+    }
+    gate.wait();
+    tasks.lock().unwrap().clear();
+    for caller in &callers {
         until("its callers are told", || matches!(caller.call(1), Err(CallError::NoRoute { .. })));
     }
+}
+
+/// From now on panics of these tests are not printed, of which there are many.
+fn be_quiet() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let is_meant = ["unlucky to", "no runtime"].iter().any(|text| panic.to_string().contains(text));
+            if !is_meant {
+                before(panic);
+            }
+        }));
+    });
+}
+
+/// How often; each one that kept something would end it soon.
+const MANY: u64 = 10_000;
+
+/// Panics before each call of an odd key.
+struct PanickingBefore;
+
+impl Interceptor for PanickingBefore {
+    fn before(&self, _route: &str, options: &mut CallOptions) -> Result<(), Refusal> {
+        assert_eq!(options.key.unwrap_or_default() % 2, 0, "unlucky to ask");
+        Ok(())
+    }
+}
+
+/// Counts what was asked and what has ended.
+#[derive(Default)]
+struct Counting(AtomicI64);
+
+impl Interceptor for Counting {
+    fn before(&self, _route: &str, _options: &mut CallOptions) -> Result<(), Refusal> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn after(&self, _route: &str, _options: &CallOptions, _error: Option<&CallError>, _took: Duration) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One slot and one worker: what is kept once is missed at once.
+fn as_often_as_one_likes(server: &Domain, client: &Domain, overflow: Option<ElasticQueueOptions>) {
+    be_quiet();
+    let route = server.serve("unlucky").handle(|request: Unlucky, _context| Ok(request)).unwrap();
+    let counting = Arc::<Counting>::default();
+    let interceptors: Vec<Arc<dyn Interceptor>> = vec![counting.clone(), Arc::new(PanickingBefore)];
+    let options = CallerOptions { interceptors, overflow, ..CallerOptions::default() };
+    let caller: Caller<Unlucky, Unlucky> = client.caller_with("unlucky", options).unwrap();
+    let odd = CallOptions { key: Some(1), ..CallOptions::default() };
+    for _ in 0..MANY / 4 {
+        let refused = caller.call_with(Unlucky(1), &odd);
+        let is_meant = |refusal: &Refusal| {
+            refusal.text.contains("an interceptor panicked") && refusal.failed_call() == Some("panicked")
+        };
+        assert!(matches!(&refused, Err(CallError::Refused { refusal, .. }) if is_meant(refusal)), "{refused:?}");
+        assert!(matches!(caller.send_with(Unlucky(1), &odd), Err(CallError::Refused { .. })));
+    }
+    assert_eq!(counting.0.load(Ordering::Relaxed), (MANY / 4) as i64, "sends have no end, calls have");
+    // Inside a process nothing is encoded.
+    let is_encoded = !std::ptr::eq(server, client);
+    for _ in 0..if is_encoded { MANY / 4 } else { 0 } {
+        let bad = [caller.call(Unlucky(13)).map(drop), caller.send(Unlucky(13))];
+        for bad in bad {
+            assert!(
+                matches!(&bad, Err(CallError::BadMessage { reason, .. }) if reason.contains("to write")),
+                "{bad:?}"
+            );
+        }
+    }
+    assert_eq!(caller.call(Unlucky(1)), Ok(Unlucky(1)));
+    caller.send(Unlucky(1)).unwrap();
+    assert_eq!(caller.call(Unlucky(2)), Ok(Unlucky(2)));
+    until("nothing is under way", || route.statistics().in_flight + caller.statistics().in_flight == 0);
+}
+
+#[test]
+fn what_panics_in_its_callers_thread_keeps_nothing() {
+    let (folder, server, _client) = pair();
+    let one_slot = DomainOptions { slots: 1, ..DomainOptions::default() };
+    let client = Domain::open_directory(folder.path().join("domain"), one_slot).unwrap();
+    as_often_as_one_likes(&server, &client, None);
+    as_often_as_one_likes(&server, &client, Some(ElasticQueueOptions::new("unlucky", folder.path())));
+    let domain = Domain::in_process("test");
+    as_often_as_one_likes(&domain, &domain, None);
+}
+
+/// The first calls of callers are made by whatever thread hears of copies.
+#[test]
+fn a_first_call_that_panics_keeps_nothing_either() {
+    be_quiet();
+    let (_folder, server, client) = pair();
+    let _route = server.serve("unlucky").handle(|request: Unlucky, _context| Ok(request)).unwrap();
+    for _ in 0..100 {
+        let caller: Caller<Unlucky, Unlucky> = client.caller("unlucky").unwrap();
+        assert!(matches!(caller.call(Unlucky(13)), Err(CallError::BadMessage { .. })));
+        assert_eq!(caller.statistics().in_flight, 0);
+        assert_eq!(caller.call(Unlucky(1)), Ok(Unlucky(1)));
+    }
+}
+
+/// A request that is kept for forwarding is written and read anew, by a worker.
+#[test]
+fn a_worker_outlives_what_panics_when_it_is_kept_or_comes_back_from_disk() {
+    be_quiet();
+    let domain = Domain::in_process("test");
+    let echo = |request: Unlucky, _: &gapless_rpc::CallContext| Ok(request);
+    let _route = domain.serve("keeps").forwards().handle(echo).unwrap();
+    let caller: Caller<Unlucky, Unlucky> = domain.caller("keeps").unwrap();
+    for _ in 0..100 {
+        assert_eq!(
+            [13, 14, 1].map(|number| caller.call(Unlucky(number))),
+            [13, 14, 1].map(|number| Ok(Unlucky(number)))
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let overflow = ElasticQueueOptions::new("overflows", folder.path());
+    let route = domain.serve("overflows").queue_max(1).overflow(overflow).handle(echo).unwrap();
+    let caller: Caller<Unlucky, Unlucky> = domain.caller("overflows").unwrap();
+    for _ in 0..100 {
+        route.suspend().unwrap();
+        let first = caller.start(Unlucky(1));
+        let (written, read, last) = (caller.start(Unlucky(13)), caller.start(Unlucky(14)), caller.start(Unlucky(2)));
+        let written = written.wait();
+        assert!(matches!(&written, Err(CallError::Busy { reason, .. }) if reason.contains("to write")), "{written:?}");
+        route.resume().unwrap();
+        assert_eq!((first.wait(), last.wait()), (Ok(Unlucky(1)), Ok(Unlucky(2))));
+        let read = read.wait();
+        assert!(matches!(&read, Err(CallError::NotBegun { reason, .. }) if reason.contains("to read")), "{read:?}");
+    }
+    until("nothing is under way", || route.statistics().in_flight == 0);
+}
+
+#[test]
+fn a_route_whose_tasks_are_not_spawned_is_not_served() {
+    be_quiet();
+    let (_folder, server, client) = pair();
+    let double = |number: u64, _context: &gapless_rpc::CallContext| Ok(number * 2);
+    for _ in 0..100 {
+        let error = server.serve("double").workers(2).tasks(|_| panic!("no runtime")).handle(double).unwrap_err();
+        assert_eq!(error.to_string(), "tasks: it panicked: no runtime");
+    }
+    let _served = server.serve("double").handle(double).unwrap();
+    let caller: Caller<u64, u64> = client.caller("double").unwrap();
+    let patient = CallOptions { wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..CallOptions::default() };
+    assert_eq!(caller.call_with(2, &patient), Ok(4));
+    // Inside a process they are spawned by whoever calls first, whose affair it is not.
+    let domain = Domain::in_process("test");
+    let served = domain.serve("double").workers(2).tasks(|_| panic!("no runtime")).handle(double).unwrap();
+    let caller: Caller<u64, u64> = domain.caller("double").unwrap();
+    let first = caller.call(2);
+    assert!(matches!(&first, Err(CallError::Busy { reason, .. }) if reason.contains("no runtime")), "{first:?}");
+    for _ in 0..MANY {
+        assert_eq!(caller.call(2), Err(CallError::NoRoute { route: "double".to_owned() }));
+    }
+    drop(served);
+    let _served = domain.serve("double").handle(double).unwrap();
+    assert_eq!(caller.call(2), Ok(4));
 }
 
 struct Panicking;
 
 impl Interceptor for Panicking {
-    fn after(&self, _route: &str, _error: Option<&CallError>, _took: Duration) {
+    fn after(&self, _route: &str, _options: &CallOptions, _error: Option<&CallError>, _took: Duration) {
         panic!("as an interceptor does here");
     }
 }
@@ -109,8 +358,7 @@ fn any_number_of_calls_may_end_at_once() {
     let (told, is_told) = mpsc::channel();
     let (last, is_last) = mpsc::channel::<Instant>();
     let first = told.clone();
-    let forever = CallOptions { timeout: None, ..CallOptions::default() };
-    caller.start_with(0, &forever).on_end(move |outcome| {
+    caller.start_with(0, &forever()).on_end(move |outcome| {
         first.send(outcome).unwrap();
         // It keeps the thread until the time of all others is over.
         let end = is_last.recv().unwrap();

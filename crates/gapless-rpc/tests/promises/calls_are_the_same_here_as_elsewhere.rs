@@ -1,11 +1,16 @@
 //! The same code calls and serves inside one process: threads and tasks, refusals, panics, interceptors, the life of a route.
 
 use gapless_rpc::{
-    CallContext, CallError, CallOptions, CallerOptions, Domain, Interceptor, Refusal, Rejection, ServedRoute,
-    caller::together, domain::ServeReach,
+    CallContext, CallError, CallOptions, CallerOptions, Domain, DomainOptions, Interceptor, Refusal, Rejection,
+    ServedRoute, caller::together, domain::ServeReach,
 };
+use gapless_testkit::wait::{PATIENCE, until};
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 fn serve(number: u64, context: &CallContext) -> Result<u64, Rejection> {
@@ -15,6 +20,10 @@ fn serve(number: u64, context: &CallContext) -> Result<u64, Rejection> {
         2 => Ok(context.remaining().map_or(0, |left| left.as_millis() as u64)),
         number => Ok(number * 2),
     }
+}
+
+fn refused(route: &str, code: u32, text: &str) -> CallError {
+    CallError::Refused { route: route.to_owned(), refusal: Refusal::new(code, text) }
 }
 
 #[test]
@@ -34,7 +43,7 @@ fn threads_and_tasks_answer_alike() {
         .unwrap();
     for route in ["threads", "tasks"] {
         let caller = domain.caller::<u64, u64>(route).unwrap();
-        assert_eq!(caller.call(0), Err(CallError::Refused(Refusal::new(3, "zero"))), "{route}");
+        assert_eq!(caller.call(0), Err(refused(route, 3, "zero")), "{route}");
         assert_eq!(caller.call(1), Err(CallError::Panicked { route: route.to_owned(), reason: "one".to_owned() }));
         let left = caller.call(2).unwrap();
         assert!((1..=5_000).contains(&left), "{left} ms of the default's five seconds");
@@ -57,8 +66,8 @@ impl Interceptor for Counting {
         if options.key == Some(13) { Err(Refusal::new(13, "not this one")) } else { Ok(()) }
     }
 
-    fn after(&self, route: &str, error: Option<&CallError>, _took: Duration) {
-        assert_eq!(route, "route");
+    fn after(&self, route: &str, options: &CallOptions, error: Option<&CallError>, _took: Duration) {
+        assert_eq!((route, options.key == Some(13)), ("route", error.is_some()), "the options say which call it was");
         self.after.fetch_add(if error.is_some() { 1_000 } else { 1 }, Ordering::Relaxed);
     }
 }
@@ -73,7 +82,7 @@ fn interceptors_see_every_call_and_may_refuse_it() {
         domain.caller_with::<u64, u64>("route", CallerOptions { interceptors, ..CallerOptions::default() }).unwrap();
     assert_eq!(caller.call(7), Ok(14));
     let options = CallOptions { key: Some(13), ..CallOptions::default() };
-    assert_eq!(caller.call_with(7, &options), Err(CallError::Refused(Refusal::new(13, "not this one"))));
+    assert_eq!(caller.call_with(7, &options), Err(refused("route", 13, "not this one")));
     assert_eq!((counting.before.load(Ordering::Relaxed), counting.after.load(Ordering::Relaxed)), (2, 1_001));
 }
 
@@ -96,7 +105,7 @@ fn a_route_is_served_once_and_again_when_it_was_withdrawn() {
     assert!(domain.serve("route").handle(serve).is_err(), "twice at once");
     assert!(domain.serve("no name").handle(serve).is_err());
     assert!(domain.serve("other").workers(0).handle(serve).is_err());
-    let for_others = domain.serve("others").reach(ServeReach::Machine).handle(serve).unwrap_err();
+    let for_others = domain.serve("others").reach(ServeReach::OtherProcesses).handle(serve).unwrap_err();
     assert!(for_others.to_string().contains("no other processes"), "{for_others}");
     let caller = domain.caller::<u64, u64>("route").unwrap();
     assert_eq!(caller.call(7), Ok(14));
@@ -137,6 +146,32 @@ fn draining_waits_for_nobody_who_waits_for_it() {
     assert_eq!(caller.call(7), Err(CallError::NoRoute { route: "route".to_owned() }));
 }
 
+/// Here, in another process, from a backlog, and of a call that could not be made.
+#[test]
+fn an_outcome_is_taken_once() {
+    let (folder, elsewhere, domain) = super::tasks_serve_other_processes::pair();
+    let handle = |number: u64, _: &CallContext| Ok(number + 1);
+    let _routes = (domain.serve("here").handle(handle).unwrap(), elsewhere.serve("elsewhere").handle(handle).unwrap());
+    let served = elsewhere.serve("suspended").handle(handle).unwrap();
+    let overflow = Some(gapless_rpc::overflow::ElasticQueueOptions::new("line", folder.path()));
+    let options = CallerOptions { overflow, ..CallerOptions::default() };
+    let behind = domain.caller_with::<u64, u64>("suspended", options).unwrap();
+    // A quarter of 64 slots is kept for the line.
+    assert_eq!(behind.call(7), Ok(8));
+    served.suspend().unwrap();
+    let mut calls: Vec<_> = (0..50).map(|number| behind.start(number)).collect();
+    assert!(behind.statistics().overflowed > 0);
+    calls.extend(["here", "elsewhere", "nowhere"].map(|route| domain.caller::<u64, u64>(route).unwrap().start(7)));
+    served.resume().unwrap();
+    for mut call in calls {
+        assert!(call.wait_for(PATIENCE).is_some());
+        assert_eq!((call.try_take(), call.wait_for(PATIENCE)), (None, None), "{call:?}");
+        let polled = catch_unwind(AssertUnwindSafe(|| pin!(&mut call).poll(&mut Context::from_waker(Waker::noop()))));
+        assert!(polled.is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| call.wait())).is_err());
+    }
+}
+
 #[test]
 fn a_handler_forwards_to_routes_here_and_elsewhere() {
     let (_folder, elsewhere, domain) = super::tasks_serve_other_processes::pair();
@@ -148,7 +183,45 @@ fn a_handler_forwards_to_routes_here_and_elsewhere() {
     let _elsewhere = elsewhere.serve("elsewhere").handle(|number: u64, _context| Ok(number + 20)).unwrap();
     let caller = domain.caller::<u64, u64>("front").unwrap();
     assert_eq!([0, 1].map(|number| caller.call(number)), [Ok(10), Ok(21)]);
-    assert!(matches!(caller.call(2), Err(CallError::NoRoute { route }) if route == "nowhere"));
+    assert!(matches!(caller.call(2), Err(CallError::Unknown { route, .. }) if route == "nowhere"));
     let in_a_circle = caller.call(3).unwrap_err().to_string();
     assert!(in_a_circle.contains("forwarded 16 times"), "{in_a_circle}");
+}
+
+/// There is one slot, whose handler is at work; and one thread, whose tasks have more to do than to wait for another.
+#[test]
+fn a_handler_that_forwards_what_was_sent_does_not_hold_up_its_executor() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let options = DomainOptions { slots: 1, ..DomainOptions::default() };
+        Domain::open_directory(folder.path().join("domain"), options).unwrap()
+    };
+    let (elsewhere, domain) = (open(), open());
+    let (release, released) = std::sync::mpsc::channel();
+    let released = Mutex::new(released);
+    let slow =
+        move |(): (), _context: &CallContext| released.lock().unwrap().recv().map_err(|error| error.to_string().into());
+    let slow = elsewhere.serve("slow").handle(slow).unwrap();
+
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (handle, stop) = (runtime.handle().clone(), Arc::new(tokio::sync::Notify::new()));
+    let stopped = Arc::clone(&stop);
+    let running = std::thread::spawn(move || runtime.block_on(stopped.notified()));
+    let tasks = handle.clone();
+    let forward = |(): (), context: CallContext| async move { Err::<(), _>(context.forward("slow")) };
+    let front = domain.serve("front").forwards().tasks(move |task| drop(tasks.spawn(task)));
+    let front = front.handle_async(forward).unwrap();
+    let other = domain.serve("other").tasks(move |task| drop(handle.spawn(task)));
+    let _other = other.handle_async(|(): (), _context| async { Ok(()) }).unwrap();
+
+    let options = CallOptions { timeout: None, ..CallOptions::default() };
+    let caller = domain.caller::<(), ()>("front").unwrap();
+    (0..3).for_each(|_| caller.send_with((), &options).unwrap());
+    until("all go on", || front.statistics().forwarded == 3);
+    let patient = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
+    assert_eq!(domain.caller::<(), ()>("other").unwrap().call_with((), &patient), Ok(()));
+    (0..3).for_each(|_| release.send(()).unwrap());
+    until("all have come", || slow.statistics().replied == 3);
+    stop.notify_one();
+    running.join().unwrap();
 }

@@ -1,16 +1,24 @@
 //! The examples of processes: started with one command, they end by themselves with what they say, and leave no process.
 
+use gapless_rpc::domain::DOMAIN_VARIABLE;
 use gapless_testkit::process::Process;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What an example of that name prints until it and all its processes have ended, because they share its output.
 fn output_of(example: &str) -> Vec<String> {
     let runtime_directory = tempfile::tempdir().unwrap();
+    output_in(runtime_directory.path(), example, None)
+}
+
+/// The same, of a program whose environment names a domain.
+fn output_in(runtime_directory: &Path, example: &str, domain: Option<&Path>) -> Vec<String> {
     let program = std::env::current_exe().unwrap();
     // Beside the folder of the tests' programs.
     let examples = program.parent().unwrap().parent().unwrap().join("examples");
     let mut command = Command::new(examples.join(example));
-    command.env("XDG_RUNTIME_DIR", runtime_directory.path()).stdin(Stdio::null());
+    command.env("XDG_RUNTIME_DIR", runtime_directory).env_remove(DOMAIN_VARIABLE).stdin(Stdio::null());
+    command.envs(domain.map(|domain| (DOMAIN_VARIABLE, domain)));
     let mut process = Process::start(&mut command);
     let lines = process.rest();
     assert!(process.wait_end("the example").success(), "{lines:?}");
@@ -26,4 +34,17 @@ fn a_calculator_adds_and_refuses() {
 fn a_gateway_joins_what_came_in_time() {
     let said = ["9 of 10 shops answered in time; too late: [7]", "shop 1 is the cheapest: 106"];
     assert_eq!(output_of("gateway"), said);
+}
+
+/// What a program is written like joins the domain of its supervisor, which names it by a variable.
+#[test]
+fn examples_and_the_guide_open_the_domain_of_their_environment() {
+    for example in ["calculator", "gateway"] {
+        let folder = tempfile::tempdir().unwrap();
+        let domain = folder.path().join("domain");
+        assert_eq!(output_in(folder.path(), example, Some(&domain)).len(), 2);
+        assert!(domain.is_dir() && !folder.path().join("gapless").exists(), "{example} opens another domain");
+    }
+    let guide = include_str!("../../../../docs/guides/calling.md");
+    assert!(guide.contains("Domain::open_from_environment(") && !guide.contains("Domain::open("));
 }

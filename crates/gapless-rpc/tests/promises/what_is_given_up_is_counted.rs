@@ -1,6 +1,6 @@
 //! A call that is given up before it was offered is counted, as one that was offered is.
 
-use gapless_rpc::{Asked, CallOptions, Caller, Domain, DomainOptions};
+use gapless_rpc::{CallError, CallOptions, Caller, CopyQuery, Domain, DomainOptions};
 use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
         let counted = caller.statistics();
         (counted.offered, counted.replied, counted.cancelled, counted.timed_out, counted.in_flight)
     };
-    until("the copy is heard of", || caller.ask_copies(Asked::Ping).is_ok());
+    until("the copy is heard of", || caller.query_copies(CopyQuery::Ping).is_ok());
     let mut first = caller.start_with(1, &patient);
     assert_eq!(first.wait_for(Duration::ZERO), None);
     // It has the slot. One that has never looked for one, one that stands in line, one whose time is over.
@@ -40,7 +40,7 @@ fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
     assert_eq!(counted(), (1, 1, 2, 1, 0));
     // Where there is no copy.
     drop((served, server));
-    until("the copy has left", || client.routes(Duration::ZERO).unwrap().is_empty());
+    until("the copy has left", || client.routes(Duration::ZERO).unwrap().routes.is_empty());
     let mut waits = caller.start_with(5, &patient);
     assert_eq!(waits.try_take(), None);
     drop(waits);
@@ -51,4 +51,20 @@ fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
     let _here = client.serve("gate").handle(|number: u64, _| Ok(number)).unwrap();
     assert_eq!(waits.wait(), Ok(6));
     assert_eq!(counted(), (1, 1, 3, 1, 0));
+}
+
+#[test]
+fn what_waits_too_long_inside_a_process_is_counted_by_its_route() {
+    let domain = Domain::in_process("test");
+    let served = domain.serve("route").handle(|number: u64, _| Ok(number)).unwrap();
+    served.suspend().unwrap();
+    let caller: Caller<u64, u64> = domain.caller("route").unwrap();
+    let hurried = CallOptions { timeout: Some(Duration::from_millis(1)), ..CallOptions::default() };
+    assert!(matches!(caller.call_with(1, &hurried), Err(CallError::TimedOut { begun: false, .. })));
+    caller.send_with(2, &hurried).unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    served.resume().unwrap();
+    assert_eq!(caller.call(3), Ok(3));
+    until("the end of the handler", || served.statistics().in_flight == 0);
+    assert_eq!((served.statistics().too_late, served.statistics().begun), (2, 1));
 }

@@ -14,6 +14,7 @@ use crate::sequencer_recovery::Rebuilt;
 use crate::sequencer_state_writer::{SequencerStateWriter, StateInterval};
 use crate::{AgentRole, StreamError, sequencer_recovery, sequencer_state_writer};
 use gapless_agent::Clock;
+use gapless_agent::monotonic::saturating_ns;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::StreamIdentity;
 use gapless_transport::Tier;
@@ -21,7 +22,7 @@ use gapless_transport::token::random_token;
 
 pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Result<EventStream, StreamError> {
     options.check()?;
-    let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
+    let expiry_ns = saturating_ns(options.session_expiry);
     let rules = SequencerRules::of_stream(expiry_ns);
     let directory =
         options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
@@ -74,7 +75,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         let at = recovery.state_sequence;
         let [watermark] = RetentionWatermark::shared(&preparer, [at]);
         let below = (syncer, watermark);
-        let time_min_ns = options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let time_min_ns = saturating_ns(options.state_interval_min);
         let interval = StateInterval { frames: options.state_interval_frames, time_min_ns };
         let window = builder.window.clone();
         ingress =

@@ -29,6 +29,7 @@ mod udp_goes_on_where_packets_cannot_be_joined;
 mod unfinished_messages_make_room;
 mod what_finds_no_room_is_sent_later;
 mod who_closes_a_session_opens_another;
+mod who_has_read_nothing_begins_anew;
 mod who_has_seen_more_is_not_let_in;
 mod who_is_not_let_in_changes_nothing;
 mod who_is_not_let_in_gets_no_feed;

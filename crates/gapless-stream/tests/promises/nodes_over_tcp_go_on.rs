@@ -4,7 +4,9 @@
 
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
-use gapless_client::node::{NodeEvent, NodeState, StreamNode, StreamNodeOptions, TcpLink, TcpOptions};
+use gapless_client::node::{
+    NodeEvent, NodeState, PublisherOptions, StreamNode, StreamNodeOptions, TcpLink, TcpOptions,
+};
 use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
@@ -157,7 +159,9 @@ fn a_ring_without_room_holds_up_its_node_and_loses_nothing() {
     options.tcp.as_mut().unwrap().sessions.rings.command_ring_bytes = 4096;
     options.throttle = Some(Throttle { frames_per_s: 8_000, burst_frames: 10 });
     let stream = EventStream::start(&options).unwrap();
-    let mut node = node(&stream, StreamNodeOptions::default());
+    // A machine that is busy may give the sequencer no turn for long: what is lost would be missed, and is not asked for again.
+    let publisher = PublisherOptions { resend_interval_ns: 3_600_000_000_000, ..PublisherOptions::default() };
+    let mut node = node(&stream, StreamNodeOptions { publisher: Some(publisher), ..StreamNodeOptions::default() });
     node.wait_open(PATIENCE).unwrap();
     let (mut own, mut disconnects) = (0u64, 0);
     let mut hear = |event: NodeEvent<'_>| match event {

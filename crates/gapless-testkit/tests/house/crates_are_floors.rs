@@ -3,20 +3,23 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 26] = [
+const FLOORS: [(&str, u8); 29] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
     ("gapless-sim", 10),
     ("gapless", 9),
     ("gapless-bench-calls", 9),
+    ("gapless-cqrs", 8),
     ("gapless-bench-peers", 8),
     ("gapless-measure", 8),
+    ("gapless-supervisor", 8),
     ("gapless-report", 7),
     ("gapless-engine", 7),
     ("gapless-cluster", 6),
+    ("gapless-rpc", 6),
     ("gapless-stream", 5),
-    ("gapless-rpc", 5),
+    ("gapless-registry", 5),
     ("gapless-client", 4),
     ("gapless-message", 4),
     ("gapless-schema-tests", 3),

@@ -4,6 +4,7 @@ mod contents_are_complete;
 mod crates_are_floors;
 mod crates_are_small;
 mod documents_name_what_exists;
+mod examples_have_names_of_their_own;
 mod module_tree;
 mod siblings_are_floors;
 mod the_face_is_chosen;

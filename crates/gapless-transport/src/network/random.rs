@@ -1,7 +1,6 @@
 //! [`Random`]: the dice of the network in memory. Equal seeds, equal throws; not for secrets.
 
-/// SplitMix64, by Guy Steele, Doug Lea and Christine Flood ("Fast splittable pseudorandom number
-/// generators", OOPSLA 2014), with the constants of Sebastiano Vigna's `splitmix64.c` (public domain).
+/// SplitMix64.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -11,11 +10,7 @@ impl Random {
     }
 
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        gapless_wire::split_mix::next(&mut self.0)
     }
 
     /// Whether something of this probability (0 to 1) happens. One throw, also at 0 and 1, so that

@@ -15,7 +15,7 @@ const TOKEN: u128 = 0x6d61_726b_6574;
 /// Between two lines for the terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
-type Copy = StreamService<Market, AnyLink>;
+type MarketCopy = StreamService<Market, AnyLink>;
 
 /// Runs copy `number` until the market is closed and everybody has been told.
 pub fn run(place: &Path, number: u64, lifeline: &Lifeline) -> Result<(), Failure> {
@@ -45,7 +45,7 @@ pub fn run(place: &Path, number: u64, lifeline: &Lifeline) -> Result<(), Failure
     Ok(copy.stop()?)
 }
 
-fn line(copy: &Copy) -> String {
+fn line(copy: &MarketCopy) -> String {
     let Market { book, requests, trades, .. } = copy.service();
     let (sequence, fingerprint) = (copy.last_sequence(), book.fingerprint());
     format!(
@@ -54,7 +54,7 @@ fn line(copy: &Copy) -> String {
     )
 }
 
-fn tell(copy: &Copy) {
+fn tell(copy: &MarketCopy) {
     let market = copy.service();
     let mut state = Vec::new();
     market.snapshot(&mut state);

@@ -3,9 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+/// The accounts of the example `bank`, with their tests.
+#[path = "../../examples/bank/account.rs"]
+mod bank_account;
 mod ledger_fold;
 mod ledger_process;
 
+mod a_killed_bank_keeps_what_it_has_accepted;
 mod a_killed_client_books_each_deposit_once;
 mod a_killed_ledger_loses_and_doubles_nothing;
 mod a_ledger_refuses_bad_lines_with_their_reason;

@@ -6,6 +6,7 @@ use crate::Result;
 use crate::components::failed;
 use crate::components::peer::PeerProcess;
 use gapless_agent::Now;
+use gapless_agent::monotonic::saturating_ns;
 use gapless_cluster::link::wire::{ClusterName, Identity, MemberId};
 use gapless_cluster::link::{
     Content, LinkError, LinkEvent, Links, MemberLinkOptions, Peer, SHARED_MEMORY_PREFIX, SendError,
@@ -186,7 +187,7 @@ impl<'a> Endpoint<'a> {
     }
 
     fn now(&self) -> Now {
-        let monotonic_ns = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let monotonic_ns = saturating_ns(self.clock.elapsed());
         Now { monotonic_ns, epoch_ns: 0 }
     }
 

@@ -63,4 +63,28 @@ mod tests {
         assert_eq!(one_way(Path::new("a/curve.svg")), Path::new("a/curve-one-way.svg"));
         assert_eq!(one_way(Path::new("curve")), Path::new("curve-one-way.svg"));
     }
+
+    /// The pictures in README.md are drawn again from the committed run and compared. With `GAPLESS_DRAW=1` in the
+    /// environment they are written instead.
+    #[test]
+    fn the_committed_pictures_are_drawn_from_their_figures() {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/gapless-bench");
+        let committed = workspace.join("benchmarks/2026-11-26/rpc-curve.svg");
+        let run = std::fs::read_to_string(committed.with_extension("json")).expect("the run");
+        let report = Report::from_json(&run).expect("a report");
+        let folder = tempfile::tempdir().expect("a folder");
+        let drawn = folder.path().join("rpc-curve.svg");
+        write(&report, &drawn).expect("two pictures");
+        for (drawn, committed) in [(drawn.clone(), committed.clone()), (one_way(&drawn), one_way(&committed))] {
+            let drawn = std::fs::read(drawn).expect("a picture");
+            if std::env::var_os("GAPLESS_DRAW").is_some() {
+                std::fs::write(&committed, &drawn).expect("a place for the picture");
+            }
+            let name = committed.display();
+            assert!(
+                drawn == std::fs::read(&committed).unwrap_or_default(),
+                "{name} is not what is drawn from its run; GAPLESS_DRAW=1 writes it anew"
+            );
+        }
+    }
 }

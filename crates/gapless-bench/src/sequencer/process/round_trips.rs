@@ -9,6 +9,7 @@ use crate::sequencer::failed;
 use crate::sequencer::payload::{PayloadPattern, Seen, Tally};
 use crate::sequencer::protocol::{NodeAssignment, Participant, RoundTrips, stream_failed};
 use crate::time_sources::elapsed_ns;
+use gapless_agent::monotonic::saturating_ns;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::Instant;
 
@@ -40,7 +41,7 @@ pub(super) fn run<L: CountingLink>(
         node.flush().map_err(|error| stream_failed(&error))?;
         let end = wait(node, &mut came, begin, assignment.spins)?;
         if number >= warm_up {
-            histogram.record(u64::try_from((end - begin).as_nanos()).unwrap_or(u64::MAX));
+            histogram.record(saturating_ns(end - begin));
         }
         came.tell(&mut tally, session);
     }

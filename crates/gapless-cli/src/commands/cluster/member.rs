@@ -15,6 +15,21 @@ pub(super) struct Member {
     path: PathBuf,
 }
 
+/// Files of members.
+#[derive(Args)]
+pub(super) struct Members {
+    /// Files or directories of members; the one that leads has to be among them
+    #[arg(value_name = "FILE", required = true)]
+    members: Vec<PathBuf>,
+}
+
+impl Members {
+    /// All of them.
+    pub fn all(&self) -> Vec<Member> {
+        self.members.iter().map(|path| Member::at(path)).collect()
+    }
+}
+
 impl Member {
     /// The member of a file or of a directory.
     pub fn at(path: &Path) -> Self {

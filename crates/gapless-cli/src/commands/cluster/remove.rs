@@ -1,18 +1,16 @@
 //! `gapless cluster remove`.
 
 use super::leading::{change, leading};
-use super::member::Member;
+use super::member::{Member, Members};
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_cluster::member::control::{Request, StatusReport};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// Files or directories of members; the one that leads has to be among them
-    #[arg(value_name = "FILE", required = true)]
-    members: Vec<PathBuf>,
+    #[command(flatten)]
+    members: Members,
     /// The member that goes
     #[arg(long, value_name = "MEMBER")]
     member: u64,
@@ -23,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
+    let members = arguments.members.all();
     let (mut leader, report) = leading(&members)?;
     if report.member == arguments.member
         && let Some(next) = successor(&report)

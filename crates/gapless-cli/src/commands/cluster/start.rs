@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let config = arguments.member.config()?;
     let interrupted = interrupt()?;
     if let Some(warning) = config.warning() {
-        eprintln!("gapless: {warning}");
+        crate::commands::to_stderr!("gapless: {warning}");
     }
     loop {
         let member = ClusterMember::start(&config)?;

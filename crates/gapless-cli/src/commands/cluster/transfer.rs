@@ -1,18 +1,16 @@
 //! `gapless cluster transfer`.
 
 use super::leading::{change, leading};
-use super::member::Member;
+use super::member::Members;
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_cluster::member::control::Request;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// Files or directories of members; the one that leads has to be among them
-    #[arg(value_name = "FILE", required = true)]
-    members: Vec<PathBuf>,
+    #[command(flatten)]
+    members: Members,
     /// The member that is to lead
     #[arg(long, value_name = "MEMBER")]
     to: u64,
@@ -22,7 +20,7 @@ pub(super) struct Arguments {
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let members: Vec<_> = arguments.members.iter().map(|path| Member::at(path)).collect();
+    let members = arguments.members.all();
     let (leader, _) = leading(&members)?;
     let begin = Instant::now();
     change(leader, &Request::Transfer { to: arguments.to })?;

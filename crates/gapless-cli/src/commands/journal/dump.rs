@@ -2,7 +2,7 @@
 
 use super::directory::journal_of;
 use super::frames::Form;
-use crate::commands::{Outcome, Usage, closed_is_fine};
+use crate::commands::{Outcome, check_order, closed_is_fine};
 use clap::Args;
 use gapless_journal::JournalReader;
 use std::io::{BufWriter, Write};
@@ -18,21 +18,12 @@ pub(super) struct Arguments {
     /// Last sequence [default: the last there is]
     #[arg(long, value_name = "SEQUENCE")]
     to: Option<u64>,
-    /// One JSON object a line
-    #[arg(long)]
-    json: bool,
-    /// With the payload, as hexadecimal digits
-    #[arg(long)]
-    payload: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    if let (Some(from), Some(to)) = (arguments.from, arguments.to)
-        && from > to
-    {
-        return Err(Usage(format!("--from {from} lies behind --to {to}")).into());
-    }
-    let form = Form { is_json: arguments.json, has_payload: arguments.payload };
+    check_order(arguments.from, arguments.to)?;
     let journal = journal_of(&arguments.directory);
     let reader = JournalReader::open(&journal)?;
     let mut replay = reader.replay(arguments.from.unwrap_or_else(|| reader.first_sequence()))?;
@@ -47,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             }
         };
         let Some(frame) = next else { break };
-        if !closed_is_fine(writeln!(stdout, "{}", form.line(&frame)))? {
+        if !closed_is_fine(writeln!(stdout, "{}", arguments.form.line(&frame)))? {
             // The rest of the buffer is for nobody, and must not be tried again at the end.
             let (_stdout, _unwritten) = stdout.into_parts();
             return Ok(());
@@ -55,7 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     closed_is_fine(stdout.flush())?;
     if let Some(stop) = replay.stop() {
-        eprintln!("note: {stop}");
+        crate::commands::to_stderr!("note: {stop}");
     }
     // So are the frames of a journal whose oldest segments are gone, which is not all that it held.
     JournalReader::open_complete(journal)?;

@@ -1,22 +1,25 @@
 //! One frame as one line, or as one JSON object.
 
+use clap::Args;
 use gapless_stream::logger::{encoding_name, hexadecimal, kind_name, utc};
 use gapless_wire::{Fragment, Frame};
 use serde_json::{Map, Value, json};
 
 /// How frames are printed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
 pub(super) struct Form {
-    /// As JSON objects.
-    pub(super) is_json: bool,
-    /// With the payload, as hexadecimal digits.
-    pub(super) has_payload: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// With the payload, as hexadecimal digits
+    #[arg(long)]
+    payload: bool,
 }
 
 impl Form {
     /// The frame in one line, without its line feed.
     pub(super) fn line(self, frame: &Frame<'_>) -> String {
-        if self.is_json { self.object(frame).to_string() } else { self.text(frame) }
+        if self.json { self.object(frame).to_string() } else { self.text(frame) }
     }
 
     fn text(self, frame: &Frame<'_>) -> String {
@@ -34,7 +37,7 @@ impl Form {
         if count > 1 {
             line += &format!(" fragment {} of {count}", index + 1);
         }
-        if self.has_payload {
+        if self.payload {
             line.push(' ');
             line += &hexadecimal(frame.payload());
         }
@@ -62,7 +65,7 @@ impl Form {
         if count > 1 {
             object.insert("fragment".to_owned(), json!({"index": index, "count": count}));
         }
-        if self.has_payload {
+        if self.payload {
             object.insert("payload".to_owned(), json!(hexadecimal(frame.payload())));
         }
         Value::Object(object)

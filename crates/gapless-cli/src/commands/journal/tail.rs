@@ -23,17 +23,12 @@ pub(super) struct Arguments {
     /// Begin so many frames before the end
     #[arg(short = 'n', long = "lines", value_name = "FRAMES", default_value_t = 10)]
     lines: u64,
-    /// One JSON object a line
-    #[arg(long)]
-    json: bool,
-    /// With the payload, as hexadecimal digits
-    #[arg(long)]
-    payload: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let interrupted = interrupt()?;
-    let form = Form { is_json: arguments.json, has_payload: arguments.payload };
     let reader = JournalReader::open_complete(journal_of(&arguments.directory))?;
     let end = reader.last_sequence()? + 1;
     let mut replay = reader.replay(end.saturating_sub(arguments.lines).max(reader.first_sequence()))?;
@@ -50,7 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             };
             let Some(frame) = next else { break };
             printed += 1;
-            if !closed_is_fine(writeln!(stdout, "{}", form.line(&frame)))? {
+            if !closed_is_fine(writeln!(stdout, "{}", arguments.form.line(&frame)))? {
                 return gone(stdout);
             }
         }

@@ -1,6 +1,7 @@
 //! `gapless serve`: a program as the worker of a route: a process for each request.
 
 pub(crate) mod guard;
+mod guarding;
 mod program;
 mod worker;
 
@@ -12,10 +13,11 @@ use crate::standard_streams;
 use clap::Args;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{CallContext, Json, Refusal, Rejection};
-use guard::Guard;
+use guarding::Guarding;
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
@@ -45,6 +47,10 @@ pub(crate) struct Arguments {
 
 /// The first interrupt lets what has begun finish; so many kill it.
 const AT_ONCE: u32 = 2;
+/// So long killing what has begun may take.
+const KILLED_WITHIN: Duration = Duration::from_secs(5);
+/// Between two looks at the guard.
+const LOOK: Duration = Duration::from_millis(100);
 
 fn workers(text: &str) -> Result<u16, String> {
     let count = text.parse().ok().filter(|count| (1..=4_096).contains(count));
@@ -57,9 +63,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     route(&arguments.route)?;
     program::check(program)?;
     let interrupts = interrupts()?;
-    let guard = Guard::start().map_err(|error| format!("starting the guard of its programs: {error}"))?;
+    let guard = Guarding::start().map_err(|error| format!("starting the guard of its programs: {error}"))?;
+    let guard = Arc::new(guard);
+    look_after(&guard, &interrupts)?;
     let domain = arguments.domain.open_or_make()?;
-    let route = domain.serve(&arguments.route).workers(arguments.workers.into()).reach(ServeReach::Machine);
+    let route = domain.serve(&arguments.route).workers(arguments.workers.into()).reach(ServeReach::OtherProcesses);
     let route = route.version(&arguments.route_version);
     let (program, words) = (program.clone(), words.to_vec());
     let count = Arc::clone(&interrupts);
@@ -84,11 +92,34 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let served = served.map_err(about_options)?;
     print(&format!("{} is served; Ctrl-C ends it when what has begun is done\n", arguments.route))?;
     // Relaxed: the count guards no data.
-    while sleep_until(Instant::now() + Duration::from_secs(60), || interrupts.load(Ordering::Relaxed) > 0) {}
+    let is_over = || interrupts.load(Ordering::Relaxed) > 0 || !served.is_served();
+    while sleep_until(Instant::now() + Duration::from_secs(60), is_over) {}
     served.drain();
     if interrupts.load(Ordering::Relaxed) >= AT_ONCE {
         let reason = "interrupted twice: what had begun was killed".to_owned();
         return Err(Ended { code: INTERRUPTED, reason }.into());
     }
+    Ok(())
+}
+
+/// Looks after the guard, from a thread of its own; and ends the program some time after the second interrupt, whatever hinders its end.
+fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> Outcome {
+    let (guard, interrupts) = (Arc::clone(guard), Arc::clone(interrupts));
+    std::thread::Builder::new().name("gapless-guard".to_owned()).spawn(move || {
+        let mut ends_at = None;
+        loop {
+            std::thread::sleep(LOOK);
+            if let Some(said) = guard.look() {
+                // Nobody may read it.
+                let _ = writeln!(io::stderr(), "note: {said}");
+            }
+            // Relaxed: the count guards no data.
+            if interrupts.load(Ordering::Relaxed) >= AT_ONCE
+                && Instant::now() >= *ends_at.get_or_insert_with(|| Instant::now() + KILLED_WITHIN)
+            {
+                std::process::exit(INTERRUPTED.into());
+            }
+        }
+    })?;
     Ok(())
 }

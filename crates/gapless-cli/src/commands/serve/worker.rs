@@ -4,10 +4,11 @@
 //! the reply. It has a process group of its own, so that a Ctrl-C on the terminal lets it finish, and so that a request whose
 //! time is over ends it with its children.
 
-use super::guard::Guard;
+use super::guarding::Guarding;
 use gapless_rpc::Refusal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,8 +21,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 const REPLY_LENGTH_MAX: usize = 16 << 20;
 /// So much of what it says on standard error is the text of a refusal: the beginning.
 const ERROR_LENGTH_MAX: usize = 8 << 10;
-/// Pieces of 16 KiB that are read before the other pipes have their turn: more than a pipe holds at the process's end.
-const PIECES_PER_TURN: usize = 64;
+/// So much is read before the other pipes have their turn.
+const READ_PER_TURN_BYTES: usize = 1 << 20;
 /// Between two looks at whether it is still to run.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Refusal codes that are no exit code: as shells have them.
@@ -33,7 +34,7 @@ const CODE_SIGNAL: u32 = 128;
 /// # Errors
 /// That reason; a program that cannot be started or ends with another code than 0, which is the refusal's; its standard error is the text.
 pub(super) fn run(
-    guard: &Guard,
+    guard: &Guarding,
     (program, words): (&OsString, &[OsString]),
     request: &[u8],
     reason_to_end: impl Fn() -> Option<&'static str>,
@@ -73,7 +74,7 @@ fn refusal(program: &OsString, status: ExitStatus, error: &[u8]) -> Refusal {
 /// The process; dropped before its end, it and its children are killed.
 struct Running<'guard> {
     child: Child,
-    guard: &'guard Guard,
+    guard: &'guard Guarding,
     has_ended: bool,
 }
 
@@ -143,8 +144,10 @@ impl<'a> Pipes<'a> {
             }
         };
         write(&mut self.stdin, &mut self.request)?;
-        read(&mut self.stdout, &mut self.output, REPLY_LENGTH_MAX + 1)?;
-        read(&mut self.stderr, &mut self.error, usize::MAX)?;
+        let (output, error) = (to_read(&self.stdout, has_ended)?, to_read(&self.stderr, has_ended)?);
+        let output = output.min((REPLY_LENGTH_MAX + 1).saturating_sub(self.output.len()));
+        read(&mut self.stdout, &mut self.output, output)?;
+        read(&mut self.stderr, &mut self.error, error)?;
         // The rest is read all the same: it must not wait for room in the pipe.
         self.error.truncate(ERROR_LENGTH_MAX);
         Ok(has_ended)
@@ -170,12 +173,19 @@ fn write(pipe: &mut Option<File>, bytes: &mut &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads what is there, until `into` has `length_max` bytes; closes the pipe at its end.
-fn read(pipe: &mut Option<File>, into: &mut Vec<u8>, length_max: usize) -> io::Result<()> {
+/// How many bytes are read now: once the process has ended, all that the pipe holds, and no more, for its children may write on.
+fn to_read(pipe: &Option<File>, has_ended: bool) -> io::Result<usize> {
+    let Some(file) = pipe.as_ref().filter(|_| has_ended) else { return Ok(READ_PER_TURN_BYTES) };
+    Ok(usize::try_from(ioctl_fionread(file)?).unwrap_or(usize::MAX))
+}
+
+/// Reads what is there, `count_max` bytes at most; closes the pipe at its end.
+fn read(pipe: &mut Option<File>, into: &mut Vec<u8>, count_max: usize) -> io::Result<()> {
     let mut piece = [0; 16 << 10];
-    for _ in 0..PIECES_PER_TURN {
-        let Some(file) = pipe.as_mut().filter(|_| into.len() < length_max) else { break };
-        match file.read(&mut piece) {
+    let until = into.len().saturating_add(count_max);
+    while let Some(file) = pipe.as_mut().filter(|_| into.len() < until) {
+        let length = piece.len().min(until - into.len());
+        match file.read(&mut piece[..length]) {
             Ok(0) => *pipe = None,
             Ok(count) => into.extend_from_slice(&piece[..count]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -184,4 +194,32 @@ fn read(pipe: &mut Option<File>, into: &mut Vec<u8>, length_max: usize) -> io::R
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use super::*;
+    use std::os::fd::AsRawFd as _;
+
+    #[test]
+    #[expect(unsafe_code, reason = "the length of a pipe is a system call that has no wrapper here")]
+    fn all_that_a_process_has_left_in_a_large_pipe_is_read_and_no_more() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        // SAFETY: the descriptor is open, and the call takes a number.
+        if unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, 4 << 20) } < 0 {
+            println!("SKIPPED: a pipe of 4 MiB needs a privilege that this process does not have");
+            return;
+        }
+        let written = vec![b'x'; 3 << 20];
+        writer.write_all(&written).unwrap();
+        let (mut pipe, mut read_bytes) = (Some(File::from(OwnedFd::from(reader))), Vec::new());
+        let count = to_read(&pipe, true).unwrap();
+        // A child of the process goes on.
+        writer.write_all(b"more").unwrap();
+        read(&mut pipe, &mut read_bytes, count).unwrap();
+        assert!(read_bytes == written, "{} bytes", read_bytes.len());
+        assert_eq!(to_read(&pipe, false).unwrap(), READ_PER_TURN_BYTES);
+    }
 }

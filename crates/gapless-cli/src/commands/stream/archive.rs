@@ -3,9 +3,8 @@
 use super::location::StreamLocation;
 use super::relaying;
 use super::text_file::TextFile;
-use crate::commands::{Outcome, Usage};
+use crate::commands::Outcome;
 use clap::Args;
-use gapless_stream::options::EventStreamOptions;
 use gapless_transport::Tier;
 use std::path::PathBuf;
 
@@ -26,17 +25,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let upstream = arguments.location.config()?;
-    if upstream.directory().is_some_and(|directory| directory == arguments.to) {
-        return Err(
-            Usage("--to is the directory of the stream itself, which keeps its journal already".to_owned()).into()
-        );
-    }
-    let ours = EventStreamOptions::from_config(&upstream)?;
-    let mut options = EventStreamOptions::in_directory(&arguments.to);
+    let (ours, mut options) = relaying::options(&upstream, &arguments.to, ", which keeps its journal already")?;
     options.tier = if arguments.sync { Tier::Sync } else { Tier::Journal };
-    options.frame_length_max = ours.frame_length_max;
-    options.message_length_max = ours.message_length_max;
-    options.window_bytes = ours.window_bytes;
     options.persistence.segment_length_bytes = ours.persistence.segment_length_bytes;
     let mut text = arguments.text.as_deref().map(TextFile::open).transpose()?;
     relaying::run(&upstream, &options, text.as_mut())

@@ -2,9 +2,8 @@
 
 use super::location::StreamLocation;
 use super::relaying;
-use crate::commands::{Outcome, Usage};
+use crate::commands::Outcome;
 use clap::Args;
-use gapless_stream::options::EventStreamOptions;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -18,16 +17,9 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let upstream = arguments.location.config()?;
-    if upstream.directory().is_some_and(|directory| directory == arguments.to) {
-        return Err(Usage("--to is the directory of the stream itself; its nodes need no dispatcher".to_owned()).into());
-    }
-    let ours = EventStreamOptions::from_config(&upstream)?;
-    let mut options = EventStreamOptions::in_directory(&arguments.to);
-    // The same limits as the stream's, and its nodes' throttle: to the sequencer all nodes here are one.
-    options.frame_length_max = ours.frame_length_max;
-    options.message_length_max = ours.message_length_max;
-    options.window_bytes = ours.window_bytes;
+    let (ours, mut options) = relaying::options(&upstream, &arguments.to, "; its nodes need no dispatcher")?;
     options.persistence = ours.persistence;
+    // To the sequencer all nodes here are one.
     options.throttle = ours.throttle;
     relaying::run(&upstream, &options, None)
 }

@@ -1,5 +1,6 @@
 //! The connected nodes of a stream, for `gapless stream status`: as a table and as JSON.
 
+use crate::printable::escaped;
 use gapless_client::control::NodeReading;
 use gapless_client::control_messages::NodeRow;
 use serde_json::{Value, json};
@@ -73,8 +74,8 @@ fn cells(NodeReading { row, read_per_s, published_per_s }: &NodeReading) -> [Str
         (None, Some(address)) => address.to_string(),
         (None, None) => "-".to_owned(),
     };
-    // A name comes from the node: characters that would move a terminal's cursor are no letters of it.
-    let name: String = row.name.chars().filter(|letter| !letter.is_control()).collect();
+    // A name comes from the node: characters that would move a terminal's cursor are escaped.
+    let name = escaped(&row.name);
     let name = if name.is_empty() { "-".to_owned() } else { name };
     let position = if row.position == 0 { "-".to_owned() } else { row.position.to_string() };
     let rate = |rate: &Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));

@@ -80,9 +80,9 @@ pub(super) fn note(event: &NodeEvent<'_>) {
     match event {
         NodeEvent::Lapped { sequence, released_sequence } => {
             let lag = released_sequence.saturating_sub(*sequence);
-            eprintln!("note: {lag} frames behind; goes on from the journal at {sequence}");
+            crate::commands::to_stderr!("note: {lag} frames behind; goes on from the journal at {sequence}");
         }
-        NodeEvent::Limit => eprintln!("note: the stream has as many sessions as it may have"),
+        NodeEvent::Limit => crate::commands::to_stderr!("note: the stream has as many sessions as it may have"),
         _ => {}
     }
 }

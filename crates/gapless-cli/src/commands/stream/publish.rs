@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             match event {
                 NodeEvent::Halted { reason, .. } => {
                     is_halted = true;
-                    progress.suspend(|| eprintln!("note: the stream is halted: {reason}; waiting"));
+                    progress.suspend(|| crate::commands::to_stderr!("note: the stream is halted: {reason}; waiting"));
                 }
                 NodeEvent::Resumed { .. } => is_halted = false,
                 _ => {}
@@ -115,7 +115,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     match outcome {
         Ok(()) => {
             let rate = published as f64 / seconds.max(1e-9);
-            eprintln!("{published} lines published and acknowledged in {seconds:.3} s ({rate:.0}/s){passed_over}");
+            crate::commands::to_stderr!(
+                "{published} lines published and acknowledged in {seconds:.3} s ({rate:.0}/s){passed_over}"
+            );
             Ok(())
         }
         Err(error) => {

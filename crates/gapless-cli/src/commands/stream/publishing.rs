@@ -156,7 +156,7 @@ impl Publishing {
             false => node.finish(FINISH_PATIENCE, |_| {}),
         };
         if let Err(error) = finished {
-            eprintln!("note: the session stays open until it expires: {error}");
+            crate::commands::to_stderr!("note: the session stays open until it expires: {error}");
         }
     }
 

@@ -2,18 +2,41 @@
 
 use super::sequencer::{PAUSE, addresses, recovered};
 use super::text_file::TextFile;
-use crate::commands::{Outcome, interrupt, print};
+use crate::commands::{Outcome, Usage, interrupt, print};
 use gapless_client::ClientError;
 use gapless_client::StreamConfig;
 use gapless_client::node::{NodeLink, Start};
 use gapless_stream::StreamError;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
+use std::error::Error;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// So long what is not written down yet may hold up the end; the next run writes the rest.
 const WRITING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Options of the stream itself, and of a relay in the directory `to` with the same limits. `needless` says why the stream's own
+/// directory needs none.
+///
+/// # Errors
+/// That it is the stream's own; a file that says no stream.
+pub(super) fn options(
+    upstream: &StreamConfig,
+    to: &Path,
+    needless: &str,
+) -> Result<(EventStreamOptions, EventStreamOptions), Box<dyn Error>> {
+    if upstream.directory().is_some_and(|directory| directory == to) {
+        return Err(Usage(format!("--to is the directory of the stream itself{needless}")).into());
+    }
+    let ours = EventStreamOptions::from_config(upstream)?;
+    let mut options = EventStreamOptions::in_directory(to);
+    options.frame_length_max = ours.frame_length_max;
+    options.message_length_max = ours.message_length_max;
+    options.window_bytes = ours.window_bytes;
+    Ok((ours, options))
+}
 
 /// Passes the stream of `upstream` on as `options` say, and writes it down in `text`.
 pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut text: Option<&mut TextFile>) -> Outcome {

@@ -4,7 +4,7 @@ use super::location::StreamLocation;
 use super::output::FormArguments;
 use super::reading;
 use super::reading::{Extent, Patience};
-use crate::commands::{Outcome, Usage};
+use crate::commands::{Outcome, check_order};
 use clap::Args;
 use gapless_client::node::{AnyLink, JournalLink, Start, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
@@ -29,11 +29,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    if let (Some(from), Some(to)) = (arguments.from, arguments.to)
-        && from > to
-    {
-        return Err(Usage(format!("--from {from} lies behind --to {to}")).into());
-    }
+    check_order(arguments.from, arguments.to)?;
     let config = arguments.location.config()?;
     let journal = config.directory().map(|directory| StreamLayout::new(directory).journal());
     let link: AnyLink = match journal.filter(|journal| journal.is_dir() && !arguments.rewind) {

@@ -91,7 +91,7 @@ fn read_nodes(feed: &mut StatusFeed) -> Vec<NodeReading> {
     match feed.read(TIMEOUT) {
         Ok(reading) => reading.nodes,
         Err(error) => {
-            eprintln!("note: the nodes are not known: {error}");
+            crate::commands::to_stderr!("note: the nodes are not known: {error}");
             Vec::new()
         }
     }

@@ -1,10 +1,11 @@
 //! Finds the directories to look at.
 
 use super::source::is_of_a_node;
-use crate::commands::domain::{about_options, none};
+use crate::commands::domain::{ended, none, of_environment, path_of, place_of};
+use crate::commands::domain_directory::{has_files_of_one, other_user};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_rpc::Domain;
-use gapless_rpc::domain::{read_calls, read_counters};
+use gapless_rpc::domain::{DomainReading, Place, read_domain};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -18,27 +19,41 @@ const DIRECTORIES_MAX: usize = 64;
 /// A directory that is none, or has none; more than [`DIRECTORIES_MAX`].
 pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found: Vec<PathBuf> = Vec::new();
-    for name in domains {
-        let path = Domain::directory_of(name).map_err(about_options)?;
+    let named = if given.is_empty() && domains.is_empty() { of_environment()? } else { None };
+    for place in domains.iter().map(|name| place_of(name)).chain(named) {
+        let path = path_of(place.clone())?;
         if !path.is_dir() {
-            return Err(none(Some(name), &path));
+            let name = match &place {
+                Place::Named(name) => Some(name.as_str()),
+                Place::Path(_) => None,
+            };
+            return Err(none(name, &path));
         }
         found.push(path);
     }
     let here = [PathBuf::from(".")];
-    for path in if given.is_empty() && domains.is_empty() { &here } else { given } {
+    for path in if given.is_empty() && found.is_empty() { &here } else { given } {
         if !path.is_dir() {
             let reason = if path.exists() { "is no directory" } else { "there is no such directory" };
+            let as_domain = path.to_str().filter(|name| Domain::directory_of(name).is_ok_and(|path| path.is_dir()));
+            let tip = as_domain.map(|name| format!(", or a domain by its name: --domain {name}")).unwrap_or_default();
             return Err(format!(
-                "{}: {reason}; the directory of a service, a stream, a member or a domain is expected",
+                "{}: {reason}; the directory of a service, a stream, a member or a domain is expected{tip}",
                 path.display()
             )
             .into());
         }
-        let meant = if is_of_a_process(path) { vec![path.clone()] } else { directories_in(path)? };
+        let meant = if is_of_a_process(path) { Ok(vec![path.clone()]) } else { directories_in(path) };
+        let is_nothing = meant.as_ref().map_or(true, Vec::is_empty);
+        // What is another user's is not read, and would look as if it were not there.
+        let user = path.metadata().ok().as_ref().and_then(other_user);
+        if let Some(user) = user.filter(|_| is_nothing && (meant.is_err() || has_files_of_one(path))) {
+            return Err(ended(format!("{}: {user}", path.display())));
+        }
+        let meant = meant?;
         if meant.is_empty() {
             return Err(format!(
-                "{}: no service, stream or member was ever there, and no route is served or called",
+                "{}: no service, stream or member was ever there, and no route is served or called; a domain is looked at by --domain NAME",
                 path.display()
             )
             .into());
@@ -57,8 +72,7 @@ pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, 
 
 fn is_of_a_process(directory: &Path) -> bool {
     is_of_a_node(&StreamLayout::new(directory), directory)
-        || read_counters(directory).is_ok_and(|copies| !copies.is_empty())
-        || read_calls(directory).is_ok_and(|calls| !calls.is_empty())
+        || read_domain(directory).is_ok_and(|reading| reading != DomainReading::default())
 }
 
 fn directories_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {

@@ -5,9 +5,10 @@
 //! | `directories` | which directories are looked at |
 //! | `source` | looking at one of them: counters, a member's status, the connected nodes |
 //! | `table` | a reading, as rows of words |
-//! | `screen`, `text` | the terminal; text and JSON |
+//! | `screen`, `keys`, `text` | the terminal, and what is typed there; text and JSON |
 
 mod directories;
+mod keys;
 mod screen;
 mod source;
 mod table;
@@ -26,13 +27,18 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Directories of nodes, streams, members and domains, or directories that hold such; without a word this one
+    /// Directories of nodes, streams, members and domains, or directories that hold such [default: the
+    /// domain that GAPLESS_DOMAIN names, else this directory]
     #[arg(value_name = "DIRECTORY")]
     directories: Vec<PathBuf>,
 
-    /// Also the routes of a domain: what each copy and each caller counts: calls, outcomes, queue and times
+    /// Also the routes of a domain, by its name or its path from /: what each copy and each caller counts: calls, outcomes, queue and times
     #[arg(long, value_name = "NAME")]
     domain: Vec<String>,
+
+    /// One more such directory, as the commands for calls take it
+    #[arg(long, value_name = "PATH")]
+    directory: Vec<PathBuf>,
 
     /// Seconds between two looks
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, allow_hyphen_values = true)]
@@ -56,7 +62,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 const SAMPLE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let directories = directories::of(&arguments.directories, &arguments.domain)?;
+    let given: Vec<PathBuf> = arguments.directories.iter().chain(&arguments.directory).cloned().collect();
+    let directories = directories::of(&given, &arguments.domain)?;
     let mut sources: Vec<Source> = directories.iter().map(|directory| Source::new(directory)).collect();
     let interrupted = interrupt()?;
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
@@ -92,8 +99,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// A failed read ends `--once` with an error: nobody looks again.
 fn problem_of(readings: &[Reading]) -> Outcome {
-    match readings.iter().find_map(|reading| reading.problem.as_deref()) {
-        Some(problem) => Err(table::clean(problem).into()),
+    let unreadable = |reading: &Reading| reading.unreadable.first().map(ToString::to_string);
+    match readings.iter().find_map(|reading| reading.problem.clone().or_else(|| unreadable(reading))) {
+        Some(problem) => Err(table::clean(&problem).into()),
         None => Ok(()),
     }
 }

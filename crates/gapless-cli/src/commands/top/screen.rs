@@ -1,10 +1,10 @@
 //! The screen of `gapless top`: draws readings, moves the selection, and leaves the terminal as it was.
 
 use super::Watch;
+use super::keys::{Key, Keys};
 use super::source::{ProcessState, Reading};
 use super::table;
 use crossterm::cursor::{Hide, MoveTo, Show};
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::style::{Attribute, ContentStyle, Print, ResetColor, SetAttribute, SetStyle, Stylize};
 use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 use crossterm::terminal::{DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen};
@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// Between two looks for keys and readings.
 const TURN: Duration = Duration::from_millis(50);
+/// Bytes of what is typed that are read at a time: as many as a terminal holds.
+const TYPED_BYTES_MAX: usize = 4096;
 
 /// A line of the screen.
 struct Line {
@@ -39,17 +41,14 @@ impl Screen {
     }
 
     /// Takes a key; `false` ends it.
-    fn press(&mut self, key: KeyEvent) -> bool {
-        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    fn press(&mut self, key: Key) -> bool {
         let before = self.selected;
-        match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return false,
-            KeyCode::Char('c' | 'd') if is_control => return false,
-            KeyCode::Down | KeyCode::Char('j') => self.selected = (before + 1).min(self.readings.len() - 1),
-            KeyCode::Up | KeyCode::Char('k') => self.selected = before.saturating_sub(1),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.first_row += 10,
-            KeyCode::PageUp => self.first_row = self.first_row.saturating_sub(10),
-            _ => {}
+        match key {
+            Key::End => return false,
+            Key::Down => self.selected = (before + 1).min(self.readings.len() - 1),
+            Key::Up => self.selected = before.saturating_sub(1),
+            Key::PageDown => self.first_row += 10,
+            Key::PageUp => self.first_row = self.first_row.saturating_sub(10),
         }
         if self.selected != before {
             self.first_row = 0;
@@ -78,7 +77,9 @@ impl Screen {
         let style = |(at, reading): (usize, &Option<Reading>)| {
             let style = match reading {
                 Some(reading) if reading.state != ProcessState::Running => ContentStyle::new().red(),
-                Some(reading) if reading.problem.is_some() => ContentStyle::new().yellow(),
+                Some(reading) if reading.problem.is_some() || !reading.unreadable.is_empty() => {
+                    ContentStyle::new().yellow()
+                }
                 _ => ContentStyle::new(),
             };
             if at == self.selected { style.reverse() } else { style }
@@ -200,48 +201,55 @@ impl Drop for Terminal {
     }
 }
 
-/// Waits for a key until a turn is over; `false` if the terminal has gone: its reader would read its end for ever.
-fn wait_for_key() -> io::Result<bool> {
+/// What the terminal has sent within a turn: all that was there, or nothing; `None` if it has gone.
+fn typed(bytes: &mut [u8]) -> io::Result<Option<&[u8]>> {
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
     let turn = Timespec { tv_sec: 0, tv_nsec: i64::from(TURN.subsec_nanos()) };
     match poll(&mut polled, Some(&turn)) {
+        Ok(0) => return Ok(Some(&[])),
         // A signal, of a resized terminal for one.
-        Ok(_) | Err(Errno::INTR) => {}
+        Err(Errno::INTR) => return Ok(Some(&[])),
+        Ok(_) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(!polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL))
+    if polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Ok(None);
+    }
+    match rustix::io::read(&stdin, &mut *bytes) {
+        // It was readable: that is its end.
+        Ok(0) => Ok(None),
+        Ok(length) => Ok(Some(&bytes[..length])),
+        Err(Errno::INTR | Errno::AGAIN) => Ok(Some(&[])),
+        // As it is when its other end has just gone.
+        Err(Errno::IO) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Shows what `watch` reads until q, Ctrl-C or a signal, or until the terminal goes.
 pub(super) fn run(watch: &Watch, interval: Duration, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
     let mut screen = Screen::new(watch.directories(), interval);
     let terminal = Terminal::new()?;
+    let (mut keys, mut bytes, mut drawn_size) = (Keys::default(), vec![0; TYPED_BYTES_MAX], None);
     let mut is_new = true;
     while !is_interrupted() {
         while let Some((at, reading)) = watch.next() {
             screen.readings[at] = Some(reading);
             is_new = true;
         }
-        if is_new {
-            let (_, height) = terminal::size()?;
-            terminal.show(&screen.lines(usize::from(height)))?;
-            is_new = false;
+        let size = terminal::size()?;
+        if is_new || drawn_size != Some(size) {
+            terminal.show(&screen.lines(usize::from(size.1)))?;
+            (is_new, drawn_size) = (false, Some(size));
         }
-        if !wait_for_key()? {
-            return Ok(());
-        }
-        while event::poll(Duration::ZERO)? {
-            match event::read()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => {
-                    if !screen.press(key) {
-                        return Ok(());
-                    }
-                    is_new = true;
-                }
-                Event::Resize(..) => is_new = true,
-                _ => {}
+        let Some(typed) = typed(&mut bytes)? else { return Ok(()) };
+        let typed = if typed.is_empty() { keys.pause().into_iter().collect() } else { keys.of(typed) };
+        for key in typed {
+            if !screen.press(key) {
+                return Ok(());
             }
+            is_new = true;
         }
     }
     Ok(())
@@ -334,16 +342,16 @@ mod tests {
         reading.member = Some(report());
         reading.problem = Some("a \x1b[2J word".to_owned());
         screen.readings[1] = Some(reading);
-        assert!(screen.press(KeyCode::Down.into()) && screen.press(KeyCode::Down.into()));
+        assert!(screen.press(Key::Down) && screen.press(Key::Down));
         let lines = drawn(&mut screen, 20);
         assert_eq!(words(&lines[3])[1..11], ["running", "leader", "4", "1", "quorum", "90", "95", "-", "15", "3"]);
-        assert_eq!(lines[4], "a [2J word", "nothing moves the cursor");
+        assert_eq!(lines[4], r"a \u{1b}[2J word", "nothing moves the cursor");
         let at = lines.iter().position(|line| line == "members").unwrap();
         assert_eq!(words(&lines[at + 2]), ["1", "voter", "itself", "95", "0"]);
         assert_eq!(words(&lines[at + 3]), ["2", "witness", "none", "80", "15"]);
         assert!(lines.iter().any(|line| line.starts_with("counter.00")), "{lines:#?}");
         // It scrolls, and not beyond the last one.
-        (0..9).for_each(|_| assert!(screen.press(KeyCode::PageDown.into())));
+        (0..9).for_each(|_| assert!(screen.press(Key::PageDown)));
         let scrolled = drawn(&mut screen, 20);
         assert!(scrolled.last().unwrap().starts_with("counter.39"), "{scrolled:#?}");
         // No size is too small.
@@ -367,13 +375,18 @@ mod tests {
         let copy = |number: u32| {
             let statistics = gapless_rpc::CopyStatistics::default();
             (
-                gapless_rpc::domain::CopyReading { route: format!("route-{number}"), process_id: number, statistics },
+                gapless_rpc::domain::CopyReading {
+                    route: format!("route-{number}"),
+                    process_id: number,
+                    process_name: None,
+                    statistics,
+                },
                 None,
             )
         };
         screen.readings[0].as_mut().unwrap().routes = (0..40).map(copy).collect();
         assert!(drawn(&mut screen, 12)[11].starts_with("route-4 "), "from the fifth row on");
-        (0..9).for_each(|_| assert!(screen.press(KeyCode::PageDown.into())));
+        (0..9).for_each(|_| assert!(screen.press(Key::PageDown)));
         assert!(drawn(&mut screen, 12)[11].starts_with("route-39 "));
         let _counters = Counters::create(node.path().join("counters"), 64).unwrap();
         screen.readings[1] = Some(Source::new(node.path()).read());
@@ -383,9 +396,7 @@ mod tests {
     #[test]
     fn keys_end_it() {
         let mut screen = Screen::new(1, Duration::from_secs(1));
-        let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
-        assert!(!screen.press(KeyCode::Char('q').into()) && !screen.press(KeyCode::Esc.into()));
-        assert!(!screen.press(control('c')));
-        assert!(screen.press(KeyCode::Char('c').into()) && screen.press(KeyCode::Up.into()));
+        assert!(!screen.press(Key::End));
+        assert!(screen.press(Key::Up) && screen.press(Key::PageUp));
     }
 }

@@ -1,17 +1,24 @@
 //! [`Source`]: reads one directory again and again: its counters, its member's status, the nodes connected to its
 //! stream. Never writes, and outlives the processes that it looks at.
 
+use crate::commands::domain_directory::lacks_own;
 use gapless_agent::CountersReader;
 use gapless_client::control::{Controller, NodeReading, StatusFeed};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::member::control::{Answer, Request, StatusReport, ask};
-use gapless_rpc::domain::{CallReading, CopyReading, read_calls, read_counters};
+use gapless_rpc::Domain;
+use gapless_rpc::domain::{CallReading, CopyReading, DomainReading, UnreadableCounters, read_domain};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The time that a stream may take to name the connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The time that a process of a domain has to answer.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+/// Between two looks for who answers, if somebody does not: each leaves a connection in its queue.
+const SILENT_LOOK: Duration = Duration::from_secs(5);
 
 /// Whether something runs in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +69,10 @@ pub(super) struct Reading {
     pub routes: Vec<(CopyReading, Option<f64>)>,
     /// Of a domain: what each process counts of its calls, and how many it has offered a second since the look before.
     pub calls: Vec<(CallReading, Option<f64>)>,
+    /// Of a domain: what is missing in both, because it could not be read.
+    pub unreadable: Vec<UnreadableCounters>,
+    /// Of a domain: processes that serve there and do not answer.
+    pub silent: Vec<u32>,
     /// The error of a read that failed.
     pub problem: Option<String>,
 }
@@ -69,6 +80,11 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn counter(&self, label: &str) -> Option<&CounterReading> {
         self.counters.iter().find(|counter| counter.label == label)
+    }
+
+    /// Whether a route is served or called there, as far as that could be read.
+    pub(super) fn has_routes(&self) -> bool {
+        !self.routes.is_empty() || !self.calls.is_empty() || !self.unreadable.is_empty()
     }
 }
 
@@ -90,6 +106,8 @@ pub(super) struct Source {
     copies: Vec<CopyReading>,
     calls: Vec<CallReading>,
     copies_at: Instant,
+    /// Processes that did not answer, and when that was.
+    silent: (Vec<u32>, Option<Instant>),
     was_used: bool,
     has_node: bool,
 }
@@ -106,6 +124,7 @@ impl Source {
             copies: Vec::new(),
             calls: Vec::new(),
             copies_at: Instant::now(),
+            silent: (Vec::new(), None),
             was_used: false,
             has_node: false,
         }
@@ -122,14 +141,17 @@ impl Source {
             self.restarts += u64::from(self.process.is_some_and(|before| before != now.process));
             self.process = Some(now.process);
         }
-        let (routes, calls) = self.routes(&mut problem);
+        let DomainReading { copies, calls, unreadable, .. } = self.domain(&mut problem);
+        let has_routes = !copies.is_empty() || !calls.is_empty() || !unreadable.is_empty();
+        self.was_used |= has_routes;
+        let (routes, calls) = self.rated(copies, calls);
+        let silent = self.silent(!routes.is_empty());
         self.has_node |= is_of_a_node(&self.layout, &self.directory);
-        let state =
-            match (now.is_some() || !routes.is_empty() || !calls.is_empty(), self.process.is_some() || self.was_used) {
-                (true, _) => ProcessState::Running,
-                (false, true) => ProcessState::Gone,
-                (false, false) => ProcessState::Stopped,
-            };
+        let state = match (now.is_some() || has_routes, self.process.is_some() || self.was_used) {
+            (true, _) => ProcessState::Running,
+            (false, true) => ProcessState::Gone,
+            (false, false) => ProcessState::Stopped,
+        };
         let (mut member, mut nodes) = (None, Vec::new());
         if state == ProcessState::Running {
             member = note(&mut problem, self.member());
@@ -142,7 +164,21 @@ impl Source {
         self.before = now;
         let (directory, process, restarts, has_node) =
             (self.directory.clone(), self.process, self.restarts, self.has_node);
-        Reading { directory, state, process, restarts, has_node, counters, member, nodes, routes, calls, problem }
+        Reading {
+            directory,
+            state,
+            process,
+            restarts,
+            has_node,
+            counters,
+            member,
+            nodes,
+            routes,
+            calls,
+            unreadable,
+            silent,
+            problem,
+        }
     }
 
     /// The counters of the process that has the directory; none if none has. A process that was killed leaves its file
@@ -165,20 +201,32 @@ impl Source {
     }
 
     /// What copies and callers count, if the directory is a domain's.
-    fn routes(&mut self, problem: &mut Option<String>) -> (Rated<CopyReading>, Rated<CallReading>) {
+    fn domain(&self, problem: &mut Option<String>) -> DomainReading {
+        let read = if self.directory.is_dir() { read_domain(&self.directory) } else { Ok(DomainReading::default()) };
+        note(problem, read.map_err(|error| error.to_string()))
+    }
+
+    /// With the rates since the look before.
+    fn rated(&mut self, copies: Vec<CopyReading>, calls: Vec<CallReading>) -> (Rated<CopyReading>, Rated<CallReading>) {
         let seconds = self.copies_at.elapsed().as_secs_f64();
-        let is_there = self.directory.is_dir();
-        let read = if is_there { read_counters(&self.directory) } else { Ok(Vec::new()) };
-        let copies = note(problem, read.map_err(|error| error.to_string()));
-        let read = if is_there { read_calls(&self.directory) } else { Ok(Vec::new()) };
-        let calls = note(problem, read.map_err(|error| error.to_string()));
         let copy = |copy: &CopyReading| (copy.route.clone(), copy.process_id, copy.statistics.begun);
         let routes = rated(&copies, &self.copies, seconds, copy);
         let call = |calls: &CallReading| (calls.route.clone(), calls.process_id, calls.statistics.offered);
         let rated_calls = rated(&calls, &self.calls, seconds, call);
-        self.was_used |= !copies.is_empty() || !calls.is_empty();
         (self.copies, self.calls, self.copies_at) = (copies, calls, Instant::now());
         (routes, rated_calls)
+    }
+
+    /// The processes that serve routes in the directory, and do not answer.
+    fn silent(&mut self, is_served: bool) -> Vec<u32> {
+        let is_due = self.silent.0.is_empty() || self.silent.1.is_none_or(|at| at.elapsed() >= SILENT_LOOK);
+        if !is_served || is_due {
+            // Asking would change the mode of one that was closed.
+            let is_asked = is_served && !lacks_own(&self.directory);
+            let asked = is_asked.then(|| Domain::silent_processes(&self.directory, ANSWER_MAX).ok()).flatten();
+            self.silent = (asked.unwrap_or_default(), Some(Instant::now()));
+        }
+        self.silent.0.clone()
     }
 
     fn member(&self) -> Result<Option<StatusReport>, String> {

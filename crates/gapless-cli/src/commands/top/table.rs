@@ -1,6 +1,8 @@
 //! A reading as rows of words: the same on a screen and in text.
 
 use crate::commands::routes::waiting;
+use crate::commands::time_text::time;
+use crate::printable::escaped;
 
 use super::source::{CounterReading, ProcessState, Reading};
 
@@ -22,6 +24,8 @@ pub(super) const OVERVIEW: [&str; 13] = [
 ];
 /// The columns of [`domain`].
 pub(super) const DOMAIN: [&str; 4] = ["domain", "state", "copies", "callers"];
+/// Counters files at most of which it is said what is wrong with them.
+const UNREADABLE_MAX: usize = 3;
 /// Columns of words, which stand to the left.
 pub(super) const OVERVIEW_WORDS: usize = 3;
 
@@ -47,8 +51,8 @@ pub(super) const ROUTES: [&str; 14] = [
     "p99",
 ];
 /// The columns of [`calls`]: in flight is what waits for a copy or runs there, waiting what all callers of the route have offered and no
-/// handler has begun; failed has panicked, or could not be read, or found no room.
-pub(super) const CALLS: [&str; 16] = [
+/// handler has begun; failed has panicked, or could not be read.
+pub(super) const CALLS: [&str; 20] = [
     "called",
     "process",
     "offered/s",
@@ -59,19 +63,25 @@ pub(super) const CALLS: [&str; 16] = [
     "unknown",
     "not begun",
     "timed out",
+    "busy",
+    "no route",
+    "cancelled",
     "retried",
     "in flight",
     "waiting",
     "backlog",
+    "overflowed",
     "p50",
     "p99",
 ];
+/// Columns that are not shown where all of them would be 0: a screen has no room for what seldom happens.
+const SELDOM: [&str; 4] = ["busy", "no route", "cancelled", "overflowed"];
 /// The columns of [`counters`].
 pub(super) const COUNTERS: [&str; 3] = ["counter", "value", "per second"];
 
-/// A text from elsewhere, without the characters that would move a terminal's cursor.
+/// A text from elsewhere: nothing of it moves a terminal's cursor.
 pub(super) fn clean(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).collect()
+    escaped(text)
 }
 
 fn number(value: Option<u64>) -> String {
@@ -158,13 +168,18 @@ pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
     reading.nodes.iter().map(row).collect()
 }
 
+/// A process by its name, if it has told one, and its id.
+fn process(name: Option<&str>, process_id: u32) -> String {
+    name.map_or_else(|| process_id.to_string(), |name| format!("{} {process_id}", clean(name)))
+}
+
 /// A row for each copy of a route.
 pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
     let row = |(copy, per_s): &(gapless_rpc::domain::CopyReading, Option<f64>)| {
         let of = &copy.statistics;
         [
             clean(&copy.route),
-            copy.process_id.to_string(),
+            process(copy.process_name.as_deref(), copy.process_id),
             rate(*per_s),
             of.begun.to_string(),
             of.replied.to_string(),
@@ -183,26 +198,29 @@ pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
 }
 
 /// A row for each process that calls a route of others.
-pub(super) fn calls(reading: &Reading) -> Vec<[String; 16]> {
+pub(super) fn calls(reading: &Reading) -> Vec<[String; 20]> {
     let row = |(calls, per_s): &(gapless_rpc::domain::CallReading, Option<f64>)| {
         let of = &calls.statistics;
-        let failed = [of.panicked, of.bad_messages, of.busy, of.no_route];
         let copies = reading.routes.iter().map(|(copy, _)| copy);
         [
             clean(&calls.route),
-            calls.process_id.to_string(),
+            process(calls.process_name.as_deref(), calls.process_id),
             rate(*per_s),
             of.offered.to_string(),
             of.replied.to_string(),
             of.refused.to_string(),
-            failed.into_iter().fold(0, u64::saturating_add).to_string(),
+            of.panicked.saturating_add(of.bad_messages).to_string(),
             of.unknown.to_string(),
             of.not_begun.to_string(),
             of.timed_out.to_string(),
+            of.busy.to_string(),
+            of.no_route.to_string(),
+            of.cancelled.to_string(),
             of.retried.to_string(),
             of.in_flight.to_string(),
             waiting(&calls.route, copies, reading.calls.iter().map(|(calls, _)| calls)).to_string(),
             of.in_backlog.to_string(),
+            of.overflowed.to_string(),
             time(of.p50_ns),
             time(of.p99_ns),
         ]
@@ -210,27 +228,9 @@ pub(super) fn calls(reading: &Reading) -> Vec<[String; 16]> {
     reading.calls.iter().map(row).collect()
 }
 
-/// A time with three digits and its unit; of a time that was not measured there is none.
-fn time(time_ns: u64) -> String {
-    const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-    if time_ns == 0 {
-        return "-".to_owned();
-    }
-    // What would be rounded to 1000 is 1.00 of the next unit.
-    let time_ns = time_ns as f64;
-    let (unit, in_ns) = UNITS.into_iter().find(|(_, in_ns)| time_ns < 999.5 * in_ns).unwrap_or(UNITS[3]);
-    let value = time_ns / in_ns;
-    match value {
-        _ if unit == "ns" => format!("{value:.0} {unit}"),
-        ..9.995 => format!("{value:.2} {unit}"),
-        ..99.95 => format!("{value:.1} {unit}"),
-        _ => format!("{value:.0} {unit}"),
-    }
-}
-
 /// A row for each counter.
 pub(super) fn counters(reading: &Reading) -> Vec<[String; 3]> {
-    let row = |counter: &CounterReading| [counter.label.clone(), counter.value.to_string(), rate(counter.per_s)];
+    let row = |counter: &CounterReading| [clean(&counter.label), counter.value.to_string(), rate(counter.per_s)];
     reading.counters.iter().map(row).collect()
 }
 
@@ -243,10 +243,15 @@ pub(super) fn remark(reading: &Reading) -> String {
     if let Some(to) = reading.member.as_ref().and_then(|member| member.fetching_to) {
         words.push(format!("fetching frames up to {to}"));
     }
-    if !reading.has_node && reading.routes.is_empty() && reading.calls.is_empty() {
+    if !reading.has_node && !reading.has_routes() {
         words.push("no route is served or called".to_owned());
     }
+    words.extend(reading.silent.iter().map(|process| format!("process {process} is not answering")));
     words.extend(reading.problem.as_deref().map(clean));
+    words.extend(reading.unreadable.iter().take(UNREADABLE_MAX).map(|unreadable| clean(&unreadable.to_string())));
+    if let Some(more @ 1..) = reading.unreadable.len().checked_sub(UNREADABLE_MAX) {
+        words.push(format!("{more} more cannot be read"));
+    }
     words.join("; ")
 }
 
@@ -264,13 +269,15 @@ pub(super) fn aligned<const COLUMNS: usize>(
         cells.chain([titles[column].chars().count()]).max().unwrap_or(0)
     };
     let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let is_shown: [bool; COLUMNS] =
+        std::array::from_fn(|column| !SELDOM.contains(&titles[column]) || rows.iter().any(|row| row[column] != "0"));
     let titles = titles.map(str::to_owned);
     let line = |row: &[String; COLUMNS]| {
         let cell = |(column, cell): (usize, &String)| {
             let width = widths[column];
             if column < words { format!("{cell:width$}") } else { format!("{cell:>width$}") }
         };
-        let cells: Vec<_> = row.iter().enumerate().map(cell).collect();
+        let cells: Vec<_> = row.iter().enumerate().filter(|(column, _)| is_shown[*column]).map(cell).collect();
         cells.join("  ").trim_end().to_owned()
     };
     std::iter::once(&titles).chain(rows).map(line).collect()
@@ -278,26 +285,18 @@ pub(super) fn aligned<const COLUMNS: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::time;
+    use super::{CALLS, aligned};
 
     #[test]
-    fn a_time_has_three_digits_and_a_unit() {
-        for (time_ns, expected) in [
-            (0, "-"),
-            (7, "7 ns"),
-            (999, "999 ns"),
-            (1_000, "1.00 µs"),
-            (4_567, "4.57 µs"),
-            (9_994, "9.99 µs"),
-            (9_999, "10.0 µs"),
-            (45_678, "45.7 µs"),
-            (456_789, "457 µs"),
-            (999_600, "1.00 ms"),
-            (12_345_678, "12.3 ms"),
-            (999_999_999, "1.00 s"),
-            (86_400_000_000_000, "86400 s"),
-        ] {
-            assert_eq!(time(time_ns), expected, "{time_ns} ns");
-        }
+    fn what_seldom_happens_has_a_column_where_it_has_happened() {
+        let place = CALLS.iter().position(|title| *title == "no route").unwrap();
+        let mut row: [String; CALLS.len()] = std::array::from_fn(|_| "0".to_owned());
+        let lines = aligned(CALLS, &[row.clone()], 1);
+        assert!(lines[0].contains("timed out") && !lines[0].contains("no route"), "{lines:?}");
+        assert_eq!(lines[1].split_whitespace().count(), CALLS.len() - 4);
+        row[place] = "123456789".to_owned();
+        let lines = aligned(CALLS, &[row], 1);
+        assert!(lines[0].contains("timed out   no route  retried"), "{lines:?}");
+        assert!(lines[1].contains(" 123456789 "), "{lines:?}");
     }
 }

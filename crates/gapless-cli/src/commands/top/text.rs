@@ -2,7 +2,7 @@
 
 use super::source::Reading;
 use super::table;
-use crate::commands::routes::{calls_in_json, counters_in_json, waiting};
+use crate::commands::routes::{calls_in_json, counters_in_json, unreadable_in_json, waiting};
 use crate::commands::stream::nodes::in_json as nodes_in_json;
 use gapless_rpc::domain::{CallReading, CopyReading};
 use serde_json::{Map, Value, json};
@@ -52,7 +52,8 @@ fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
     }
     let route = |(copy, per_s): &(CopyReading, Option<f64>)| {
         let counters = counters_in_json(&copy.statistics.values());
-        json!({ "route": copy.route, "process_id": copy.process_id, "calls_per_s": rounded(*per_s), "counters": counters })
+        json!({ "route": copy.route, "process": copy.process_name, "process_id": copy.process_id, "calls_per_s": rounded(*per_s), "counters": counters,
+            "is_answering": !reading.silent.contains(&copy.process_id) })
     };
     let routes: Vec<Value> = reading.routes.iter().map(route).collect();
     let call = |(calls, per_s): &(CallReading, Option<f64>)| {
@@ -74,6 +75,7 @@ fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
         "nodes": nodes_in_json(&reading.nodes),
         "routes": routes,
         "calls": calls,
+        "unreadable": unreadable_in_json(&reading.unreadable),
         "problem": reading.problem,
     }))
 }

@@ -17,6 +17,7 @@ use crate::member::pending_checkpoint::PendingCheckpoint;
 use crate::member::shared::MemberShared;
 use crate::member::snapshot_transfer::{OpenJournal, TransferContext};
 use crate::member::{MESSAGE_BYTES_MAX, Member};
+use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer};
@@ -193,7 +194,7 @@ impl Assembly<'_> {
     }
 
     fn rules(&self, has_service: bool) -> SequencerRules {
-        let expiry_ns = self.options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let expiry_ns = saturating_ns(self.options.session_expiry);
         if has_service { SequencerRules::of_service(expiry_ns) } else { SequencerRules::of_stream(expiry_ns) }
     }
 
@@ -251,7 +252,7 @@ impl Assembly<'_> {
         state_sequence: u64,
         below: (Syncer, RetentionWatermark),
     ) -> Result<SequencerStateWriter, ClusterError> {
-        let time_min_ns = self.options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let time_min_ns = saturating_ns(self.options.state_interval_min);
         let interval = StateInterval { frames: self.options.state_interval_frames, time_min_ns };
         let window = builder.window.clone();
         let start = if self.member_environment.without_helpers {

@@ -14,7 +14,7 @@ mod mover;
 mod record;
 mod shown;
 
-use super::pursuit::{Destination, RequestBytes, Terms};
+use super::remote_call::{Destination, RequestBytes, Terms};
 use super::routes::UsedTable;
 use crate::error::RpcError;
 use crate::local::{LocalCall, LocalOptions, LocalRoute, Offer};
@@ -24,11 +24,12 @@ use crate::overflow::{ElasticQueue, ElasticQueueOptions};
 use crate::remote::table::End;
 use crate::spill::{Refill, Spill};
 use gapless_agent::fault::crash_point;
+use gapless_agent::foreign;
 use mover::{Mover, Woken};
-use record::{Behind, Line, Place, Record};
-use shown::Shown;
+use record::{BacklogLine, BacklogPlace, Behind, Record};
+use shown::BacklogShown;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 /// Requests of each class that wait as they are: enough to offer while those behind them are read.
@@ -40,24 +41,24 @@ pub(crate) type EncodedReply = (Vec<u8>, u32);
 /// The backlog of one caller.
 pub(crate) struct Backlog {
     route: LocalRoute<Record, EncodedReply>,
-    line: Arc<Line>,
+    line: Arc<BacklogLine>,
     queue: Arc<ElasticQueue>,
     woken: Arc<Woken>,
-    /// What is shown of it, or why there is no mover, if there is to be one.
-    started: OnceLock<Result<Arc<Shown>, String>>,
+    /// What is shown of it, once there is a mover.
+    started: Mutex<Option<Arc<BacklogShown>>>,
 }
 
 impl Backlog {
     /// Nothing is on disk, and there is no thread, before a request finds no slot.
     pub(crate) fn new(route: &str, options: ElasticQueueOptions) -> Result<Self, RpcError> {
-        let (refill, line) = (Refill::default(), Arc::<Line>::default());
+        let (refill, line) = (Refill::default(), Arc::<BacklogLine>::default());
         let queue = Arc::new(refill.queue(options)?);
         let behind = Behind::new(Spill::new(Arc::clone(&queue)), Arc::clone(&line));
         let options =
             LocalOptions { queue_max: FIRST_MAX, overflow: Some(Box::new(behind)), ..LocalOptions::default() };
         let route = LocalRoute::new(route, options)?;
         refill.set(route.refiller());
-        let (woken, started) = (Arc::default(), OnceLock::new());
+        let (woken, started) = (Arc::default(), Mutex::default());
         Ok(Self { route, line, queue, woken, started })
     }
 
@@ -85,16 +86,16 @@ impl Backlog {
     }
 
     fn entered(&self) {
-        if let Some(Ok(shown)) = self.started.get() {
-            shown.entered();
-        }
+        self.lock().iter().for_each(|shown| shown.entered());
     }
 
     /// What it counts is seen by other processes.
     pub(crate) fn publish(&self) {
-        if let Some(Ok(shown)) = self.started.get() {
-            shown.publish();
-        }
+        self.lock().iter().for_each(|shown| shown.publish());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<BacklogShown>>> {
+        self.started.lock().expect("nobody panics with the lock")
     }
 
     fn enter(
@@ -103,25 +104,38 @@ impl Backlog {
         mut terms: Terms,
         (user_headers, payload): RequestBytes,
     ) -> Result<(Record, Offer), CallError> {
-        let busy = |reason: &String| CallError::Busy { route: to.key.route.to_string(), reason: reason.clone() };
-        self.started.get_or_init(|| self.start(to)).as_ref().map_err(busy).map_err(|error| refused(to, error))?;
+        self.start(to).map_err(|error| {
+            let reason = format!("its backlog has no thread: {error}");
+            refused(to, CallError::Busy { route: to.key.route.to_string(), reason })
+        })?;
         // The mover waits for the answer of what its caller does not wait for: so it learns that the slot is free.
         terms.offer.one_way = false;
         let class = terms.class();
         let deadline_ns = terms.offer.header.deadline_ns;
         let offer = Offer::default().with_priority(class);
         let offer = if deadline_ns == 0 { offer } else { offer.with_deadline(deadline_ns, terms.timeout) };
-        let place = Place::take(&self.line, class);
+        let place = BacklogPlace::take(&self.line, class);
         Ok((Record { terms, user_headers, payload, place }, offer))
     }
 
-    #[cold]
-    fn start(&self, to: &Destination) -> Result<Arc<Shown>, String> {
-        let Some(worker) = self.route.worker() else { return Err("its backlog has ended".to_owned()) };
-        let shown = Arc::new(Shown::new(Arc::clone(&to.table), Arc::clone(&self.line), Arc::clone(&self.queue)));
-        let mover = Mover::new(to.clone(), worker, Arc::clone(&self.woken), Arc::clone(&shown));
-        let started = std::thread::Builder::new().name("gapless-backlog".to_owned()).spawn(move || mover.run());
-        started.map(|_| shown).map_err(|error| format!("its backlog has no thread: {error}"))
+    /// Starts the mover, with the first request and until there is one.
+    fn start(&self, to: &Destination) -> std::io::Result<()> {
+        let mut started = self.lock();
+        if started.is_some() {
+            return Ok(());
+        }
+        let shown = Arc::new(BacklogShown::new(Arc::clone(&to.table), Arc::clone(&self.line), Arc::clone(&self.queue)));
+        let (to, route) = (to.clone(), self.route.clone());
+        let (woken, for_mover) = (Arc::clone(&self.woken), Arc::clone(&shown));
+        std::thread::Builder::new().name("gapless-backlog".to_owned()).spawn(move || {
+            foreign::own_this_thread();
+            // Here, because the route ends with its last worker.
+            if let Some(worker) = route.worker() {
+                Mover::new(to, worker, woken, for_mover).run();
+            }
+        })?;
+        *started = Some(shown);
+        Ok(())
     }
 }
 

@@ -4,11 +4,12 @@
 //! One request at a time waits for a slot: the others wait behind it, so nothing overtakes.
 
 use super::EncodedReply;
-use super::record::{Place, Record};
-use super::shown::Shown;
-use crate::caller::pursuit::{Destination, Pursuit};
-use crate::context::CallContext;
+use super::record::{BacklogPlace, Record};
+use super::shown::BacklogShown;
+use crate::caller::remote_call::{Destination, RemoteCall};
+use crate::context::Cancellation;
 use crate::local::{Answer, Incoming, LocalWorker};
+use crate::remote::request_words::FLAG_ONE_WAY;
 use gapless_agent::fault::crash_point;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -77,19 +78,19 @@ pub(super) struct Mover {
     to: Destination,
     worker: LocalWorker<Record, EncodedReply>,
     woken: Arc<Woken>,
-    shown: Arc<Shown>,
+    shown: Arc<BacklogShown>,
     flights: Vec<Option<Flight>>,
     /// Of each number of a flight.
     wakers: Vec<Waker>,
     free: Vec<usize>,
     /// The one that waits for a slot or a copy, and its place in line.
-    first: Option<(usize, Place)>,
+    first: Option<(usize, BacklogPlace)>,
 }
 
 /// A request that was taken out of the line.
 struct Flight {
-    pursuit: Pursuit,
-    context: CallContext,
+    remote_call: RemoteCall,
+    cancellation: Cancellation,
     answer: Answer<Record, EncodedReply>,
     reply: Vec<u8>,
 }
@@ -99,7 +100,7 @@ impl Mover {
         to: Destination,
         worker: LocalWorker<Record, EncodedReply>,
         woken: Arc<Woken>,
-        shown: Arc<Shown>,
+        shown: Arc<BacklogShown>,
     ) -> Self {
         Self { to, worker, woken, shown, flights: Vec::new(), wakers: Vec::new(), free: Vec::new(), first: None }
     }
@@ -135,7 +136,7 @@ impl Mover {
     fn take_in(&mut self, in_line: &Waker) -> bool {
         loop {
             if let Some((number, _)) = &self.first {
-                let is_waiting = |flight: &Flight| !flight.pursuit.is_offered();
+                let is_waiting = |flight: &Flight| !flight.remote_call.is_offered();
                 if self.flights[*number].as_ref().is_some_and(is_waiting) {
                     return true;
                 }
@@ -153,11 +154,12 @@ impl Mover {
         let Incoming { request: Record { mut terms, user_headers, payload, place }, context, answer } = incoming;
         crash_point("backlog_taken");
         terms.offer.uses_reserve = true;
-        let pursuit = match Pursuit::start(&self.to, terms, (&user_headers, &payload)) {
-            Ok(pursuit) => pursuit,
+        terms.offer.is_followed = terms.offer.header.flags & FLAG_ONE_WAY != 0;
+        let remote_call = match RemoteCall::start(&self.to, terms, (&user_headers, &payload)) {
+            Ok(remote_call) => remote_call,
             Err(error) => return answer.end(Err(error)),
         };
-        let flight = Some(Flight { pursuit, context, answer, reply: Vec::new() });
+        let flight = Some(Flight { remote_call, cancellation: context.cancellation, answer, reply: Vec::new() });
         let number = self.free.pop().unwrap_or(self.flights.len());
         if number == self.flights.len() {
             self.flights.push(flight);
@@ -174,12 +176,12 @@ impl Mover {
     fn look(&mut self, number: usize) {
         let Some(flight) = &mut self.flights[number] else { return };
         let task = Context::from_waker(&self.wakers[number]);
-        let Poll::Ready(ended) = flight.pursuit.poll(&task, &mut flight.reply) else { return };
+        let Poll::Ready(ended) = flight.remote_call.poll(&task, &mut flight.reply) else { return };
         self.free.push(number);
-        if let Some(Flight { pursuit, answer, reply, .. }) = self.flights[number].take() {
-            let version = pursuit.reply_version();
+        if let Some(Flight { remote_call, answer, reply, .. }) = self.flights[number].take() {
+            let version = remote_call.reply_version();
             // The slot first: who is woken may call again.
-            drop(pursuit);
+            drop(remote_call);
             crash_point("backlog_slot_freed");
             answer.end(ended.map(|()| (reply, version)));
         }
@@ -187,7 +189,8 @@ impl Mover {
 
     fn drop_cancelled(&mut self) {
         for (number, flight) in self.flights.iter_mut().enumerate() {
-            if flight.as_ref().is_some_and(|flight| flight.context.is_cancelled()) {
+            // One whose time is over ends as such.
+            if flight.as_ref().is_some_and(|flight| flight.cancellation.is_cancelled()) {
                 *flight = None;
                 crash_point("backlog_cancelled");
                 self.free.push(number);

@@ -8,11 +8,12 @@
 //! 152  user headers, payload
 //! ```
 
-use crate::caller::pursuit::Terms;
-use crate::local::{ByteQueues, Overflow, Popped};
+use crate::caller::remote_call::Terms;
+use crate::local::{ByteQueues, Overflow, PoppedRequest};
 use crate::options::{Priority, Retry};
-use crate::remote::table::Offer;
+use crate::remote::table::RemoteOffer;
 use crate::spill::Spill;
+use gapless_agent::monotonic::saturating_ns;
 use gapless_log::call_table::{REQUEST_HEADER_LENGTH, RequestHeader};
 use gapless_wire::fields::u64_at;
 use std::sync::Arc;
@@ -27,9 +28,9 @@ const BYTES_KEPT_MAX: usize = 64 << 10;
 
 /// How many requests of each class have not been offered yet.
 #[derive(Debug, Default)]
-pub(super) struct Line([AtomicU64; 4]);
+pub(super) struct BacklogLine([AtomicU64; 4]);
 
-impl Line {
+impl BacklogLine {
     pub(super) fn has(&self, class: Priority) -> bool {
         // Acquire: pairs with the Release of `leave`; who sees an empty line sees the last of it offered, and comes behind it.
         self.0[class as usize].load(Ordering::Acquire) != 0
@@ -52,16 +53,16 @@ impl Line {
 
 /// A place in the line, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place(Arc<Line>, Priority);
+pub(super) struct BacklogPlace(Arc<BacklogLine>, Priority);
 
-impl Place {
-    pub(super) fn take(line: &Arc<Line>, class: Priority) -> Self {
+impl BacklogPlace {
+    pub(super) fn take(line: &Arc<BacklogLine>, class: Priority) -> Self {
         line.enter(class);
         Self(Arc::clone(line), class)
     }
 }
 
-impl Drop for Place {
+impl Drop for BacklogPlace {
     fn drop(&mut self) {
         self.0.leave(self.1);
     }
@@ -73,7 +74,7 @@ pub(super) struct Record {
     pub(super) terms: Terms,
     pub(super) user_headers: Vec<u8>,
     pub(super) payload: Vec<u8>,
-    pub(super) place: Place,
+    pub(super) place: BacklogPlace,
 }
 
 impl Record {
@@ -86,7 +87,7 @@ impl Record {
         };
         into.extend_from_slice(&header.to_bytes());
         for time in [timeout, wait_for_route] {
-            let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            let time_ns = saturating_ns(time);
             into.extend_from_slice(&time_ns.to_le_bytes());
         }
         let retry = match retry {
@@ -100,7 +101,7 @@ impl Record {
     }
 
     /// `place` is its own from now on. `None` if the bytes are no record.
-    fn decode(bytes: &[u8], place: Place) -> Option<Self> {
+    fn decode(bytes: &[u8], place: BacklogPlace) -> Option<Self> {
         let (prefix, body) = bytes.split_at_checked(PREFIX_LENGTH)?;
         let header = RequestHeader::from_bytes(prefix.first_chunk()?);
         let (user_headers, payload) = body.split_at_checked(header.headers_length as usize)?;
@@ -113,7 +114,7 @@ impl Record {
             _ => return None,
         };
         let affinity = (prefix[REQUEST_HEADER_LENGTH + 17] != 0).then_some(header.key);
-        let offer = Offer { header, ..Offer::default() };
+        let offer = RemoteOffer { header, ..RemoteOffer::default() };
         let terms = Terms { offer, retry, affinity, timeout, wait_for_route };
         Some(Self { terms, user_headers: user_headers.to_vec(), payload: payload.to_vec(), place })
     }
@@ -122,13 +123,13 @@ impl Record {
 /// What lies behind the first of each class.
 pub(super) struct Behind {
     spill: Spill,
-    line: Arc<Line>,
+    line: Arc<BacklogLine>,
     /// Reused, so that a record costs no allocation here.
     bytes: Vec<u8>,
 }
 
 impl Behind {
-    pub(super) const fn new(spill: Spill, line: Arc<Line>) -> Self {
+    pub(super) const fn new(spill: Spill, line: Arc<BacklogLine>) -> Self {
         Self { spill, line, bytes: Vec::new() }
     }
 
@@ -148,17 +149,17 @@ impl Overflow<Record> for Behind {
         Ok(())
     }
 
-    fn pop(&mut self, class: Priority) -> Popped<Record> {
+    fn pop(&mut self, class: Priority) -> PoppedRequest<Record> {
         self.clear();
         let popped = self.spill.pop(class, &mut self.bytes);
         if popped == Ok(false) {
-            return Popped::NotYet;
+            return PoppedRequest::NotYet;
         }
-        let place = Place(Arc::clone(&self.line), class);
+        let place = BacklogPlace(Arc::clone(&self.line), class);
         match popped.map(|_| Record::decode(&self.bytes, place)) {
-            Ok(Some(record)) => Popped::Request(record),
-            Ok(None) => Popped::Lost("what the backlog gave back is no request".to_owned()),
-            Err(reason) => Popped::Lost(reason),
+            Ok(Some(record)) => PoppedRequest::Request(record),
+            Ok(None) => PoppedRequest::Lost("what the backlog gave back is no request".to_owned()),
+            Err(reason) => PoppedRequest::Lost(reason),
         }
     }
 }
@@ -169,17 +170,17 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written_and_nothing_shorter() {
-        let line = Arc::new(Line::default());
+        let line = Arc::new(BacklogLine::default());
         let header = RequestHeader { class: 1, key: 7, deadline_ns: 9, trace_id: 11, ..RequestHeader::default() };
         for (retry, affinity) in [(Retry::Never, None), (Retry::NotBegun, Some(7)), (Retry::Always, Some(0))] {
-            let offer = Offer { header, ..Offer::default() };
+            let offer = RemoteOffer { header, ..RemoteOffer::default() };
             let (timeout, wait_for_route) = (Duration::from_nanos(5), Duration::MAX);
             let terms = Terms { offer, retry, affinity, timeout, wait_for_route };
-            let place = Place::take(&line, Priority::High);
+            let place = BacklogPlace::take(&line, Priority::High);
             let record = Record { terms, user_headers: vec![1, 2, 3], payload: vec![4], place };
             let mut bytes = Vec::new();
             record.encode(&mut bytes);
-            let read = Record::decode(&bytes, Place::take(&line, Priority::High)).unwrap();
+            let read = Record::decode(&bytes, BacklogPlace::take(&line, Priority::High)).unwrap();
             assert_eq!((&read.user_headers, &read.payload), (&vec![1, 2, 3], &vec![4]));
             assert_eq!((read.terms.retry, read.terms.affinity, read.terms.timeout), (retry, affinity, timeout));
             assert_eq!(read.terms.wait_for_route, Duration::from_nanos(u64::MAX));
@@ -187,10 +188,13 @@ mod tests {
             assert_eq!(read.terms.offer.header, RequestHeader { headers_length: 3, key, ..header });
             assert_eq!(line.len(), 2);
             for cut in 0..PREFIX_LENGTH + 3 {
-                assert!(Record::decode(&bytes[..cut], Place::take(&line, Priority::High)).is_none(), "cut at {cut}");
+                assert!(
+                    Record::decode(&bytes[..cut], BacklogPlace::take(&line, Priority::High)).is_none(),
+                    "cut at {cut}"
+                );
             }
             bytes[REQUEST_HEADER_LENGTH + 16] = 3;
-            assert!(Record::decode(&bytes, Place::take(&line, Priority::High)).is_none(), "no such retry");
+            assert!(Record::decode(&bytes, BacklogPlace::take(&line, Priority::High)).is_none(), "no such retry");
         }
         assert_eq!(line.len(), 0, "every place was left");
     }

@@ -1,23 +1,23 @@
-//! [`Shown`]: what is counted of a backlog, added to that of the route's other callers in this process.
+//! [`BacklogShown`]: what is counted of a backlog, added to that of the route's other callers in this process.
 
-use super::record::Line;
+use super::record::BacklogLine;
 use crate::caller::routes::UsedTable;
 use crate::overflow::ElasticQueue;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// See the head of the file.
-pub(super) struct Shown {
+pub(super) struct BacklogShown {
     table: Arc<UsedTable>,
-    line: Arc<Line>,
+    line: Arc<BacklogLine>,
     queue: Arc<ElasticQueue>,
     overflowed: AtomicU64,
     /// What was added last.
     added: Mutex<[u64; 4]>,
 }
 
-impl Shown {
-    pub(super) fn new(table: Arc<UsedTable>, line: Arc<Line>, queue: Arc<ElasticQueue>) -> Self {
+impl BacklogShown {
+    pub(super) fn new(table: Arc<UsedTable>, line: Arc<BacklogLine>, queue: Arc<ElasticQueue>) -> Self {
         Self { table, line, queue, overflowed: AtomicU64::new(0), added: Mutex::default() }
     }
 
@@ -39,7 +39,7 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for BacklogShown {
     fn drop(&mut self) {
         // Nothing waits any more; what has happened has.
         let added = *self.added.lock().expect("nobody panics with the lock");

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-fn poll<T: Future + Unpin>(future: &mut T, count: &Arc<Count>) -> Poll<T::Output> {
+fn poll<T: Future + Unpin>(future: &mut T, count: &Arc<WakeCount>) -> Poll<T::Output> {
     Pin::new(future).poll(&mut Context::from_waker(&Waker::from(Arc::clone(count))))
 }
 
@@ -61,7 +61,7 @@ fn of_two_wakers_the_last_is_woken_once() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let mut called = call(&route, 1);
-    let (first, second) = (Arc::new(Count::default()), Arc::new(Count::default()));
+    let (first, second) = (Arc::new(WakeCount::default()), Arc::new(WakeCount::default()));
     assert!(poll(&mut called, &first).is_pending());
     assert!(poll(&mut called, &first).is_pending());
     assert!(poll(&mut called, &second).is_pending());
@@ -75,7 +75,7 @@ fn of_two_wakers_the_last_is_woken_once() {
 #[test]
 fn a_dropped_future_lets_go_of_its_waker() {
     let route = route();
-    let count = Arc::new(Count::default());
+    let count = Arc::new(WakeCount::default());
     let mut called = route.call(1, Offer::default().with_timeout(Duration::from_secs(3600))).unwrap();
     assert!(poll(&mut called, &count).is_pending());
     assert_eq!(Arc::strong_count(&count), 2);
@@ -92,7 +92,10 @@ fn a_blocking_caller_knows_whether_it_had_begun_when_its_time_is_over() {
         let incoming = begins.then(|| next(&mut worker));
         let outcome = called.wait(Waiting::Park);
         let after = Duration::from_millis(20);
-        assert_eq!(outcome, Err(CallError::TimedOut { route: "test".into(), after, begun: begins }));
+        assert_eq!(
+            outcome,
+            Err(CallError::TimedOut { route: "test".into(), after, begun: begins, not_taken_by: Vec::new() })
+        );
         assert!(incoming.is_none_or(|incoming| incoming.context.is_cancelled()));
     }
     assert!(worker.try_next().is_none(), "what was given up is passed over");
@@ -116,7 +119,7 @@ fn a_futures_time_ends_by_itself() {
     let route = route();
     let mut worker = route.worker().unwrap();
     for begins in [false, true] {
-        let count = Arc::new(Count::default());
+        let count = Arc::new(WakeCount::default());
         let mut called = route.call(1, Offer::default().with_timeout(Duration::from_millis(30))).unwrap();
         assert!(poll(&mut called, &count).is_pending());
         let _incoming = begins.then(|| next(&mut worker));
@@ -164,7 +167,7 @@ fn calls_that_are_over_leave_no_deadline_behind() {
     let options = LocalOptions { deadlines: Arc::clone(&deadlines), ..LocalOptions::default() };
     let route = Route::new("test", options).unwrap();
     let mut worker = route.worker().unwrap();
-    let count = Arc::new(Count::default());
+    let count = Arc::new(WakeCount::default());
     let offer = || Offer::default().with_timeout(Duration::from_secs(3600));
     for _ in 0..100 {
         let mut polled = route.call(1, offer()).unwrap();

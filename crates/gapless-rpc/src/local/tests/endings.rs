@@ -76,7 +76,8 @@ fn an_answer_that_is_forgotten_is_unknown_and_one_that_unwinds_says_so() {
 fn a_refusal_carries_the_applications_code() {
     let route = route();
     let serving = serve(&route, |request, _| Err(Refusal::new(request as u32, "no").into()));
-    assert_eq!(call(&route, 7).wait(Waiting::Park), Err(CallError::Refused(Refusal::new(7, "no"))));
+    let refused = CallError::Refused { route: "test".to_owned(), refusal: Refusal::new(7, "no") };
+    assert_eq!(call(&route, 7).wait(Waiting::Park), Err(refused));
     route.withdraw();
     serving.join().unwrap();
 }
@@ -107,7 +108,7 @@ fn an_executor_that_is_dropped_leaves_no_call_without_an_outcome() {
 fn a_wake_up_is_not_lost_with_the_task_that_got_it() {
     for drops_worker in [true, false] {
         let route = route();
-        let counts: Vec<_> = (0..2).map(|_| Arc::new(Count::default())).collect();
+        let counts: Vec<_> = (0..2).map(|_| Arc::new(WakeCount::default())).collect();
         let mut workers: Vec<_> = counts
             .iter()
             .map(|count| {
@@ -133,7 +134,7 @@ fn a_wake_up_is_not_lost_with_the_task_that_got_it() {
 fn a_dropped_wait_for_work_is_woken_for_nothing_more() {
     let route = route();
     let mut worker = route.worker().unwrap();
-    let count = Arc::new(Count::default());
+    let count = Arc::new(WakeCount::default());
     {
         let waker = Arc::clone(&count).into();
         let mut next = std::pin::pin!(worker.next());

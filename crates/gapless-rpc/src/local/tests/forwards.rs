@@ -55,7 +55,7 @@ fn a_forwarded_request_is_answered_by_the_last() {
 fn a_circle_ends_after_so_many_hops() {
     let routes = routes(&["round"]);
     let round = serve(&get(&routes, "round"), |_, context| Err(context.forward("round")));
-    let Err(CallError::Refused(refusal)) = call(&get(&routes, "round"), 1).wait(Waiting::Park) else { panic!() };
+    let Err(CallError::Refused { refusal, .. }) = call(&get(&routes, "round"), 1).wait(Waiting::Park) else { panic!() };
     assert!(refusal.text.contains("16 times"), "{refusal}");
     get(&routes, "round").drain();
     assert_eq!(round.join().unwrap(), u64::from(HOPS_MAX) + 1);
@@ -90,11 +90,14 @@ fn waiting_at(back: &Route) -> crate::local::LocalCall<u64> {
 }
 
 #[test]
-fn without_a_kept_request_or_a_hook_it_is_refused() {
+fn without_a_kept_request_or_a_hook_it_is_a_mistake_of_the_program() {
     let route = route();
     let serving = serve(&route, |_, context| Err(context.forward("back")));
-    let Err(CallError::Refused(refusal)) = call(&route, 1).wait(Waiting::Park) else { panic!() };
-    assert!(refusal.text.contains("does not keep"), "{refusal}");
+    let error = call(&route, 1).wait(Waiting::Park).unwrap_err();
+    assert!(matches!(&error, CallError::CannotForward { route, .. } if route == "test"), "{error}");
+    assert!(
+        error.to_string().ends_with("on to back, but `RouteBuilder::forwards` is missing where the route is served")
+    );
     route.drain();
     serving.join().unwrap();
 }

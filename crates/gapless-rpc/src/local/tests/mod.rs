@@ -11,9 +11,9 @@ use super::{Incoming, LocalOptions, LocalRoute, LocalWorker, Offer};
 use crate::context::CallContext;
 use crate::options::Waiting;
 use crate::outcome::Rejection;
+use gapless_testkit::wake_count::WakeCount;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Wake;
 use std::thread::JoinHandle;
 
 type Route = LocalRoute<u64, u64>;
@@ -46,20 +46,4 @@ fn serve(route: &Route, handler: fn(u64, CallContext) -> Result<u64, Rejection>)
 
 fn plus_one(request: u64, _: CallContext) -> Result<u64, Rejection> {
     Ok(request + 1)
-}
-
-/// A waker that counts.
-#[derive(Default)]
-struct Count(AtomicUsize);
-
-impl Count {
-    fn count(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
 }

@@ -9,10 +9,14 @@ use gapless_testkit::random::Random;
 use gapless_testkit::wait;
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request that can be encoded, if it is not the greatest.
+/// A request that can be encoded, if it is not the greatest. [`UNREADABLE`] panics when it is decoded, [`UNWRITABLE`] when encoded.
 #[derive(Debug, PartialEq, Eq)]
 struct Number(u64);
+
+const UNREADABLE: u64 = u64::MAX - 1;
+const UNWRITABLE: u64 = u64::MAX - 2;
 
 type Route = LocalRoute<Number, u64>;
 
@@ -46,12 +50,15 @@ impl Message for Number {
         if self.0 == u64::MAX {
             return Err(MessageError { type_name: Self::TYPE_NAME, reason: "too large".to_owned() });
         }
+        assert_ne!(self.0, UNWRITABLE, "it panics when it is written");
         into.extend_from_slice(&self.0.to_le_bytes());
         Ok(())
     }
     fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
         let error = |_| MessageError { type_name: Self::TYPE_NAME, reason: format!("{} bytes", bytes.len()) };
-        Ok(Self(u64::from_le_bytes(bytes.try_into().map_err(error)?)))
+        let number = u64::from_le_bytes(bytes.try_into().map_err(error)?);
+        assert_ne!(number, UNREADABLE, "it panics when it is read");
+        Ok(Self(number))
     }
 }
 
@@ -156,6 +163,28 @@ fn what_the_disk_spoils_has_not_begun_and_the_next_is_not_harmed() {
     assert_eq!(serving.join().unwrap(), 4);
 }
 
+/// Its bytes are gone when it panics, and the one behind it must not get its reply.
+#[test]
+fn a_request_that_panics_has_not_begun_and_the_next_is_not_harmed() {
+    let (route, _disk) = overflowing(1, 100);
+    let is_unlucky = |request: u64| request % 5 == 3;
+    let calls: Vec<_> =
+        (0..50).map(|request| call(&route, if is_unlucky(request) { UNREADABLE } else { request })).collect();
+    let unsent = route.call(Number(UNWRITABLE), Offer::default()).unwrap_err();
+    assert!(unsent.error.to_string().contains("it panics when it is written"), "{unsent:?}");
+    let serving: Vec<_> = (0..3).map(|_| serve(&route)).collect();
+    for (request, call) in (0..).zip(calls) {
+        let outcome = call.wait(Waiting::Park);
+        if is_unlucky(request) {
+            assert!(matches!(&outcome, Err(CallError::NotBegun { reason, .. }) if reason.contains("when it is read")));
+        } else {
+            assert_eq!(outcome, Ok(request + 1));
+        }
+    }
+    route.drain();
+    assert_eq!(serving.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>(), 40);
+}
+
 #[test]
 fn who_is_told_of_a_loss_may_call_the_route_at_once() {
     let (route, disk) = overflowing(1, 100);
@@ -177,6 +206,53 @@ fn who_is_told_of_a_loss_may_call_the_route_at_once() {
     assert_eq!(outcomes, [(false, None), (false, None), (true, Some([true; 2]))]);
     route.drain();
     assert_eq!(serving.join().unwrap(), 4);
+}
+
+/// A worker whose waker polls it at once, as some executors do.
+struct PolledAtOnce {
+    worker: Mutex<LocalWorker<Number, u64>>,
+    is_woken: AtomicBool,
+    taken: std::sync::mpsc::Sender<u64>,
+}
+
+impl PolledAtOnce {
+    fn poll(self: &Arc<Self>) {
+        let waker = std::task::Waker::from(Arc::clone(self));
+        let mut task = std::task::Context::from_waker(&waker);
+        self.is_woken.store(true, Ordering::SeqCst);
+        while self.is_woken.load(Ordering::SeqCst) {
+            // Who has it looks at the flag again.
+            let Ok(mut worker) = self.worker.try_lock() else { return };
+            self.is_woken.store(false, Ordering::SeqCst);
+            while let std::task::Poll::Ready(Some(incoming)) = worker.poll_next(&mut task) {
+                self.taken.send(incoming.request.0).unwrap();
+                incoming.answer.reply(0);
+            }
+        }
+    }
+}
+
+impl std::task::Wake for PolledAtOnce {
+    fn wake(self: Arc<Self>) {
+        self.poll();
+    }
+}
+
+#[test]
+fn a_worker_that_is_polled_by_its_waker_takes_what_comes_back() {
+    let (route, disk) = overflowing(1, 100);
+    disk.0.lock().unwrap().is_slow = true;
+    (0..20).for_each(|request| route.send(Number(request), Offer::default()).unwrap());
+    let (taken, is_taken) = std::sync::mpsc::channel();
+    let worker = Mutex::new(route.worker().unwrap());
+    Arc::new(PolledAtOnce { worker, is_woken: AtomicBool::new(false), taken }).poll();
+    assert_eq!(route.queued(), (0, 19));
+    disk.0.lock().unwrap().is_slow = false;
+    let refilled = std::thread::spawn(move || route.refill());
+    for request in 0..20 {
+        assert_eq!(is_taken.recv_timeout(wait::PATIENCE), Ok(request), "it waits for its own lock");
+    }
+    refilled.join().unwrap();
 }
 
 #[test]

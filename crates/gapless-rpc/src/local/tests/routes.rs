@@ -1,7 +1,7 @@
 //! The route as a whole: weights, limits, suspending, draining, withdrawing.
 
 use super::*;
-use crate::local::RouteState;
+use crate::local::QueueState;
 use crate::options::Priority;
 use crate::outcome::CallError;
 use gapless_testkit::wait;
@@ -45,13 +45,23 @@ fn a_full_class_is_busy_gives_the_request_back_and_leaves_the_others_alone() {
 
 #[test]
 fn what_was_cancelled_makes_room() {
-    let route = limited(8);
-    let mut calls: Vec<_> = (0..8).map(|request| call(&route, request)).collect();
-    calls.retain(|_| false);
-    // Not at each refusal is the queue searched, but soon.
-    let is_in = (0..3).any(|_| route.send(9, Offer::default()).is_ok());
-    assert!(is_in);
-    assert_eq!(route.queued(), (1, 0));
+    let route = limited(64);
+    for _ in 0..3 {
+        let calls: Vec<_> = (0..64).map(|request| call(&route, request)).collect();
+        drop(calls);
+        // At the first that would be refused.
+        assert!(route.send(9, Offer::default()).is_ok());
+        assert_eq!(route.queued(), (1, 0));
+        // They are wanted, and the queue is searched at the first refusal and at every ninth.
+        let kept: Vec<_> = (0..63).map(|request| call(&route, request)).collect();
+        assert!(route.send(9, Offer::default()).is_err());
+        drop(kept);
+        let refused = (0..64).take_while(|_| route.send(9, Offer::default()).is_err()).count();
+        assert_eq!((refused, route.queued()), (8, (2, 0)));
+        let mut worker = route.worker().unwrap();
+        (0..2).for_each(|_| assert!(worker.try_next().is_some()));
+        std::mem::forget(worker);
+    }
 }
 
 #[test]
@@ -92,7 +102,7 @@ fn a_drained_route_serves_what_waits_and_takes_nothing_more() {
     calls.into_iter().zip(0..).for_each(|(call, request)| assert_eq!(call.wait(Waiting::Park), Ok(request + 1)));
     assert!(route.wait_until_left(Some(wait::PATIENCE)));
     assert_eq!(serving.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>(), 1_000);
-    assert_eq!(route.state(), RouteState::Withdrawn);
+    assert_eq!(route.state(), QueueState::Withdrawn);
     assert!(route.worker().is_none());
 }
 
@@ -175,7 +185,7 @@ fn sleeping_workers_of_every_kind_end_with_the_route() {
 #[test]
 fn a_request_waits_for_no_worker_that_does_not_come() {
     let route = route();
-    let count = Arc::new(Count::default());
+    let count = Arc::new(WakeCount::default());
     let waker = Arc::clone(&count).into();
     let mut workers = [route.worker().unwrap(), route.worker().unwrap()];
     for worker in &mut workers {
@@ -191,7 +201,7 @@ fn a_request_waits_for_no_worker_that_does_not_come() {
 fn a_task_that_has_worked_looks_once_more_before_it_sleeps() {
     let route = route();
     let mut worker = route.worker().unwrap();
-    let count = Arc::new(Count::default());
+    let count = Arc::new(WakeCount::default());
     let waker = Arc::clone(&count).into();
     let mut task = std::task::Context::from_waker(&waker);
     route.send(1, Offer::default()).unwrap();
@@ -217,7 +227,7 @@ fn one_that_leaves_while_it_lingers_wakes_another() {
     route.send(1, Offer::default()).unwrap();
     assert!(first.poll_next(&mut task).is_ready());
     assert!(first.poll_next(&mut task).is_pending());
-    let count = Arc::new(Count::default());
+    let count = Arc::new(WakeCount::default());
     let counted = Arc::clone(&count).into();
     assert!(second.poll_next(&mut std::task::Context::from_waker(&counted)).is_pending());
     route.send(2, Offer::default()).unwrap();

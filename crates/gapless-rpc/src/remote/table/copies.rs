@@ -1,7 +1,8 @@
 //! The copies of a table: they come, change their state, and go.
 
 use super::RouteTable;
-use super::state::{Copy, CopyState, State};
+use super::keyed::CopyOfKey;
+use super::state::{AttachedCopy, CopyState, State};
 use gapless_agent::fault::crash_point;
 use gapless_log::claim::ClaimState;
 use gapless_log::{Bell, Region};
@@ -18,6 +19,13 @@ impl RouteTable {
         Some(state.last_number)
     }
 
+    /// The table is about to be offered to a copy: it may claim before it has answered.
+    pub(crate) fn expect_copy(&self, number: u32) {
+        // Not as `lock`: no task is woken here, because the domain is locked.
+        let mut state = self.state.lock().expect("nobody panics with the lock");
+        state.last_number = state.last_number.max(number);
+    }
+
     /// The copy has opened the table and passed its bell.
     /// `identity` is the same for this copy in every calling process.
     pub(crate) fn add_copy(
@@ -30,7 +38,8 @@ impl RouteTable {
         let mut state = self.lock();
         // A route that was withdrawn and is served again has another bell.
         state.copies.retain(|copy| copy.number != number);
-        state.copies.push(Copy {
+        state.keyed.forget(number);
+        state.copies.push(AttachedCopy {
             number,
             identity,
             bell: Bell::new(bell),
@@ -44,9 +53,7 @@ impl RouteTable {
 
     pub(crate) fn set_copy_state(&self, number: u32, to: CopyState) {
         let mut state = self.lock();
-        for copy in state.copies.iter_mut().filter(|copy| copy.number == number && copy.state != CopyState::Closed) {
-            copy.state = to;
-        }
+        state.copies.iter_mut().filter(|copy| copy.number == number).for_each(|copy| copy.state = to);
         let taken_back = self.take_offers_back(&mut state);
         self.sweep(&mut state);
         state.wake_waiting();
@@ -55,15 +62,16 @@ impl RouteTable {
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// The copy's connection has ended: it takes nothing new, and what it has is lost.
+    /// The copy's connection has ended: what it has is lost. Its process may live, and still write.
     pub(crate) fn close_copy(&self, number: u32) {
         let mut state = self.lock();
-        for copy in state.copies.iter_mut().filter(|copy| copy.number == number) {
-            copy.state = CopyState::Closed;
-        }
+        let closed: Vec<_> = state.copies.extract_if(.., |copy| copy.number == number).collect();
+        state.keyed.forget(number);
         let lost = self.lose(&mut state, number);
         state.ring_all();
         drop(state);
+        // Its bell goes without the lock.
+        drop(closed);
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
 
@@ -71,8 +79,15 @@ impl RouteTable {
     pub(crate) fn remove_copy(&self, number: u32) {
         let mut state = self.lock();
         state.copies.retain(|copy| copy.number != number);
+        state.keyed.forget(number);
+        state.dead.push(number);
         let lost = self.lose(&mut state, number);
         self.sweep(&mut state);
+        // It claims no more: what names it now will be given back, and nothing else ever names it.
+        let is_named = |number: &u32| {
+            (0..self.table.shape().slots()).any(|slot| self.table.claim(slot).load().holder() == *number)
+        };
+        state.dead.retain(is_named);
         state.wake_waiting();
         state.ring_all();
         drop(state);
@@ -122,16 +137,27 @@ impl RouteTable {
 
     /// The copies that take requests now.
     pub(crate) fn open_copies(&self) -> Vec<u32> {
-        self.lock().copies.iter().filter(|copy| copy.state == CopyState::Open).map(|copy| copy.number).collect()
+        self.lock().open_copies().map(|(number, _)| number).collect()
     }
 
-    /// The copy that requests of this key go to, or 0 if there is none: of all copies that take requests the one with the
-    /// greatest hash of key and copy (rendezvous hashing), so that only a dead copy's keys move.
-    pub(crate) fn copy_of_key(&self, key: u64) -> u32 {
-        let state = self.lock();
-        let open = state.copies.iter().filter(|copy| copy.state == CopyState::Open);
-        let weight = |copy: &&Copy| mix(mix(key) ^ copy.identity);
-        open.max_by_key(weight).map_or(0, |copy| copy.number)
+    /// The copy that requests of this key go to.
+    pub(crate) fn copy_of_key(&self, key: u64) -> CopyOfKey {
+        self.lock().copy_of_key(key)
+    }
+
+    /// Takes back what copies have not taken, of keys that others are to have now. Notice is to be given of these slots, without the
+    /// lock.
+    pub(super) fn give_keys_away(&self, state: &mut State, now_ns: u64) -> Vec<u32> {
+        let State { keyed, copies, .. } = state;
+        let open = copies.iter().filter(|copy| copy.state == CopyState::Open).map(|copy| copy.number);
+        let given_away = keyed.look(|slot| self.table.claim(slot).load(), open, now_ns);
+        if given_away.is_empty() {
+            return given_away;
+        }
+        let taken_back = self.take_back(|slot, _| given_away.contains(&slot));
+        // What nobody waits for is offered to another copy at once.
+        self.sweep(state);
+        taken_back
     }
 
     /// The fingerprint of the version that requests are offered in.
@@ -164,11 +190,4 @@ impl RouteTable {
         drop(state);
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
-}
-
-/// The finisher of SplitMix64: every bit of the input changes about half of the output's.
-const fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }

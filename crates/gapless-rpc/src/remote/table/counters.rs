@@ -1,12 +1,11 @@
-//! [`CallCounters`]: what a process counts of its calls of a route to other processes, in a counters file of its domain. All but the
-//! backlog's are written under the lock of the route's table, so each costs a load and a store.
+//! [`CallCounters`]: what a process counts of its calls of a route to other processes, in memory, for a counters file of its domain.
+//! All but the backlog's are written under the lock of the route's table, so each costs a load and a store.
 
 use crate::error::RpcError;
 use crate::outcome::CallError;
-use crate::route_counters::{Read, RouteCounters, Side, times_of, value};
-use gapless_agent::{Counter, Counters, SharedCounter, time_buckets as times};
-use std::path::Path;
-use std::sync::Mutex;
+use crate::route_counters::{Read, RouteCounters, Shown, Side, times_of, value};
+use gapless_agent::{Counter, Counters, CountersWriter, SharedCounter, WrittenCounters, time_buckets as times};
+use std::sync::{Arc, Mutex};
 
 /// How something that was offered has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +48,8 @@ const ENDS: [&str; 13] = [
 ];
 const OFFERED: &str = "offered";
 const SENT: &str = "sent";
+/// Sent through a backlog, which follows it to its end as it does calls.
+const SENT_FOLLOWED: &str = "sent_followed";
 const UNOFFERED: &str = "unoffered";
 const WITHDRAWN: &str = "withdrawn";
 const LOST: &str = "lost";
@@ -63,9 +64,11 @@ impl End {
         match error {
             CallError::NoRoute { .. } => Self::NoRoute,
             CallError::Busy { .. } => Self::Busy,
-            CallError::NotBegun { .. } | CallError::Unavailable { .. } => Self::NotBegun,
+            CallError::NotBegun { .. } | CallError::Unavailable { .. } | CallError::OtherProtocol { .. } => {
+                Self::NotBegun
+            }
             CallError::Unknown { .. } => Self::Unknown,
-            CallError::Refused(_) => Self::Refused,
+            CallError::Refused { .. } | CallError::CannotForward { .. } => Self::Refused,
             CallError::TimedOut { .. } => Self::TimedOut,
             CallError::Mismatch { .. } | CallError::BadMessage { .. } => Self::BadMessage,
             CallError::Panicked { .. } => Self::Panicked,
@@ -77,52 +80,68 @@ impl End {
 /// What the lock of a table guards.
 #[derive(Debug)]
 pub(super) struct CallCounters {
-    /// Removed with the table.
-    file: Counters,
+    counters: Counters,
+    /// Removed with the table. None if there was no room for it: nobody's call fails because it is not shown.
+    _file: Option<WrittenCounters>,
+    writer: Arc<CountersWriter>,
     offered: Counter,
     sent: Counter,
+    sent_followed: Counter,
     unoffered: Counter,
-    pub(super) withdrawn: Counter,
-    pub(super) lost: Counter,
+    withdrawn: Counter,
+    lost: Counter,
     ends: Vec<Counter>,
     times: Vec<Counter>,
 }
 
 /// What all backlogs of the route's callers have, each of which adds its part.
 #[derive(Debug)]
-pub(crate) struct BacklogCounters(Vec<SharedCounter>);
+pub(crate) struct BacklogCounters {
+    counters: Vec<SharedCounter>,
+    writer: Arc<CountersWriter>,
+}
 
 impl BacklogCounters {
     /// Raises or lowers each by the difference of what a backlog has and had.
     pub(crate) fn change(&self, had: [u64; BACKLOG.len()], has: [u64; BACKLOG.len()]) {
-        for ((counter, had), has) in self.0.iter().zip(had).zip(has) {
+        for ((counter, had), has) in self.counters.iter().zip(had).zip(has) {
             counter.add(has.wrapping_sub(had));
         }
+        self.writer.changed();
     }
 }
 
 impl CallCounters {
-    /// In that file; in memory without one, or if there is no room for a file: nobody's call fails because it is not counted.
-    pub(super) fn create(route: &str, path: Option<&Path>) -> Result<(Self, BacklogCounters), RpcError> {
-        Self::create_in(route, path).or_else(|error| {
-            tracing::debug!(route, %error, "calls are counted where no other process sees it");
-            Self::create_in(route, None)
-        })
-    }
-
-    fn create_in(route: &str, path: Option<&Path>) -> Result<(Self, BacklogCounters), RpcError> {
-        let counters = RouteCounters::create(Side::Caller, route, path, 5 + ENDS.len() + BACKLOG.len())?;
+    /// All at 0.
+    pub(super) fn create(route: &str, shown: &Shown) -> Result<(Self, BacklogCounters), RpcError> {
+        let counters = RouteCounters::create(Side::Caller, route, 6 + ENDS.len() + BACKLOG.len())?;
         let add_all = |labels: &[&str]| labels.iter().map(|label| counters.add(label)).collect::<Result<Vec<_>, _>>();
-        let backlog = BacklogCounters(add_all(&BACKLOG)?.into_iter().map(Counter::shared).collect());
+        let backlog = BacklogCounters {
+            counters: add_all(&BACKLOG)?.into_iter().map(Counter::shared).collect(),
+            writer: Arc::clone(&shown.writer),
+        };
+        let (offered, unoffered) = (counters.add(OFFERED)?, counters.add(UNOFFERED)?);
+        let (sent, sent_followed) = (counters.add(SENT)?, counters.add(SENT_FOLLOWED)?);
+        let (withdrawn, lost) = (counters.add(WITHDRAWN)?, counters.add(LOST)?);
+        let (ends, times) = (add_all(&ENDS)?, counters.add_times()?);
+        let file = counters.show(shown).unwrap_or_else(|error| {
+            tracing::debug!(route, %error, "calls are counted where no other process sees it");
+            None
+        });
+        let writer = Arc::clone(&shown.writer);
+        let counters = counters.into_counters();
         let made = Self {
-            offered: counters.add(OFFERED)?,
-            sent: counters.add(SENT)?,
-            unoffered: counters.add(UNOFFERED)?,
-            withdrawn: counters.add(WITHDRAWN)?,
-            lost: counters.add(LOST)?,
-            ends: add_all(&ENDS)?,
-            times: counters.add_times()?,
-            file: counters.into_file(),
+            counters,
+            _file: file,
+            writer,
+            offered,
+            sent,
+            sent_followed,
+            unoffered,
+            withdrawn,
+            lost,
+            ends,
+            times,
         };
         Ok((made, backlog))
     }
@@ -135,8 +154,15 @@ impl CallCounters {
         if one_way {
             self.sent.add(1);
         }
+        self.writer.changed();
         // Multiples of the golden ratio are spread evenly, whatever is left out of them.
         number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - TIMED_SHARE_POWER) == 0
+    }
+
+    /// What is offered now is sent, and is followed to its end.
+    #[cold]
+    pub(super) fn send_followed(&self) {
+        self.sent_followed.add(1);
     }
 
     /// What was offered has ended; `took_ns` if its time was taken and it is a call's.
@@ -146,6 +172,19 @@ impl CallCounters {
         if let Some(took_ns) = took_ns {
             self.times[times::bucket(took_ns)].add(1);
         }
+        self.writer.changed();
+    }
+
+    /// What was offered is withdrawn from a copy that had taken it.
+    pub(super) fn withdraw(&self) {
+        self.withdrawn.add(1);
+        self.writer.changed();
+    }
+
+    /// What was offered had begun where it is not answered any more.
+    pub(super) fn lose(&self) {
+        self.lost.add(1);
+        self.writer.changed();
     }
 
     /// A call has ended that is not offered now.
@@ -154,19 +193,24 @@ impl CallCounters {
         self.end(end, None);
     }
 
+    /// What was sent is a call from now on, which has an end.
+    pub(super) fn adopt(&self) {
+        self.unoffered.add(1);
+    }
+
     pub(super) fn values(&self) -> Vec<(String, u64)> {
-        self.file.values()
+        self.counters.values()
     }
 }
 
-/// What is counted of calls that end before their route has a table, which one that nobody serves never has. Of one caller.
+/// The counts of one caller's calls that end before their route has a table; a route that nobody serves never has one.
 #[derive(Debug)]
 pub(crate) struct TablelessCounters(Mutex<CallCounters>);
 
 impl TablelessCounters {
-    /// In the file at `path`, or in memory.
-    pub(crate) fn create(route: &str, path: Option<&Path>) -> Result<Self, RpcError> {
-        Ok(Self(Mutex::new(CallCounters::create(route, path)?.0)))
+    /// All at 0.
+    pub(crate) fn create(route: &str, shown: &Shown) -> Result<Self, RpcError> {
+        Ok(Self(Mutex::new(CallCounters::create(route, shown)?.0)))
     }
 
     pub(crate) fn count(&self, end: End) {
@@ -178,19 +222,20 @@ impl TablelessCounters {
     }
 }
 
-/// What a process has counted of its calls of one route to other processes, of all its callers of the route together.
+/// The counts of a process's calls of one route to other processes, of all its callers of the route together. Calls inside the process
+/// are counted where they are served: [`CopyStatistics`](crate::CopyStatistics).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallStatistics {
     /// Offered to copies, each attempt, and what is sent without reply.
     pub offered: u64,
-    /// Of those: sent without reply.
+    /// Of those: sent without reply. The ends of what went through a backlog are counted below.
     pub sent: u64,
     /// Offered and not ended: they wait for a copy, their handlers run, or their callers have not taken their replies.
     pub in_flight: u64,
     /// Replies.
     pub replied: u64,
-    /// [`CallError::Refused`] by the handler.
+    /// [`CallError::Refused`] by the handler, and [`CallError::CannotForward`].
     pub refused: u64,
     /// [`CallError::Panicked`].
     pub panicked: u64,
@@ -212,7 +257,8 @@ pub struct CallStatistics {
     pub retried: u64,
     /// Gone on to other routes, where they are counted then.
     pub forwarded: u64,
-    /// Withdrawn from a copy that had taken them: time-outs and cancellations.
+    /// Withdrawn from a copy that had taken them and lives: time-outs, calls that were given up (dropped, not the first of `first`, not in
+    /// time for `within`, or under way when the domain was closed), and those whose connection broke or whose key went to another copy.
     pub withdrawn: u64,
     /// Had begun at a copy that died or left before it answered, each attempt.
     pub lost: u64,
@@ -242,7 +288,7 @@ impl CallStatistics {
         let [overflowed, in_backlog, on_disk, spilled] = BACKLOG.map(of);
         Self {
             offered: of(OFFERED),
-            sent: of(SENT),
+            sent: of(SENT).saturating_add(of(SENT_FOLLOWED)),
             in_flight: begun.saturating_sub(ended),
             replied: end(End::Replied),
             refused: end(End::Refused),
@@ -304,7 +350,7 @@ mod tests {
 
     #[test]
     fn every_end_has_its_label_and_in_flight_is_what_has_not_ended() {
-        let (counters, backlog) = CallCounters::create("test.route", None).unwrap();
+        let (counters, backlog) = CallCounters::create("test.route", &Shown::nowhere()).unwrap();
         let timed: u32 = (0..1600).map(|_| u32::from(counters.offer(false))).sum();
         assert!((90..=110).contains(&timed), "one of sixteen: {timed}");
         counters.offer(true);
@@ -318,8 +364,11 @@ mod tests {
         assert_eq!((seen.offered, seen.sent, seen.in_flight, seen.replied, seen.no_route), expected);
         assert_eq!((seen.overflowed, seen.in_backlog, seen.on_disk, seen.spilled), (6, 0, 0, 2));
         assert!(seen.p50_ns.abs_diff(1_000) <= 70 && seen.p50_ns == seen.p99_ns);
-        assert!(CallCounters::create("test.route", None).unwrap().0.offer(false), "the first call is timed");
-        let labels = counters.file.values();
+        assert!(
+            CallCounters::create("test.route", &Shown::nowhere()).unwrap().0.offer(false),
+            "the first call is timed"
+        );
+        let labels = counters.values();
         for (end, label) in
             [(End::Replied, "outcome.replied"), (End::Cancelled, "outcome.cancelled"), (End::TakenBack, "taken_back")]
         {
@@ -343,9 +392,9 @@ mod tests {
 
     #[test]
     fn without_a_place_for_the_file_calls_are_counted_all_the_same() {
-        let nowhere = Path::new("/missing/calls-0.counters");
-        let (counters, _) = CallCounters::create("test.route", Some(nowhere)).unwrap();
+        let missing = Shown { path: Some("/missing/calls-0.counters".into()), ..Shown::nowhere() };
+        let (counters, _) = CallCounters::create("test.route", &missing).unwrap();
         counters.offer(false);
-        assert_eq!((CallStatistics::of(&counters.values()).offered, counters.file.path()), (1, None));
+        assert_eq!(CallStatistics::of(&counters.values()).offered, 1);
     }
 }

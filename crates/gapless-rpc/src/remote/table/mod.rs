@@ -7,30 +7,35 @@
 //! |---|---|
 //! | `copies` | copies come, change and go |
 //! | `counters` | what is counted |
+//! | `keyed` | a copy that does not take what waits for it gives its keys to the next |
 //! | `notices` | what the I/O thread does for calls that no thread waits for |
 //! | `state` | what the lock guards |
 
 mod copies;
 mod counters;
+mod keyed;
 mod notices;
 mod state;
 
 pub use counters::CallStatistics;
 pub(crate) use counters::{BacklogCounters, End, TablelessCounters};
-pub(crate) use state::CopyState;
+pub(crate) use keyed::CopyOfKey;
+pub(crate) use state::{CopyState, LOOK_NS};
 
-use super::status::KIND_CALL;
+use super::request_words::KIND_CALL;
+use super::status::Status;
 use crate::block_on::thread_waker;
 use crate::error::RpcError;
 use crate::message::described::Rewrite;
+use crate::route_counters::Shown;
 use counters::CallCounters;
 use gapless_agent::fault::crash_point;
 use gapless_agent::foreign::caught;
-use gapless_log::call_table::line::Place;
+use gapless_agent::process_mark::ProcessMark;
+use gapless_log::call_table::line::PlaceInLine;
 use gapless_log::call_table::{CallTable, CallTableShape, RequestHeader};
 use gapless_log::claim::{Claim, ClaimState, Withdrawal};
 use state::{Held, Locked, State};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -56,7 +61,10 @@ pub(crate) struct RouteTable {
     request_fingerprint: AtomicU64,
     rewrite: Rewrite,
     has_taken_back: AtomicBool,
+    has_forwarded: AtomicBool,
     pub(crate) backlog_counters: BacklogCounters,
+    /// The process that made it: a child of that process has neither its memory nor its locks.
+    made_by: ProcessMark,
 }
 
 /// What a slot's own call leaves for the reactor.
@@ -65,7 +73,15 @@ struct Slot {
     generation: AtomicU32,
     /// Its request or its reply took more memory than a free slot keeps.
     is_long: AtomicBool,
+    is_one_way: AtomicBool,
     task: Mutex<Option<Waker>>,
+}
+
+impl Slot {
+    /// Sets the task that is woken from now on. The one before is to be dropped, or woken, without a lock: a waker may run anything.
+    fn put_task(&self, task: Option<Waker>) -> Option<Waker> {
+        std::mem::replace(&mut *self.task.lock().expect("nobody panics with the lock"), task)
+    }
 }
 
 /// A request's slot, for as long as its call has it.
@@ -79,13 +95,15 @@ pub(crate) struct Ticket {
     pub(crate) is_timed: bool,
 }
 
-/// Who may still write to a request's slot.
+/// The copy that may still write to the slot of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// The withdrawal says it.
     #[default]
     Unknown,
     Nobody,
+    /// Nobody: its copy has answered.
+    Answered,
     Copy(u32),
     /// A copy that has left, and at which it had begun.
     Lost(u32),
@@ -97,6 +115,7 @@ impl Hold {
         let is_revoked = claim.load().is_revoked();
         match claim.withdraw(generation) {
             Withdrawal::Begun { holder } if is_revoked => Self::Lost(holder),
+            Withdrawal::Answered => Self::Answered,
             withdrawal => withdrawal.holder().map_or(Self::Nobody, Self::Copy),
         }
     }
@@ -117,32 +136,50 @@ pub(crate) enum NotOffered {
 
 /// What a request is offered with, besides its bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Offer {
+pub(crate) struct RemoteOffer {
     pub(crate) header: RequestHeader,
     /// The only copy that may take it, or 0.
     pub(crate) target: u32,
+    /// It may be offered before there is a copy.
+    pub(crate) precedes_copy: bool,
+    /// That copy is the one of its key.
+    pub(crate) keyed: bool,
     /// Nobody waits for its end.
     pub(crate) one_way: bool,
+    /// Nobody waits for its reply, but a backlog follows it to its end.
+    pub(crate) is_followed: bool,
     /// It comes from a backlog, for which some slots are kept.
     pub(crate) uses_reserve: bool,
     /// Its caller's place in the line, if it has waited.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<PlaceInLine>,
 }
 
 impl RouteTable {
-    /// Its calls are counted in the file at `counters`, or in memory.
+    /// Its counts are `shown`.
     pub(crate) fn create(
         route: Arc<str>,
         shape: CallTableShape,
         (request_fingerprint, rewrite): (u64, Rewrite),
-        counters: Option<&Path>,
+        shown: &Shown,
     ) -> Result<Self, RpcError> {
-        let (counters, backlog_counters) = CallCounters::create(&route, counters)?;
+        let (counters, backlog_counters) = CallCounters::create(&route, shown)?;
         let table = CallTable::create(shape)?;
         let slots = (0..shape.slots()).map(|_| Slot::default()).collect();
         let state = Mutex::new(State::new(shape, counters));
         let (request_fingerprint, has_taken_back) = (AtomicU64::new(request_fingerprint), AtomicBool::new(false));
-        Ok(Self { route, table, state, slots, request_fingerprint, rewrite, has_taken_back, backlog_counters })
+        let (has_forwarded, made_by) = (AtomicBool::new(false), ProcessMark::current());
+        Ok(Self {
+            route,
+            table,
+            state,
+            slots,
+            request_fingerprint,
+            rewrite,
+            has_taken_back,
+            has_forwarded,
+            backlog_counters,
+            made_by,
+        })
     }
 
     pub(crate) const fn table(&self) -> &CallTable {
@@ -154,7 +191,15 @@ impl RouteTable {
     }
 
     /// Takes a slot, writes the request into it and offers it. Its call has the slot until [`RouteTable::finish`].
-    pub(crate) fn offer(&self, mut offer: Offer, user_headers: &[u8], payload: &[u8]) -> Result<Ticket, NotOffered> {
+    pub(crate) fn offer(
+        &self,
+        mut offer: RemoteOffer,
+        user_headers: &[u8],
+        payload: &[u8],
+    ) -> Result<Ticket, NotOffered> {
+        if !self.made_by.is_here() {
+            return Err(NotOffered::Closed);
+        }
         let mut state = self.lock();
         let slot = self.take_slot(&mut state, &offer)?;
         crash_point("call_slot_taken");
@@ -164,6 +209,7 @@ impl RouteTable {
         // Relaxed: written only by the owner of the slot, handed over under the lock.
         let generation = self.slots[slot as usize].generation.load(Ordering::Relaxed).wrapping_add(1);
         self.slots[slot as usize].generation.store(generation, Ordering::Relaxed);
+        self.slots[slot as usize].is_one_way.store(offer.one_way, Ordering::Relaxed);
         offer.header.generation = generation;
         self.table.write_request(slot, offer.header, user_headers, payload);
         if user_headers.len() + payload.len() > KEPT_BYTES {
@@ -171,7 +217,7 @@ impl RouteTable {
         }
         crash_point("call_request_written");
         let mut state = locked.unwrap_or_else(|| self.lock());
-        if !state.has_open_copy(offer.target) {
+        if !offer.precedes_copy && !state.has_open_copy(offer.target) {
             // It has gone while a long request was copied: nobody would ever revoke what only it may take.
             self.free(&mut state, slot, generation);
             return Err(NotOffered::NoCopy);
@@ -180,10 +226,16 @@ impl RouteTable {
             self.free(&mut state, slot, generation);
             return Err(other_version);
         }
-        let State { rings, .. } = &mut *state;
+        let State { rings, keyed, .. } = &mut *state;
+        if offer.keyed {
+            keyed.offered(slot, generation, offer.target);
+        }
         rings.offer(&self.table, offer.header.class.into(), slot, generation, (offer.target, !offer.one_way));
         let is_counted = offer.header.kind == KIND_CALL;
         let is_timed = is_counted && state.counters.offer(offer.one_way);
+        if is_counted && offer.is_followed {
+            state.counters.send_followed();
+        }
         if offer.one_way {
             state.one_way.push(Held { slot, generation, holder: 0, attempt: 1 });
             if let Some(next) = state.free.last() {
@@ -195,11 +247,11 @@ impl RouteTable {
         Ok(Ticket { slot, generation, is_counted, is_timed })
     }
 
-    fn take_slot(&self, state: &mut State, offer: &Offer) -> Result<u32, NotOffered> {
+    fn take_slot(&self, state: &mut State, offer: &RemoteOffer) -> Result<u32, NotOffered> {
         if state.is_closed {
             return Err(NotOffered::Closed);
         }
-        if !state.has_open_copy(offer.target) {
+        if !offer.precedes_copy && !state.has_open_copy(offer.target) {
             return Err(NotOffered::NoCopy);
         }
         if !state.has_free(offer) {
@@ -210,6 +262,9 @@ impl RouteTable {
         }
         self.check_version(offer)?;
         let slot = state.free.pop().ok_or(NotOffered::Full)?;
+        if !offer.uses_reserve && !offer.place.is_some_and(|place| state.line.is_called(place)) {
+            state.line.overtaken_by(offer.header.class);
+        }
         if let Some(place) = offer.place {
             // If a task still waits for it, that is woken: to drop it here could run what nobody knows.
             let task = state.leave(place);
@@ -218,7 +273,7 @@ impl RouteTable {
         Ok(slot)
     }
 
-    fn check_version(&self, offer: &Offer) -> Result<(), NotOffered> {
+    fn check_version(&self, offer: &RemoteOffer) -> Result<(), NotOffered> {
         let fingerprint = self.request_fingerprint();
         let is_same = [0, fingerprint].contains(&offer.header.fingerprint);
         if is_same { Ok(()) } else { Err(NotOffered::OtherVersion(fingerprint)) }
@@ -226,7 +281,7 @@ impl RouteTable {
 
     /// Sleeps on this thread until there may be a slot or a copy for what offers this, or for `timeout`; may end early. It has a place
     /// in the line from then on.
-    pub(crate) fn wait_for_change(&self, offer: &mut Offer, timeout: Duration) {
+    pub(crate) fn wait_for_change(&self, offer: &mut RemoteOffer, timeout: Duration) {
         let mut state = self.lock();
         state.look_if_due();
         self.sweep(&mut state);
@@ -257,13 +312,16 @@ impl RouteTable {
 
     /// A task wants to be woken when there may be a slot or a copy for what offers this. It has a place in the line from then on. True if
     /// the I/O thread is to be told, which sleeps too long.
-    pub(crate) fn want_change(&self, task: &Waker, offer: &mut Offer) -> bool {
+    pub(crate) fn want_change(&self, task: &Waker, offer: &mut RemoteOffer) -> bool {
         let mut state = self.lock();
         state.look_if_due();
         let before = state.enter(offer, Some(task.clone()));
         // One may have become free between the attempt and this.
         self.sweep(&mut state);
-        if !self.want_one_way(&state, task) {
+        let middle = state.one_way.get(state.one_way.len() / 2).copied();
+        let of_middle = middle.and_then(|held| self.slots[held.slot as usize].put_task(Some(task.clone())));
+        // It is woken by the answer to the one in the middle of the requests that nobody waits for, as threads are.
+        if middle.is_some_and(|held| !self.table.claim(held.slot).want_notice(held.generation)) {
             self.sweep(&mut state);
         }
         if state.is_closed {
@@ -272,12 +330,12 @@ impl RouteTable {
         state.call_next();
         let is_untold = state.is_look_untold();
         drop(state);
-        drop(before);
+        drop((before, of_middle));
         is_untold
     }
 
     /// What offers this has a place in the line from now on, but looks by itself.
-    pub(crate) fn stand_in_line(&self, offer: &mut Offer) {
+    pub(crate) fn stand_in_line(&self, offer: &mut RemoteOffer) {
         let mut state = self.lock();
         state.look_if_due();
         let before = state.enter(offer, None);
@@ -287,18 +345,10 @@ impl RouteTable {
     }
 
     /// It waits no more. If it was woken for a slot that it has not taken, the next is woken.
-    pub(crate) fn leave_line(&self, place: Place) {
+    pub(crate) fn leave_line(&self, place: PlaceInLine) {
         let task = self.lock().leave(place);
         // Without the lock: with a task may go what waits itself.
         drop(task);
-    }
-
-    /// The task is woken by the answer to the one in the middle of the requests that nobody waits for, as threads are. False if
-    /// that one is answered already.
-    fn want_one_way(&self, state: &State, task: &Waker) -> bool {
-        let Some(held) = state.one_way.get(state.one_way.len() / 2) else { return true };
-        *self.slots[held.slot as usize].task.lock().expect("nobody panics with the lock") = Some(task.clone());
-        self.table.claim(held.slot).want_notice(held.generation)
     }
 
     /// From now on a quarter of the slots, at least one, is kept for what comes from backlogs: calls whose callers do not look at
@@ -310,13 +360,16 @@ impl RouteTable {
     /// The call has seen the end of its request: its slot is free, or goes into quarantine.
     /// `has_task`: it had asked for a notice. `took_ns`: the time of the whole call, if it is to be counted.
     pub(crate) fn finish(&self, ticket: Ticket, has_task: bool, hold: Hold, (end, took_ns): (End, Option<u64>)) {
+        if !self.made_by.is_here() {
+            return;
+        }
         let Ticket { slot, generation, .. } = ticket;
         if has_task {
-            self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
+            drop(self.slots[slot as usize].put_task(None));
         }
         let hold = if hold == Hold::Unknown { Hold::of(self.table.claim(slot), generation) } else { hold };
         let held = match hold {
-            Hold::Unknown | Hold::Nobody => None,
+            Hold::Unknown | Hold::Nobody | Hold::Answered => None,
             Hold::Copy(holder) | Hold::Lost(holder) => Some(holder),
         };
         if held.is_some() {
@@ -326,13 +379,18 @@ impl RouteTable {
         }
         crash_point("call_before_free");
         let mut state = self.lock();
+        state.keyed.ended(slot, generation, (hold != Hold::Nobody, end != End::TakenBack));
         if ticket.is_counted {
             state.counters.end(end, took_ns);
-            state.counters.lost.add(matches!(hold, Hold::Lost(_)).into());
+            if matches!(hold, Hold::Lost(_)) {
+                state.counters.lose();
+            }
         }
         match held {
             Some(holder) if state.is_alive(holder) => {
-                state.counters.withdrawn.add(ticket.is_counted.into());
+                if ticket.is_counted {
+                    state.counters.withdraw();
+                }
                 state.tell_of_withdrawal(holder);
                 state.quarantine.push(Held { slot, generation, holder, attempt: 0 });
             }
@@ -366,7 +424,8 @@ impl RouteTable {
         }
     }
 
-    /// Frees what is over: requests that nobody waits for, and slots in quarantine.
+    /// Frees what is over: requests that nobody waits for, and slots in quarantine. Of the former, those that go on to other routes
+    /// wait for [`RouteTable::take_forwarded`].
     fn sweep(&self, state: &mut State) {
         let quarantine = std::mem::take(&mut state.quarantine);
         for held in quarantine {
@@ -381,12 +440,21 @@ impl RouteTable {
         for held in one_way {
             let seen = self.table.claim(held.slot).load();
             if seen.state() == Some(ClaimState::Answered) {
-                self.free(state, held.slot, held.generation);
+                state.keyed.ended(held.slot, held.generation, (true, false));
+                if self.table.reply_header(held.slot).status == Status::Forward as u32 {
+                    state.forwarded.push(held);
+                    // Release: pairs with the Acquire in `has_forwarded`.
+                    self.has_forwarded.store(true, Ordering::Release);
+                } else {
+                    self.free(state, held.slot, held.generation);
+                }
             } else if seen.is_revoked() && (seen.state() == Some(ClaimState::Offered) || !state.is_alive(seen.holder()))
             {
                 let has_begun = seen.state() == Some(ClaimState::Begun);
                 if has_begun || held.attempt == u8::MAX {
-                    state.counters.lost.add(has_begun.into());
+                    if has_begun {
+                        state.counters.lose();
+                    }
                     self.free(state, held.slot, held.generation);
                 } else {
                     // It has not begun, so it may be offered again without harm; to its copy, if that is there still.
@@ -397,29 +465,78 @@ impl RouteTable {
                 state.one_way.push(held);
             }
         }
+        if !state.outdated.is_empty() {
+            // Release: as in `set_request_fingerprint`.
+            self.has_taken_back.store(true, Ordering::Release);
+        }
     }
 
-    /// Offers what stands in a slot once more, to the copy `target`, or to any (0).
+    /// Offers what stands in a slot once more, to the copy `target`, or to any (0). What is of another version by now waits for
+    /// [`RouteTable::offer_outdated`].
     fn offer_again(&self, state: &mut State, held: Held, target: u32) {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
-        let header = self.table.read_back(held.slot, &mut user_headers, &mut payload);
-        let fingerprint = self.request_fingerprint();
-        if header.fingerprint != fingerprint {
-            match self.rewritten((header.fingerprint, fingerprint), user_headers.len(), &payload) {
-                Ok(rewritten) => payload = rewritten,
-                Err(reason) => {
-                    tracing::warn!(route = &*self.route, reason, "what nobody waits for is not offered again");
-                    return self.free(state, held.slot, held.generation);
-                }
+        match self.table.read_back(held.slot, held.generation, &mut user_headers, &mut payload) {
+            Some(header) if header.fingerprint == self.request_fingerprint() => {
+                self.offer_held(state, (held, target), header, (&user_headers, &payload));
             }
+            // Also what a mad process has written over: there it is dropped.
+            _ => state.outdated.push((held, target)),
         }
+    }
+
+    fn offer_held(
+        &self,
+        state: &mut State,
+        (held, target): (Held, u32),
+        header: RequestHeader,
+        (user_headers, payload): (&[u8], &[u8]),
+    ) {
+        let is_keyed = state.keyed.ended(held.slot, held.generation, (false, false));
+        let target = if is_keyed { state.copy_of_key(header.key).copy } else { target };
         let (generation, attempt) = (held.generation.wrapping_add(1), held.attempt + 1);
         self.slots[held.slot as usize].generation.store(generation, Ordering::Relaxed);
-        let header = RequestHeader { generation, attempt, fingerprint, ..header };
-        self.table.write_request(held.slot, header, &user_headers, &payload);
+        let header = RequestHeader { generation, attempt, ..header };
+        self.table.write_request(held.slot, header, user_headers, payload);
+        if is_keyed {
+            state.keyed.offered(held.slot, generation, target);
+        }
         state.rings.offer(&self.table, header.class.into(), held.slot, generation, (target, false));
         state.ring(target);
         state.one_way.push(Held { generation, attempt, ..held });
+    }
+
+    /// I/O thread, the only one: offers again what must be written in another version first. That is the application's affair, so it
+    /// is done without the lock.
+    #[cold]
+    fn offer_outdated(&self) {
+        let mut state = self.lock();
+        while let Some((held, target)) = state.outdated.last().copied() {
+            drop(state);
+            let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+            let header = self.table.read_back(held.slot, held.generation, &mut user_headers, &mut payload);
+            let fingerprint = self.request_fingerprint();
+            let rewritten = header.ok_or_else(|| "another process has written over it".to_owned()).and_then(|header| {
+                let versions = (header.fingerprint, fingerprint);
+                self.rewritten(versions, user_headers.len(), &payload).map(|payload| (header, payload))
+            });
+            state = self.lock();
+            if self.request_fingerprint() != fingerprint {
+                // Yet another meanwhile.
+                continue;
+            }
+            state.outdated.retain(|(other, _)| other.slot != held.slot);
+            match rewritten {
+                Ok((header, payload)) => {
+                    let header = RequestHeader { fingerprint, ..header };
+                    let target = if state.has_open_copy(target) { target } else { 0 };
+                    self.offer_held(&mut state, (held, target), header, (&user_headers, &payload));
+                }
+                Err(reason) => {
+                    tracing::warn!(route = &*self.route, reason, "what nobody waits for is not offered again");
+                    self.free(&mut state, held.slot, held.generation);
+                }
+            }
+        }
     }
 
     /// The payload of a request in the version of one fingerprint, in that of another.
@@ -434,16 +551,16 @@ impl RouteTable {
         payload: &[u8],
     ) -> Result<Vec<u8>, String> {
         let rewritten = caught(|| (self.rewrite)(versions, payload))?.map_err(|error| error.to_string())?;
-        let (length, length_max) =
-            (request_length(headers_length, rewritten.len()), self.table.shape().payload_length_max());
-        if length > length_max {
-            return Err(format!("a request of {length} bytes; at most {length_max} are allowed"));
-        }
+        self.check_request(headers_length, rewritten.len())?;
         Ok(rewritten)
     }
-}
 
-/// Bytes that user headers and payload of such lengths take in a slot.
-pub(crate) const fn request_length(headers_length: usize, payload_length: usize) -> usize {
-    headers_length.next_multiple_of(8) + payload_length
+    /// Whether a request of such lengths, bytes, has room in a slot, or why not.
+    pub(crate) fn check_request(&self, headers_length: usize, payload_length: usize) -> Result<(), String> {
+        let shape = self.table.shape();
+        if shape.has_room(headers_length, payload_length) {
+            return Ok(());
+        }
+        Err(format!("a request of {payload_length} bytes; at most {} are allowed", shape.payload_length_max()))
+    }
 }

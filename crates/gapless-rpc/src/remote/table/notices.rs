@@ -1,7 +1,9 @@
 //! What the I/O thread does for calls that no thread waits for: it tells tasks of answers, of lost calls, and of time-outs.
 
+use super::state::Held;
 use super::{End, RouteTable, Ticket};
 use crate::clock::monotonic_ns;
+use gapless_agent::foreign;
 use gapless_log::claim::ClaimState;
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
@@ -14,25 +16,22 @@ impl RouteTable {
     /// The task is woken at the call's end; it takes the place of the one before. False if there is something to be seen already.
     pub(crate) fn want_notice(&self, ticket: Ticket, task: Waker) -> bool {
         let slot = &self.slots[ticket.slot as usize];
-        *slot.task.lock().expect("nobody panics with the lock") = Some(task);
+        drop(slot.put_task(Some(task)));
         if self.table.claim(ticket.slot).want_notice(ticket.generation) {
             return true;
         }
-        slot.task.lock().expect("nobody panics with the lock").take();
+        drop(slot.put_task(None));
         false
     }
 
     pub(super) fn notice(&self, slot: u32) {
-        let task = self.slots[slot as usize].task.lock().expect("nobody panics with the lock").take();
-        if let Some(task) = task {
-            task.wake();
-        }
+        self.slots[slot as usize].put_task(None).into_iter().for_each(foreign::wake);
     }
 
     /// I/O thread: its eventfd was written, or it is about to sleep: gives notice of every answer, and rings
     /// another copy if one could not take what it was rung for. True if there was anything.
     pub(crate) fn give_notices(&self) -> bool {
-        let mut is_any = self.table.take_untaken();
+        let (mut is_any, mut is_any_sent) = (self.table.take_untaken(), false);
         if is_any {
             self.lock().ring(0);
         }
@@ -48,11 +47,33 @@ impl RouteTable {
                 done &= done - 1;
                 is_any = true;
                 if slot < self.table.shape().slots() {
+                    // Relaxed: it was stored before its slot was offered.
+                    is_any_sent |= self.slots[slot as usize].is_one_way.load(Ordering::Relaxed);
                     self.notice(slot);
                 }
             }
         }
+        if is_any_sent {
+            self.sweep(&mut self.lock());
+        }
         is_any
+    }
+
+    /// Whether requests that nobody waits for are to go on to other routes.
+    pub(crate) fn has_forwarded(&self) -> bool {
+        // Acquire: pairs with the Release in `sweep`.
+        self.has_forwarded.load(Ordering::Acquire)
+    }
+
+    /// Those requests: each is a call from now on.
+    #[cold]
+    pub(crate) fn take_forwarded(&self) -> Vec<Ticket> {
+        let mut state = self.lock();
+        self.has_forwarded.store(false, Ordering::Relaxed);
+        let ticket = |Held { slot, generation, .. }| Ticket { slot, generation, is_counted: true, is_timed: false };
+        let forwarded: Vec<_> = std::mem::take(&mut state.forwarded).into_iter().map(ticket).collect();
+        forwarded.iter().for_each(|_| state.counters.adopt());
+        forwarded
     }
 
     /// What was taken back is offered again: at once what nobody waits for, the rest by its callers.
@@ -62,6 +83,7 @@ impl RouteTable {
         self.sweep(&mut state);
         let taken_back = std::mem::take(&mut state.taken_back);
         drop(state);
+        self.offer_outdated();
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
@@ -95,8 +117,10 @@ impl RouteTable {
         };
         // Tasks that wait for a slot or a copy have deadlines, too, and slots in quarantine become free without a word.
         state.look_if_due();
-        let next_ns = next_ns.into_iter().chain(state.tell_look_ns()).min();
+        let given_away = self.give_keys_away(&mut state, now_ns);
+        let next_ns = next_ns.into_iter().chain(state.tell_look_ns()).chain(state.keyed.look_ns()).min();
         drop(state);
+        given_away.into_iter().for_each(|slot| self.notice(slot));
         expired.into_iter().for_each(|slot| self.notice(slot));
         next_ns
     }
@@ -112,7 +136,7 @@ impl RouteTable {
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         let mut state = self.lock();
         let first_ns = state.deadlines.peek().map(|Reverse((deadline_ns, ..))| *deadline_ns);
-        first_ns.into_iter().chain(state.tell_look_ns()).min()
+        first_ns.into_iter().chain(state.tell_look_ns()).chain(state.keyed.look_ns()).min()
     }
 
     /// A call has ended that is not offered now.
@@ -125,7 +149,8 @@ impl RouteTable {
     pub(crate) fn has_ended(&self) -> bool {
         let mut state = self.lock();
         self.sweep(&mut state);
-        state.one_way.is_empty() || state.is_closed
+        let is_empty = state.one_way.is_empty() && state.outdated.is_empty() && state.forwarded.is_empty();
+        is_empty || state.is_closed
     }
 
     /// What is counted of its calls, by labels.

@@ -1,10 +1,12 @@
-//! What the lock of a table guards: free slots, copies, who waits. It knows nothing of the calls themselves.
+//! The state behind the lock of a table: free slots, copies, calls that wait. It knows nothing of the calls themselves.
 
-use super::Offer;
+use super::RemoteOffer;
 use super::counters::CallCounters;
+use super::keyed::{CopyOfKey, Keyed};
 use crate::clock::monotonic_ns;
+use gapless_agent::foreign;
 use gapless_agent::wake_fd;
-use gapless_log::call_table::line::{Line, Place};
+use gapless_log::call_table::line::{Line, PlaceInLine};
 use gapless_log::call_table::{CallTableShape, OfferRings};
 use gapless_log::{Bell, Rung};
 use rustix::fd::OwnedFd;
@@ -15,38 +17,45 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
 
-/// Who waits for a slot or a copy is woken after this time at the latest, ns.
-const LOOK_NS: u64 = 10_000_000;
+/// Between two looks of what cannot be offered: who waits for a slot or a copy is woken after this time at the latest, ns.
+pub(crate) const LOOK_NS: u64 = 10_000_000;
 
 /// What the lock of a table guards.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) free: Vec<u32>,
     pub(super) rings: OfferRings,
-    pub(super) copies: Vec<Copy>,
-    #[cfg(test)]
+    pub(super) copies: Vec<AttachedCopy>,
+    /// The greatest number of a copy that may have claimed.
     pub(super) last_number: u32,
+    /// Copies whose processes are dead, as long as a slot names them.
+    pub(super) dead: Vec<u32>,
     pub(super) next_copy: usize,
     pub(super) quarantine: Vec<Held>,
     /// Requests that nobody waits for, oldest first.
     pub(super) one_way: Vec<Held>,
+    /// Of them: those that are offered again, to these copies, once they are written in another version.
+    pub(super) outdated: Vec<(Held, u32)>,
+    /// Those of them that their handlers have sent on to other routes.
+    pub(super) forwarded: Vec<Held>,
     /// Deadlines of calls that no thread waits for; those that are over are dropped when they come up.
     pub(super) deadlines: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// Slots whose offers were taken back, of which no notice was given yet.
     pub(super) taken_back: Vec<u32>,
+    pub(super) keyed: Keyed,
     pub(super) is_closed: bool,
-    /// Who waits for a slot.
+    /// The calls that wait for a slot.
     pub(super) line: Line,
-    /// Who waits for a copy, by its place in the line.
-    waiting_for_copy: BTreeMap<Place, Waker>,
+    /// The calls that wait for a copy, by their places in the line.
+    waiting_for_copy: BTreeMap<PlaceInLine, Waker>,
     /// Backlogs, which wait for either.
-    waiting_backlogs: BTreeMap<Place, Waker>,
-    last_place: Place,
+    waiting_backlogs: BTreeMap<PlaceInLine, Waker>,
+    last_place: PlaceInLine,
     /// When those are woken that wait now, whatever has changed, ns of the monotonic clock.
     next_look_ns: u64,
     /// When the I/O thread looks, as it was told; `None` if it was not, or has looked since.
     told_look_ns: Option<u64>,
-    /// So many slots are free for backlogs only.
+    /// How many slots are free for backlogs only.
     pub(super) reserve: usize,
     /// Those that are woken when the state is unlocked: tasks of this process, and of copies.
     pub(super) woken_tasks: Vec<Waker>,
@@ -64,7 +73,7 @@ pub(super) struct Held {
 
 /// A copy as its callers see it.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct AttachedCopy {
     pub(super) number: u32,
     pub(super) identity: u64,
     pub(super) bell: Bell,
@@ -72,7 +81,7 @@ pub(super) struct Copy {
     pub(super) state: CopyState,
 }
 
-impl Copy {
+impl AttachedCopy {
     /// Wakes a worker that sleeps; false if none does that was not woken already. What wakes tasks goes into `rung`.
     fn ring(&self, rung_tasks: &mut Vec<Arc<OwnedFd>>) -> bool {
         let rung = self.bell.ring();
@@ -92,8 +101,6 @@ pub(crate) enum CopyState {
     Suspended,
     /// It takes none any more, and finishes what it has.
     Draining,
-    /// Its connection has ended, its process may live: what it has is lost, and its slots stay as they are.
-    Closed,
 }
 
 /// The state, locked. Tasks that are to be woken are woken when it is unlocked: nobody knows what an executor does then, and waking
@@ -121,7 +128,7 @@ impl Drop for Locked<'_> {
         let (woken, rung) = (std::mem::take(&mut self.woken_tasks), std::mem::take(&mut self.rung));
         self.0 = None;
         rung.iter().for_each(wake_fd::ring);
-        woken.into_iter().for_each(Waker::wake);
+        woken.into_iter().for_each(foreign::wake);
     }
 }
 
@@ -131,13 +138,16 @@ impl State {
             free: (0..shape.slots()).rev().collect(),
             rings: OfferRings::new(shape),
             copies: Vec::new(),
-            #[cfg(test)]
             last_number: 0,
+            dead: Vec::new(),
             next_copy: 0,
             quarantine: Vec::new(),
             one_way: Vec::new(),
+            outdated: Vec::new(),
+            forwarded: Vec::new(),
             deadlines: BinaryHeap::new(),
             taken_back: Vec::new(),
+            keyed: Keyed::new(shape.slots()),
             is_closed: false,
             line: Line::default(),
             waiting_for_copy: BTreeMap::new(),
@@ -152,19 +162,30 @@ impl State {
         }
     }
 
+    /// Whether a copy may still write to what it has claimed. One whose connection has ended may: only its process's death ends that.
     pub(super) fn is_alive(&self, number: u32) -> bool {
-        self.copies.iter().any(|copy| copy.number == number)
+        (1..=self.last_number).contains(&number) && !self.dead.contains(&number)
+    }
+
+    /// The copies that take requests now: number and identity of each.
+    pub(super) fn open_copies(&self) -> impl Iterator<Item = (u32, u64)> + Clone {
+        open(&self.copies)
+    }
+
+    /// The copy that requests of this key go to.
+    pub(super) fn copy_of_key(&mut self, key: u64) -> CopyOfKey {
+        self.keyed.copy_of_key(key, open(&self.copies))
     }
 
     /// Whether a copy takes requests, now or when it is resumed; the copy `target`, or any (0).
     pub(super) fn has_open_copy(&self, target: u32) -> bool {
-        let is_open = |copy: &Copy| matches!(copy.state, CopyState::Open | CopyState::Suspended);
+        let is_open = |copy: &AttachedCopy| matches!(copy.state, CopyState::Open | CopyState::Suspended);
         self.copies.iter().any(|copy| is_open(copy) && (target == 0 || copy.number == target))
     }
 
     /// What offers this waits for a slot or a copy from now on, and is woken when there may be one; it keeps its place. The task that
     /// it takes the place of is to be dropped without the lock.
-    pub(super) fn enter(&mut self, offer: &mut Offer, task: Option<Waker>) -> Option<Waker> {
+    pub(super) fn enter(&mut self, offer: &mut RemoteOffer, task: Option<Waker>) -> Option<Waker> {
         if self.look_ns().is_none() {
             self.next_look_ns = monotonic_ns() + LOOK_NS;
         }
@@ -184,7 +205,7 @@ impl State {
     }
 
     /// It waits no more. Its task is to be dropped without the lock.
-    pub(super) fn leave(&mut self, place: Place) -> Option<Waker> {
+    pub(super) fn leave(&mut self, place: PlaceInLine) -> Option<Waker> {
         let (was_called, task) = self.line.leave(place);
         let Self { waiting_for_copy, waiting_backlogs, .. } = self;
         let task = task.or_else(|| waiting_for_copy.remove(&place)).or_else(|| waiting_backlogs.remove(&place));
@@ -196,7 +217,7 @@ impl State {
     }
 
     /// Whether there is a slot for what offers this: one that is kept for nobody else.
-    pub(super) fn has_free(&self, offer: &Offer) -> bool {
+    pub(super) fn has_free(&self, offer: &RemoteOffer) -> bool {
         let (free, kept) = (self.free.len(), self.line.kept_from(offer.header.class));
         match offer.place {
             _ if offer.uses_reserve => free > kept.min(free.saturating_sub(self.reserve)),
@@ -287,4 +308,9 @@ impl State {
             copy.ring(&mut self.rung);
         }
     }
+}
+
+/// The copies that take requests now: number and identity of each.
+fn open(copies: &[AttachedCopy]) -> impl Iterator<Item = (u32, u64)> + Clone {
+    copies.iter().filter(|copy| copy.state == CopyState::Open).map(|copy| (copy.number, copy.identity))
 }

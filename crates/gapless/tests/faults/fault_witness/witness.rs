@@ -89,7 +89,9 @@ impl Witness {
             if !service.is_alive() {
                 return Ok(Ended::ServiceGone);
             }
-            if Instant::now() > deadline {
+            // What was acknowledged is not there: another attempt would not find it.
+            let is_certain = matches!(error, ClientError::OtherHistory { .. });
+            if is_certain || Instant::now() > deadline {
                 return Err(format!("a service that is alive lets nobody in again: {error}"));
             }
         }

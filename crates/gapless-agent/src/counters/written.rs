@@ -1,0 +1,113 @@
+//! [`WrittenFile`]: a file that has what counters in memory had when they were written last.
+//!
+//! Only [`super::CountersWriter`] uses it. Nobody counts in a mapping of the file, so whoever shortens, removes or replaces it
+//! hurts nobody who counts.
+
+use super::file::{OwnedFile, Place};
+use super::{Region, descriptor};
+use crate::error::Error;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// See the head of the file.
+#[derive(Debug)]
+pub(super) struct WrittenFile {
+    region: Arc<Region>,
+    capacity: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// None when there is nothing more to be written.
+    file: Option<OwnedFile>,
+    /// The values that were written last, or were to be.
+    values: Vec<u64>,
+    /// The last attempt has failed: what the file has is not known.
+    is_in_doubt: bool,
+}
+
+impl WrittenFile {
+    /// Puts a file at `path` that has what was counted so far.
+    pub(super) fn create(region: Arc<Region>, capacity: usize, path: &Path) -> Result<Self, Error> {
+        let values = region.values(capacity, region.used());
+        let file = Some(OwnedFile::create(path, &image(&region, capacity, &values))?);
+        let state = Mutex::new(State { file, values, is_in_doubt: false });
+        Ok(Self { region, capacity, state })
+    }
+
+    /// Writes what has changed, and what is missing of a file that was shortened or removed. Without a change it does not look at the
+    /// file. Whether anything has changed.
+    pub(super) fn write(&self) -> Result<bool, Error> {
+        let mut state = self.lock();
+        let State { file: Some(file), values: before, is_in_doubt } = &mut *state else { return Ok(false) };
+        let values = self.region.values(self.capacity, self.region.used());
+        let Some(changed) = changed(before, &values) else { return Ok(false) };
+        let has_new = values.len() > before.len();
+        before.clone_from(&values);
+        // If it fails, the next change is written with all that there is.
+        let is_whole = std::mem::replace(is_in_doubt, true) || has_new;
+        let length = descriptor::file_length(self.capacity) as u64;
+        match file.place()? {
+            Place::There { length: found } if found == length && !is_whole => {
+                let bytes: Vec<u8> = values[changed.clone()].iter().flat_map(|value| record(*value)).collect();
+                file.write_at(&bytes, descriptor::value_offset(self.capacity, changed.start))?;
+            }
+            Place::There { .. } => {
+                file.write_at(&image(&self.region, self.capacity, &values), 0)?;
+                file.set_length(length)?;
+            }
+            Place::Gone => *file = OwnedFile::create(file.path(), &image(&self.region, self.capacity, &values))?,
+        }
+        *is_in_doubt = false;
+        Ok(true)
+    }
+
+    /// Writes for the last time, for those that have the file open, and removes it.
+    pub(super) fn end(&self) {
+        // Not one that is not there: it would come, to go.
+        let is_there = self.lock().file.as_ref().is_some_and(|file| matches!(file.place(), Ok(Place::There { .. })));
+        if is_there && let Err(error) = self.write() {
+            tracing::debug!(%error, "the last counters are not written");
+        }
+        self.lock().file = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// From the first value to the last that is another one, or was not there before.
+fn changed(before: &[u64], now: &[u64]) -> Option<Range<usize>> {
+    let is_new = |index: &usize| before.get(*index) != Some(&now[*index]);
+    let first = (0..now.len()).find(is_new)?;
+    let last = (first..now.len()).rfind(is_new)?;
+    Some(first..last + 1)
+}
+
+/// A value as it stands in the file.
+fn record(value: u64) -> [u8; descriptor::RECORD_LENGTH] {
+    let mut record = [0; descriptor::RECORD_LENGTH];
+    record[..8].copy_from_slice(&value.to_le_bytes());
+    record
+}
+
+/// The whole file, with these values; labels that have come since are not in it.
+fn image(region: &Region, capacity: usize, values: &[u64]) -> Vec<u8> {
+    let mut bytes = descriptor::blank(capacity);
+    let used = (values.len() as u32).to_le_bytes();
+    bytes[descriptor::USED_OFFSET..descriptor::USED_OFFSET + used.len()].copy_from_slice(&used);
+    for offset in (descriptor::label_offset(0)..descriptor::label_offset(values.len())).step_by(4) {
+        // Relaxed: a label that is counted does not change; the count was read with Acquire.
+        let word = region.u32_at(offset).load(Ordering::Relaxed);
+        bytes[offset..offset + 4].copy_from_slice(&word.to_ne_bytes());
+    }
+    for (index, value) in values.iter().enumerate() {
+        let offset = descriptor::value_offset(capacity, index);
+        bytes[offset..offset + descriptor::RECORD_LENGTH].copy_from_slice(&record(*value));
+    }
+    bytes
+}

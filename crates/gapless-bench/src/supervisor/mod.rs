@@ -1,0 +1,185 @@
+//! `gapless bench supervisor`: what a supervisor with many copies costs while nothing happens, and how fast it is when
+//! something does: `up`, the death of a copy, of the supervisor, of the guardian.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | the arguments, the order of things |
+//! | `stand` | copies under the supervisor of this program, and what is done to them |
+//! | `process_costs` | processor time and memory of a process |
+//! | `rows` | from what was measured to the rows of the report, with their targets |
+//! | `table` | what is printed |
+
+mod process_costs;
+mod rows;
+mod stand;
+mod table;
+
+use crate::own_directory::OwnDirectory;
+use crate::{BenchError, Result};
+use clap::Args;
+use gapless_report::Report;
+use gapless_report::progress::Progress;
+use stand::Stand;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The benchmark's name.
+const NAME: &str = "supervisor";
+/// Shortened for [`SupervisorArguments::quick`]: copies, seconds without anything, times that each event happens.
+const QUICK: (usize, u64, usize) = (5, 2, 2);
+/// Between two deaths of a supervisor or guardian: one that lived shorter is started again later and later.
+const CALM: Duration = Duration::from_millis(1100);
+/// Between two deaths of copies.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Between two looks at whether the benchmark is interrupted.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What it takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct SupervisorArguments {
+    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Processes with a copy each [default: 50]
+    #[arg(long, value_name = "COPIES", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub copies: Option<u64>,
+
+    /// Seconds without anything, in which processor time is counted [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub idle_seconds: Option<u64>,
+
+    /// How often a copy, the supervisor and the guardian are killed, each [default: 20]
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub kills: Option<u64>,
+
+    /// Few copies and little time: to see that it works
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Plan {
+    copies: usize,
+    idle: Duration,
+    kills: usize,
+}
+
+impl SupervisorArguments {
+    fn plan(&self) -> Plan {
+        let (copies, idle_seconds, kills) = if self.quick { QUICK } else { (50, 60, 20) };
+        let or = |asked: Option<u64>, default| asked.map_or(default, |asked| asked as usize);
+        Plan {
+            copies: or(self.copies, copies),
+            idle: Duration::from_secs(self.idle_seconds.unwrap_or(idle_seconds)),
+            kills: or(self.kills, kills),
+        }
+    }
+}
+
+/// Measures. Returns the text to print: none if the JSON goes to stdout.
+///
+/// # Errors
+/// Copies that cannot be started, a supervisor that does not come back, a report that cannot be written. What ran is ended.
+pub fn run(arguments: &SupervisorArguments, interrupted: &AtomicBool) -> Result<String> {
+    let plan = arguments.plan();
+    let is_quiet = arguments.json.as_deref() == Some(std::path::Path::new("-"));
+    let progress = Progress::new(6, NAME, is_quiet);
+    let mut report = Report::new(NAME);
+    let measured = measure(plan, &mut report, &progress, interrupted);
+    progress.finish();
+    match measured {
+        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+        Err(_) if interrupted.load(Ordering::Relaxed) => {
+            report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
+        }
+        other => other?,
+    }
+    report.notes.extend(table::notes(plan.copies));
+    if let Some(target) = &arguments.json {
+        report.write_json(target)?;
+    }
+    Ok(if is_quiet { String::new() } else { table::text(&report) })
+}
+
+fn measure(plan: Plan, report: &mut Report, progress: &Progress, interrupted: &AtomicBool) -> Result<()> {
+    let mut step = 0;
+    let mut next = |what: &str| {
+        progress.set_label(what);
+        progress.set_position(step);
+        step += 1;
+        check(interrupted)
+    };
+    next("floor")?;
+    report.floor.push(rows::spawn_floor(plan.copies)?);
+    let directory = std::env::temp_dir();
+    let directory = OwnDirectory::create(&directory, &format!("gapless-bench-supervisor-{}", std::process::id()))?;
+    next("up")?;
+    let (mut stand, up) = Stand::up(directory.path(), plan.copies)?;
+    report.rows.push(rows::up(plan.copies, up));
+    next("idle")?;
+    report.rows.push(idle(plan, &stand, "idle", interrupted)?);
+    next("deaths of copies")?;
+    let mut replaced = Vec::new();
+    for death in 0..plan.kills {
+        pause(PAUSE, interrupted)?;
+        replaced.push(stand.kill_copy(death % plan.copies)?);
+    }
+    report.rows.extend(rows::replacements(plan.copies, &replaced));
+    next("deaths of the supervisor")?;
+    let mut back = Vec::new();
+    for _ in 0..plan.kills {
+        pause(CALM, interrupted)?;
+        back.push(stand.kill_supervisor()?);
+    }
+    report.rows.extend(rows::supervisors(plan.copies, &back));
+    next("deaths of the guardian")?;
+    let mut back = Vec::new();
+    for _ in 0..plan.kills {
+        pause(CALM, interrupted)?;
+        back.push(stand.kill_guardian()?);
+    }
+    report.rows.push(rows::guardians(plan.copies, &back));
+    // The copies are now nobody's children: their ends are seen by pidfds.
+    report.rows.push(idle(plan, &stand, "idle, after the deaths", interrupted)?);
+    let begun = Instant::now();
+    stand.down()?;
+    report.rows.push(rows::down(plan.copies, begun.elapsed()));
+    Ok(())
+}
+
+/// What both cost while nothing happens.
+fn idle(plan: Plan, stand: &Stand, name: &str, interrupted: &AtomicBool) -> Result<gapless_report::Row> {
+    // What came before is over by then.
+    pause(CALM, interrupted)?;
+    let processes = stand.processes()?;
+    let (begun, before) = (Instant::now(), processes.map(process_costs::cpu_ns));
+    pause(plan.idle, interrupted)?;
+    let (elapsed, after) = (begun.elapsed(), processes.map(process_costs::cpu_ns));
+    let memory = processes.map(process_costs::memory);
+    rows::idle(name, plan.copies, elapsed, (before, after), memory)
+}
+
+fn pause(time: Duration, interrupted: &AtomicBool) -> Result<()> {
+    let until = Instant::now() + time;
+    loop {
+        check(interrupted)?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}
+
+fn check(interrupted: &AtomicBool) -> Result<()> {
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    if interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
+}
+
+/// An error of the measurement.
+fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
+}

@@ -1,0 +1,49 @@
+//! Processor time and memory of a process, as `/proc` tells them.
+
+/// Memory of a process, bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    /// In use, shared pages included.
+    pub(super) resident_bytes: u64,
+    /// The same with each shared page counted by the part of its users.
+    pub(super) proportional_bytes: u64,
+}
+
+/// Processor time that all threads of a process have used, ns; `None` of one that has ended, or where the kernel does not
+/// count it.
+pub(super) fn cpu_ns(pid: u32) -> Option<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let mut sum = None;
+    for thread in threads {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        let ns = text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+        sum = Some(sum.unwrap_or(0) + ns);
+    }
+    sum
+}
+
+/// Memory of a process; nothing of one that has ended.
+pub(super) fn memory(pid: u32) -> Memory {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let bytes = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key));
+        let kibibytes = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
+        kibibytes.unwrap_or(0) * 1024
+    };
+    Memory { resident_bytes: bytes("Rss:"), proportional_bytes: bytes("Pss:") }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn this_process_costs_something_and_none_nothing() {
+        let this = std::process::id();
+        assert!(super::cpu_ns(this).is_some_and(|ns| ns > 0));
+        let memory = super::memory(this);
+        assert!(
+            memory.resident_bytes >= memory.proportional_bytes && memory.proportional_bytes > 100_000,
+            "{memory:?}"
+        );
+        assert_eq!((super::cpu_ns(u32::MAX), super::memory(u32::MAX)), (None, super::Memory::default()));
+    }
+}

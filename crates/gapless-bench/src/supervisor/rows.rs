@@ -1,0 +1,134 @@
+//! From what was measured to the rows of the report, with their targets.
+
+use super::failed;
+use super::process_costs::Memory;
+use super::stand::{Back, Replaced};
+use crate::Result;
+use crate::histogram::LatencyHistogram;
+use gapless_report::{FloorRow, Row, RowConfig};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What each row was to reach at most.
+const IDLE_SHARE: f64 = 0.002;
+const IDLE_BYTES: u64 = 20_000_000;
+const UP: Duration = Duration::from_secs(2);
+const BACK: Duration = Duration::from_millis(100);
+const IN_CONTROL: Duration = Duration::from_millis(300);
+/// "A few": from a death to the fork of the replacement.
+const REPLACED: Duration = Duration::from_millis(5);
+
+/// What the machine takes to start a trivial program and to see it end.
+pub(super) fn spawn_floor(count: usize) -> Result<FloorRow> {
+    let mut histogram = LatencyHistogram::new();
+    for _ in 0..count {
+        let begun = Instant::now();
+        let child = Command::new("true").stdin(Stdio::null()).status();
+        child.map_err(|source| failed(format!("starting `true`: {source}")))?;
+        histogram.record(begun.elapsed().as_nanos() as u64);
+    }
+    histogram.floor_row("spawn_and_wait", 0).ok_or_else(|| failed("nothing was started"))
+}
+
+/// What guardian and supervisor cost while nothing happens.
+pub(super) fn idle(
+    name: &str,
+    copies: usize,
+    elapsed: Duration,
+    (before, after): ([Option<u64>; 2], [Option<u64>; 2]),
+    memory: [Memory; 2],
+) -> Result<Row> {
+    let used = |index: usize| Some(after[index]?.saturating_sub(before[index]?));
+    let (Some(guardian), Some(supervisor)) = (used(0), used(1)) else {
+        return Err(failed(
+            "guardian or supervisor ended while nothing happened, or the kernel counts no processor time",
+        ));
+    };
+    let share = (guardian + supervisor) as f64 / elapsed.as_nanos() as f64;
+    let resident: u64 = memory.iter().map(|memory| memory.resident_bytes).sum();
+    let mut row = row(name, copies);
+    row.elapsed_ns = Some(elapsed.as_nanos() as u64);
+    put(&mut row, "cpu_share", share);
+    put(&mut row, "cpu_ns_guardian", guardian);
+    put(&mut row, "cpu_ns_supervisor", supervisor);
+    put(&mut row, "resident_bytes", resident);
+    put(&mut row, "proportional_bytes", memory.iter().map(|memory| memory.proportional_bytes).sum::<u64>());
+    put(&mut row, "target_cpu_share", IDLE_SHARE);
+    put(&mut row, "target_resident_bytes", IDLE_BYTES);
+    put(&mut row, "target_met", share <= IDLE_SHARE && resident <= IDLE_BYTES);
+    Ok(row)
+}
+
+/// The time of `gapless up`.
+pub(super) fn up(copies: usize, took: Duration) -> Row {
+    of_times("up", copies, [took], Some(UP))
+}
+
+/// The time of `gapless down`.
+pub(super) fn down(copies: usize, took: Duration) -> Row {
+    of_times("down", copies, [took], None)
+}
+
+pub(super) fn replacements(copies: usize, replaced: &[Replaced]) -> [Row; 2] {
+    let started = replaced.iter().map(|replaced| replaced.started);
+    [
+        of_times("a killed copy's replacement is forked", copies, started, Some(REPLACED)),
+        of_times("it runs its program", copies, replaced.iter().map(|replaced| replaced.ready), None),
+    ]
+}
+
+pub(super) fn supervisors(copies: usize, back: &[Back]) -> [Row; 2] {
+    [
+        of_times("a killed supervisor is back", copies, back.iter().map(|back| back.listening), Some(BACK)),
+        of_times("it is in control", copies, back.iter().map(|back| back.in_control), Some(IN_CONTROL)),
+    ]
+}
+
+pub(super) fn guardians(copies: usize, back: &[Duration]) -> Row {
+    of_times("a killed guardian is back", copies, back.iter().copied(), Some(IN_CONTROL))
+}
+
+/// A row of times; its target is one of the median, because the machine has the tail.
+fn of_times(name: &str, copies: usize, times: impl IntoIterator<Item = Duration>, target: Option<Duration>) -> Row {
+    let mut histogram = LatencyHistogram::new();
+    times.into_iter().for_each(|time| histogram.record(time.as_nanos() as u64));
+    let mut row = Row { latency_ns: histogram.latency_ns(), ..row(name, copies) };
+    if let Some(target) = target {
+        let target_ns = target.as_nanos() as u64;
+        put(&mut row, "target_p50_ns", target_ns);
+        put(&mut row, "target_met", histogram.percentile_ns(50.0) <= target_ns);
+    }
+    row
+}
+
+fn row(name: &str, copies: usize) -> Row {
+    let mut config = RowConfig { name: Some(name.to_owned()), ..RowConfig::default() };
+    config.extra.insert("copies".to_owned(), copies.into());
+    Row { config, ..Row::default() }
+}
+
+fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
+    row.extra.insert(key.to_owned(), value.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_met_or_missed_by_the_median() {
+        let times = |ms: [u64; 3]| ms.map(Duration::from_millis);
+        let met = |row: &Row| row.extra["target_met"].as_bool();
+        assert_eq!(met(&of_times("x", 5, times([1, 2, 900]), Some(BACK))), Some(true));
+        assert_eq!(met(&of_times("x", 5, times([1, 101, 102]), Some(BACK))), Some(false));
+        assert!(!of_times("x", 5, times([1, 2, 3]), None).extra.contains_key("target_met"));
+        let memory = Memory { resident_bytes: 9_000_000, proportional_bytes: 5_000_000 };
+        let idle =
+            |after| idle("idle", 50, Duration::from_secs(1), ([Some(0); 2], [Some(1_000_000), after]), [memory; 2]);
+        let row = idle(Some(500_000)).unwrap();
+        assert_eq!((row.extra["cpu_share"].as_f64(), met(&row)), (Some(0.0015), Some(true)));
+        assert_eq!(met(&idle(Some(1_500_000)).unwrap()), Some(false));
+        assert!(idle(None).is_err(), "one that has ended costs nothing");
+    }
+}

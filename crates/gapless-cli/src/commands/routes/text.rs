@@ -1,0 +1,204 @@
+//! The routes of a domain as text: a line for those that say the same.
+
+use crate::printable::escaped;
+use gapless_rpc::domain::KnownRoute;
+use gapless_rpc::message::Encoding;
+use gapless_rpc::message::described::TypeDescription;
+use std::fmt::Write as _;
+
+/// Processes of a line at most.
+const PROCESSES_MAX: usize = 8;
+/// Letters of a cell at most, but those of a route's name.
+const CELL_MAX: usize = 64;
+/// The cell of a route whose process has not told it.
+const UNKNOWN: &str = "?";
+
+/// A line for each route, version, types and state, with the copies that have them in common.
+pub(super) fn in_text(known: &[KnownRoute]) -> String {
+    let head = ["ROUTE", "VERSION", "REQUEST → REPLY", "STATE", "COPIES", "WORKERS", "PROCESSES"].map(str::to_owned);
+    let groups =
+        together(known, |a, b| (&a.route, a.state, &a.version, types(a)) == (&b.route, b.state, &b.version, types(b)));
+    let rows = groups.iter().map(|group| {
+        let first = group[0];
+        let (request, reply) = types(first);
+        [
+            first.route.clone(),
+            if first.version.is_empty() { "-".to_owned() } else { cell(&first.version) },
+            format!("{} → {}", cell(&request), cell(&reply)),
+            first.state.as_str().to_owned(),
+            group.len().to_string(),
+            group.iter().map(|route| u64::from(route.workers)).sum::<u64>().to_string(),
+            processes(group),
+        ]
+    });
+    table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+/// A line for each type of a route's requests and replies, with the copies that have told the same of it.
+pub(super) fn types_in_text(known: &[KnownRoute]) -> String {
+    let head = ["ROUTE", "SIDE", "TYPE", "ENCODING", "FINGERPRINT", "PROCESSES"].map(str::to_owned);
+    let groups = together(known, |a, b| (&a.route, &a.types) == (&b.route, &b.types));
+    let rows = groups.iter().flat_map(|group| {
+        let first = group[0];
+        let types = first.types.as_ref();
+        let sides = [("request", types.map(|(request, _)| request)), ("reply", types.map(|(_, reply)| reply))];
+        sides.map(|(side, described)| {
+            let unknown = || UNKNOWN.to_owned();
+            let name = described.map_or_else(unknown, |described| cell(&described.to_string()));
+            let encoding = described.map_or(UNKNOWN, encoding).to_owned();
+            let fingerprint = described.map_or_else(unknown, fingerprint);
+            [first.route.clone(), side.to_owned(), name, encoding, fingerprint, processes(group)]
+        })
+    });
+    table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+/// The names of a route's types.
+fn types(known: &KnownRoute) -> (String, String) {
+    let unknown = || (UNKNOWN.to_owned(), UNKNOWN.to_owned());
+    known.types.as_ref().map_or_else(unknown, |(request, reply)| (request.to_string(), reply.to_string()))
+}
+
+/// How a type is encoded, in a word.
+pub(super) const fn encoding(described: &TypeDescription) -> &'static str {
+    match described.encoding {
+        Encoding::Bytes => "bytes",
+        Encoding::Postcard => "postcard",
+        Encoding::Sbe => "sbe",
+        Encoding::Protobuf => "protobuf",
+        Encoding::Json => "json",
+    }
+}
+
+/// The number that differs when a type's shape does; `-` for what is not compared.
+pub(super) fn fingerprint(described: &TypeDescription) -> String {
+    match described.fingerprint {
+        0 => "-".to_owned(),
+        fingerprint => format!("{fingerprint:016x}"),
+    }
+}
+
+/// Those that say the same, in the order of the first of them.
+fn together(known: &[KnownRoute], is_same: impl Fn(&KnownRoute, &KnownRoute) -> bool) -> Vec<Vec<&KnownRoute>> {
+    let mut groups: Vec<Vec<&KnownRoute>> = Vec::new();
+    for route in known {
+        match groups.iter_mut().find(|group| is_same(group[0], route)) {
+            Some(group) => group.push(route),
+            None => groups.push(vec![route]),
+        }
+    }
+    groups
+}
+
+/// The processes of a line.
+fn processes(group: &[&KnownRoute]) -> String {
+    let more = group.len().saturating_sub(PROCESSES_MAX);
+    let shown = group.iter().take(PROCESSES_MAX);
+    let mut processes: Vec<_> = shown
+        .map(|route| format!("{} {}", cell(route.process_name.as_deref().unwrap_or(UNKNOWN)), route.process_id))
+        .collect();
+    processes.extend((more > 0).then(|| format!("{more} more")));
+    processes.join(", ")
+}
+
+fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let widths: [usize; COLUMNS] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            // Writing to a string cannot fail.
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// What another process has written: nothing of it moves the cursor, and it is no longer than a cell.
+fn cell(text: &str) -> String {
+    let shown = escaped(text);
+    let mut cell: String = shown.chars().take(CELL_MAX).collect();
+    if shown.chars().nth(CELL_MAX).is_some() {
+        cell.pop();
+        cell.push('…');
+    }
+    cell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::routes::in_json;
+    use gapless_rpc::domain::{DomainReading, KnownRouteState};
+
+    #[test]
+    fn copies_that_say_the_same_are_one_line_and_nothing_moves_the_cursor() {
+        let described = |name: &str| TypeDescription {
+            name: name.to_owned(),
+            fingerprint: 0,
+            encoding: Encoding::Postcard,
+            version: 1,
+        };
+        let copy = |process_id, version: &str| KnownRoute {
+            route: "calculator/add".to_owned(),
+            state: KnownRouteState::Open,
+            process_id,
+            process_name: Some("calc\u{1b}[2J".to_owned()),
+            version: version.to_owned(),
+            metadata: Vec::new(),
+            types: Some((described("Add"), described("Sum"))),
+            workers: 4,
+        };
+        let text = in_text(&[copy(11, ""), copy(12, ""), copy(13, "2")]);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        let first = [
+            "calculator/add",
+            "-",
+            "Add",
+            "→",
+            "Sum",
+            "open",
+            "2",
+            "8",
+            r"calc\u{1b}[2J",
+            "11,",
+            r"calc\u{1b}[2J",
+            "12",
+        ];
+        assert_eq!(lines[1], first);
+        assert_eq!((lines[2][1], &lines[2][6..8]), ("2", &["1", "4"][..]));
+
+        let turned = in_text(&[copy(11, "1\u{202e}\u{200f}\u{2066}")]);
+        assert!(turned.contains(r" 1\u{202e}\u{200f}\u{2066} "), "{turned}");
+
+        let many: Vec<_> = (1..=100).map(|process_id| copy(process_id, &"9".repeat(1_000))).collect();
+        let text = in_text(&many);
+        let line = text.lines().nth(1).unwrap_or_default();
+        assert!(line.ends_with(" 8, 92 more") && line.contains("9…") && line.chars().count() < 300, "{line}");
+    }
+
+    #[test]
+    fn of_a_process_that_has_told_nothing_nothing_is_invented() {
+        let silent = KnownRoute {
+            route: "calculator/add".to_owned(),
+            state: KnownRouteState::NotAnswering,
+            process_id: 11,
+            process_name: None,
+            version: String::new(),
+            metadata: Vec::new(),
+            types: None,
+            workers: 0,
+        };
+        let text = in_text(std::slice::from_ref(&silent));
+        let line: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+        assert_eq!(line, ["calculator/add", "-", "?", "→", "?", "not", "answering", "1", "0", "?", "11"]);
+        let text = in_json(&[silent], &DomainReading::default());
+        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(told[0]["state"], "not answering");
+        assert!(["process", "request", "reply", "request_type"].iter().all(|key| told[0][key].is_null()), "{text}");
+    }
+}

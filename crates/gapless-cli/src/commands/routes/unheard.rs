@@ -1,0 +1,40 @@
+//! Processes that serve in a domain and let nobody in: they close a connection before a word is said on it, and nobody learns what they serve.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{connect, recv, socket_with, sockopt::socket_peercred};
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+
+/// One that lets in others waits for their first word; so long it has to close a connection.
+const CLOSES_WITHIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+/// So many are looked at.
+const SOCKETS_MAX: usize = 64;
+
+/// Their process ids. What cannot be looked at is none of them: what is wrong with it is said where it is asked.
+pub(super) fn closed_to_all(directory: &Path) -> Vec<u32> {
+    let Ok(folder) = File::open(directory) else { return Vec::new() };
+    // A long path has no room in a socket's address.
+    let folder_path = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let sockets = names.filter(|name| name.starts_with("copy-") && name.ends_with(".sock"));
+    let mut found: Vec<u32> =
+        sockets.take(SOCKETS_MAX).filter_map(|name| closed(&format!("{folder_path}/{name}"))).collect();
+    found.sort_unstable();
+    found
+}
+
+/// The process id of one that closes its connection at once.
+fn closed(path: &str) -> Option<u32> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
+    connect(&socket, &SocketAddrUnix::new(path).ok()?).ok()?;
+    let process = socket_peercred(&socket).ok()?.pid;
+    poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&CLOSES_WITHIN)).ok()?;
+    // None speaks first.
+    let is_closed = recv(&socket, &mut [0_u8; 1][..], RecvFlags::DONTWAIT).err() != Some(Errno::AGAIN);
+    is_closed.then(|| process.as_raw_nonzero().get().unsigned_abs())
+}

@@ -1,0 +1,26 @@
+//! `gapless down`: everything ends in reverse order, and the supervisor behind it.
+
+use super::At;
+use super::waiting::WaitNotice;
+use crate::commands::{Outcome, print};
+use clap::Args;
+use gapless_supervisor::control::end_all;
+use gapless_supervisor::role::RoleCommand;
+use std::path::Path;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    at: At,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    end(&arguments.at.directory()?)
+}
+
+/// Has everything of a state directory ended, and waits for it.
+pub(crate) fn end(path: &Path) -> Outcome {
+    let _notice = WaitNotice::of_end(path);
+    let has_run = end_all(path, &RoleCommand::default(), super::THERE_WITHIN)?;
+    print(if has_run { "all has ended\n" } else { "nothing runs\n" })
+}

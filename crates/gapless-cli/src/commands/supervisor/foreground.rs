@@ -1,0 +1,233 @@
+//! `gapless up --foreground`: it stays for as long as the file is in force. What it says, its service manager hears, too. It supervises
+//! nothing: killed, it is missed by nobody but who has started it.
+
+use super::progress::{Progress, is_given_up, is_up, summary};
+use super::{THERE_WITHIN, connect};
+use crate::commands::Outcome;
+use gapless_supervisor::SupervisorConfig;
+use gapless_supervisor::control::protocol::Request;
+use gapless_supervisor::control::{ControlClient, end_all, is_any_role_running, take_charge, take_over};
+use gapless_supervisor::foreground::{Asked, ForegroundSignals, ServiceManager};
+use gapless_supervisor::role::RoleCommand;
+use gapless_supervisor::state_directory::StateDirectory;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Events that come together are one look.
+const GATHERED: Duration = Duration::from_millis(20);
+/// While everything ends it is looked after signals and the watchdog so often.
+const ENDING_LOOK: Duration = Duration::from_millis(50);
+
+/// Has a file in force, and stays. What is not ready after `within` is said.
+pub(super) fn run(file: &Path, within: Duration) -> Outcome {
+    // First of all: process 1 hears no signal before. SIGHUP is heard also where `nohup` has it ignored: it ends nothing here.
+    let signals = ForegroundSignals::install()?;
+    let services = ServiceManager::from_environment().unwrap_or_else(|problem| {
+        note(&problem);
+        ServiceManager::default()
+    });
+    let config = SupervisorConfig::load(file)?;
+    let client = take_charge(file, &config, &RoleCommand::default(), THERE_WITHIN)?;
+    let foreground = Foreground {
+        file: std::path::absolute(file)?,
+        directory: config.directory,
+        signals,
+        services,
+        client,
+        progress: Progress::default(),
+        told: Told::Nothing,
+        late_at: Some(Instant::now() + within),
+    };
+    foreground.stay()
+}
+
+/// What the service manager was told last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Reloading,
+    Ready,
+}
+
+struct Foreground {
+    file: PathBuf,
+    directory: PathBuf,
+    signals: ForegroundSignals,
+    services: ServiceManager,
+    /// It tells what happens.
+    client: ControlClient,
+    progress: Progress,
+    told: Told,
+    /// What is not ready then is said; once.
+    late_at: Option<Instant>,
+}
+
+impl Foreground {
+    fn stay(mut self) -> Outcome {
+        self.client.request(&Request::Events)?;
+        self.look();
+        loop {
+            self.signals.reap_orphans();
+            match self.signals.take() {
+                Some(Asked::End) => return self.end(),
+                Some(Asked::Reload) => self.reload(),
+                None => {}
+            }
+            match self.heard() {
+                Ok(false) => {}
+                Ok(true) => {
+                    std::thread::sleep(GATHERED);
+                    while matches!(self.heard(), Ok(true)) {}
+                    self.look();
+                }
+                Err(_) if self.connect_again()? => drop(self.look()),
+                Err(_) => {
+                    say("all has ended");
+                    return Ok(());
+                }
+            }
+            let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
+            if is_due(self.services.next_watchdog()) || is_due(self.late_at) {
+                // Who has no answer does not say that all is well.
+                match self.look() {
+                    true if is_due(self.services.next_watchdog()) => self.services.watchdog(),
+                    true => {}
+                    false => std::thread::sleep(GATHERED),
+                }
+            }
+            self.sleep();
+        }
+    }
+
+    /// Whether something has happened.
+    fn heard(&mut self) -> Result<bool, Box<dyn Error>> {
+        Ok(self.client.next(Duration::ZERO)?.is_some())
+    }
+
+    /// Says what has changed. False if the supervisor does not answer.
+    fn look(&mut self) -> bool {
+        // The other connection is for what happens.
+        let connected = ControlClient::connect(&self.directory).ok().flatten();
+        // One that was killed is not there for a moment: that is heard of.
+        let Some(status) = connected.and_then(|mut client| client.status().ok()) else { return false };
+        // Nobody may read it any more.
+        let _ = self.progress.show(&status);
+        let words = summary(&status);
+        self.services.status(&words);
+        let is_late = self.late_at.is_some_and(|at| at <= Instant::now());
+        if is_up(&status) {
+            if self.told == Told::Nothing {
+                say(&words);
+            }
+        } else if is_given_up(&status) || is_late {
+            if self.late_at.take().is_some() {
+                note(&words);
+            }
+            // That it starts goes on; that it is read anew is over.
+            if self.told != Told::Reloading {
+                return true;
+            }
+        } else {
+            return true;
+        }
+        if self.told != Told::Ready {
+            self.services.ready();
+            self.told = Told::Ready;
+        }
+        self.late_at = None;
+        true
+    }
+
+    /// The file is read anew. If anything is wrong with it the one before stays.
+    fn reload(&mut self) {
+        self.services.reloading();
+        if self.told == Told::Ready {
+            self.told = Told::Reloading;
+        }
+        let taken = connect(&self.directory)
+            .and_then(|mut client| Ok(client.request(&Request::Up { path: self.file.clone() })?));
+        if let Err(error) = taken {
+            note(&error.to_string());
+        }
+        self.look();
+    }
+
+    /// The supervisor that told what happens is gone: asks the next one. False if everything has ended.
+    fn connect_again(&mut self) -> Result<bool, Box<dyn Error>> {
+        let deadline = Instant::now() + THERE_WITHIN;
+        loop {
+            let is_over = Instant::now() >= deadline;
+            match self.try_connect() {
+                Ok(Some(client)) => {
+                    self.client = client;
+                    return Ok(true);
+                }
+                // The last act of those that end everything.
+                _ if !self.has_file() => return Ok(false),
+                Err(error) if is_over => return Err(error),
+                Ok(None) if is_over => return Err(format!("nobody supervises {}", self.directory.display()).into()),
+                Ok(None) | Err(_) => std::thread::sleep(GATHERED),
+            }
+        }
+    }
+
+    /// Whether a file is in force.
+    fn has_file(&self) -> bool {
+        StateDirectory::open(&self.directory)
+            .is_ok_and(|directory| directory.read_config_in_force().is_ok_and(|in_force| in_force.is_some()))
+    }
+
+    fn try_connect(&self) -> Result<Option<ControlClient>, Box<dyn Error>> {
+        let mut client = match ControlClient::connect(&self.directory)? {
+            Some(client) => client,
+            None if is_any_role_running(&StateDirectory::open(&self.directory)?)? => return Ok(None),
+            // Supervisor and guardian were killed at one time: what this command was started for is done once more.
+            None => take_over(&self.directory, &RoleCommand::default(), THERE_WITHIN)?,
+        };
+        client.request(&Request::Events)?;
+        Ok(Some(client))
+    }
+
+    /// Ends everything, in reverse order.
+    fn end(mut self) -> Outcome {
+        self.services.stopping();
+        self.services.status("everything is being stopped");
+        let directory = self.directory.clone();
+        let ending = std::thread::spawn(move || {
+            end_all(&directory, &RoleCommand::default(), THERE_WITHIN).map_err(|error| error.to_string())
+        });
+        while !ending.is_finished() {
+            if self.services.next_watchdog().is_some_and(|at| at <= Instant::now()) {
+                self.services.watchdog();
+            }
+            std::thread::sleep(ENDING_LOOK);
+        }
+        ending.join().expect("ending does not panic")?;
+        self.signals.reap_orphans();
+        say("all has ended");
+        Ok(())
+    }
+
+    /// Sleeps until there is something to do.
+    fn sleep(&self) {
+        let until = self.services.next_watchdog().into_iter().chain(self.late_at).min();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+        let mut fds = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.client, PollFlags::IN)];
+        // Whatever it says, everything is looked at.
+        let _ = poll(&mut fds, left.as_ref());
+    }
+}
+
+/// To standard output, which nobody may read any more.
+fn say(words: &str) {
+    let _ = crate::commands::is_printed(&format!("{words}\n"));
+}
+
+/// To standard error, which is a log.
+fn note(words: &str) {
+    crate::commands::to_stderr!("note: {words}");
+}

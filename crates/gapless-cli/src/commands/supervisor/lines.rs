@@ -1,0 +1,93 @@
+//! [`Lines`]: the lines of a log, those that are there and those that come.
+
+use gapless_supervisor::logs::LogFollower;
+use std::path::Path;
+
+/// What is read at a time, bytes; no more is looked at for the last lines, nor waited for the end of one.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The lines of a log, those that are there and those that come.
+pub(crate) struct Lines {
+    follower: LogFollower,
+    /// The beginning of a line whose end has not come.
+    begun: Vec<u8>,
+    /// The first piece may begin in the middle of a line.
+    is_first: bool,
+}
+
+/// Lines that have come.
+pub(crate) struct Come {
+    /// Whole ones, without their ends.
+    pub(crate) lines: Vec<String>,
+    /// Bytes before them that are not kept any more.
+    pub(crate) skipped: u64,
+    /// There may be more at once.
+    pub(crate) has_more: bool,
+}
+
+impl Lines {
+    /// From some way before its end on.
+    pub(crate) fn of(log: &Path) -> Self {
+        let follower = LogFollower::before_end(log, PIECE_BYTES as u64);
+        let is_first = follower.position() > 0;
+        Self { follower, begun: Vec::new(), is_first }
+    }
+
+    /// What has come. A log that cannot be read has nothing.
+    pub(crate) fn more(&mut self) -> Come {
+        let piece = self.follower.read(PIECE_BYTES).unwrap_or_default();
+        if piece.skipped > 0 {
+            self.begun.clear();
+        }
+        let has_more = piece.bytes.len() >= PIECE_BYTES;
+        let mut bytes = std::mem::take(&mut self.begun);
+        bytes.extend(piece.bytes);
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        // A line without end is not waited for.
+        let whole = if whole == 0 && bytes.len() >= PIECE_BYTES { bytes.len() } else { whole };
+        self.begun = bytes.split_off(whole);
+        let is_cut = self.is_first && whole > 0;
+        self.is_first &= whole == 0;
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().skip(usize::from(is_cut)).map(str::to_owned).collect();
+        Come { lines, skipped: piece.skipped, has_more }
+    }
+
+    /// The beginning of a line that nobody waits for.
+    pub(crate) fn rest(self) -> Option<String> {
+        let is_one = !self.begun.is_empty() && !self.is_first;
+        is_one.then(|| String::from_utf8_lossy(&self.begun).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn whole_lines_come_once_and_the_rest_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "one\ntwo\nthr").unwrap();
+        let mut lines = Lines::of(&path);
+        assert_eq!(lines.more().lines, ["one", "two"]);
+        assert!(lines.more().lines.is_empty());
+        let mut log = std::fs::File::options().append(true).open(&path).unwrap();
+        log.write_all(b"ee\nfour").unwrap();
+        assert_eq!(lines.more().lines, ["three"]);
+        assert_eq!(lines.rest().as_deref(), Some("four"));
+        log.write_all(&vec![b'x'; 2 * PIECE_BYTES]).unwrap();
+        log.write_all(b"\nlast\n").unwrap();
+        let mut lines = Lines::of(&path);
+        let mut all = Vec::new();
+        loop {
+            let come = lines.more();
+            all.extend(come.lines);
+            if !come.has_more {
+                break;
+            }
+        }
+        assert_eq!(all, ["last"], "the beginning of the line before is not there");
+    }
+}

@@ -1,0 +1,134 @@
+//! [`Progress`]: how far the copies of a file have come, said as it changes.
+
+use super::connect;
+use super::text::last_end;
+use crate::commands::{Ended, Outcome, is_printed};
+use gapless_supervisor::SupervisorError;
+use gapless_supervisor::control::protocol::{CopyCondition, CopyStatus};
+use gapless_supervisor::control::{ControlClient, Status};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What has been said of each copy.
+#[derive(Default)]
+pub(super) struct Progress {
+    shown: BTreeMap<String, (CopyCondition, u64)>,
+}
+
+impl Progress {
+    /// Says what changes until all is ready, or will not be by itself.
+    pub(super) fn follow(
+        &mut self,
+        client: &mut ControlClient,
+        directory: &std::path::Path,
+        within: u32,
+        interrupted: &AtomicBool,
+    ) -> Outcome {
+        let deadline = Instant::now() + Duration::from_secs(within.into());
+        loop {
+            // Relaxed: the flag guards no data.
+            let is_over = || Instant::now() >= deadline || interrupted.load(Ordering::Relaxed);
+            let status = match client.status() {
+                Ok(status) => status,
+                Err(error) if is_over() || matches!(error, SupervisorError::Refused(_)) => return Err(Box::new(error)),
+                // It was killed; another one takes over.
+                Err(_) => {
+                    std::thread::sleep(PAUSE);
+                    *client = connect(directory)?;
+                    continue;
+                }
+            };
+            self.show(&status)?;
+            if is_up(&status) {
+                crate::commands::print(&format!("{}\n", summary(&status)))?;
+                return Ok(());
+            }
+            if is_given_up(&status) || is_over() {
+                return Err(Box::new(Ended { code: 1, reason: summary(&status) }));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    pub(super) fn show(&mut self, status: &Status) -> Outcome {
+        for copy in &status.copies {
+            let now = (copy.state, copy.restarts);
+            if self.shown.insert(copy.copy.to_string(), now) != Some(now) {
+                is_printed(&format!("{}\n", described(copy)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether all is as far as it shall come.
+pub(super) fn is_up(status: &Status) -> bool {
+    status.copies.iter().all(|copy| copy.state.is_good())
+}
+
+/// Whether what is not ready stays so until a person does something.
+pub(super) fn is_given_up(status: &Status) -> bool {
+    let is_waited_for = |copy: &CopyStatus| {
+        matches!(copy.state, CopyCondition::Starting | CopyCondition::Stopping | CopyCondition::BackingOff)
+    };
+    status.copies.iter().any(|copy| copy.state.is_given_up()) && !status.copies.iter().any(is_waited_for)
+}
+
+/// That all is up, or what is not.
+pub(super) fn summary(status: &Status) -> String {
+    if is_up(status) {
+        let count = status.copies.len();
+        return format!("{} {} up", counted(count), if count == 1 { "is" } else { "are" });
+    }
+    let missing = status.copies.iter().filter(|copy| !copy.state.is_good());
+    format!("not ready: {}", missing.map(described).collect::<Vec<_>>().join(", "))
+}
+
+fn counted(copies: usize) -> String {
+    if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") }
+}
+
+fn described(copy: &CopyStatus) -> String {
+    let mut text = format!("{}: {}", copy.copy, copy.state);
+    if !copy.state.is_good() && copy.last_end.is_some() {
+        text += &format!(" ({})", last_end(copy));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_supervisor::state_directory::{Socket, StateDirectory};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+
+    /// A supervisor that dies whenever it is asked for something.
+    fn follow_one_that_dies(within: u32, is_interrupted: bool) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = StateDirectory::create(&folder.path().join("state"), None).unwrap();
+        let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        let address = SocketAddrUnix::new(directory.path().join(Socket::Control.file())).unwrap();
+        rustix::net::bind(&listener, &address).unwrap();
+        rustix::net::listen(&listener, 16).unwrap();
+        // Until the test ends, which shuts it.
+        let taken = listener.try_clone().unwrap();
+        let dying = std::thread::spawn(move || while rustix::net::accept(&taken).is_ok() {});
+        let mut client = ControlClient::connect(directory.path()).unwrap().unwrap();
+        let interrupted = AtomicBool::new(is_interrupted);
+        let error = Progress::default().follow(&mut client, directory.path(), within, &interrupted).unwrap_err();
+        rustix::net::shutdown(&listener, rustix::net::Shutdown::Both).unwrap();
+        dying.join().unwrap();
+        error.to_string()
+    }
+
+    #[test]
+    fn one_whose_supervisor_dies_again_and_again_is_left_in_time_and_when_it_is_interrupted() {
+        for error in [follow_one_that_dies(0, false), follow_one_that_dies(3600, true)] {
+            assert!(error.contains("the supervisor of"), "{error}");
+        }
+    }
+}

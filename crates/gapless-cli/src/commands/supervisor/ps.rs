@@ -1,0 +1,68 @@
+//! `gapless ps`: what runs, a line for each copy.
+
+use super::At;
+use super::status::status;
+use super::text::table;
+use crate::commands::domain::seconds;
+use crate::commands::watch::{clear, sleep_until};
+use crate::commands::{Outcome, interrupt, is_printed};
+use crate::printable::escaped;
+use clap::Args;
+use gapless_supervisor::control::{FigureReader, Figures};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    at: At,
+
+    /// Print again every so many seconds, until Ctrl-C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds, allow_negative_numbers = true)]
+    watch: Option<Duration>,
+
+    /// Print one JSON object, a line each time
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let directory = arguments.at.directory()?;
+    let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
+    let mut is_again = false;
+    let mut reader = FigureReader::default();
+    loop {
+        let now = Instant::now();
+        let figures = reader.look(status(&directory)?);
+        let text = if arguments.json { format!("{}\n", serde_json::to_string(&figures)?) } else { in_text(&figures) };
+        if !is_printed(&format!("{}{text}", clear(is_again && !arguments.json)))? {
+            return Ok(());
+        }
+        is_again = true;
+        let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else { return Ok(()) };
+        // Relaxed: the flag guards no data.
+        if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+    }
+}
+
+fn in_text(figures: &Figures) -> String {
+    let mut text = if figures.copies.is_empty() { String::new() } else { table(figures) };
+    if figures.supervisor.supervisor_process_id.is_none() && figures.supervisor.problem.is_none() {
+        text += match &figures.supervisor.file {
+            Some(_) => "nobody watches: what dies stays dead until `gapless up FILE` takes over\n",
+            None => "no file is in force: `gapless up FILE` starts what it names\n",
+        };
+    }
+    if figures.supervisor.is_ending {
+        text += "everything is being stopped\n";
+    }
+    for problem in figures.supervisor.problem.iter().flat_map(|problem| problem.lines()) {
+        text += &format!("{}\n", escaped(problem));
+    }
+    if let Some(missing) = &figures.missing {
+        text += &format!("figures of routes: {}\n", escaped(missing));
+    }
+    text
+}

@@ -1,0 +1,39 @@
+//! `gapless supervise`: what only the program itself starts: guardian, supervisor, launcher.
+
+use crate::commands::{Ended, Outcome};
+use gapless_supervisor::role::{Outcome as Ending, Role, RoleCommand};
+use gapless_supervisor::{driver, guardian, launch};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Another one runs, which is as it should be.
+const ANOTHER_IS_THERE: u8 = 75;
+
+/// The word before a role.
+pub(crate) const COMMAND: &str = "supervise";
+
+/// Runs a role with what it is given.
+pub(crate) fn run(arguments: &[OsString]) -> Outcome {
+    let Some(role) = Role::from_arguments(arguments) else {
+        return Err(Box::new(crate::commands::Usage("only the program itself starts its roles".to_owned())));
+    };
+    let roles = RoleCommand::default();
+    let is_another = match role {
+        Role::StartGuardian { directory } => {
+            guardian::start_detached(&directory, &roles)?;
+            false
+        }
+        Role::Guardian { directory } => guardian::run(&directory, &roles)? == Ending::AnotherIsThere,
+        Role::Supervisor { directory } => driver::run(&directory, &roles)? == Ending::AnotherIsThere,
+        Role::Launch { directory, copy, incarnation } => {
+            let code = launch::run(&directory, &copy, incarnation);
+            let already = ExitCode::from(launch::STATUS_ALREADY);
+            let code = if code == already { launch::STATUS_ALREADY } else { launch::STATUS_FAILED };
+            return Err(Box::new(Ended { code, reason: format!("{copy} was not started") }));
+        }
+    };
+    if is_another {
+        return Err(Box::new(Ended { code: ANOTHER_IS_THERE, reason: "another one runs".to_owned() }));
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! [`status`]: what a supervisor says of its copies; where it does not, what the files do.
+
+use gapless_supervisor::SupervisorError;
+use gapless_supervisor::control::{ControlClient, Status, connect_if_any, status_of_files};
+use gapless_supervisor::state_directory::{Holder, RoleLock, StateDirectory};
+use rustix::io::Errno;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A supervisor that is well has answered within this time, also one that is being started again.
+const SOON: Duration = Duration::from_secs(2);
+/// Between two questions where one that was asked has been killed.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What the supervisor says; where there is none, or it does not answer, what the files do.
+pub(super) fn status(path: &Path) -> Result<Status, Box<dyn std::error::Error>> {
+    let directory = StateDirectory::look(path)?;
+    if !directory.is_own() {
+        // Of a group that may look: it sees no files, and not whether somebody is just being started.
+        let ask = || ControlClient::connect_within(path, SOON)?.status();
+        // One may be killed just now: the next one answers.
+        return Ok(ask().or_else(|error| if is_silence(&error) { ask() } else { Err(error) })?);
+    }
+    let deadline = Instant::now() + SOON;
+    let left = || deadline.saturating_duration_since(Instant::now());
+    loop {
+        let connected = connect_if_any(path, left());
+        match connected.and_then(|client| client.map(|mut client| client.status_within(left())).transpose()) {
+            Ok(None) => return Ok(status_of_files(&directory)?),
+            Ok(Some(Some(status))) => return Ok(status),
+            // It was killed just now: the next one answers.
+            Err(error) if is_silence(&error) && !left().is_zero() => std::thread::sleep(PAUSE),
+            Ok(Some(None)) => return without_answer(&directory),
+            Err(error) if is_silence(&error) => return without_answer(&directory),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Whether nobody has answered, or too many others wait for an answer.
+fn is_silence(error: &SupervisorError) -> bool {
+    matches!(error, SupervisorError::Supervisor { .. }) || error.errno() == Some(Errno::AGAIN)
+}
+
+/// What the files say while a supervisor runs that does not answer.
+fn without_answer(directory: &StateDirectory) -> Result<Status, Box<dyn std::error::Error>> {
+    let mut status = status_of_files(directory)?;
+    status.supervisor.supervisor_process_id = supervisor_process_id(directory.path());
+    let who = supervisor(directory.path());
+    let problem = format!("{who} does not answer within {} s; this is what its files say", SOON.as_secs());
+    status.supervisor.problem = Some(problem);
+    Ok(status)
+}
+
+/// The supervisor with the number of its process, where this user sees it.
+pub(super) fn supervisor(directory: &Path) -> String {
+    match supervisor_process_id(directory) {
+        Some(process_id) => format!("the supervisor (process {process_id})"),
+        None => "a supervisor".to_owned(),
+    }
+}
+
+/// The process that holds the supervisor's lock.
+pub(super) fn supervisor_process_id(directory: &Path) -> Option<u32> {
+    match StateDirectory::open(directory).ok()?.role_holder(RoleLock::Supervisor).ok()? {
+        Holder::Recorded { record, .. } => Some(record.process.process_id),
+        _ => None,
+    }
+}

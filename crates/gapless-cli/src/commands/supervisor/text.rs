@@ -1,0 +1,146 @@
+//! How copies are shown: as a table, and in one line why one is not ready.
+
+use crate::commands::time_text::time;
+use crate::printable::escaped;
+use gapless_supervisor::control::protocol::CopyStatus;
+use gapless_supervisor::control::{CopyFigures, Figures, RouteFigures};
+use std::fmt::Write as _;
+
+/// The columns of [`table`].
+const HEADS: [&str; 8] = ["COPY", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "LAST END"];
+/// Those before the last one, where a copy serves routes.
+const HEADS_OF_ROUTES: [&str; 4] = ["CALLS", "QUEUE", "P50", "P99"];
+
+/// In the table the line that a copy printed last is cut to so many characters, with its quotation marks.
+const QUOTE_CHARACTERS_MAX: usize = 60;
+
+/// Everything, a line for each copy.
+pub(crate) fn table(figures: &Figures) -> String {
+    let mut heads: Vec<String> = HEADS.iter().map(|head| (*head).to_owned()).collect();
+    let mut rows: Vec<Vec<String>> = figures.copies.iter().map(|copy| row(copy).to_vec()).collect();
+    if figures.copies.iter().any(|copy| !copy.routes.is_empty()) {
+        let last = heads.len() - 1;
+        heads.splice(last..last, HEADS_OF_ROUTES.map(str::to_owned));
+        for (row, copy) in rows.iter_mut().zip(&figures.copies) {
+            row.splice(last..last, of_routes(&copy.routes));
+        }
+    }
+    rows.insert(0, heads);
+    let count = rows[0].len();
+    let widths: Vec<usize> =
+        (0..count).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let width = widths[column];
+            // Figures to the right.
+            let is_figure = (2..count - 1).contains(&column);
+            let padded = if is_figure { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
+            line = line + &padded + "  ";
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn row(figures: &CopyFigures) -> [String; 8] {
+    let copy = &figures.copy;
+    let figure = |figure: Option<String>| figure.unwrap_or_else(|| "-".to_owned());
+    [
+        copy.copy.to_string(),
+        copy.state.to_string(),
+        figure(copy.process_id.map(|pid| pid.to_string())),
+        duration(copy.since_ms),
+        copy.restarts.to_string(),
+        figure(figures.cpu_percent.map(|percent| format!("{percent:.1} %"))),
+        figure(copy.memory_bytes.map(|bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)))),
+        described(copy, cut),
+    ]
+}
+
+/// Of all routes of a copy: calls and queue together, times of the slowest.
+fn of_routes(routes: &[RouteFigures]) -> [String; 4] {
+    if routes.is_empty() {
+        return ["-"; 4].map(str::to_owned);
+    }
+    let sum = |of: fn(&RouteFigures) -> u64| routes.iter().map(of).fold(0, u64::saturating_add).to_string();
+    let most = |of: fn(&RouteFigures) -> u64| time(routes.iter().map(of).max().unwrap_or(0));
+    [sum(|route| route.calls), sum(|route| route.queued), most(|route| route.p50_ns), most(|route| route.p99_ns)]
+}
+
+/// How it last ended, why, and what it said last.
+pub(crate) fn last_end(copy: &CopyStatus) -> String {
+    described(copy, |line| line)
+}
+
+/// The same, with what `quote` makes of the line in quotation marks.
+fn described(copy: &CopyStatus, quote: impl FnOnce(String) -> String) -> String {
+    let end = copy.last_end.as_ref().map(ToString::to_string);
+    let line = copy.last_lines.last().map(|line| quote(format!("{line:?}")));
+    let words = [end, copy.last_reason.as_deref().map(escaped), line];
+    words.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// A text in quotation marks, with as many characters as the table has room for.
+fn cut(quoted: String) -> String {
+    if quoted.chars().count() <= QUOTE_CHARACTERS_MAX {
+        return quoted;
+    }
+    let begin: String = quoted.chars().take(QUOTE_CHARACTERS_MAX - 2).collect();
+    format!("{begin}…\"")
+}
+
+fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", seconds / 86400, seconds % 86400 / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_supervisor::EndStatus;
+    use gapless_supervisor::control::protocol::{CopyCondition, SupervisorStatus};
+    use gapless_supervisor::supervision::copy::End;
+
+    fn figures(line: &str) -> Figures {
+        let copy = CopyStatus {
+            copy: "chatty.1".parse().unwrap(),
+            state: CopyCondition::Ready,
+            process_id: Some(4711),
+            since_ms: 1,
+            restarts: 2,
+            last_end: Some(End::Status(EndStatus::Exited(7))),
+            last_reason: None,
+            says: None,
+            last_lines: vec![line.to_owned()],
+            log: None,
+            cpu_ms: None,
+            running_ms: None,
+            memory_bytes: None,
+        };
+        let copies = vec![CopyFigures { copy, cpu_percent: None, routes: Vec::new() }];
+        Figures { supervisor: SupervisorStatus::default(), copies, missing: None }
+    }
+
+    #[test]
+    fn what_a_copy_said_last_is_cut_in_the_table() {
+        let quote = |figures: &Figures| {
+            let text = table(figures);
+            text.lines().nth(1).unwrap().split_once("exited with 7; ").unwrap().1.to_owned()
+        };
+        let long = figures(&"0123456789".repeat(20));
+        let found = quote(&long);
+        assert!(found.starts_with("\"0123456") && found.ends_with("…\""), "{found}");
+        assert_eq!(found.chars().count(), 60, "{found}");
+        assert!(last_end(&long.copies[0].copy).ends_with("789\""), "elsewhere it is whole");
+        let fitting = "é".repeat(58);
+        assert_eq!(quote(&figures(&fitting)), format!("\"{fitting}\""));
+    }
+}

@@ -1,0 +1,35 @@
+//! `gapless up`: what a file names is started, in its order, and supervised from then on.
+
+use super::progress::Progress;
+use super::{THERE_WITHIN, foreground};
+use crate::commands::{Outcome, interrupt};
+use clap::Args;
+use gapless_supervisor::SupervisorConfig;
+use gapless_supervisor::control::take_charge;
+use gapless_supervisor::role::RoleCommand;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The file that names the processes
+    file: PathBuf,
+
+    /// Stay, as systemd and containers want it: SIGTERM or Ctrl-C ends everything, SIGHUP reads the file anew
+    #[arg(long)]
+    foreground: bool,
+
+    /// Seconds after which it says what is not ready, and leaves it to the supervisor
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    within: u32,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.foreground {
+        return foreground::run(&arguments.file, Duration::from_secs(arguments.within.into()));
+    }
+    let config = SupervisorConfig::load(&arguments.file)?;
+    let interrupted = interrupt()?;
+    let mut client = take_charge(&arguments.file, &config, &RoleCommand::default(), THERE_WITHIN)?;
+    Progress::default().follow(&mut client, &config.directory, arguments.within, &interrupted)
+}

@@ -1,0 +1,54 @@
+//! [`WaitNotice`]: a command that waits says for whom.
+
+use super::status::{status, supervisor};
+use gapless_supervisor::control::protocol::CopyStatus;
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// After this time it is said.
+const AFTER: Duration = Duration::from_secs(1);
+/// And after this again, where it may have changed.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// As long as it lives a command waits; after a second standard error says for whom.
+pub(super) struct WaitNotice {
+    /// Its end ends the thread.
+    _is_over: Sender<()>,
+}
+
+impl WaitNotice {
+    /// Of a command that waits for an answer of the supervisor of a state directory.
+    pub(super) fn of_answer(directory: &Path) -> Self {
+        let directory = directory.to_owned();
+        Self::begin(None, move || Some(format!("{} of {}", supervisor(&directory), directory.display())))
+    }
+
+    /// Of a command that waits until all copies have ended.
+    pub(super) fn of_end(directory: &Path) -> Self {
+        let directory = directory.to_owned();
+        Self::begin(Some(AGAIN_AFTER), move || {
+            let status = status(&directory).ok()?;
+            let is_at_rest = |copy: &CopyStatus| copy.process_id.is_none();
+            let living = status.copies.iter().filter(|copy| !is_at_rest(copy));
+            let names: Vec<String> = living.map(|copy| format!("{} ({})", copy.copy, copy.state)).collect();
+            Some(if names.is_empty() { supervisor(&directory) } else { names.join(", ") })
+        })
+    }
+
+    fn begin(again_after: Option<Duration>, for_whom: impl Fn() -> Option<String> + Send + 'static) -> Self {
+        let (is_over, over) = channel();
+        std::thread::spawn(move || {
+            let mut after = Some(AFTER);
+            while let Some(time) = after
+                && over.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
+            {
+                if let Some(whom) = for_whom() {
+                    crate::commands::to_stderr!("gapless: waiting for {whom}");
+                }
+                after = again_after;
+            }
+        });
+        Self { _is_over: is_over }
+    }
+}

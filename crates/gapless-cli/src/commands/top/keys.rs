@@ -1,0 +1,102 @@
+//! [`Keys`]: what is typed, from the bytes that a terminal sends. All bytes that are there are read at a time, however many they are.
+
+/// What a key does here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// q, Escape, Ctrl-C or Ctrl-D.
+    End,
+    /// The arrow, or k.
+    Up,
+    /// The arrow, or j.
+    Down,
+    PageUp,
+    /// Or the space bar.
+    PageDown,
+}
+
+/// The bytes of a sequence at most: what is longer is none.
+const SEQUENCE_LENGTH_MAX: usize = 32;
+const ESCAPE: u8 = 0x1b;
+
+/// What is typed.
+#[derive(Default)]
+pub(super) struct Keys {
+    /// The beginning of a sequence.
+    begun: Vec<u8>,
+}
+
+impl Keys {
+    /// The keys of bytes that have come, in their order.
+    pub(super) fn of(&mut self, bytes: &[u8]) -> Vec<Key> {
+        let mut bytes = bytes.iter();
+        std::iter::from_fn(|| bytes.next().map(|byte| self.next(*byte))).flatten().collect()
+    }
+
+    /// Nothing has come for a while: an Escape that no sequence followed was typed.
+    pub(super) fn pause(&mut self) -> Option<Key> {
+        let is_escape = self.begun == [ESCAPE];
+        self.begun.clear();
+        is_escape.then_some(Key::End)
+    }
+
+    fn next(&mut self, byte: u8) -> Option<Key> {
+        self.begun.push(byte);
+        let key = match &self.begun[..] {
+            &[byte] => match byte {
+                ESCAPE => return None,
+                b'q' | 0x03 | 0x04 => Some(Key::End),
+                b'j' => Some(Key::Down),
+                b'k' => Some(Key::Up),
+                b' ' => Some(Key::PageDown),
+                _ => None,
+            },
+            [ESCAPE, b'[' | b'O'] => return None,
+            // Twice, or with a letter: Alt. The second may begin a sequence.
+            [ESCAPE, ESCAPE] => {
+                self.begun.pop();
+                return None;
+            }
+            [ESCAPE, _] => None,
+            // Parameters.
+            [ESCAPE, b'[', .., 0x20..=0x3f] if self.begun.len() < SEQUENCE_LENGTH_MAX => return None,
+            [ESCAPE, _, rest @ ..] => match rest {
+                [.., b'A'] => Some(Key::Up),
+                [.., b'B'] => Some(Key::Down),
+                b"5~" => Some(Key::PageUp),
+                b"6~" => Some(Key::PageDown),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.begun.clear();
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_known_however_their_bytes_come() {
+        let typed = b"jk \x1b[A\x1b[1;5B\x1bOA\x1b[5~\x1b[6~x\x1b[200~\xc3\xa4\x1bxq\x03\x04";
+        let expected = {
+            use Key::{Down, End, PageDown, PageUp, Up};
+            [Down, Up, PageDown, Up, Down, Up, PageUp, PageDown, End, End, End]
+        };
+        assert_eq!(Keys::default().of(typed), expected);
+        let mut keys = Keys::default();
+        let single: Vec<Key> = typed.iter().flat_map(|byte| keys.of(&[*byte])).collect();
+        assert_eq!(single, expected);
+        assert_eq!(keys.pause(), None);
+        assert_eq!((keys.of(b"\x1b"), keys.pause(), keys.of(b"[B")), (vec![], Some(Key::End), vec![]));
+    }
+
+    #[test]
+    fn what_is_no_sequence_keeps_no_key_from_being_seen() {
+        let mut keys = Keys::default();
+        let flood = [b"\x1b[".as_slice(), &b"1;".repeat(1_000), b"q"].concat();
+        assert!(keys.of(&flood).contains(&Key::End));
+        assert!(keys.begun.len() < SEQUENCE_LENGTH_MAX);
+    }
+}

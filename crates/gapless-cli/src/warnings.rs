@@ -1,0 +1,86 @@
+//! Warnings of the libraries, as `tracing` brings them: where they go depends on the command.
+//!
+//! A command for calls promises one line, so its warnings are held until its end is known: they are the reason why there is no result, or
+//! nobody needs them. With `RUST_LOG` all that it asks for is logged, with its time and place.
+
+use crate::printable::escaped;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::{Mutex, PoisonError};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::debug_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Where warnings go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Warnings {
+    /// To standard error, with time and place: of nodes, members and supervisors.
+    Logged,
+    /// To standard error, a note each.
+    Noted,
+    /// Nowhere, until [`take`] asks for them.
+    Held,
+}
+
+/// So many are held, the first ones.
+const HELD_MAX: usize = 16;
+static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// To be called once. What `RUST_LOG` asks for, as `debug` or `gapless_rpc=debug,info`, is logged in any command.
+pub(crate) fn begin(warnings: Warnings) {
+    let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
+    let asked = asked.and_then(|asked| asked.parse::<Targets>().ok());
+    // A log that cannot be written stops nothing: it would say so on the same standard error, and panic.
+    let format = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).log_internal_errors(false);
+    if asked.is_some() || warnings == Warnings::Logged {
+        let is_coloured =
+            io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|colourless| colourless.is_empty());
+        let format = format.with_max_level(LevelFilter::TRACE).with_writer(io::stderr).with_ansi(is_coloured);
+        format.finish().with(asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN))).init();
+        return;
+    }
+    let fields = debug_fn(|writer, field, value| match field.name() {
+        "message" => write!(writer, "{value:?}"),
+        // How many such warnings were not worth a line: most often none.
+        "left_out" => Ok(()),
+        name => write!(writer, " {name}={value:?}"),
+    });
+    let format = format.with_ansi(false).without_time().with_level(false).with_target(false).fmt_fields(fields);
+    if warnings == Warnings::Noted { format.with_writer(|| Note).init() } else { format.with_writer(|| Hold).init() }
+}
+
+/// What was held until now: those that say the same once, escaped.
+pub(crate) fn take() -> Vec<String> {
+    std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+struct Note;
+struct Hold;
+
+fn line_of(bytes: &[u8]) -> String {
+    escaped(String::from_utf8_lossy(bytes).trim())
+}
+
+impl Write for Note {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        writeln!(io::stderr(), "note: {}", line_of(bytes)).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for Hold {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (line, mut held) = (line_of(bytes), HELD.lock().unwrap_or_else(PoisonError::into_inner));
+        if held.len() < HELD_MAX && !held.contains(&line) {
+            held.push(line);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

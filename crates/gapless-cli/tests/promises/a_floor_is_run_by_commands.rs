@@ -1,0 +1,208 @@
+//! `up`, `ps`, `scale`, `stop`, `start`, `reload`, `logs`, `events` and `down`: processes that a file names, run by commands.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::floor::Floor;
+use crate::program::{gapless, run};
+use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
+use serde_json::Value;
+use std::path::Path;
+
+fn is(states: &[(String, String)], expected: &[(&str, &str)]) -> bool {
+    states.iter().map(|(copy, state)| (copy.as_str(), state.as_str())).eq(expected.iter().copied())
+}
+
+#[test]
+fn a_floor_is_started_shown_changed_and_ended() {
+    let floor = Floor::new(
+        "[process.worker]\ncommand = [\"sh\", \"-c\", \"echo here I am; exec sleep 300\"]\n\
+         copies = { min = 1, max = 2 }\nready = { line = \"here I\" }\n\
+         [process.later]\ncommand = [\"sleep\", \"300\"]\nafter = [\"worker\"]\n",
+    );
+    let said = run(floor.path(), &["up", "floor.toml"]).good();
+    assert!(said.ends_with("2 copies are up\n"), "{said}");
+    let order = ["worker.1: ready", "later.1: ready"].map(|line| said.find(line).unwrap());
+    assert!(order.is_sorted(), "{said}");
+    let shown = run(floor.path(), &["ps"]).good();
+    assert!(shown.starts_with("COPY") && shown.lines().count() == 3, "{shown}");
+    assert_eq!(run(floor.path(), &["logs", "worker"]).good(), "here I am\n");
+
+    run(floor.path(), &["scale", "worker=2"]).good();
+    let both = [("worker.1", "ready"), ("worker.2", "ready"), ("later.1", "ready")];
+    until("there are two", || is(&floor.states(), &both));
+    run(floor.path(), &["stop", "later", "--at", "floor.toml"]).good();
+    let stopped = [("worker.1", "ready"), ("worker.2", "ready"), ("later.1", "stopped")];
+    until("it is stopped", || is(&floor.states(), &stopped));
+    run(floor.path(), &["start", "later"]).good();
+    until("it is back", || is(&floor.states(), &both));
+    let before = floor.copies();
+    run(floor.path(), &["up", "floor.toml"]).good();
+    let pids = |copies: &[Value]| copies.iter().map(|copy| copy["process_id"].clone()).collect::<Vec<_>>();
+    assert_eq!(pids(&floor.copies()), pids(&before), "what runs is left alone");
+
+    for (words, expected) in [
+        (&["scale", "worker=3"][..], "the file allows 1 to 2"),
+        (&["scale", "worker=1", "later=9"], "the file allows 1 to 1"),
+        (&["start", "nobody"], "worker, later are"),
+        (&["scale", "worker=1", "worker=2"], "\"worker\" is given two numbers of copies"),
+        (&["logs", "nobody"], "worker, later are"),
+        (&["logs", "worker.9"], "worker.9 has no log"),
+    ] {
+        let ended = run(floor.path(), words);
+        assert!(ended.stderr.contains(expected), "{words:?}: {}", ended.stderr);
+    }
+    assert!(is(&floor.states(), &both), "what is refused in part changes nothing");
+    assert_eq!(run(floor.path(), &["down"]).good(), "all has ended\n");
+    assert_eq!(run(floor.path(), &["down"]).good(), "nothing runs\n");
+    let pids = pids(&before);
+    let left = pids.iter().filter(|pid| Path::new(&format!("/proc/{pid}")).exists());
+    assert_eq!(left.count(), 0);
+    let said = run(floor.path(), &["start", "worker"]).error(1);
+    assert!(said.contains("gapless up FILE"), "{said}");
+}
+
+#[test]
+fn up_says_what_is_not_ready_and_why() {
+    let floor = Floor::new(
+        "[process.worker]\ncommand = [\"sh\", \"-c\", \"echo no such luck; exit 7\"]\n\
+         ready = \"notify\"\nrestart = { restarts_max = 1, backoff_first = \"1 ms\" }\n\
+         [process.task]\ncommand = [\"true\"]\nonce = true\n",
+    );
+    let said = run(floor.path(), &["up", "floor.toml"]).error(1);
+    assert!(said.contains("worker.1: held (exited with 7; \"no such luck\")"), "{said}");
+    assert!(is(&floor.states(), &[("worker.1", "held"), ("task.1", "done")]), "{:?}", floor.states());
+    let wrong = floor.path().join("wrong.toml");
+    std::fs::write(&wrong, "[process.worker]\ncommand = [\"true\"]\nsingleton = true\nonce = true\n").unwrap();
+    let said = run(floor.path(), &["up", "wrong.toml"]).error(1);
+    assert!(said.contains("a task (`once`) is none"), "{said}");
+    assert!(!floor.path().join("wrong.state").exists(), "nobody was started for it");
+}
+
+#[test]
+fn one_copy_is_changed_and_stays_stopped_over_supervisors() {
+    let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\ncopies = { min = 2, max = 4 }\n");
+    run(floor.path(), &["up", "floor.toml"]).good();
+    let pids = || floor.copies().iter().map(|copy| copy["process_id"].clone()).collect::<Vec<_>>();
+    let both = [("worker.1", "ready"), ("worker.2", "ready")];
+    let before = pids();
+    for command in ["restart", "reload"] {
+        let before = pids();
+        run(floor.path(), &[command, "worker.2"]).good();
+        until(command, || pids()[1] != before[1] && is(&floor.states(), &both));
+    }
+    run(floor.path(), &["stop", "worker.2"]).good();
+    let stopped = [("worker.1", "ready"), ("worker.2", "stopped")];
+    until("it is stopped", || is(&floor.states(), &stopped));
+    let supervisor = floor.status()["supervisor_process_id"].clone();
+    let pid = rustix::process::Pid::from_raw(supervisor.as_i64().unwrap() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    until("another one is there", || {
+        let status = floor.status();
+        let found = &status["supervisor_process_id"];
+        !found.is_null() && *found != supervisor && status["problem"].is_null()
+    });
+    assert!(is(&floor.states(), &stopped), "{:?}", floor.states());
+    assert_eq!(pids()[0], before[0], "nobody has touched the other one");
+    let said = run(floor.path(), &["start", "worker.3"]).error(1);
+    assert!(said.contains("worker.3 is no copy that is asked for; worker has 2 now, numbered from 1"), "{said}");
+    let said = run(floor.path(), &["start", "other.1"]).error(1);
+    assert!(said.contains("\"other.1\" is no process of the file; worker are"), "{said}");
+    run(floor.path(), &["start", "worker.2"]).good();
+    until("it is back", || is(&floor.states(), &both));
+    run(floor.path(), &["stop", "worker.2"]).good();
+    until("it is stopped again", || is(&floor.states(), &stopped));
+    run(floor.path(), &["up", "floor.toml"]).good();
+    until("`up` starts what is stopped", || is(&floor.states(), &both));
+}
+
+/// Reads on what a command prints until a line has this text.
+#[track_caller]
+fn line_with(printed: &mut Process, text: &str) {
+    let mut all = Vec::new();
+    while let Some(line) = printed.next_line() {
+        if line.contains(text) {
+            return;
+        }
+        all.push(line);
+    }
+    panic!("it has ended, and {text:?} is missing: {all:?}");
+}
+
+#[test]
+fn a_file_is_read_again_and_events_and_logs_are_followed() {
+    let one = "[process.one]\ncommand = [\"sh\", \"-c\", \"echo one begins; exec sleep 300\"]\n";
+    let floor = Floor::new(one);
+    run(floor.path(), &["up", "floor.toml"]).good();
+    let events = run(floor.path(), &["events"]).good();
+    assert!(events.lines().any(|line| line.ends_with("Z one.1: ready")), "{events}");
+    assert_eq!(run(floor.path(), &["events", "-n", "1"]).good().lines().count(), 1);
+    let json: Vec<Value> = run(floor.path(), &["events", "--json"]).good().lines().map(as_json).collect();
+    assert!(json.iter().any(|event| event["copy"] == "one.1" && event["what"] == "ready"), "{json:?}");
+    let line = as_json(run(floor.path(), &["logs", "--json"]).good().trim_end());
+    assert_eq!((&line["copy"], &line["line"]), (&"one.1".into(), &"one begins".into()));
+
+    let mut happens = Process::start(&mut gapless(floor.path(), &["events", "-f"]));
+    let mut printed = Process::start(&mut gapless(floor.path(), &["logs", "-f"]));
+    line_with(&mut printed, "one begins");
+    // Of a wrong file the line is said; the one before stays in force.
+    let path = floor.path().join("floor.toml");
+    std::fs::write(&path, format!("{one}copies = many\n")).unwrap();
+    let refused = run(floor.path(), &["reload"]).error(1);
+    assert!(refused.contains("floor.toml:3"), "{refused}");
+    line_with(&mut happens, "a new file was not taken: ");
+    assert!(is(&floor.states(), &[("one.1", "ready")]));
+    std::fs::write(
+        &path,
+        format!("{one}[process.two]\ncommand = [\"sh\", \"-c\", \"echo two begins; exec sleep 300\"]\n"),
+    )
+    .unwrap();
+    run(floor.path(), &["reload"]).good();
+    line_with(&mut happens, "two.1: ready");
+    line_with(&mut printed, "two begins");
+
+    run(floor.path(), &["down"]).good();
+    let events = run(floor.path(), &["events", "-n", "2"]).good();
+    assert!(
+        events.lines().count() == 2 && events.lines().all(|line| line.ends_with("killed by signal 15")),
+        "{events}"
+    );
+}
+
+fn as_json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap()
+}
+
+#[test]
+fn ps_shows_what_copies_do() {
+    let served = env!("CARGO_BIN_EXE_gapless");
+    let floor = Floor::new(&format!(
+        "[process.upper]\ncommand = [\"{served}\", \"serve\", \"upper\", \"--json\", \"--\", \"tr\", \"a-z\", \"A-Z\"]\n\
+         ready = {{ route = \"upper\" }}\n\
+         [process.busy]\ncommand = [\"sh\", \"-c\", \"while :; do :; done\"]\n\
+         [process.idle]\ncommand = [\"sleep\", \"300\"]\n"
+    ));
+    run(floor.path(), &["up", "floor.toml"]).good();
+    let directory = floor.path().join("floor.state/domain");
+    for _ in 0..3 {
+        let words = ["call", "upper", "--directory", directory.to_str().unwrap(), "\"abc\""];
+        assert_eq!(run(floor.path(), &words).good().trim_end(), "\"ABC\"");
+    }
+    let shown = || {
+        let mut copies = floor.copies();
+        let [upper, busy, idle] = [0, 1, 2].map(|index| copies[index].take());
+        let percent = |copy: &Value| copy["cpu_percent"].as_f64().unwrap_or(0.0);
+        assert!(percent(&idle) < 50.0 && idle["routes"] == serde_json::json!([]), "{idle}");
+        let routes = upper["routes"].as_array().unwrap().clone();
+        let is_counted = routes.iter().any(|route| route["calls"] == 3 && route["p99_ns"].as_u64() > Some(0));
+        is_counted && percent(&busy) > 1.0
+    };
+    until("three calls are counted", shown);
+    let text = run(floor.path(), &["ps"]).good();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let heads =
+        ["COPY", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "CALLS", "QUEUE", "P50", "P99", "LAST", "END"];
+    assert_eq!(lines[0], heads, "{text}");
+    // Behind the words, and figures with their units.
+    assert_eq!(&lines[1][9..12], ["MiB", "3", "0"], "{text}");
+    assert_eq!(&lines[3][10..], ["-", "-", "-", "-"], "{text}");
+}

@@ -1,0 +1,247 @@
+//! `gapless up --foreground`: a service of systemd, and process 1 of a container. Its service manager hears how far everything is, it
+//! reads its file anew at SIGHUP, ends everything at SIGTERM, and its own death stops nothing.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::floor::Floor;
+use crate::program::gapless;
+use gapless_testkit::wait::{until, until_some};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// What stays, and shows what it was told.
+const WORKER: &str = "command = [\"sh\", \"-c\", \"env; exec sleep 300\"]\nready = { line = \"GAPLESS_COPY\" }\n";
+
+/// A process that ends with its test.
+struct Running(Child);
+
+impl Running {
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    /// The code that it ends with.
+    fn ended(mut self) -> Option<i32> {
+        until_some("it has ended", || self.0.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A service manager that only listens.
+struct Manager(UnixDatagram);
+
+impl Manager {
+    fn new(floor: &Floor) -> Self {
+        let socket = UnixDatagram::bind(floor.path().join("manager")).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        Self(socket)
+    }
+
+    fn start(&self, floor: &Floor) -> Running {
+        let mut command = gapless(floor.path(), &["up", "--foreground", "floor.toml"]);
+        command.env("NOTIFY_SOCKET", floor.path().join("manager")).env("WATCHDOG_USEC", "50000");
+        command.env("LISTEN_FDS", "1").env("LISTEN_PID", "1").stdout(Stdio::null());
+        command.stderr(std::fs::File::options().append(true).create(true).open(floor.path().join("notes")).unwrap());
+        Running(command.spawn().unwrap())
+    }
+
+    /// What it hears up to a message that begins so, without those of the watchdog.
+    fn hear(&self, last: &str) -> Vec<String> {
+        let mut heard = Vec::new();
+        until(&format!("{last} is told"), || {
+            let mut bytes = [0; 4096];
+            while let Ok(count) = self.0.recv(&mut bytes) {
+                let message = String::from_utf8_lossy(&bytes[..count]).into_owned();
+                let is_last = message.starts_with(last);
+                if last == "WATCHDOG=1" || message != "WATCHDOG=1" {
+                    heard.push(message);
+                }
+                if is_last {
+                    return true;
+                }
+            }
+            false
+        });
+        heard
+    }
+}
+
+fn ready(floor: &Floor, expected: &[&str]) -> bool {
+    let states = floor.states();
+    states.iter().map(|(copy, _)| copy.as_str()).eq(expected.iter().copied())
+        && states.iter().all(|(_, state)| state == "ready")
+}
+
+fn pids(floor: &Floor) -> Vec<String> {
+    floor.copies().iter().map(|copy| copy["process_id"].to_string()).collect()
+}
+
+#[test]
+fn a_service_manager_hears_how_far_everything_is() {
+    let floor = Floor::new(&format!("[process.first]\n{WORKER}[process.second]\n{WORKER}after = [\"first\"]\n"));
+    let manager = Manager::new(&floor);
+    let running = manager.start(&floor);
+    let heard = manager.hear("READY=1");
+    assert!(heard.contains(&"STATUS=2 copies are up".to_owned()), "{heard:?}");
+    assert!(ready(&floor, &["first.1", "second.1"]), "it says so when all are");
+    for _ in 0..3 {
+        manager.hear("WATCHDOG=1");
+    }
+
+    // What is said to the service is said to nobody else.
+    let log = std::fs::read_to_string(floor.path().join("floor.state/logs/first.1.log")).unwrap();
+    let guardian = std::fs::read(format!("/proc/{}/environ", floor.status()["guardian_process_id"])).unwrap();
+    let guardian = String::from_utf8_lossy(&guardian).into_owned();
+    for name in ["WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID"] {
+        assert!(!log.contains(name) && !guardian.contains(name), "{name} is inherited: {log} {guardian}");
+    }
+    assert!(!guardian.contains("NOTIFY_SOCKET") && log.contains("floor.state/notify/socket"), "{log} {guardian}");
+
+    // A file that is wrong, and one that is not.
+    let before = std::fs::read_to_string(floor.path().join("floor.toml")).unwrap();
+    std::fs::write(floor.path().join("floor.toml"), format!("{before}wrong = 1\n")).unwrap();
+    running.signal(Signal::HUP);
+    let heard = manager.hear("READY=1");
+    assert!(heard[0].starts_with("RELOADING=1\nMONOTONIC_USEC="), "{heard:?}");
+    let notes = std::fs::read_to_string(floor.path().join("notes")).unwrap();
+    assert!(notes.contains("wrong"), "{notes}");
+    std::fs::write(floor.path().join("floor.toml"), format!("{before}[process.third]\n{WORKER}")).unwrap();
+    running.signal(Signal::HUP);
+    let heard = manager.hear("READY=1");
+    assert!(heard[0].starts_with("RELOADING=1\n") && ready(&floor, &["first.1", "second.1", "third.1"]), "{heard:?}");
+
+    // Its death stops nothing, and the next one finds all as it was.
+    let before = pids(&floor);
+    running.signal(Signal::KILL);
+    assert_eq!(running.ended(), None);
+    let running = manager.start(&floor);
+    manager.hear("READY=1");
+    assert_eq!(pids(&floor), before);
+
+    running.signal(Signal::TERM);
+    manager.hear("STOPPING=1");
+    assert_eq!(running.ended(), Some(0));
+    assert!(before.iter().all(|pid| !Path::new("/proc").join(pid).exists()), "everything has ended");
+}
+
+#[test]
+fn when_everything_is_ended_by_another_or_nobody_watches_it_knows() {
+    let floor = Floor::new(&format!("[process.first]\n{WORKER}"));
+    let manager = Manager::new(&floor);
+    let running = manager.start(&floor);
+    manager.hear("READY=1");
+    let before = pids(&floor);
+    let both = ["supervisor_process_id", "guardian_process_id"].map(|name| floor.status()[name].clone());
+    for pid in &both {
+        let pid = Pid::from_raw(pid.as_i64().unwrap() as i32).unwrap();
+        // Whoever is killed second may have been replaced.
+        kill_process(pid, Signal::KILL).unwrap();
+    }
+    until("it has taken over", || {
+        let status = floor.status();
+        let now = ["supervisor_process_id", "guardian_process_id"].map(|name| status[name].clone());
+        now.iter().zip(&both).all(|(now, before)| now.is_number() && now != before)
+    });
+    assert_eq!(pids(&floor), before);
+    crate::program::run(floor.path(), &["down"]).good();
+    assert_eq!(running.ended(), Some(0));
+}
+
+#[test]
+fn wrong_surroundings_and_files_are_named() {
+    let floor = Floor::new("[process.first]\ncommand = [\"true\"]\nafter = [\"nobody\"]\n");
+    let mut command = gapless(floor.path(), &["up", "--foreground", "floor.toml"]);
+    let ended = command.env("NOTIFY_SOCKET", "not/absolute").output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("note: NOTIFY_SOCKET is \"not/absolute\"") && said.contains("is no process of this"),
+        "{said}"
+    );
+}
+
+/// Makes a namespace of processes in which the command is the first one, and which ends with it.
+const UNSHARE: [&str; 8] =
+    ["--user", "--map-root-user", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child", "--"];
+
+/// The parent of each process, and its state.
+fn processes() -> Vec<(u32, u32, String)> {
+    let of = |entry: std::fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = fields.next()?.to_owned();
+        Some((pid, fields.next()?.parse().ok()?, state))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
+}
+
+#[test]
+fn as_process_1_it_reaps_reloads_and_ends_all() {
+    let trial = Command::new("unshare").args(UNSHARE).arg("true").output();
+    if !trial.as_ref().is_ok_and(|ended| ended.status.success()) {
+        println!("SKIPPED: namespaces of processes cannot be made with unshare: {trial:?}");
+        return;
+    }
+    // The parent of a copy is its guardian: killed, it leaves all copies to process 1.
+    let killer = "[process.killer]\ncommand = [\"sh\", \"-c\", \"kill -9 $PPID; exec sleep 0.1\"]\nrestart = { policy = \"never\" }\n";
+    let stays = format!("[process.first]\n{WORKER}");
+    let floor = Floor::new(&stays);
+    let mut command = Command::new("unshare");
+    command.args(UNSHARE).args([env!("CARGO_BIN_EXE_gapless"), "up", "--foreground", "floor.toml"]);
+    let outside = Running(command.current_dir(floor.path()).stdin(Stdio::null()).spawn().unwrap());
+    until("it is ready", || floor.path().join("floor.state/control.socket").exists() && ready(&floor, &["first.1"]));
+    let children = |parent: u32| processes().into_iter().filter(move |process| process.1 == parent);
+    let first = children(outside.0.id()).next().unwrap().0;
+    let status = floor.status();
+    let guardian = status["guardian_process_id"].clone();
+
+    std::fs::write(floor.path().join("floor.toml"), format!("{stays}{killer}")).unwrap();
+    let pid = Pid::from_raw(first as i32).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    // How it ended nobody has seen.
+    until("it is over, and another guardian is there", || {
+        let status = floor.status();
+        status["guardian_process_id"].is_number()
+            && status["guardian_process_id"] != guardian
+            && floor.states().iter().map(|(_, state)| state.as_str()).eq(["ready", "failed"])
+    });
+    until("nobody is left to be reaped", || children(first).all(|(_, _, state)| state != "Z"));
+    let copies: BTreeSet<String> =
+        status["copies"].as_array().unwrap().iter().map(|copy| copy["process_id"].to_string()).collect();
+    assert!(floor.copies().iter().any(|copy| copies.contains(&copy["process_id"].to_string())), "the copy has stayed");
+
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(outside.ended(), Some(0));
+    assert!(!floor.path().join("floor.state/config-in-force").exists(), "everything was ended, and in order");
+}
+
+#[test]
+fn the_unit_file_of_the_guide_is_one() {
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/gapless.service");
+    let text = std::fs::read_to_string(unit).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let written = folder.path().join("gapless.service");
+    std::fs::write(&written, text.replace("/usr/local/bin/gapless", env!("CARGO_BIN_EXE_gapless"))).unwrap();
+    match Command::new("systemd-analyze").arg("verify").arg(&written).output() {
+        Ok(ended) => {
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            let about_it: Vec<&str> = said.lines().filter(|line| line.contains("gapless.service")).collect();
+            assert!(about_it.is_empty(), "{said}");
+        }
+        Err(error) => println!("SKIPPED: systemd-analyze cannot be run: {error}"),
+    }
+    for words in text.lines().filter_map(|line| line.strip_prefix("ExecStart=").or(line.strip_prefix("ExecReload="))) {
+        let words: Vec<&str> = words.split_whitespace().skip(1).chain(["--help"]).collect();
+        crate::program::run(folder.path(), &words).good();
+    }
+}

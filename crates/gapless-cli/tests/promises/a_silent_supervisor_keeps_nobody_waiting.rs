@@ -1,0 +1,111 @@
+//! Where a supervisor does not answer, or nobody supervises, `ps` says what the files of the state directory do; a command that
+//! waits says for whom.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::floor::Floor;
+use crate::program::{gapless, run};
+use gapless_testkit::wait::until;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::process::Stdio;
+
+fn started() -> Floor {
+    let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
+    run(floor.path(), &["up", "floor.toml"]).good();
+    floor
+}
+
+/// A role's process, which goes on when its test ends.
+struct Stopped(Pid);
+
+impl Stopped {
+    fn new(status: &Value, role: &str) -> Self {
+        let pid = status[role].as_i64().unwrap();
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        Self(pid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // It may have been killed.
+        let _ = kill_process(self.0, Signal::CONT);
+    }
+}
+
+#[test]
+fn ps_says_what_the_files_do_while_a_supervisor_is_silent() {
+    let floor = started();
+    let pid = floor.copies()[0]["process_id"].clone();
+    let status = floor.status();
+    // Who would kill it after a while.
+    let guardian = Stopped::new(&status, "guardian_process_id");
+    let stopped = Stopped::new(&status, "supervisor_process_id");
+    let shown = run(floor.path(), &["ps"]).good();
+    let expected =
+        format!("the supervisor (process {}) does not answer within 2 s; this is what its files say", stopped.0);
+    assert!(shown.contains("worker.1") && shown.contains("unwatched") && shown.contains(&expected), "{shown}");
+    assert!(!shown.contains("nobody watches"), "{shown}");
+    let status = floor.status();
+    assert_eq!(status["copies"][0]["process_id"], pid);
+    assert_eq!(status["supervisor_process_id"], stopped.0.as_raw_nonzero().get());
+    drop((guardian, stopped));
+    until("it answers", || floor.states() == [("worker.1".to_owned(), "ready".to_owned())]);
+}
+
+#[test]
+fn ps_says_that_nobody_watches_as_soon_as_nobody_does() {
+    let floor = started();
+    let status = floor.status();
+    let both = ["guardian_process_id", "supervisor_process_id"].map(|role| Stopped::new(&status, role));
+    both.iter().for_each(|stopped| kill_process(stopped.0, Signal::KILL).unwrap());
+    let shown = run(floor.path(), &["ps"]).good();
+    assert!(shown.contains("worker.1") && shown.contains("nobody watches"), "{shown}");
+}
+
+#[test]
+fn a_command_that_waits_says_for_whom() {
+    let floor = started();
+    let status = floor.status();
+    let guardian = Stopped::new(&status, "guardian_process_id");
+    let stopped = Stopped::new(&status, "supervisor_process_id");
+    let mut command = gapless(floor.path(), &["stop", "worker"]);
+    let mut waiting = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(waiting.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with(&format!("gapless: waiting for the supervisor (process {}) of ", stopped.0)), "{line}");
+    drop((guardian, stopped));
+    assert!(waiting.wait().unwrap().success());
+}
+
+#[test]
+fn down_says_for_whom_it_waits() {
+    let worker = "command = [\"sh\", \"-c\", \"trap '' TERM; echo up; while :; do sleep 0.1; done\"]\nready = { line = \"up\" }\n";
+    let floor = Floor::new(&format!("[process.worker]\n{worker}stop = {{ grace = \"3s\" }}\n"));
+    run(floor.path(), &["up", "floor.toml"]).good();
+    let ended = run(floor.path(), &["down"]);
+    assert!(ended.stderr.contains("gapless: waiting for worker.1 (stopping)\n"), "{}", ended.stderr);
+    assert_eq!(ended.good(), "all has ended\n");
+}
+
+/// What cannot be written to its log is lost, and nothing else.
+#[test]
+fn a_full_disk_of_its_log_stops_no_guardian() {
+    let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
+    let state = floor.path().join("floor.state");
+    std::fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
+    std::os::unix::fs::symlink("/dev/full", state.join("guardian.log")).unwrap();
+    run(floor.path(), &["up", "floor.toml"]).good();
+    let before = floor.status();
+    for _ in 0..3 {
+        let supervisor = i32::try_from(floor.status()["supervisor_process_id"].as_i64().unwrap()).unwrap();
+        kill_process(Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();
+        until("there is another", || floor.status()["supervisor_process_id"] != supervisor);
+    }
+    let after = floor.status();
+    assert_eq!(after["guardian_process_id"], before["guardian_process_id"]);
+    assert_eq!(after["copies"][0]["process_id"], before["copies"][0]["process_id"]);
+}

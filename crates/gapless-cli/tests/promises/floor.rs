@@ -1,0 +1,73 @@
+//! A floor of the program's commands, for the tests of its promises.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{Ended, gapless};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A floor that ends with its test, whether that passes or fails.
+pub struct Floor(tempfile::TempDir);
+
+impl Floor {
+    pub fn new(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("floor.toml"), text).unwrap();
+        Self(folder)
+    }
+
+    /// One of an example, with its files and its programs, which must have been built.
+    pub fn of_example(package: &str, folder: &str, files: &[&str], programs: &[&str]) -> Self {
+        let examples = programs_folder().join("examples");
+        let are_built = programs.iter().all(|name| examples.join(name).exists());
+        assert!(are_built, "`cargo build -p {package} --examples` comes first; `cargo test --workspace` does it");
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+        let this = Self(tempfile::tempdir().unwrap());
+        for file in files {
+            std::fs::copy(example.join(file), this.path().join(file)).unwrap();
+        }
+        this
+    }
+
+    /// The program finds those of examples on its PATH.
+    pub fn run(&self, words: &[&str]) -> Ended {
+        self.with_examples(&mut gapless(self.path(), words)).output().unwrap().into()
+    }
+
+    pub fn with_examples<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let programs = programs_folder();
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let paths: Vec<PathBuf> =
+            [programs.join("examples"), programs].into_iter().chain(std::env::split_paths(&others)).collect();
+        command.env("PATH", std::env::join_paths(paths).unwrap()).current_dir(self.path())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn status(&self) -> Value {
+        serde_json::from_str(&self.run(&["ps", "--json"]).good()).unwrap()
+    }
+
+    pub fn copies(&self) -> Vec<Value> {
+        self.status()["copies"].as_array().unwrap().clone()
+    }
+
+    pub fn states(&self) -> Vec<(String, String)> {
+        let text = |copy: &Value, name: &str| copy[name].as_str().unwrap().to_owned();
+        self.copies().iter().map(|copy| (text(copy, "copy"), text(copy, "state"))).collect()
+    }
+}
+
+impl Drop for Floor {
+    fn drop(&mut self) {
+        // It may be down already.
+        let _ = self.run(&["down"]);
+    }
+}
+
+/// Where the program lies.
+fn programs_folder() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_gapless")).parent().unwrap().to_owned()
+}

@@ -1,0 +1,64 @@
+//! Commands a second through the bus in memory, of one aggregate or many: for profiling.
+#![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
+
+use gapless_cqrs::{Aggregate, BusOptions, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Message};
+use gapless_engine::ServiceHostOptions;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+#[derive(Serialize, Deserialize, Message)]
+struct Add(u64);
+
+#[derive(Serialize, Deserialize, Message)]
+struct Added(u64);
+
+#[derive(Clone)]
+struct Counter(u64);
+
+impl Aggregate for Counter {
+    const NAME: &'static str = "counter";
+    type Id = u64;
+    type Command = Add;
+    type Event = Added;
+    type Refusal = ();
+
+    fn new(_: &u64) -> Self {
+        Self(0)
+    }
+    fn creation(_: &Add) -> Creation {
+        Creation::CreatesIfMissing
+    }
+    fn decide(&self, command: Add, decision: &mut Decision<'_, Added>) -> Result<(), ()> {
+        decision.emit(Added(command.0));
+        Ok(())
+    }
+    fn apply(&mut self, event: &Added) {
+        self.0 += event.0;
+    }
+}
+
+fn main() {
+    let aggregates: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1);
+    let count: u64 = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    let model = CommandModel::new().aggregate::<Counter>();
+    let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    for turn in 0..5 {
+        let begun = Instant::now();
+        let mut pending = std::collections::VecDeque::new();
+        for number in 0..count {
+            pending.push_back(bus.send(Counter::command(&(number % aggregates), &Add(1))));
+            if pending.len() >= 2048 {
+                for _ in 0..1024 {
+                    pending.pop_front().unwrap().wait().unwrap();
+                }
+            }
+        }
+        for pending in pending {
+            pending.wait().unwrap();
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("turn {turn}: {:.0} commands/s", count as f64 / seconds);
+    }
+    host.stop().unwrap();
+}

@@ -1,0 +1,223 @@
+//! [`ErasedAggregate`]: an aggregate's type without its type, so that the writer is compiled once and not for each. What a decision emits lies
+//! here, typed, until the transaction ends: it is encoded for the stream, and applied as it is.
+
+use super::decision::{Circumstances, Decision, Events};
+use super::{Aggregate, Creation};
+use crate::identity::{AggregateId as _, TypeKey};
+use gapless_message::{Message, MessageError};
+use std::any::Any;
+use std::ops::Range;
+
+/// The state of an aggregate of any type.
+pub(crate) type State = Box<dyn Any + Send>;
+
+/// What is written into the stream of a message's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MessageType {
+    pub name: &'static str,
+    pub key: TypeKey,
+    pub version: u32,
+}
+
+impl MessageType {
+    #[inline]
+    pub const fn of<M: Message>() -> Self {
+        const { Self { name: M::TYPE_NAME, key: TypeKey::of(M::TYPE_NAME), version: M::VERSION } }
+    }
+}
+
+/// Why there is no decision.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotDecided {
+    NotFound,
+    AlreadyExists,
+    /// The command's bytes are none, or of a version that is not known here.
+    NoCommand(MessageError),
+    /// By the aggregate: its refusal, of this type.
+    Refused(MessageType, Vec<u8>),
+    /// It was refused, and that cannot be encoded.
+    NoRefusal(MessageError),
+    /// So many events.
+    TooMany(usize),
+}
+
+/// A command as it came.
+pub(crate) enum Commanded<'a> {
+    /// From the stream: version and bytes.
+    Bytes(u32, &'a [u8]),
+    /// From a handler in the same process: an `Option` of the aggregate's command.
+    Value(&'a mut dyn Any),
+}
+
+/// See the head of the file.
+pub(crate) trait ErasedAggregate: Send {
+    fn name(&self) -> &'static str;
+    fn key(&self) -> TypeKey;
+    fn command(&self) -> MessageType;
+    fn event(&self) -> MessageType;
+
+    /// One without events; `None` if the bytes are no identifier of its.
+    fn create(&self, id: &[u8]) -> Option<State>;
+
+    /// A copy of a state.
+    fn copy(&self, state: &State) -> State;
+
+    /// Decides on a command for a state that has had `version` events; which events that gives, by their places in here.
+    fn decide(
+        &mut self,
+        state: &State,
+        version: u64,
+        command: Commanded<'_>,
+        circumstances: Circumstances<'_>,
+    ) -> Result<Range<usize>, NotDecided>;
+
+    /// Puts an event here that nobody has decided on by `decide`: an `Option` of the aggregate's event.
+    fn put(&mut self, event: &mut dyn Any) -> Range<usize>;
+
+    /// Appends an event's bytes.
+    fn encode(&self, event: usize, into: &mut Vec<u8>) -> Result<(), MessageError>;
+
+    /// An event's tags: each as u8 length, name, u8 length, value.
+    fn tags(&self, event: usize) -> &[u8];
+
+    /// Changes a state by events that lie here.
+    fn apply(&self, state: &mut State, events: Range<usize>);
+
+    /// Changes a state by an event of the stream.
+    fn fold(&self, state: &mut State, version: u32, bytes: &[u8]) -> Result<(), MessageError>;
+
+    /// The transaction has ended.
+    fn clear(&mut self);
+}
+
+/// An aggregate's type, and what its decisions have emitted in this transaction.
+pub(crate) struct TypedAggregate<A: Aggregate> {
+    emitted: Emitted<A::Event>,
+}
+
+struct Emitted<Event> {
+    events: Vec<(Event, Range<usize>)>,
+    tags: Vec<u8>,
+}
+
+impl<Event> Events<Event> for Emitted<Event> {
+    #[inline]
+    fn put(&mut self, event: Event) {
+        let end = self.tags.len();
+        self.events.push((event, end..end));
+    }
+
+    fn tag(&mut self, name: &str, value: &[u8]) {
+        let name = &name[..name.floor_char_boundary(usize::from(u8::MAX))];
+        let value = &value[..value.len().min(usize::from(u8::MAX))];
+        for part in [name.as_bytes(), value] {
+            self.tags.push(part.len() as u8);
+            self.tags.extend_from_slice(part);
+        }
+        let (_, tags) = self.events.last_mut().expect("an event is tagged behind its emission");
+        tags.end = self.tags.len();
+    }
+}
+
+impl<A: Aggregate> TypedAggregate<A> {
+    pub fn new() -> Self {
+        Self { emitted: Emitted { events: Vec::new(), tags: Vec::new() } }
+    }
+}
+
+const OWN_STATE: &str = "a state is handed to the type that made it";
+
+impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn key(&self) -> TypeKey {
+        const { TypeKey::of(A::NAME) }
+    }
+
+    fn command(&self) -> MessageType {
+        MessageType::of::<A::Command>()
+    }
+
+    fn event(&self) -> MessageType {
+        MessageType::of::<A::Event>()
+    }
+
+    fn create(&self, id: &[u8]) -> Option<State> {
+        Some(Box::new(A::new(&A::Id::read(id)?)))
+    }
+
+    fn copy(&self, state: &State) -> State {
+        Box::new(state.downcast_ref::<A>().expect(OWN_STATE).clone())
+    }
+
+    fn decide(
+        &mut self,
+        state: &State,
+        version: u64,
+        command: Commanded<'_>,
+        circumstances: Circumstances<'_>,
+    ) -> Result<Range<usize>, NotDecided> {
+        let command = match command {
+            Commanded::Bytes(version, bytes) => A::Command::decode_as(version, bytes).map_err(NotDecided::NoCommand)?,
+            Commanded::Value(command) => {
+                let command = command.downcast_mut::<Option<A::Command>>().and_then(Option::take);
+                command.expect("a handler hands over a command of the aggregate's type")
+            }
+        };
+        match A::creation(&command) {
+            Creation::MustExist if version == 0 => return Err(NotDecided::NotFound),
+            Creation::Creates if version > 0 => return Err(NotDecided::AlreadyExists),
+            _ => {}
+        }
+        let state = state.downcast_ref::<A>().expect(OWN_STATE);
+        let (first, tags) = (self.emitted.events.len(), self.emitted.tags.len());
+        let decided = state.decide(command, &mut Decision::new(circumstances, version, &mut self.emitted));
+        let count = self.emitted.events.len() - first;
+        if decided.is_ok() && count <= usize::from(u16::MAX) {
+            return Ok(first..first + count);
+        }
+        self.emitted.events.truncate(first);
+        self.emitted.tags.truncate(tags);
+        let Err(refusal) = decided else { return Err(NotDecided::TooMany(count)) };
+        let mut bytes = Vec::new();
+        refusal.encode(&mut bytes).map_err(NotDecided::NoRefusal)?;
+        Err(NotDecided::Refused(MessageType::of::<A::Refusal>(), bytes))
+    }
+
+    fn put(&mut self, event: &mut dyn Any) -> Range<usize> {
+        let event = event.downcast_mut::<Option<A::Event>>().and_then(Option::take);
+        let first = self.emitted.events.len();
+        self.emitted.put(event.expect("a handler hands over an event of the aggregate's type"));
+        first..first + 1
+    }
+
+    #[inline]
+    fn encode(&self, event: usize, into: &mut Vec<u8>) -> Result<(), MessageError> {
+        self.emitted.events[event].0.encode(into)
+    }
+
+    #[inline]
+    fn tags(&self, event: usize) -> &[u8] {
+        &self.emitted.tags[self.emitted.events[event].1.clone()]
+    }
+
+    #[inline]
+    fn apply(&self, state: &mut State, events: Range<usize>) {
+        let state = state.downcast_mut::<A>().expect(OWN_STATE);
+        self.emitted.events[events].iter().for_each(|(event, _)| state.apply(event));
+    }
+
+    fn fold(&self, state: &mut State, version: u32, bytes: &[u8]) -> Result<(), MessageError> {
+        let event = A::Event::decode_as(version, bytes)?;
+        state.downcast_mut::<A>().expect(OWN_STATE).apply(&event);
+        Ok(())
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        self.emitted.events.clear();
+        self.emitted.tags.clear();
+    }
+}

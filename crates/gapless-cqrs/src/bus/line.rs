@@ -1,0 +1,358 @@
+//! [`Line`]: the connection to the writer. Any thread sends on it; whoever waits looks for answers, for all that wait; for tasks and functions
+//! a thread of the line does.
+
+use super::completion::{Arrived, Callback, Completion, Outcome};
+use crate::envelope::Answer;
+use crate::error::BusError;
+use crate::identity::TypeKey;
+use gapless_client::client::{Client, ClientWaker, Incoming, MessageType};
+use gapless_client::{ClientError, SessionKey};
+use gapless_log::LogError;
+use gapless_transport::token::random_token;
+use gapless_wire::Encoding;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// How a handle of the bus is set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusOptions {
+    /// Commands in flight at most, of all clones together; the next one waits. 1 to 65,536. For each 64 the stream has a session.
+    pub in_flight_max: usize,
+}
+
+impl Default for BusOptions {
+    /// 4,096 in flight.
+    fn default() -> Self {
+        Self { in_flight_max: 4096 }
+    }
+}
+
+/// The stream keeps as many answers of a session.
+const SESSION_COMMANDS_MAX: u32 = 64;
+/// Answers that are taken at once.
+const ANSWERS_MAX: usize = 256;
+/// The longest sleep of whoever looks for answers; it is woken before.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// See the head of the file.
+pub(crate) struct Line {
+    inner: Mutex<Inner>,
+    /// Threads that want `inner` while its owner may sleep.
+    wanted: AtomicU32,
+    waker: ClientWaker,
+    /// Threads that wait for an outcome while another one looks for answers. When that one leaves, one of them does.
+    waiters: Mutex<VecDeque<Arc<Completion>>>,
+    /// How many those are, about.
+    waiting: AtomicUsize,
+    /// The thread that looks for answers for tasks and functions.
+    attendant: OnceLock<Thread>,
+    is_attended: AtomicBool,
+    this: Weak<Self>,
+}
+
+struct Inner {
+    client: Client,
+    sessions: Vec<LineSession>,
+    /// The one that sends.
+    current: usize,
+    sessions_max: usize,
+    bytes: Vec<u8>,
+    is_gone: bool,
+}
+
+struct LineSession {
+    key: SessionKey,
+    /// By number, in the order in which they were sent.
+    in_flight: VecDeque<(u64, Arc<Completion>)>,
+}
+
+/// Functions to be called when no lock is held.
+type Called = Vec<(Callback, Outcome)>;
+
+impl Line {
+    pub fn new(client: Client, options: &BusOptions) -> Result<Arc<Self>, ClientError> {
+        let waker = client.waker()?;
+        let sessions_max = options.in_flight_max.clamp(1, 1 << 16).div_ceil(SESSION_COMMANDS_MAX as usize);
+        let inner = Inner { client, sessions: Vec::new(), current: 0, sessions_max, bytes: Vec::new(), is_gone: false };
+        Ok(Arc::new_cyclic(|this| Self {
+            inner: Mutex::new(inner),
+            wanted: AtomicU32::new(0),
+            waker,
+            waiters: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            attendant: OnceLock::new(),
+            is_attended: AtomicBool::new(false),
+            this: Weak::clone(this),
+        }))
+    }
+
+    /// Sends the command of that type that `write` writes, and waits for room if there is none.
+    pub fn send(
+        &self,
+        command: TypeKey,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
+        completion: &Arc<Completion>,
+    ) {
+        let mut inner = self.lock();
+        let mut bytes = std::mem::take(&mut inner.bytes);
+        bytes.clear();
+        if let Err(reason) = write(&mut bytes) {
+            inner.bytes = bytes;
+            self.leave(inner, Called::new());
+            return drop(completion.arrive(Err(BusError::NotSent(reason))));
+        }
+        loop {
+            if inner.is_gone {
+                drop(inner);
+                // A function that waits for it is set later, and called then.
+                drop(completion.arrive(Err(BusError::Disconnected)));
+                return;
+            }
+            match inner.try_send(command, &bytes, completion) {
+                Ok(true) => {
+                    inner.bytes = bytes;
+                    return self.leave(inner, Called::new());
+                }
+                Ok(false) => {
+                    let mut called = Called::new();
+                    self.look(&mut inner, SLEEP_MAX, &mut called);
+                    if !called.is_empty() {
+                        self.leave(inner, called);
+                        inner = self.lock();
+                    }
+                }
+                Err(reason) => {
+                    self.leave(inner, Called::new());
+                    return drop(completion.arrive(Err(BusError::NotSent(reason))));
+                }
+            }
+        }
+    }
+
+    /// The outcome; without one until then, that it did not come in time.
+    pub fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> Outcome {
+        loop {
+            if let Some(outcome) = completion.take() {
+                return outcome;
+            }
+            let left = until.map_or(SLEEP_MAX, |until| until.saturating_duration_since(Instant::now()).min(SLEEP_MAX));
+            if left.is_zero() {
+                return Err(BusError::TimedOut);
+            }
+            if let Some(mut inner) = self.try_lock() {
+                let mut called = Called::new();
+                self.look(&mut inner, left, &mut called);
+                self.leave(inner, called);
+                continue;
+            }
+            let mut waiters = lock(&self.waiters);
+            waiters.push_back(Arc::clone(completion));
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            drop(waiters);
+            fence(Ordering::SeqCst);
+            // Whoever had it may have left before it could see this one.
+            if let Some(inner) = self.try_lock() {
+                self.leave(inner, Called::new());
+                continue;
+            }
+            completion.sleep_for(left);
+        }
+    }
+
+    /// Has the thread of the line look for answers until none is awaited.
+    pub fn attend(&self) {
+        if self.is_attended.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let thread = self.attendant.get_or_init(|| {
+            let line = Weak::clone(&self.this);
+            let spawned = std::thread::Builder::new().name("gapless-answers".to_owned()).spawn(move || attend(&line));
+            spawned.expect("a thread can be started").thread().clone()
+        });
+        thread.unpark();
+    }
+
+    /// Takes what has come; sleeps for something if nothing has, and as long as nobody else wants to send.
+    fn look(&self, inner: &mut Inner, most: Duration, called: &mut Called) {
+        if inner.poll(called) == 0 && !inner.is_gone && self.wanted.load(Ordering::SeqCst) == 0 {
+            inner.sleep(most);
+            inner.poll(called);
+        }
+    }
+
+    /// Waits for the lock; its owner wakes up, should it sleep.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        if let Some(inner) = self.try_lock() {
+            return inner;
+        }
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        self.waker.wake();
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        inner
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Inner>> {
+        match self.inner.try_lock() {
+            Ok(inner) => Some(inner),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Has one of those that wait look for answers.
+    #[cold]
+    fn nudge_next(&self) {
+        let mut waiters = lock(&self.waiters);
+        while let Some(next) = waiters.pop_front() {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            // Others have their outcomes already.
+            if next.nudge() {
+                return;
+            }
+        }
+    }
+
+    /// Gives the lock back. One of those that wait looks for answers from now on.
+    fn leave(&self, inner: MutexGuard<'_, Inner>, called: Called) {
+        drop(inner);
+        called.into_iter().for_each(|(callback, outcome)| callback(outcome));
+        // Whoever waits has said so before it has tried to get the lock once more.
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.nudge_next();
+        }
+    }
+}
+
+/// Looks for answers as long as the line is there and some are awaited.
+fn attend(line: &Weak<Line>) {
+    while let Some(line) = line.upgrade() {
+        let mut called = Called::new();
+        let mut inner = line.lock();
+        line.look(&mut inner, SLEEP_MAX, &mut called);
+        let is_awaited = inner.sessions.iter().any(|session| !session.in_flight.is_empty());
+        line.leave(inner, called);
+        if is_awaited {
+            continue;
+        }
+        line.is_attended.store(false, Ordering::SeqCst);
+        drop(line);
+        // Also wakes by itself, to see whether the line is gone.
+        std::thread::park_timeout(SLEEP_MAX);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    /// Sends it, if there is room. An error says why it can never be sent.
+    fn try_send(&mut self, command: TypeKey, bytes: &[u8], completion: &Arc<Completion>) -> Result<bool, String> {
+        let Some(index) = self.find_room() else { return Ok(false) };
+        let Self { client, sessions, .. } = self;
+        let session = &mut sessions[index];
+        let message = MessageType { schema: command.0, encoding: Encoding::Opaque };
+        let sent = client.send(session.key, message, bytes.len(), |buffer| {
+            buffer.copy_from_slice(bytes);
+            Ok(bytes.len())
+        });
+        match sent {
+            Ok(number) => {
+                session.in_flight.push_back((number, Arc::clone(completion)));
+                Ok(true)
+            }
+            Err(ClientError::WindowFull { .. } | ClientError::NotOpen | ClientError::Log(LogError::Full { .. })) => {
+                Ok(false)
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// A session that takes another command now. Another one is opened where all are full and there may be more.
+    fn find_room(&mut self) -> Option<usize> {
+        let count = self.sessions.len();
+        let found = (0..count).map(|step| (self.current + step) % count).find(|index| {
+            let session = &self.sessions[*index];
+            self.client.can_send(session.key)
+        });
+        if let Some(index) = found {
+            self.current = index;
+            return found;
+        }
+        let is_opening = self.sessions.iter().any(|session| self.client.next_session_seq(session.key).is_none());
+        if count < self.sessions_max && !is_opening {
+            // What cannot be begun now is tried again by the next one.
+            if let Ok(key) = self.client.begin_session(random_token(), SESSION_COMMANDS_MAX) {
+                self.sessions.push(LineSession { key, in_flight: VecDeque::new() });
+            }
+        }
+        None
+    }
+
+    /// Takes what has come, and says how much it was.
+    fn poll(&mut self, called: &mut Called) -> usize {
+        if self.is_gone {
+            return 0;
+        }
+        let Self { client, sessions, .. } = self;
+        let mut lost = false;
+        let polled = client.poll(ANSWERS_MAX, |incoming| match incoming {
+            Incoming::Reply { session, reply, first: true } => {
+                let arrived = match &reply.refusal {
+                    Some(refusal) => Ok(Arrived::Failed(refusal.text.to_owned())),
+                    None => match Answer::read(reply.payload) {
+                        Ok(answer) => Ok(Arrived::Answer(answer.owned())),
+                        Err(error) => Err(BusError::Unreadable(error.to_string())),
+                    },
+                };
+                let session = sessions.iter_mut().find(|known| known.key == session);
+                let in_flight = session.map(|session| &mut session.in_flight);
+                let completion = in_flight.and_then(|in_flight| {
+                    let at = in_flight.iter().position(|(number, _)| *number == reply.session_seq)?;
+                    in_flight.remove(at)
+                });
+                called.extend(completion.and_then(|(_, completion)| completion.arrive(arrived)));
+            }
+            Incoming::SessionLost { session } => {
+                lost = true;
+                for known in sessions.iter_mut().filter(|known| known.key == session) {
+                    let forgotten = known.in_flight.drain(..);
+                    called.extend(forgotten.filter_map(|(_, completion)| completion.arrive(Err(BusError::Forgotten))));
+                }
+                sessions.retain(|known| known.key != session);
+            }
+            Incoming::Reply { .. } | Incoming::Opened { .. } | Incoming::Notice { .. } => {}
+        });
+        if lost {
+            self.current = 0;
+        }
+        match polled {
+            Ok(count) => count,
+            Err(error) => {
+                self.end(&error, called);
+                0
+            }
+        }
+    }
+
+    fn sleep(&mut self, most: Duration) {
+        // What is wrong is seen by the poll behind it.
+        let _ = self.client.wait(most);
+    }
+
+    /// Nothing comes any more.
+    #[cold]
+    fn end(&mut self, error: &ClientError, called: &mut Called) {
+        tracing::warn!("the bus is gone: {error}");
+        self.is_gone = true;
+        for session in self.sessions.drain(..) {
+            let in_flight = session.in_flight.into_iter();
+            called.extend(in_flight.filter_map(|(_, completion)| completion.arrive(Err(BusError::Disconnected))));
+        }
+    }
+}

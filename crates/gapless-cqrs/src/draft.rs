@@ -1,0 +1,99 @@
+//! [`Draft`]: a command that is not sent yet.
+
+use crate::envelope::Envelope;
+use crate::identity::{AggregateId, ID_LENGTH_MAX, TypeKey};
+use gapless_message::Message;
+use gapless_message::headers::Headers;
+use std::marker::PhantomData;
+
+/// A command that is not sent yet: [`Aggregate::command`](crate::Aggregate::command) and
+/// [`CommandHandler::command`](crate::CommandHandler::command) make it, a bus sends it.
+#[must_use = "a bus sends it"]
+pub struct Draft<'a, Command, Reply, Refusal> {
+    aggregate: TypeKey,
+    id: Result<Id, usize>,
+    command: &'a Command,
+    identifier: Option<u128>,
+    expected_version: Option<u64>,
+    headers: Option<&'a Headers>,
+    types: PhantomData<fn() -> (Reply, Refusal)>,
+}
+
+/// The bytes of an aggregate's identifier.
+#[derive(Clone, Copy)]
+struct Id {
+    length: u8,
+    bytes: [u8; ID_LENGTH_MAX],
+}
+
+impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
+    pub(crate) fn new(aggregate: TypeKey, id: Option<&impl AggregateId>, command: &'a Command) -> Self {
+        let mut written = Id { length: 0, bytes: [0; ID_LENGTH_MAX] };
+        let id = id.map_or(Ok(()), |id| id.write(&mut written.bytes).map(|length| written.length = length as u8));
+        Self {
+            aggregate,
+            id: id.map(|()| written),
+            command,
+            identifier: None,
+            expected_version: None,
+            headers: None,
+            types: PhantomData,
+        }
+    }
+
+    /// With an identifier: for as long as it is remembered, a second command under it gets the first one's answer and has no effect. Another
+    /// command under it ends as [`CommandError::IdentifierReused`](crate::CommandError::IdentifierReused).
+    pub const fn identified_by(mut self, identifier: u128) -> Self {
+        self.identifier = Some(identifier);
+        self
+    }
+
+    /// Only if the aggregate has had so many events; else it ends as [`CommandError::Conflict`](crate::CommandError::Conflict).
+    pub const fn expecting_version(mut self, version: u64) -> Self {
+        self.expected_version = Some(version);
+        self
+    }
+
+    /// With metadata, at most 16 KiB, which stand beside its events for good.
+    pub const fn with(mut self, headers: &'a Headers) -> Self {
+        self.headers = Some(headers);
+        self
+    }
+
+    /// The version that it expects; 0 without.
+    pub(crate) fn expected_version(&self) -> u64 {
+        self.expected_version.unwrap_or(0)
+    }
+
+    /// The key of the command's type.
+    pub(crate) const fn command_key(&self) -> TypeKey {
+        const { TypeKey::of(Command::TYPE_NAME) }
+    }
+
+    /// Appends its bytes.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    #[inline]
+    pub(crate) fn write(&self, into: &mut Vec<u8>) -> Result<(), String> {
+        let id = self.id.as_ref().map_err(|length| {
+            format!("an aggregate's identifier has at most {ID_LENGTH_MAX} bytes, and this one {length}")
+        })?;
+        let mut metadata = Vec::new();
+        if let Some(headers) = self.headers {
+            headers.encode(&mut metadata)?;
+        }
+        Envelope {
+            aggregate: self.aggregate,
+            command: self.command_key(),
+            version: Command::VERSION,
+            identifier: self.identifier,
+            expected_version: self.expected_version,
+            metadata: &metadata,
+            id: &id.bytes[..usize::from(id.length)],
+            payload: &[],
+        }
+        .write_head(into);
+        self.command.encode(into).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,216 @@
+//! The bytes of a command on its way to the writer, and of the writer's answer.
+//!
+//! ```text
+//! command                                             answer
+//!   0  u8   version, 1                                  0  u8   version, 1
+//!   1  u8   flags: 1 identifier, 2 expected version     1  u8   outcome, as `Answered` says
+//!   2  u16  version of the command's type               2  u16  version of the type of reply or refusal
+//!   4  u32  key of the aggregate's type; 0 without      4  u32  key of the type of reply or refusal; 0 without
+//!   8  u32  key of the command's type                   8  u64  sequence of the transaction's first frame
+//!  12  u16  length of the metadata                     16  u64  version of the aggregate behind it
+//!  14  u8   length of the aggregate's identifier       24  u32  events
+//!  15  u8   0                                          28  u32  0
+//!  16  u128 identifier, if any                         32  reply, refusal or text
+//!      u64  expected version, if any
+//!      metadata, the aggregate's identifier, payload
+//! ```
+//! Numbers are little-endian.
+
+use crate::identity::{Position, TypeKey};
+use gapless_wire::fields::{FieldError, FieldReader, u16_at, u32_at, u64_at};
+
+const VERSION: u8 = 1;
+const HAS_IDENTIFIER: u8 = 1;
+const HAS_EXPECTED_VERSION: u8 = 2;
+const COMMAND_HEAD_LENGTH: usize = 16;
+const ANSWER_HEAD_LENGTH: usize = 32;
+
+/// A command, where its bytes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Envelope<'a> {
+    /// [`TypeKey::NONE`]: it is for a handler.
+    pub aggregate: TypeKey,
+    pub command: TypeKey,
+    pub version: u32,
+    pub identifier: Option<u128>,
+    pub expected_version: Option<u64>,
+    /// Encoded headers.
+    pub metadata: &'a [u8],
+    /// Of the aggregate.
+    pub id: &'a [u8],
+    pub payload: &'a [u8],
+}
+
+impl<'a> Envelope<'a> {
+    /// Appends everything but the payload, which is to follow.
+    #[inline]
+    pub fn write_head(&self, into: &mut Vec<u8>) {
+        let flags = (u8::from(self.identifier.is_some()) * HAS_IDENTIFIER)
+            | (u8::from(self.expected_version.is_some()) * HAS_EXPECTED_VERSION);
+        let mut head = [0; COMMAND_HEAD_LENGTH];
+        (head[0], head[1], head[14]) = (VERSION, flags, self.id.len() as u8);
+        head[2..4].copy_from_slice(&(self.version as u16).to_le_bytes());
+        head[4..8].copy_from_slice(&self.aggregate.0.to_le_bytes());
+        head[8..12].copy_from_slice(&self.command.0.to_le_bytes());
+        head[12..14].copy_from_slice(&(self.metadata.len() as u16).to_le_bytes());
+        into.extend_from_slice(&head);
+        self.identifier.iter().for_each(|identifier| into.extend_from_slice(&identifier.to_le_bytes()));
+        self.expected_version.iter().for_each(|version| into.extend_from_slice(&version.to_le_bytes()));
+        into.extend_from_slice(self.metadata);
+        into.extend_from_slice(self.id);
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    #[inline]
+    pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
+        let mut fields = FieldReader::new(bytes);
+        let head: [u8; COMMAND_HEAD_LENGTH] = fields.array("the head of a command")?;
+        if head[0] != VERSION || head[1] & !(HAS_IDENTIFIER | HAS_EXPECTED_VERSION) != 0 {
+            return Err(FieldError::Value { what: "the version of a command's head" });
+        }
+        let identifier = match head[1] & HAS_IDENTIFIER {
+            0 => None,
+            _ => Some(u128::from_le_bytes(fields.array("a command's identifier")?)),
+        };
+        let expected_version = match head[1] & HAS_EXPECTED_VERSION {
+            0 => None,
+            _ => Some(fields.u64("the expected version")?),
+        };
+        let metadata = fields.bytes(u16_at(&head, 12).into(), "metadata")?;
+        let id = fields.bytes(head[14].into(), "an aggregate's identifier")?;
+        let (aggregate, command) = (TypeKey(u32_at(&head, 4)), TypeKey(u32_at(&head, 8)));
+        let version = u16_at(&head, 2).into();
+        let payload = fields.rest();
+        Ok(Self { aggregate, command, version, identifier, expected_version, metadata, id, payload })
+    }
+}
+
+/// What has become of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Answered {
+    /// Its events are in the stream; what follows is the handler's reply.
+    Accepted = 0,
+    /// By the application; what follows is its refusal.
+    Refused = 1,
+    NotFound = 2,
+    AlreadyExists = 3,
+    /// The aggregate has another version than the expected one: that of the answer.
+    Conflict = 4,
+    /// Another command had the same identifier.
+    IdentifierReused = 5,
+    /// The aggregate cannot be made of its events; what follows is why.
+    Quarantined = 6,
+}
+
+/// An answer, where its bytes lie, or with bytes of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer<Bytes> {
+    pub answered: Answered,
+    /// Of what follows; [`TypeKey::NONE`] if it is no message.
+    pub message: TypeKey,
+    pub message_version: u32,
+    /// The first event's, if there are any.
+    pub position: Position,
+    pub aggregate_version: u64,
+    pub events: u32,
+    /// A reply, a refusal, or a text.
+    pub rest: Bytes,
+}
+
+impl<'a> Answer<&'a [u8]> {
+    /// The same with bytes of its own: none, for most.
+    #[inline]
+    pub fn owned(&self) -> Answer<Vec<u8>> {
+        let Self { answered, message, message_version, position, aggregate_version, events, rest } = *self;
+        Answer { answered, message, message_version, position, aggregate_version, events, rest: rest.to_vec() }
+    }
+
+    pub fn write(&self, into: &mut Vec<u8>) {
+        let mut head = [0; ANSWER_HEAD_LENGTH];
+        (head[0], head[1]) = (VERSION, self.answered as u8);
+        head[2..4].copy_from_slice(&(self.message_version as u16).to_le_bytes());
+        head[4..8].copy_from_slice(&self.message.0.to_le_bytes());
+        head[8..16].copy_from_slice(&self.position.sequence.to_le_bytes());
+        head[16..24].copy_from_slice(&self.aggregate_version.to_le_bytes());
+        head[24..28].copy_from_slice(&self.events.to_le_bytes());
+        into.extend_from_slice(&head);
+        into.extend_from_slice(self.rest);
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
+        let mut fields = FieldReader::new(bytes);
+        let head: [u8; ANSWER_HEAD_LENGTH] = fields.array("the head of an answer")?;
+        let answered = match head[1] {
+            0 => Answered::Accepted,
+            1 => Answered::Refused,
+            2 => Answered::NotFound,
+            3 => Answered::AlreadyExists,
+            4 => Answered::Conflict,
+            5 => Answered::IdentifierReused,
+            6 => Answered::Quarantined,
+            _ => return Err(FieldError::Value { what: "what has become of a command" }),
+        };
+        if head[0] != VERSION {
+            return Err(FieldError::Value { what: "the version of an answer" });
+        }
+        let (message, message_version) = (TypeKey(u32_at(&head, 4)), u16_at(&head, 2).into());
+        let position = Position { sequence: u64_at(&head, 8), ordinal: 0 };
+        let (aggregate_version, events) = (u64_at(&head, 16), u32_at(&head, 24));
+        Ok(Self { answered, message, message_version, position, aggregate_version, events, rest: fields.rest() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_read_as_it_was_written() {
+        for (identifier, expected_version) in [(None, None), (Some(u128::MAX), None), (Some(1), Some(2))] {
+            let envelope = Envelope {
+                aggregate: TypeKey::of("account"),
+                command: TypeKey::of("Deposit"),
+                version: 3,
+                identifier,
+                expected_version,
+                metadata: b"meta",
+                id: b"id",
+                payload: b"payload",
+            };
+            let mut bytes = Vec::new();
+            envelope.write_head(&mut bytes);
+            let head_length = bytes.len();
+            bytes.extend_from_slice(envelope.payload);
+            assert_eq!(Envelope::read(&bytes), Ok(envelope));
+            (0..head_length).for_each(|cut| assert!(Envelope::read(&bytes[..cut]).is_err(), "cut at {cut}"));
+            bytes[0] = 2;
+            assert!(Envelope::read(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_as_it_was_written() {
+        for code in 0..=7 {
+            let mut bytes = vec![1, code];
+            bytes.resize(ANSWER_HEAD_LENGTH, 7);
+            bytes.push(9);
+            let Ok(answer) = Answer::read(&bytes) else {
+                assert_eq!(code, 7);
+                continue;
+            };
+            assert_eq!((answer.answered as u8, answer.rest, answer.events), (code, &[9][..], 0x0707_0707));
+            let mut written = Vec::new();
+            answer.write(&mut written);
+            assert_eq!(Answer::read(&written), Ok(answer));
+            (0..ANSWER_HEAD_LENGTH).for_each(|cut| assert!(Answer::read(&bytes[..cut]).is_err(), "cut at {cut}"));
+        }
+    }
+}

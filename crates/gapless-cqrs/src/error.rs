@@ -1,0 +1,75 @@
+//! [`CommandError`]: how a command ends that has no events; [`ModelError`]: why a model is none.
+
+/// How a command ends that was not accepted. It has changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError<Refusal> {
+    /// By the aggregate or the handler, with its own reason.
+    #[error("it was refused")]
+    Refused(Refusal),
+    /// The aggregate does not exist.
+    #[error("there is no such aggregate")]
+    NotFound,
+    /// The aggregate exists already.
+    #[error("there is such an aggregate already")]
+    AlreadyExists,
+    /// The aggregate is not as the caller has seen it.
+    #[error("the aggregate has version {found}, and {expected} was expected")]
+    Conflict {
+        /// What the caller has seen.
+        expected: u64,
+        /// What it is.
+        found: u64,
+    },
+    /// Another command had the same identifier.
+    #[error("another command had the same identifier")]
+    IdentifierReused,
+    /// The aggregate cannot be made of its events. Others go on.
+    #[error("the aggregate is set apart: {0}")]
+    Quarantined(String),
+    /// The writer does not know such a command, or its bytes are none, or it has more events than a transaction can hold, or *decide* or
+    /// *apply* has panicked.
+    #[error("{0}")]
+    Failed(String),
+    /// The bus has no outcome.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+}
+
+/// Why the bus has no outcome of a command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BusError {
+    /// The command was not sent: it cannot be encoded, its identifier is too long, or its headers are.
+    #[error("the command was not sent: {0}")]
+    NotSent(String),
+    /// The writer is gone. The command may have had its effect or not.
+    #[error("the bus is gone; the command may have had its effect or not")]
+    Disconnected,
+    /// The stream has forgotten the session that sent the command, which may have had its effect or not.
+    #[error("the stream has forgotten the sender; the command may have had its effect or not")]
+    Forgotten,
+    /// No outcome has come in time. The command may still have its effect.
+    #[error("there was no outcome in time; the command may still have its effect")]
+    TimedOut,
+    /// The answer is none that this program understands.
+    #[error("the answer cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// Why a model is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Two names have the same number in the stream.
+    #[error("{0:?} and {1:?} have the same key in the stream: give one of them another name")]
+    SameKey(&'static str, &'static str),
+    /// It is there twice.
+    #[error("the model has {0:?} twice")]
+    Twice(&'static str),
+    /// A version does not fit into the stream.
+    #[error("{name:?} has version {version}; versions are 1 to 65535")]
+    Version {
+        /// Of the type.
+        name: &'static str,
+        /// Its version.
+        version: u32,
+    },
+}

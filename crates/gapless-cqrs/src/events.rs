@@ -1,0 +1,178 @@
+//! [`EventReader`]: the events of the stream, one transaction after the other, also live behind its end.
+
+use crate::identity::Position;
+use crate::transaction::{CommandIdentity, RecordedEvent, RecordedEvents};
+use gapless_client::ClientError;
+use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
+use gapless_engine::transaction_service::changes_of;
+use gapless_message::headers::Headers;
+use gapless_wire::Kind;
+use gapless_wire::descriptor::TRANSACTION_FLAG;
+use gapless_wire::fields::FieldError;
+
+/// Why events cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The stream does not have them any more, or is damaged, or gone.
+    #[error(transparent)]
+    Stream(#[from] ClientError),
+    /// A transaction is none.
+    #[error("the transaction {sequence} cannot be read: {reason}")]
+    Transaction {
+        /// Of its first frame.
+        sequence: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Reads the events of a stream from a position on, as far as they are released: what is read here is never taken back. It holds nobody up; at
+/// the end it says so, and goes on when there is more.
+pub struct EventReader {
+    frames: ReplayMerge,
+    /// The transaction that is read.
+    bytes: Vec<u8>,
+    /// How much of it at its end are its events.
+    changes_length: usize,
+    /// Of its first frame.
+    first: First,
+    /// Events before it are not handed out.
+    from: Position,
+}
+
+#[derive(Clone, Copy, Default)]
+struct First {
+    sequence: u64,
+    time_ns: u64,
+    session: u64,
+    number: u64,
+}
+
+/// A transaction that was released: the events of one command.
+#[derive(Clone, Debug)]
+pub struct RecordedTransaction<'a> {
+    /// Its sequence number, of which its events have their positions.
+    pub sequence: u64,
+    /// The time that the stream has given it, ns since the epoch.
+    pub time_ns: u64,
+    /// Whose command it was.
+    pub session: u64,
+    /// The number of the command in its session.
+    pub number: u64,
+    from: Position,
+    events: RecordedEvents<'a>,
+}
+
+impl<'a> RecordedTransaction<'a> {
+    /// The identifier that the caller has given the command, if it has given one.
+    #[must_use]
+    pub const fn identity(&self) -> Option<CommandIdentity> {
+        self.events.identity()
+    }
+
+    /// What the caller has sent along.
+    #[must_use]
+    pub fn headers(&self) -> Headers {
+        self.events.headers().unwrap_or_default()
+    }
+
+    /// The next of its events; `None` behind the last.
+    ///
+    /// # Errors
+    /// Bytes that are none.
+    pub fn next_event(&mut self) -> Result<Option<RecordedEvent<'a>>, ReadError> {
+        loop {
+            let event = self.events.next_event().map_err(|error| unreadable(self.sequence, &error))?;
+            if event.is_none_or(|event| event.position >= self.from) {
+                return Ok(event);
+            }
+        }
+    }
+}
+
+#[cold]
+fn unreadable(sequence: u64, error: &FieldError) -> ReadError {
+    ReadError::Transaction { sequence, reason: error.to_string() }
+}
+
+impl EventReader {
+    pub(crate) fn over(frames: ReplayMerge, from: Position) -> Self {
+        Self { frames, bytes: Vec::new(), changes_length: 0, first: First::default(), from }
+    }
+
+    /// Everything before this sequence number is read.
+    #[must_use]
+    pub const fn next_sequence(&self) -> u64 {
+        self.frames.sequence()
+    }
+
+    /// Begins anew from a position on.
+    pub fn seek(&mut self, from: Position) {
+        self.from = from;
+        self.frames.seek(from.sequence);
+    }
+
+    /// The next transaction with events; `None` where nothing more is released yet. Commands that were refused have none.
+    ///
+    /// # Errors
+    /// The stream does not have what comes next any more; bytes that are no transaction, which the next call passes over.
+    pub fn next_transaction(&mut self) -> Result<Option<RecordedTransaction<'_>>, ReadError> {
+        match self.advance(usize::MAX)? {
+            Advanced::Transaction => self.transaction().map(Some),
+            Advanced::Frames | Advanced::End => Ok(None),
+        }
+    }
+
+    /// Goes on to the next transaction with events, over so many frames at most.
+    pub(crate) fn advance(&mut self, frames_max: usize) -> Result<Advanced, ReadError> {
+        for _ in 0..frames_max {
+            let frame = match self.frames.read()? {
+                ReplayRead::Frame(frame) => frame,
+                ReplayRead::Empty => return Ok(Advanced::End),
+            };
+            if frame.kind() != Kind::Command || frame.flags() & TRANSACTION_FLAG == 0 {
+                continue;
+            }
+            let fragment = frame.fragment();
+            if fragment.index == 0 {
+                self.bytes.clear();
+                self.first = First {
+                    sequence: frame.sequence(),
+                    time_ns: frame.timestamp_ns(),
+                    session: frame.session(),
+                    number: frame.session_seq(),
+                };
+            }
+            self.first.number = frame.session_seq();
+            self.bytes.extend_from_slice(frame.payload());
+            if !fragment.is_last() {
+                continue;
+            }
+            let sequence = self.first.sequence;
+            let changes = changes_of(&self.bytes).map_err(|reason| ReadError::Transaction { sequence, reason })?;
+            self.changes_length = changes.map_or(0, <[u8]>::len);
+            if self.changes_length > 0 {
+                return Ok(Advanced::Transaction);
+            }
+        }
+        Ok(Advanced::Frames)
+    }
+
+    /// The transaction that was found.
+    pub(crate) fn transaction(&self) -> Result<RecordedTransaction<'_>, ReadError> {
+        let First { sequence, time_ns, session, number } = self.first;
+        let changes = &self.bytes[self.bytes.len() - self.changes_length..];
+        let events = RecordedEvents::read(sequence, changes).map_err(|error| unreadable(sequence, &error))?;
+        Ok(RecordedTransaction { sequence, time_ns, session, number, from: self.from, events })
+    }
+}
+
+/// How far a reader came.
+pub(crate) enum Advanced {
+    /// To a transaction.
+    Transaction,
+    /// So many frames have passed.
+    Frames,
+    /// Nothing more is released yet.
+    End,
+}

@@ -1,0 +1,164 @@
+//! What things are called: [`Position`] of an event, [`AggregateId`], [`TypeKey`] of a type's name.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+/// The longest identifier of an aggregate, bytes.
+pub const ID_LENGTH_MAX: usize = 64;
+
+/// Where an event stands in its stream, which is also its identifier: no other event of the stream ever has it. Positions grow with the
+/// stream, and have holes: what is no event has a sequence number, too.
+///
+/// ```
+/// use gapless_cqrs::Position;
+///
+/// let position = Position { sequence: 17, ordinal: 2 };
+/// assert_eq!(position.to_string(), "17.2");
+/// assert_eq!("17.2".parse(), Ok(position));
+/// assert!(position < Position { sequence: 18, ordinal: 0 });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The sequence number of the transaction's first frame.
+    pub sequence: u64,
+    /// Which event of the transaction it is, from 0.
+    pub ordinal: u16,
+}
+
+impl Display for Position {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.sequence, self.ordinal)
+    }
+}
+
+/// A text is no position.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no position: a sequence number, a dot and an ordinal up to 65535 are one, as in 17.0")]
+pub struct NoPosition(String);
+
+impl FromStr for Position {
+    type Err = NoPosition;
+
+    fn from_str(text: &str) -> Result<Self, NoPosition> {
+        let parse = || {
+            let (sequence, ordinal) = text.split_once('.')?;
+            Some(Self { sequence: sequence.parse().ok()?, ordinal: ordinal.parse().ok()? })
+        };
+        parse().ok_or_else(|| NoPosition(text.to_owned()))
+    }
+}
+
+/// The identifier of an aggregate: what tells it from others of its type, as at most [`ID_LENGTH_MAX`] bytes. Equal identifiers have equal
+/// bytes, others have others.
+///
+/// Numbers are written with their highest byte first, so that they sort as bytes as they do as numbers; text is UTF-8.
+pub trait AggregateId: Clone + Send + 'static {
+    /// Writes its bytes to the beginning of `into`, and says how many there are.
+    ///
+    /// # Errors
+    /// The number, if there are more than have room.
+    fn write(&self, into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize>;
+
+    /// Reads it from all of the bytes; `None` if they are none.
+    fn read(bytes: &[u8]) -> Option<Self>;
+}
+
+#[inline]
+fn copied(bytes: &[u8], into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize> {
+    into.get_mut(..bytes.len()).ok_or(bytes.len())?.copy_from_slice(bytes);
+    Ok(bytes.len())
+}
+
+macro_rules! number_is_id {
+    ($($number:ty),*) => {$(
+        impl AggregateId for $number {
+            #[inline]
+            fn write(&self, into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize> {
+                copied(&self.to_be_bytes(), into)
+            }
+
+            #[inline]
+            fn read(bytes: &[u8]) -> Option<Self> {
+                bytes.try_into().ok().map(Self::from_be_bytes)
+            }
+        }
+    )*};
+}
+
+number_is_id!(u32, u64, u128);
+
+impl AggregateId for String {
+    fn write(&self, into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize> {
+        copied(self.as_bytes(), into)
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        std::str::from_utf8(bytes).ok().map(Self::from)
+    }
+}
+
+impl<const LENGTH: usize> AggregateId for [u8; LENGTH] {
+    fn write(&self, into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize> {
+        copied(self, into)
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok()
+    }
+}
+
+/// A number for a type's name, as it stands in the stream: FNV-1a of 32 bits, with the highest bit set; 0 is no type. Two names of one model
+/// that have the same number are refused when the model is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeKey(pub u32);
+
+impl TypeKey {
+    /// No type.
+    pub const NONE: Self = Self(0);
+
+    /// The number of a name.
+    #[must_use]
+    pub const fn of(name: &str) -> Self {
+        let bytes = name.as_bytes();
+        let (mut hash, mut index) = (0x811c_9dc5_u32, 0);
+        while index < bytes.len() {
+            hash = (hash ^ bytes[index] as u32).wrapping_mul(0x0100_0193);
+            index += 1;
+        }
+        Self(hash | 1 << 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_read_as_it_is_shown() {
+        for position in [Position::default(), Position { sequence: u64::MAX, ordinal: u16::MAX }] {
+            assert_eq!(position.to_string().parse(), Ok(position));
+        }
+        for text in ["", "1", "1.", ".1", "1.65536", "-1.0", "1.0.0"] {
+            assert!(text.parse::<Position>().unwrap_err().to_string().starts_with(&format!("{text:?} is no position")));
+        }
+    }
+
+    #[test]
+    fn an_identifier_is_read_as_it_was_written_and_nothing_else_is() {
+        fn kept<Id: AggregateId + PartialEq>(id: Id) -> bool {
+            let mut bytes = [0; ID_LENGTH_MAX];
+            let length = id.write(&mut bytes).unwrap();
+            Id::read(&bytes[..length]) == Some(id)
+        }
+        assert!(kept(7_u32) && kept(u64::MAX) && kept(1_u128 << 100) && kept("Zürich".to_owned()) && kept([1_u8; 16]));
+        assert_eq!("x".repeat(65).write(&mut [0; ID_LENGTH_MAX]), Err(65));
+        assert!(u64::read(&[0; 7]).is_none() && String::read(&[0xff]).is_none() && <[u8; 3]>::read(&[0; 4]).is_none());
+    }
+
+    #[test]
+    fn a_key_is_the_published_hash() {
+        // FNV-1a of "foobar" is bf9cf968, of "" 811c9dc5.
+        assert_eq!((TypeKey::of("foobar").0, TypeKey::of("").0), (0xbf9c_f968, 0x811c_9dc5));
+        assert_ne!(TypeKey::of("a"), TypeKey::of("b"));
+    }
+}

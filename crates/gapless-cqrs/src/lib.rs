@@ -1,0 +1,75 @@
+//! The command bus: commands, aggregates, and an event store that is the stream.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`host`] | [`CommandHost`]: a command bus and its stream, on one node |
+//! | [`bus`] | [`CommandBus`]: how commands are sent, and outcomes come back |
+//! | [`events`] | [`EventReader`]: the events of the stream |
+//! | [`fixture`] | given, when, then: tests of aggregates, without anything around them |
+//! | `released` | what every member makes of released transactions |
+//! | `writer` | from a command to its transaction |
+//! | [`model`] | [`CommandModel`]: which aggregates and handlers there are |
+//! | [`handler`] | [`CommandHandler`]: commands that are no single aggregate's |
+//! | [`aggregate`] | [`Aggregate`]: what decides on commands and changes by events |
+//! | [`draft`] | [`Draft`]: a command that is not sent yet |
+//! | `envelope` | the bytes of a command and of its answer |
+//! | [`identifiers`] | the identifiers of commands that are remembered |
+//! | `samples` | what tests decide on |
+//! | [`transaction`] | the bytes of events in the stream |
+//! | [`identity`] | what things are called: [`Position`], [`AggregateId`], [`TypeKey`] |
+//! | [`error`] | [`CommandError`] and [`ModelError`] |
+//!
+//! What commands, events and refusals are, [`message::Message`], is in the crate `gapless-message`, which is here as [`message`].
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
+
+pub mod aggregate;
+pub mod bus;
+pub mod draft;
+mod envelope;
+pub mod error;
+pub mod events;
+pub mod fixture;
+pub mod handler;
+pub mod host;
+pub mod identifiers;
+pub mod identity;
+pub mod model;
+mod released;
+#[cfg(test)]
+mod samples;
+pub mod transaction;
+mod writer;
+
+pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, Tags};
+pub use bus::{Accepted, BusOptions, CommandBus, Pending};
+pub use draft::Draft;
+pub use error::{BusError, CommandError, ModelError};
+pub use events::{EventReader, ReadError, RecordedTransaction};
+pub use fixture::{Fixture, Invariants, Random, When};
+pub use gapless_message as message;
+pub use gapless_message::headers::Headers;
+pub use gapless_message::{Message, MessageError};
+/// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
+///
+/// ```
+/// use gapless_cqrs::Message;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Message)]
+/// #[message(version = 2)]
+/// enum Event {
+///     Opened,
+///     Deposited(u64),
+///     #[message(since = 2)]
+///     Closed,
+/// }
+/// assert_eq!(Event::shape(), "Event v2 enum {Opened, Deposited(u64), Closed}");
+/// ```
+pub use gapless_rpc_macros::CommandMessage as Message;
+pub use handler::{CommandHandler, Interruption, Stop, Undone, Work};
+pub use host::{CommandHost, CommandHostOptions, HostError};
+pub use identifiers::IdentifierLimits;
+pub use identity::{AggregateId, Position, TypeKey};
+pub use model::CommandModel;
+pub use transaction::{CommandIdentity, RecordedEvent, RecordedEvents};

@@ -1,0 +1,161 @@
+//! [`CommandModel`]: which aggregates and handlers there are.
+
+use crate::aggregate::{Aggregate, Circumstances, ErasedAggregate, MessageType, TypedAggregate};
+use crate::error::ModelError;
+use crate::handler::{CommandHandler, Interrupted, Interruption, Stop, Work, Workspace};
+use crate::identity::TypeKey;
+use gapless_message::{Message, MessageError};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Which aggregates and handlers there are: what the writer decides with.
+#[derive(Default)]
+#[must_use = "a model does nothing by itself"]
+pub struct CommandModel {
+    aggregates: Vec<Box<dyn ErasedAggregate>>,
+    handlers: Vec<(MessageType, Box<dyn ErasedHandler>)>,
+    messages: Vec<MessageType>,
+}
+
+impl std::fmt::Debug for CommandModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.aggregates.iter().map(|aggregate| aggregate.name()).collect();
+        let handled: Vec<_> = self.handlers.iter().map(|(command, _)| command.name).collect();
+        f.debug_struct("CommandModel").field("aggregates", &names).field("handled", &handled).finish()
+    }
+}
+
+impl CommandModel {
+    /// A model of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With a type of aggregates.
+    pub fn aggregate<A: Aggregate>(mut self) -> Self {
+        self.aggregates.push(Box::new(TypedAggregate::<A>::new()));
+        self.messages.extend([
+            MessageType::of::<A::Command>(),
+            MessageType::of::<A::Event>(),
+            MessageType::of::<A::Refusal>(),
+        ]);
+        self
+    }
+
+    /// With a handler of commands that are no single aggregate's.
+    pub fn handler<H: CommandHandler>(mut self, handler: H) -> Self {
+        self.handlers.push((MessageType::of::<H::Command>(), Box::new(handler)));
+        self.messages.extend([
+            MessageType::of::<H::Command>(),
+            MessageType::of::<H::Reply>(),
+            MessageType::of::<H::Refusal>(),
+        ]);
+        self
+    }
+
+    /// Looks whether the stream can tell everything apart.
+    pub(crate) fn finish(self) -> Result<Model, ModelError> {
+        let mut names = BTreeMap::new();
+        for message in &self.messages {
+            if u16::try_from(message.version).is_err() || message.version == 0 {
+                return Err(ModelError::Version { name: message.name, version: message.version });
+            }
+            distinct(&mut names, message.key, message.name)?;
+        }
+        let mut by_key = FxHashMap::default();
+        let mut names = BTreeMap::new();
+        for (index, aggregate) in self.aggregates.iter().enumerate() {
+            distinct(&mut names, aggregate.key(), aggregate.name())?;
+            if by_key.insert(aggregate.key(), index).is_some() {
+                return Err(ModelError::Twice(aggregate.name()));
+            }
+        }
+        let mut handlers = FxHashMap::default();
+        for (command, handler) in self.handlers {
+            if handlers.insert(command.key, handler).is_some() {
+                return Err(ModelError::Twice(command.name));
+            }
+        }
+        Ok(Model { aggregates: Aggregates { all: self.aggregates, by_key }, handlers })
+    }
+}
+
+/// The same name may come twice: two aggregates may share a message.
+fn distinct(names: &mut BTreeMap<TypeKey, &'static str>, key: TypeKey, name: &'static str) -> Result<(), ModelError> {
+    match names.insert(key, name) {
+        Some(other) if other != name => Err(ModelError::SameKey(other, name)),
+        _ => Ok(()),
+    }
+}
+
+/// A model that was looked at.
+pub(crate) struct Model {
+    pub aggregates: Aggregates,
+    pub handlers: FxHashMap<TypeKey, Box<dyn ErasedHandler>>,
+}
+
+/// The types of aggregates.
+pub(crate) struct Aggregates {
+    pub all: Vec<Box<dyn ErasedAggregate>>,
+    by_key: FxHashMap<TypeKey, usize>,
+}
+
+impl Aggregates {
+    /// The index of a type.
+    #[inline]
+    pub fn find(&self, key: TypeKey) -> Option<usize> {
+        match &self.all[..] {
+            [only] => (only.key() == key).then_some(0),
+            _ => self.by_key.get(&key).copied(),
+        }
+    }
+}
+
+/// What a handler's call gives.
+#[derive(Debug)]
+pub(crate) enum Handled {
+    /// Its reply.
+    Done(MessageType, Vec<u8>),
+    Refused(MessageType, Vec<u8>),
+    Interrupted(Interrupted),
+    NoCommand(MessageError),
+}
+
+/// A handler without its types.
+pub(crate) trait ErasedHandler: Send {
+    fn handle(
+        &self,
+        version: u32,
+        bytes: &[u8],
+        circumstances: Circumstances<'_>,
+        workspace: &mut dyn Workspace,
+    ) -> Handled;
+}
+
+impl<H: CommandHandler> ErasedHandler for H {
+    fn handle(
+        &self,
+        version: u32,
+        bytes: &[u8],
+        circumstances: Circumstances<'_>,
+        workspace: &mut dyn Workspace,
+    ) -> Handled {
+        let command = match H::Command::decode_as(version, bytes) {
+            Ok(command) => command,
+            Err(error) => return Handled::NoCommand(error),
+        };
+        match CommandHandler::handle(self, command, &mut Work { circumstances, workspace }) {
+            Ok(reply) => encoded(&reply, Handled::Done),
+            Err(Stop::Refused(refusal)) => encoded(&refusal, Handled::Refused),
+            Err(Stop::Interrupted(Interruption(interrupted))) => Handled::Interrupted(interrupted),
+        }
+    }
+}
+
+fn encoded<M: Message>(message: &M, handled: impl FnOnce(MessageType, Vec<u8>) -> Handled) -> Handled {
+    let mut bytes = Vec::new();
+    match message.encode(&mut bytes) {
+        Ok(()) => handled(MessageType::of::<M>(), bytes),
+        Err(error) => Handled::Interrupted(Interrupted::Impossible(error.to_string())),
+    }
+}

@@ -1,0 +1,404 @@
+//! [`Writer`]: takes a command to its transaction. One thread, no clock, no disk.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`Writer`]: one command after the other |
+//! | `undertaking` | what one command does to the cache, until it is known whether it counts |
+//! | `cache` | the aggregates that are in memory |
+
+mod cache;
+#[cfg(test)]
+mod tests;
+mod undertaking;
+
+pub(crate) use cache::{Cache, Cold};
+
+use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided};
+use crate::envelope::{Answer, Answered, Envelope};
+use crate::handler::Interrupted;
+use crate::identifiers::{Identifiers, Remembered};
+use crate::identity::{Position, TypeKey};
+use crate::model::{Handled, Model};
+use crate::transaction::CommandIdentity;
+use gapless_message::headers::Headers;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use undertaking::Undertaking;
+
+/// What the stream says of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    pub sequence: u64,
+    pub time_ns: u64,
+    pub session: u64,
+    pub number: u64,
+}
+
+/// The command that the writer is at.
+#[derive(Clone, Copy)]
+struct Here {
+    stamp: Stamp,
+    length_max: usize,
+    /// Under which its answer is to be remembered.
+    identity: Option<CommandIdentity>,
+}
+
+impl Here {
+    const fn position(&self) -> Position {
+        Position { sequence: self.stamp.sequence, ordinal: 0 }
+    }
+}
+
+/// What has become of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// Answer and changes are those of the writer.
+    Answered,
+    /// Nothing of it counts, and its caller is told why: the writer's text.
+    Failed(Failure),
+    /// An aggregate is to be folded anew first. Nothing of it counts.
+    Later,
+}
+
+/// Why a command failed beyond any refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Unknown,
+    Malformed,
+    Panicked,
+    /// It cannot be kept.
+    Inadmissible,
+}
+
+/// See the head of the file.
+pub(crate) struct Writer {
+    model: Model,
+    cache: Cache,
+    identifiers: Identifiers,
+    undertaking: Undertaking,
+    answer: Vec<u8>,
+    text: String,
+}
+
+impl Writer {
+    pub fn new(model: Model, identifiers: Identifiers) -> Self {
+        Self {
+            model,
+            cache: Cache::default(),
+            identifiers,
+            undertaking: Undertaking::default(),
+            answer: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    /// The answer to the last command.
+    pub fn answer(&self) -> &[u8] {
+        &self.answer
+    }
+
+    /// The bytes of its events.
+    pub fn changes(&self) -> &[u8] {
+        self.undertaking.changes()
+    }
+
+    /// Why it failed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether aggregates are to be folded anew.
+    #[inline]
+    pub const fn has_spoiled(&self) -> bool {
+        self.cache.has_spoiled()
+    }
+
+    pub fn identifiers_mut(&mut self) -> &mut Identifiers {
+        &mut self.identifiers
+    }
+
+    pub fn cache_mut(&mut self) -> (&mut Cache, &Model) {
+        (&mut self.cache, &self.model)
+    }
+
+    /// Decides on a command. Answer and events have at most `length_max` bytes together.
+    #[inline]
+    pub fn run(&mut self, stamp: Stamp, bytes: &[u8], length_max: usize) -> Ran {
+        self.answer.clear();
+        self.undertaking.clear(&mut self.model.aggregates);
+        let envelope = match Envelope::read(bytes) {
+            Ok(envelope) => envelope,
+            Err(error) => return self.failed(Failure::Malformed, error.to_string()),
+        };
+        let identity = envelope.identifier.map(|identifier| CommandIdentity { identifier, hash: hash_of(&envelope) });
+        let mut here = Here { stamp, length_max, identity };
+        if let Some(identity) = identity {
+            match self.identifiers.find(identity, stamp.time_ns) {
+                Remembered::No => {}
+                Remembered::Same(answer) => {
+                    self.answer.extend_from_slice(answer);
+                    return self.without_events(Here { identity: None, ..here });
+                }
+                Remembered::Other => {
+                    // It is the first one that is remembered.
+                    here.identity = None;
+                    return self.answered(here, Answered::IdentifierReused, 0);
+                }
+            }
+        }
+        if !Headers::are_encoded(envelope.metadata) {
+            return self.failed(Failure::Malformed, "its metadata are no headers".to_owned());
+        }
+        let circumstances = Circumstances {
+            time_ns: stamp.time_ns,
+            sequence: stamp.sequence,
+            session: stamp.session,
+            number: stamp.number,
+            metadata: envelope.metadata,
+        };
+        self.undertaking.begin(identity, envelope.metadata);
+        match envelope.aggregate {
+            TypeKey::NONE => self.handle(here, &envelope, circumstances),
+            _ => self.decide(here, &envelope, circumstances),
+        }
+    }
+
+    /// A command of an aggregate.
+    #[inline]
+    fn decide(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
+        let Self { model, cache, undertaking, .. } = self;
+        let Some(index) = model.aggregates.find(envelope.aggregate) else {
+            return self.failed(Failure::Unknown, format!("no aggregate has the key {:#010x}", envelope.aggregate.0));
+        };
+        let taken = model.aggregates.all[index].command();
+        if taken.key != envelope.command {
+            let name = model.aggregates.all[index].name();
+            return self.failed(Failure::Unknown, format!("{name} takes {}, and this is another command", taken.name));
+        }
+        let entry = match cache.find(&model.aggregates, index, envelope.id) {
+            Ok(entry) => entry,
+            Err(cold) => return self.not_there(here, cold),
+        };
+        let version = cache.version(entry);
+        if let Some(expected) = envelope.expected_version
+            && expected != version
+        {
+            cache.drop_if_empty(entry);
+            return self.answered(here, Answered::Conflict, version);
+        }
+        undertaking.touch(index);
+        let aggregate = &mut model.aggregates.all[index];
+        let command = Commanded::Bytes(envelope.version, envelope.payload);
+        let decided =
+            catch_unwind(AssertUnwindSafe(|| aggregate.decide(cache.state(entry), version, command, circumstances)));
+        match decided {
+            Ok(Ok(events)) => {
+                let version = version + events.len() as u64;
+                undertaking.add(entry, index, events);
+                self.finish(here, version, None)
+            }
+            Ok(Err(reason)) => {
+                cache.drop_if_empty(entry);
+                self.not_decided(here, reason, version)
+            }
+            Err(panic) => {
+                cache.drop_if_empty(entry);
+                self.failed(Failure::Panicked, format!("decide panicked: {}", said(&*panic)))
+            }
+        }
+    }
+
+    #[cold]
+    fn not_there(&mut self, here: Here, cold: Cold) -> Ran {
+        match cold {
+            Cold::Spoiled => Ran::Later,
+            Cold::NoIdentifier => {
+                self.failed(Failure::Malformed, "its bytes are no identifier of such an aggregate".to_owned())
+            }
+            Cold::Quarantined(reason) => {
+                self.text = reason;
+                self.answered(here, Answered::Quarantined, 0)
+            }
+        }
+    }
+
+    #[cold]
+    fn not_decided(&mut self, here: Here, reason: NotDecided, version: u64) -> Ran {
+        match reason {
+            NotDecided::NotFound => self.answered(here, Answered::NotFound, 0),
+            NotDecided::AlreadyExists => self.answered(here, Answered::AlreadyExists, version),
+            NotDecided::Refused(message, bytes) => {
+                Answer {
+                    answered: Answered::Refused,
+                    message: message.key,
+                    message_version: message.version,
+                    position: here.position(),
+                    aggregate_version: version,
+                    events: 0,
+                    rest: &bytes[..],
+                }
+                .write(&mut self.answer);
+                self.without_events(here)
+            }
+            NotDecided::NoCommand(error) => self.failed(Failure::Malformed, error.to_string()),
+            NotDecided::NoRefusal(error) => self.failed(Failure::Inadmissible, error.to_string()),
+            NotDecided::TooMany(count) => {
+                self.failed(Failure::Inadmissible, format!("{count} events; a transaction has at most 65535"))
+            }
+        }
+    }
+
+    /// A command of a handler.
+    fn handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
+        let Self { model: Model { aggregates, handlers }, cache, undertaking, .. } = self;
+        let Some(handler) = handlers.get(&envelope.command) else {
+            let key = envelope.command.0;
+            return self.failed(Failure::Unknown, format!("no handler takes the command with the key {key:#010x}"));
+        };
+        let mut workspace = undertaking.workspace(cache, aggregates, circumstances);
+        let handled = catch_unwind(AssertUnwindSafe(|| {
+            handler.handle(envelope.version, envelope.payload, circumstances, &mut workspace)
+        }));
+        let interrupted = workspace.interrupted.take();
+        let handled = match (handled, interrupted) {
+            // Whatever the handler has made of it.
+            (Ok(_), Some(interrupted)) => Handled::Interrupted(interrupted),
+            (Ok(handled), None) => handled,
+            (Err(panic), _) => {
+                self.undertaking.undo(&mut self.cache);
+                return self.failed(Failure::Panicked, format!("the handler panicked: {}", said(&*panic)));
+            }
+        };
+        match handled {
+            Handled::Done(message, reply) => self.finish(here, 0, Some((message, reply))),
+            Handled::Refused(message, bytes) => {
+                self.undertaking.undo(&mut self.cache);
+                self.not_decided(here, NotDecided::Refused(message, bytes), 0)
+            }
+            Handled::Interrupted(interrupted) => {
+                self.undertaking.undo(&mut self.cache);
+                match interrupted {
+                    Interrupted::Cold => Ran::Later,
+                    Interrupted::Quarantined(reason) => {
+                        self.text = reason;
+                        self.answered(here, Answered::Quarantined, 0)
+                    }
+                    Interrupted::Impossible(reason) => self.failed(Failure::Inadmissible, reason),
+                }
+            }
+            Handled::NoCommand(error) => self.failed(Failure::Malformed, error.to_string()),
+        }
+    }
+
+    /// Encodes what was decided, applies it, and answers.
+    #[inline]
+    fn finish(&mut self, here: Here, aggregate_version: u64, reply: Option<(MessageType, Vec<u8>)>) -> Ran {
+        let Self { model, cache, undertaking, .. } = self;
+        let encoded = catch_unwind(AssertUnwindSafe(|| undertaking.encode(cache, &model.aggregates)));
+        let events = match encoded {
+            Ok(Ok(events)) => events,
+            Ok(Err(reason)) => {
+                undertaking.undo(cache);
+                return self.failed(Failure::Inadmissible, reason);
+            }
+            Err(panic) => {
+                undertaking.undo(cache);
+                return self.failed(Failure::Panicked, format!("an event panicked: {}", said(&*panic)));
+            }
+        };
+        let (message, message_version, rest) = match &reply {
+            Some((message, bytes)) => (message.key, message.version, &bytes[..]),
+            None => (TypeKey::NONE, 0, &[][..]),
+        };
+        Answer {
+            answered: Answered::Accepted,
+            message,
+            message_version,
+            position: here.position(),
+            aggregate_version,
+            events: events.into(),
+            rest,
+        }
+        .write(&mut self.answer);
+        let length = self.answer.len() + undertaking.changes().len();
+        if length > here.length_max {
+            undertaking.undo(cache);
+            return self.too_long(here, length);
+        }
+        let applied = catch_unwind(AssertUnwindSafe(|| undertaking.apply(cache, &model.aggregates)));
+        if let Err(panic) = applied {
+            // What the panic has left is no state.
+            undertaking.undo(cache);
+            return self.failed(Failure::Panicked, format!("apply panicked: {}", said(&*panic)));
+        }
+        undertaking.keep(cache);
+        if let Some(identity) = here.identity {
+            self.identifiers.remember(identity, here.stamp.time_ns, &self.answer);
+        }
+        Ran::Answered
+    }
+
+    /// An answer without events.
+    #[cold]
+    fn answered(&mut self, here: Here, answered: Answered, aggregate_version: u64) -> Ran {
+        let rest = if answered == Answered::Quarantined { self.text.as_bytes() } else { &[] };
+        Answer {
+            answered,
+            message: TypeKey::NONE,
+            message_version: 0,
+            position: here.position(),
+            aggregate_version,
+            events: 0,
+            rest,
+        }
+        .write(&mut self.answer);
+        self.without_events(here)
+    }
+
+    /// The answer stands, and there are no events.
+    #[cold]
+    fn without_events(&mut self, here: Here) -> Ran {
+        self.undertaking.seal();
+        let length = self.answer.len() + self.undertaking.changes().len();
+        if length > here.length_max {
+            return self.too_long(here, length);
+        }
+        if let Some(identity) = here.identity {
+            self.identifiers.remember(identity, here.stamp.time_ns, &self.answer);
+        }
+        Ran::Answered
+    }
+
+    #[cold]
+    fn too_long(&mut self, here: Here, length: usize) -> Ran {
+        let most = here.length_max;
+        self.failed(Failure::Inadmissible, format!("its events and answer have {length} bytes, and {most} have room"))
+    }
+
+    #[cold]
+    fn failed(&mut self, failure: Failure, text: String) -> Ran {
+        self.text = text;
+        Ran::Failed(failure)
+    }
+}
+
+/// Of all that a command says but its metadata.
+fn hash_of(envelope: &Envelope<'_>) -> u64 {
+    let parts = [envelope.id, envelope.payload];
+    let head = [u64::from(envelope.aggregate.0) << 32 | u64::from(envelope.command.0), u64::from(envelope.version)];
+    let mut hash = head.iter().fold(0, |hash, word| gapless_wire::split_mix::finish(hash ^ word));
+    for part in parts {
+        hash = gapless_wire::split_mix::finish(hash ^ part.len() as u64);
+        for chunk in part.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            hash = gapless_wire::split_mix::finish(hash ^ u64::from_le_bytes(word));
+        }
+    }
+    hash
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,249 @@
+//! One command after the other, without a stream around.
+
+use super::*;
+use crate::model::CommandModel;
+use crate::samples::{
+    Account, AccountCommand, AccountEvent, AccountRefusal, Transfer, TransferHandler, TransferRefusal, Transferred,
+};
+use crate::transaction::RecordedEvents;
+use gapless_message::Message;
+
+struct Bench {
+    writer: Writer,
+    sequence: u64,
+}
+
+type Events = Vec<(u64, AccountEvent)>;
+
+impl Bench {
+    fn new() -> Self {
+        let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler).finish().unwrap();
+        let identifiers = Identifiers::new(crate::identifiers::IdentifierLimits::default());
+        Self { writer: Writer::new(model, identifiers), sequence: 0 }
+    }
+
+    fn run(&mut self, envelope: &Envelope<'_>) -> Ran {
+        self.sequence += 1;
+        let stamp = Stamp { sequence: self.sequence, time_ns: self.sequence * 10, session: 1, number: self.sequence };
+        let mut bytes = Vec::new();
+        envelope.write_head(&mut bytes);
+        bytes.extend_from_slice(envelope.payload);
+        self.writer.run(stamp, &bytes, 1 << 20)
+    }
+
+    fn account(&mut self, id: u64, command: &AccountCommand, change: impl FnOnce(&mut Envelope<'_>)) -> Ran {
+        let mut payload = Vec::new();
+        command.encode(&mut payload).unwrap();
+        let id = id.to_be_bytes();
+        let mut envelope = Envelope {
+            aggregate: TypeKey::of(<Account as crate::Aggregate>::NAME),
+            command: TypeKey::of(AccountCommand::TYPE_NAME),
+            version: 1,
+            identifier: None,
+            expected_version: None,
+            metadata: &[],
+            id: &id,
+            payload: &payload,
+        };
+        change(&mut envelope);
+        self.run(&envelope)
+    }
+
+    fn transfer(&mut self, from: u64, to: u64, amount: u64) -> Ran {
+        let mut payload = Vec::new();
+        Transfer { from, to, amount }.encode(&mut payload).unwrap();
+        self.run(&Envelope {
+            aggregate: TypeKey::NONE,
+            command: TypeKey::of(Transfer::TYPE_NAME),
+            version: 1,
+            identifier: None,
+            expected_version: None,
+            metadata: &[],
+            id: &[],
+            payload: &payload,
+        })
+    }
+
+    fn answer(&self) -> (Answered, u64, u32, Vec<u8>) {
+        let answer = Answer::read(self.writer.answer()).unwrap();
+        (answer.answered, answer.aggregate_version, answer.events, answer.rest.to_vec())
+    }
+
+    fn events(&self) -> Events {
+        let mut events = RecordedEvents::read(self.sequence, self.writer.changes()).unwrap();
+        let mut all = Vec::new();
+        while let Some(event) = events.next_event().unwrap() {
+            assert_eq!(usize::from(event.position.ordinal), all.len());
+            let id = u64::from_be_bytes(event.id.try_into().unwrap());
+            all.push((id, AccountEvent::decode_as(event.version, event.payload).unwrap()));
+        }
+        all
+    }
+
+    fn balance(&mut self, id: u64) -> Option<u64> {
+        let (cache, model) = self.writer.cache_mut();
+        let place = cache.find(&model.aggregates, 0, &id.to_be_bytes()).ok()?;
+        let balance = cache.state(place).downcast_ref::<Account>().unwrap().balance;
+        let exists = cache.version(place) > 0;
+        cache.drop_if_empty(place);
+        exists.then_some(balance)
+    }
+
+    fn opened(ids: &[u64], balance: u64) -> Self {
+        let mut bench = Self::new();
+        for id in ids {
+            assert_eq!(bench.account(*id, &AccountCommand::Open, |_| {}), Ran::Answered);
+            assert_eq!(bench.account(*id, &AccountCommand::Deposit(balance), |_| {}), Ran::Answered);
+        }
+        bench
+    }
+}
+
+#[test]
+fn what_is_decided_is_answered_encoded_and_applied() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.account(7, &AccountCommand::Deposit(1), |_| {}), Ran::Answered);
+    assert_eq!(bench.answer(), (Answered::NotFound, 0, 0, vec![]));
+    assert_eq!((bench.balance(7), bench.writer.changes()), (None, &[][..]));
+    assert_eq!(bench.account(7, &AccountCommand::Open, |_| {}), Ran::Answered);
+    assert_eq!((bench.answer(), bench.events()), ((Answered::Accepted, 1, 1, vec![]), vec![(7, AccountEvent::Opened)]));
+    bench.account(7, &AccountCommand::Open, |_| {});
+    assert_eq!(bench.answer(), (Answered::AlreadyExists, 1, 0, vec![]));
+    bench.account(7, &AccountCommand::Deposit(50), |_| {});
+    bench.account(7, &AccountCommand::Withdraw(51), |_| {});
+    let (answered, _, _, refusal) = bench.answer();
+    assert_eq!(answered, Answered::Refused);
+    assert_eq!(AccountRefusal::decode(&refusal).unwrap(), AccountRefusal::Overdrawn { balance: 50 });
+    // What was emitted before the refusal is not there.
+    assert_eq!((bench.balance(7), bench.writer.changes()), (Some(50), &[][..]));
+    bench.account(7, &AccountCommand::Withdraw(20), |_| {});
+    assert_eq!(bench.events(), [(7, AccountEvent::Withdrawn(20))]);
+    let mut events = RecordedEvents::read(1, bench.writer.changes()).unwrap();
+    assert_eq!(events.next_event().unwrap().unwrap().tags().collect::<Vec<_>>(), [("amount", &b"20"[..])]);
+}
+
+#[test]
+fn an_expected_version_detects_a_conflict() {
+    let mut bench = Bench::opened(&[7], 10);
+    bench.account(7, &AccountCommand::Deposit(1), |envelope| envelope.expected_version = Some(1));
+    assert_eq!((bench.answer(), bench.balance(7)), ((Answered::Conflict, 2, 0, vec![]), Some(10)));
+    bench.account(7, &AccountCommand::Deposit(1), |envelope| envelope.expected_version = Some(2));
+    assert_eq!((bench.answer(), bench.balance(7)), ((Answered::Accepted, 3, 1, vec![]), Some(11)));
+}
+
+#[test]
+fn the_same_identifier_gets_the_same_answer() {
+    let mut bench = Bench::opened(&[7], 10);
+    let identified = |envelope: &mut Envelope<'_>| envelope.identifier = Some(99);
+    bench.account(7, &AccountCommand::Deposit(1), identified);
+    let first = bench.writer.answer().to_vec();
+    assert_eq!(bench.events(), [(7, AccountEvent::Deposited(1))]);
+    assert_eq!(bench.account(7, &AccountCommand::Deposit(1), identified), Ran::Answered);
+    assert_eq!((bench.balance(7), bench.writer.answer(), bench.writer.changes()), (Some(11), &first[..], &[][..]));
+    bench.account(7, &AccountCommand::Deposit(2), identified);
+    assert_eq!((bench.answer().0, bench.balance(7)), (Answered::IdentifierReused, Some(11)));
+    bench.account(7, &AccountCommand::Deposit(1), identified);
+    assert_eq!(bench.writer.answer(), first);
+    // A refusal is an answer, too.
+    let identified = |envelope: &mut Envelope<'_>| envelope.identifier = Some(100);
+    bench.account(7, &AccountCommand::Withdraw(500), identified);
+    let (first, changes) = (bench.writer.answer().to_vec(), bench.writer.changes().to_vec());
+    let events = RecordedEvents::read(1, &changes).unwrap();
+    assert_eq!(events.identity().map(|identity| identity.identifier), Some(100));
+    bench.account(7, &AccountCommand::Deposit(500), |_| {});
+    bench.account(7, &AccountCommand::Withdraw(500), identified);
+    assert_eq!((bench.balance(7), bench.writer.answer()), (Some(511), &first[..]));
+}
+
+#[test]
+fn several_aggregates_are_one_transaction_or_none() {
+    let mut bench = Bench::opened(&[1, 2], 100);
+    assert_eq!(bench.transfer(1, 2, 30), Ran::Answered);
+    let (answered, _, events, reply) = bench.answer();
+    assert_eq!((answered, events, Transferred::decode(&reply).unwrap().left), (Answered::Accepted, 2, 70));
+    assert_eq!(bench.events(), [(1, AccountEvent::Withdrawn(30)), (2, AccountEvent::Deposited(30))]);
+    assert_eq!((bench.balance(1), bench.balance(2)), (Some(70), Some(130)));
+
+    let refused = |bench: &Bench| TransferRefusal::decode(&bench.answer().3).unwrap();
+    bench.transfer(1, 2, 71);
+    assert_eq!(refused(&bench), TransferRefusal::Source(Some(AccountRefusal::Overdrawn { balance: 70 })));
+    bench.transfer(1, 3, 10);
+    assert_eq!(refused(&bench), TransferRefusal::Target(None));
+    assert_eq!((bench.balance(1), bench.balance(2), bench.balance(3)), (Some(70), Some(130), None));
+    // What a handler has looked at is put back, too.
+    let mut looked = Bench::opened(&[1, 2], 100);
+    looked.account(2, &AccountCommand::Close, |_| {});
+    looked.transfer(1, 2, 30);
+    assert_eq!(refused(&looked), TransferRefusal::Target(Some(AccountRefusal::Closed)));
+    assert_eq!((looked.balance(1), looked.writer.has_spoiled()), (Some(100), false));
+    bench.transfer(1, 1, 10);
+    assert_eq!((bench.balance(1), bench.events().len()), (Some(70), 2));
+}
+
+#[test]
+fn what_panics_changes_nothing_and_is_folded_anew() {
+    let mut bench = Bench::opened(&[1, 2], 100);
+    assert_eq!(bench.account(1, &AccountCommand::Panic, |_| {}), Ran::Failed(Failure::Panicked));
+    assert_eq!((bench.balance(1), bench.writer.text()), (Some(100), "decide panicked: nobody decides on that"));
+    assert_eq!(bench.account(1, &AccountCommand::Poison, |_| {}), Ran::Failed(Failure::Panicked));
+    assert_eq!(bench.writer.text(), "apply panicked: nobody applies that");
+    assert_eq!(bench.account(1, &AccountCommand::Deposit(1), |_| {}), Ran::Later);
+    // Others go on.
+    assert_eq!(bench.account(2, &AccountCommand::Deposit(1), |_| {}), Ran::Answered);
+    assert_eq!(bench.transfer(2, 1, 5), Ran::Later);
+    assert_eq!(bench.balance(2), Some(101));
+}
+
+#[test]
+fn what_is_no_command_fails_with_words() {
+    let mut bench = Bench::opened(&[1], 100);
+    let mut failed = |command: &AccountCommand, failure, text: &str, change: &dyn Fn(&mut Envelope<'_>)| {
+        assert_eq!(bench.account(1, command, change), Ran::Failed(failure));
+        assert!(bench.writer.text().contains(text), "{}", bench.writer.text());
+        assert_eq!(bench.balance(1), Some(100));
+    };
+    let open = AccountCommand::Open;
+    failed(&open, Failure::Unknown, "no aggregate has the key", &|envelope| envelope.aggregate = TypeKey::of("x"));
+    failed(&open, Failure::Unknown, "account takes AccountCommand", &|envelope| envelope.command = TypeKey::of("x"));
+    failed(&open, Failure::Unknown, "no handler takes", &|envelope| envelope.aggregate = TypeKey::NONE);
+    failed(&open, Failure::Malformed, "version 9", &|envelope| envelope.version = 9);
+    failed(&open, Failure::Malformed, "AccountCommand: ", &|envelope| envelope.payload = &[77]);
+    failed(&open, Failure::Malformed, "no identifier", &|envelope| envelope.id = &[1]);
+    failed(&open, Failure::Malformed, "no headers", &|envelope| envelope.metadata = &[1]);
+    failed(&AccountCommand::Many(65_536), Failure::Inadmissible, "65536 events", &|_| {});
+    let mut bench = Bench::new();
+    assert_eq!(bench.account(5, &AccountCommand::Many(65_535), |_| {}), Ran::Failed(Failure::Inadmissible));
+    assert_eq!(bench.balance(5), None, "{}", bench.writer.text());
+    let stamp = Stamp { sequence: 1, time_ns: 1, session: 1, number: 1 };
+    assert_eq!(bench.writer.run(stamp, &[1], 1000), Ran::Failed(Failure::Malformed));
+}
+
+#[test]
+fn the_same_events_give_the_same_aggregates() {
+    let mut bench = Bench::opened(&[1, 2], 100);
+    let mut again = Bench::new();
+    bench.transfer(1, 2, 40);
+    let (cache, model) = again.writer.cache_mut();
+    let events = [(1, AccountEvent::Opened), (1, AccountEvent::Deposited(60)), (2, AccountEvent::Deposited(140))];
+    for (sequence, (id, event)) in events.iter().enumerate() {
+        let (mut changes, mut payload) = (Vec::new(), Vec::new());
+        event.encode(&mut payload).unwrap();
+        crate::transaction::write_head(&mut changes, None, &[]);
+        let head = crate::transaction::EventHead {
+            event: TypeKey::of(AccountEvent::TYPE_NAME),
+            version: 1,
+            aggregate: TypeKey::of("account"),
+            id: &u64::to_be_bytes(*id),
+            tags: &[],
+        };
+        let write = |out: &mut Vec<u8>| {
+            out.extend_from_slice(&payload);
+            Ok::<_, ()>(())
+        };
+        crate::transaction::write_event(&mut changes, &head, write).unwrap();
+        crate::transaction::write_count(&mut changes, 1);
+        let mut events = RecordedEvents::read(sequence as u64 + 1, &changes).unwrap();
+        cache.fold(&model.aggregates, &events.next_event().unwrap().unwrap());
+    }
+    assert_eq!((again.balance(1), again.balance(2)), (bench.balance(1), bench.balance(2)));
+}

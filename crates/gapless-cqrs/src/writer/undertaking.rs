@@ -1,0 +1,244 @@
+//! [`Undertaking`]: what one command does to the cache, until it is known whether it counts. Events change nothing before all of them are
+//! decided and encoded, but for those that the same handler looks at: of these aggregates a copy is kept from before.
+
+use super::cache::{Cache, Cold, Place};
+use crate::aggregate::{Circumstances, Commanded, NotDecided, State};
+use crate::handler::{Interrupted, Unexecuted, Workspace};
+use crate::identity::TypeKey;
+use crate::model::Aggregates;
+use crate::transaction::{CommandIdentity, EventHead, write_count, write_event, write_head};
+use std::any::Any;
+use std::ops::Range;
+
+/// See the head of the file.
+#[derive(Default)]
+pub(super) struct Undertaking {
+    changes: Vec<u8>,
+    /// Before the first event.
+    head_length: usize,
+    has_identity: bool,
+    steps: Vec<Step>,
+    /// Types in which events may lie.
+    touched: Vec<usize>,
+    /// Aggregates that have changed, as they were.
+    before: Vec<(Place, State)>,
+}
+
+/// Events of one aggregate.
+struct Step {
+    place: Place,
+    aggregate: usize,
+    /// Where they lie in the aggregate's type.
+    events: Range<usize>,
+    is_applied: bool,
+    /// A copy from before it was applied was kept.
+    is_kept: bool,
+}
+
+impl Undertaking {
+    /// The bytes of the events, or nothing.
+    pub fn changes(&self) -> &[u8] {
+        &self.changes
+    }
+
+    #[inline]
+    pub fn clear(&mut self, aggregates: &mut Aggregates) {
+        self.touched.drain(..).for_each(|aggregate| aggregates.all[aggregate].clear());
+        self.steps.clear();
+        self.before.clear();
+        self.changes.clear();
+        self.has_identity = false;
+    }
+
+    #[inline]
+    pub fn begin(&mut self, identity: Option<CommandIdentity>, metadata: &[u8]) {
+        self.has_identity = identity.is_some();
+        write_head(&mut self.changes, identity, metadata);
+        self.head_length = self.changes.len();
+    }
+
+    /// A decision of that type follows, which may panic.
+    #[inline]
+    pub fn touch(&mut self, aggregate: usize) {
+        if !self.touched.contains(&aggregate) {
+            self.touched.push(aggregate);
+        }
+    }
+
+    #[inline]
+    pub fn add(&mut self, place: Place, aggregate: usize, events: Range<usize>) {
+        self.steps.push(Step { place, aggregate, events, is_applied: false, is_kept: false });
+    }
+
+    /// There are no events: nothing is left of it but its identifier.
+    pub fn seal(&mut self) {
+        if !self.has_identity {
+            self.changes.clear();
+        }
+    }
+
+    /// Appends all events, and says how many there are.
+    #[inline]
+    pub fn encode(&mut self, cache: &Cache, aggregates: &Aggregates) -> Result<u16, String> {
+        let mut count = 0_usize;
+        for step in &self.steps {
+            let erased = &aggregates.all[step.aggregate];
+            let (event, (aggregate, id)) = (erased.event(), cache.name(step.place));
+            for index in step.events.clone() {
+                let head =
+                    EventHead { event: event.key, version: event.version, aggregate, id, tags: erased.tags(index) };
+                write_event(&mut self.changes, &head, |out| erased.encode(index, out))
+                    .map_err(|error| error.to_string())?;
+                count += 1;
+            }
+        }
+        let count =
+            u16::try_from(count).map_err(|_| format!("{count} events; a transaction has at most {}", u16::MAX))?;
+        write_count(&mut self.changes, count);
+        Ok(count)
+    }
+
+    /// Applies what is not applied yet.
+    #[inline]
+    pub fn apply(&mut self, cache: &mut Cache, aggregates: &Aggregates) {
+        for step in self.steps.iter_mut().filter(|step| !step.is_applied) {
+            // Before: a panic leaves what is no state.
+            step.is_applied = true;
+            aggregates.all[step.aggregate].apply(cache.state_mut(step.place), step.events.clone());
+        }
+    }
+
+    /// It counts.
+    #[inline]
+    pub fn keep(&self, cache: &mut Cache) {
+        let mut has_empty = false;
+        for step in &self.steps {
+            match step.events.len() {
+                0 => has_empty = true,
+                events => cache.note(step.place, events as u64),
+            }
+        }
+        if has_empty {
+            // What was looked at, and has no events now either.
+            self.steps.iter().for_each(|step| cache.drop_if_empty(step.place));
+        }
+    }
+
+    /// It does not count: everything is as it was before; what has changed and cannot be put back is to be folded anew.
+    #[cold]
+    pub fn undo(&mut self, cache: &mut Cache) {
+        for step in &self.steps {
+            if let Some(at) = self.before.iter().position(|(place, _)| *place == step.place) {
+                *cache.state_mut(step.place) = self.before.swap_remove(at).1;
+            } else if step.is_applied && !step.events.is_empty() && !step.is_kept {
+                cache.spoil(step.place);
+            }
+        }
+        self.steps.iter().for_each(|step| cache.drop_if_empty(step.place));
+        // The identifier of a command that is refused stands in the stream, too.
+        self.changes.truncate(self.head_length);
+    }
+
+    pub fn workspace<'a>(
+        &'a mut self,
+        cache: &'a mut Cache,
+        aggregates: &'a mut Aggregates,
+        circumstances: Circumstances<'a>,
+    ) -> UndertakingWorkspace<'a> {
+        UndertakingWorkspace { undertaking: self, cache, aggregates, circumstances, interrupted: None }
+    }
+}
+
+/// What a handler works with.
+pub(super) struct UndertakingWorkspace<'a> {
+    undertaking: &'a mut Undertaking,
+    cache: &'a mut Cache,
+    aggregates: &'a mut Aggregates,
+    circumstances: Circumstances<'a>,
+    /// The first reason why it cannot go on.
+    pub interrupted: Option<Interrupted>,
+}
+
+impl UndertakingWorkspace<'_> {
+    /// Finds an aggregate behind all that was decided before, with its index and version.
+    fn find(&mut self, aggregate: TypeKey, id: &[u8]) -> Result<(Place, usize, u64), Interrupted> {
+        let index = self.aggregates.find(aggregate).ok_or_else(|| {
+            Interrupted::Impossible(format!("the model has no aggregate with the key {:#010x}", aggregate.0))
+        })?;
+        let place = self.cache.find(self.aggregates, index, id).map_err(|cold| match cold {
+            Cold::Spoiled => Interrupted::Cold,
+            Cold::NoIdentifier => Interrupted::Impossible("an aggregate's identifier cannot be read".to_owned()),
+            Cold::Quarantined(reason) => Interrupted::Quarantined(reason),
+        })?;
+        let mut version = self.cache.version(place);
+        let Undertaking { steps, before, .. } = &mut *self.undertaking;
+        for step in steps.iter_mut().filter(|step| step.place == place) {
+            version += step.events.len() as u64;
+            if !step.is_applied && !step.events.is_empty() {
+                if before.iter().all(|(kept, _)| *kept != place) {
+                    before.push((place, self.aggregates.all[index].copy(self.cache.state(place))));
+                }
+                (step.is_applied, step.is_kept) = (true, true);
+                self.aggregates.all[index].apply(self.cache.state_mut(place), step.events.clone());
+            }
+        }
+        if self.undertaking.steps.iter().all(|step| step.place != place) {
+            // Whatever comes of it, it is looked at in the end.
+            self.undertaking.add(place, index, 0..0);
+        }
+        Ok((place, index, version))
+    }
+
+    fn noted<T>(&mut self, result: Result<T, Interrupted>) -> Result<T, Interrupted> {
+        result.inspect_err(|interrupted| {
+            let same = match interrupted {
+                Interrupted::Cold => Interrupted::Cold,
+                Interrupted::Quarantined(reason) => Interrupted::Quarantined(reason.clone()),
+                Interrupted::Impossible(reason) => Interrupted::Impossible(reason.clone()),
+            };
+            self.interrupted.get_or_insert(same);
+        })
+    }
+}
+
+impl Workspace for UndertakingWorkspace<'_> {
+    fn state(&mut self, aggregate: TypeKey, id: &[u8]) -> Result<Option<&(dyn Any + Send)>, Interrupted> {
+        let found = self.find(aggregate, id);
+        let (place, _, version) = self.noted(found)?;
+        Ok((version > 0).then(|| &**self.cache.state(place)))
+    }
+
+    fn execute(&mut self, aggregate: TypeKey, id: &[u8], command: &mut dyn Any) -> Result<(), Unexecuted> {
+        let found = self.find(aggregate, id);
+        let (place, index, version) = self.noted(found).map_err(Unexecuted::Interrupted)?;
+        let erased = &mut self.aggregates.all[index];
+        let command = Commanded::Value(command);
+        self.undertaking.touch(index);
+        match erased.decide(self.cache.state(place), version, command, self.circumstances) {
+            Ok(events) => {
+                self.undertaking.add(place, index, events);
+                Ok(())
+            }
+            Err(NotDecided::NotFound) => Err(Unexecuted::NotFound),
+            Err(NotDecided::AlreadyExists) => Err(Unexecuted::AlreadyExists),
+            Err(NotDecided::Refused(_, bytes)) => Err(Unexecuted::Refused(bytes)),
+            Err(NotDecided::NoCommand(error) | NotDecided::NoRefusal(error)) => {
+                let impossible = self.noted::<()>(Err(Interrupted::Impossible(error.to_string())));
+                impossible.map_err(Unexecuted::Interrupted)
+            }
+            Err(NotDecided::TooMany(count)) => {
+                let reason = format!("{count} events; a transaction has at most {}", u16::MAX);
+                self.noted::<()>(Err(Interrupted::Impossible(reason))).map_err(Unexecuted::Interrupted)
+            }
+        }
+    }
+
+    fn emit(&mut self, aggregate: TypeKey, id: &[u8], event: &mut dyn Any) -> Result<(), Interrupted> {
+        let found = self.find(aggregate, id);
+        let (place, index, _) = self.noted(found)?;
+        self.undertaking.touch(index);
+        let events = self.aggregates.all[index].put(event);
+        self.undertaking.add(place, index, events);
+        Ok(())
+    }
+}

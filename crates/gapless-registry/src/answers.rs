@@ -1,0 +1,80 @@
+//! [`Answers`]: which processes that serve in a domain answer now, and which do not: they are stopped, or too busy. It is asked for on a
+//! connection of its own, so the answer is the same whether the process that asks has just come or has known the others for long.
+
+use super::connection::{BUFFER_BYTES, Connection, Received};
+use super::directory::{CopyId, DomainDirectory, FileKind};
+use super::packets::{Hello, Packet, Role};
+use super::peer;
+use crate::error::RegistryError;
+use gapless_agent::monotonic::monotonic_ns;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The process ids of those who serve in a domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Those that have said who they are.
+    pub answering: Vec<u32>,
+    /// Those that live, and have said nothing in time.
+    pub silent: Vec<u32>,
+}
+
+impl Answers {
+    /// Asks all that serve in the directory but the socket `own`, and waits up to `timeout` for their answers, on this thread.
+    ///
+    /// # Errors
+    /// A directory that cannot be listed.
+    pub fn ask(directory: &DomainDirectory, own: Option<CopyId>, timeout: Duration) -> Result<Self, RegistryError> {
+        let until = Instant::now() + timeout;
+        let process_name = "asks who answers".to_owned();
+        let hello =
+            Hello { role: Role::Caller, process_id: std::process::id(), started_ns: monotonic_ns(), process_name };
+        let hello = Packet::Hello(hello).encode();
+        let hello: Arc<[u8]> = hello.map_err(|reason| RegistryError::Option { option: "process name", reason })?.into();
+        let sockets = directory.list()?.into_iter().filter(|(id, kind)| *kind == FileKind::Socket && Some(*id) != own);
+        let ask = |(id, _): (CopyId, FileKind)| {
+            // Who refuses is dead; of one that has no room for this, nobody knows who it is.
+            let mut connection = Connection::connect(directory, id).ok()?;
+            let (identity, _pidfd) = peer::identify(&connection).ok()?;
+            connection.send(Arc::clone(&hello), Vec::new()).ok()?;
+            Some((identity.process_id, connection))
+        };
+        let mut asked: Vec<(u32, Connection)> = sockets.filter_map(ask).collect();
+        let (mut answers, mut buffer) = (Self::default(), vec![0; BUFFER_BYTES]);
+        while !asked.is_empty() {
+            asked.retain(|(process_id, connection)| {
+                // All that it says, so that it meets no end while it speaks.
+                loop {
+                    match connection.receive(&mut buffer) {
+                        Ok(Received::Nothing) => return true,
+                        Ok(Received::Packet(packet, _)) if packet != Packet::Listed => {}
+                        Ok(Received::Packet(..) | Received::WithoutDescriptors(_) | Received::OtherVersion(_))
+                        | Err(_) => {
+                            answers.answering.push(*process_id);
+                            return false;
+                        }
+                        // It has gone.
+                        Ok(Received::End) => return false,
+                    }
+                }
+            });
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let mut waiting: Vec<_> =
+                asked.iter().map(|(_, connection)| PollFd::new(connection, PollFlags::IN)).collect();
+            if !waiting.is_empty() {
+                let time = Timespec::try_from(left.max(Duration::from_millis(1))).ok();
+                // A signal ends it early, and then it is looked once more.
+                let _ = poll(&mut waiting, time.as_ref());
+            }
+        }
+        answers.silent = asked.into_iter().map(|(process_id, _)| process_id).collect();
+        answers.answering.sort_unstable();
+        answers.silent.sort_unstable();
+        Ok(answers)
+    }
+}

@@ -1,0 +1,264 @@
+//! [`CopyFiles`]: socket and lock of a serving process, and [`sweep`]: the removal of what the dead have left.
+//!
+//! The lock is there, and locked, before the socket appears, and the kernel unlocks it when the process dies. Only who holds
+//! the lock removes anything, the lock itself last: if he dies in between, the next one finds the rest. So there is never a
+//! socket without a lock, and nothing of a living process is removed.
+//!
+//! Two races remain, both between opening a lock's file and locking it. Two that sweep: the second gets the lock of a file
+//! that the first has removed already, sees that it has no name any more, and leaves. One that starts and one that sweeps:
+//! between making the file and locking it, a sweeper may lock and remove it; the one that starts sees either that it
+//! cannot lock or that the file has no name any more, and takes another name. A name is never used again, so whoever removes
+//! one removes nothing of anybody else.
+
+use super::directory::{CopyId, DomainDirectory, FileKind};
+use crate::error::RegistryError;
+use gapless_agent::fault::crash_point;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::sync::Arc;
+
+/// This user's alone.
+const LOCK_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// Names that are tried when one sweeper after the other is faster.
+const NAMES_MAX: usize = 1000;
+/// Callers that may have connected and not been taken yet; the kernel may allow less.
+const BACKLOG: i32 = 1024;
+
+/// Socket and lock of a serving process. Both are removed when this is dropped.
+#[derive(Debug)]
+pub struct CopyFiles {
+    directory: Arc<DomainDirectory>,
+    id: CopyId,
+    /// Keeps the lock.
+    _lock: OwnedFd,
+}
+
+impl CopyFiles {
+    /// Makes both. `about_to_appear` is told the name before anybody else can see the socket. Also returns the socket, which
+    /// listens.
+    pub fn create(
+        directory: &Arc<DomainDirectory>,
+        about_to_appear: impl FnOnce(CopyId),
+    ) -> Result<(Self, OwnedFd), RegistryError> {
+        let failed = || RegistryError::system(format!("serving in the domain {}", directory.path().display()));
+        let (id, lock) = make_lock(directory)?;
+        // From here on, what fails takes the files with it.
+        let files = Self { directory: Arc::clone(directory), id, _lock: lock };
+        crash_point("serve_lock_taken");
+        about_to_appear(id);
+        let new = id.file(FileKind::NewSocket);
+        let address = SocketAddrUnix::new(directory.path_of(&new)).map_err(failed())?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+        let socket = socket.map_err(failed())?;
+        rustix::net::bind(&socket, &address).map_err(failed())?;
+        if let Some(group) = directory.group() {
+            rustix::fs::chownat(directory.fd(), &*new, None, Some(group), AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(failed())?;
+        }
+        rustix::fs::chmodat(directory.fd(), &*new, directory.socket_mode(), AtFlags::empty()).map_err(failed())?;
+        // Before it appears: who is refused at a socket knows that its process is dead.
+        rustix::net::listen(&socket, BACKLOG).map_err(failed())?;
+        crash_point("serve_before_rename");
+        let name = id.file(FileKind::Socket);
+        rustix::fs::renameat(directory.fd(), &*new, directory.fd(), &*name).map_err(failed())?;
+        crash_point("serve_listening");
+        Ok((files, socket))
+    }
+
+    /// The name of both, for tests.
+    #[cfg(test)]
+    pub const fn id(&self) -> CopyId {
+        self.id
+    }
+}
+
+impl Drop for CopyFiles {
+    fn drop(&mut self) {
+        remove_files(&self.directory, self.id);
+    }
+}
+
+/// A new lock, locked.
+fn make_lock(directory: &DomainDirectory) -> Result<(CopyId, OwnedFd), RegistryError> {
+    let failed = || RegistryError::system(format!("locking in the domain {}", directory.path().display()));
+    for _ in 0..NAMES_MAX {
+        let id = CopyId::random();
+        let name = id.file(FileKind::Lock);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let lock = rustix::fs::openat(directory.fd(), &*name, flags, LOCK_MODE).map_err(failed())?;
+        // Whatever the umask: others of this user open it to sweep.
+        rustix::fs::fchmod(&lock, LOCK_MODE).map_err(failed())?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) if has_name(&lock)? => return Ok((id, lock)),
+            // A sweeper was here.
+            Ok(()) | Err(Errno::WOULDBLOCK) => {}
+            Err(errno) => return Err(failed()(errno)),
+        }
+    }
+    let reason = format!("{NAMES_MAX} new locks one after the other were removed by other processes");
+    Err(RegistryError::Domain { path: directory.path().to_owned(), reason })
+}
+
+/// Removes what dead processes have left: how many there were. What cannot be removed is logged.
+pub fn sweep(directory: &DomainDirectory) -> Result<usize, RegistryError> {
+    let locks = directory.list()?.into_iter().filter(|(_, kind)| *kind == FileKind::Lock);
+    Ok(locks.filter(|(id, _)| sweep_one(directory, *id)).count())
+}
+
+/// Removes what this process has left, if it is dead: whether it was.
+pub fn sweep_one(directory: &DomainDirectory, id: CopyId) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    // Members of a group may look and connect, but neither lock nor remove; that is for the owner's processes.
+    let Ok(lock) = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()) else {
+        return false;
+    };
+    let is_dead = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && has_name(&lock).unwrap_or(false);
+    if is_dead {
+        crash_point("sweep_lock_taken");
+        remove_files(directory, id);
+    }
+    is_dead
+}
+
+/// Whether the file still stands in a directory.
+fn has_name(file: impl AsFd) -> Result<bool, RegistryError> {
+    rustix::fs::fstat(file).map(|stat| stat.st_nlink > 0).map_err(RegistryError::system("looking at a lock"))
+}
+
+/// Removes all files of a process whose lock the caller holds; the lock last.
+fn remove_files(directory: &DomainDirectory, id: CopyId) {
+    for kind in [FileKind::NewSocket, FileKind::Socket, FileKind::Lock] {
+        match rustix::fs::unlinkat(directory.fd(), &*id.file(kind), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => crash_point("sweep_between_files"),
+            Err(errno) => {
+                tracing::warn!("removing {} in {}: {errno}", id.file(kind), directory.path().display());
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Connection;
+    use crate::directory::Place;
+    use gapless_testkit::random::Random;
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    fn domain() -> (tempfile::TempDir, Arc<DomainDirectory>) {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = DomainDirectory::open(&Place::Path(parent.path().join("domain")), None).unwrap();
+        (parent, Arc::new(directory))
+    }
+
+    fn names(directory: &DomainDirectory) -> Vec<String> {
+        let mut names = directory.list().unwrap().iter().map(|(id, kind)| id.file(*kind)).collect::<Vec<_>>();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_files_of_the_living_stay_and_those_of_the_dead_go() {
+        let (_parent, directory) = domain();
+        let mut told = None;
+        let (files, socket) = CopyFiles::create(&directory, |id| told = Some(id)).unwrap();
+        let id = files.id();
+        assert_eq!(told, Some(id));
+        assert_eq!(names(&directory), [id.file(FileKind::Lock), id.file(FileKind::Socket)]);
+        let path = directory.path().join(id.file(FileKind::Socket));
+        let metadata = std::fs::metadata(path).unwrap();
+        assert!(metadata.file_type().is_socket());
+        assert_eq!(metadata.mode() & 0o777, 0o600);
+        assert_eq!(sweep(&directory).unwrap(), 0);
+        drop(Connection::connect(&directory, id).unwrap());
+        drop(socket);
+        assert_eq!(Connection::connect(&directory, id).err(), Some(Errno::CONNREFUSED));
+        drop(files);
+        assert_eq!(names(&directory), [] as [String; 0]);
+        assert_eq!(Connection::connect(&directory, id).err(), Some(Errno::NOENT));
+
+        // As three processes would leave them that were killed before the socket, before its renaming, and later.
+        for kinds in [&[][..], &[FileKind::NewSocket], &[FileKind::Socket]] {
+            let id = CopyId::random();
+            for kind in [FileKind::Lock].iter().chain(kinds) {
+                std::fs::write(directory.path().join(id.file(*kind)), "").unwrap();
+            }
+        }
+        std::fs::write(directory.path().join("something else"), "").unwrap();
+        assert_eq!(sweep(&directory).unwrap(), 3);
+        assert_eq!(names(&directory), [] as [String; 0]);
+        assert!(directory.path().join("something else").exists());
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_for_a_socket_is_none() {
+        let parent = tempfile::tempdir().unwrap();
+        let long = parent.path().join("x".repeat(200));
+        let directory = Arc::new(DomainDirectory::open(&Place::Path(long), None).unwrap());
+        let (files, _socket) = CopyFiles::create(&directory, |_| ()).unwrap();
+        drop(Connection::connect(&directory, files.id()).unwrap());
+    }
+
+    #[test]
+    fn the_sockets_of_a_group_are_open_to_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let group = rustix::process::getegid().as_raw();
+        let place = Place::Path(parent.path().join("domain"));
+        let directory = Arc::new(DomainDirectory::open(&place, Some(group)).unwrap());
+        let (files, _socket) = CopyFiles::create(&directory, |_| ()).unwrap();
+        let mode = |kind| std::fs::metadata(directory.path().join(files.id().file(kind))).unwrap().mode() & 0o777;
+        assert_eq!((mode(FileKind::Socket), mode(FileKind::Lock)), (0o660, 0o600));
+    }
+
+    /// The sockets of those that start are there and listen until they go, whatever sweeps; in the end nothing is left.
+    #[test]
+    fn those_that_start_and_those_that_sweep_do_not_harm_each_other() {
+        let (_parent, directory) = domain();
+        let (started, swept) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let is_over = AtomicBool::new(false);
+        let seed = gapless_testkit::random::printed_seed();
+        std::thread::scope(|scope| {
+            let sweepers = (0..3).map(|_| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::SeqCst) {
+                        swept.fetch_add(sweep(&directory).unwrap(), Ordering::SeqCst);
+                    }
+                })
+            });
+            let sweepers = sweepers.collect::<Vec<_>>();
+            let starters = (0..3u64).map(|number| {
+                let (directory, started) = (&directory, &started);
+                scope.spawn(move || {
+                    let mut random = Random::new(seed ^ number);
+                    for _ in 0..300 {
+                        let (files, socket) = CopyFiles::create(directory, |_| ()).unwrap();
+                        for _ in 0..random.below(3) {
+                            std::thread::yield_now();
+                            drop(Connection::connect(directory, files.id()).unwrap());
+                        }
+                        assert!(directory.path().join(files.id().file(FileKind::Lock)).exists());
+                        if random.happens(300) {
+                            // It dies: the files stay, the lock goes.
+                            flock(&files._lock, FlockOperation::Unlock).unwrap();
+                            std::mem::forget(files);
+                        }
+                        drop(socket);
+                        started.fetch_add(1, Ordering::SeqCst);
+                    }
+                })
+            });
+            starters.collect::<Vec<_>>().into_iter().for_each(|starter| starter.join().unwrap());
+            is_over.store(true, Ordering::SeqCst);
+            sweepers.into_iter().for_each(|sweeper| sweeper.join().unwrap());
+        });
+        sweep(&directory).unwrap();
+        assert_eq!(names(&directory), [] as [String; 0]);
+        assert_eq!(started.load(Ordering::SeqCst), 900);
+        assert!(swept.load(Ordering::SeqCst) > 0);
+    }
+}

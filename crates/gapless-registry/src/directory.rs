@@ -1,0 +1,405 @@
+//! [`DomainDirectory`]: the directory where the processes of a domain meet: where it is, and who may come in.
+//!
+//! It is opened once, checked by its descriptor, and everything in it is reached through that descriptor: what is checked is
+//! what is used, and a long path is no trouble for sockets, whose addresses have at most 107 bytes.
+
+use crate::error::RegistryError;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, Dir, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::process::{Gid, geteuid};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a domain's name at most.
+pub const DOMAIN_NAME_LENGTH_MAX: usize = 64;
+
+/// Nobody else comes in.
+const MODE_ALONE: u32 = 0o700;
+/// The group may look and connect; only the owner may serve.
+const MODE_GROUP: u32 = 0o750;
+
+/// The variable that names a domain.
+pub const DOMAIN_VARIABLE: &str = "GAPLESS_DOMAIN";
+
+/// Where a domain is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In `$XDG_RUNTIME_DIR/gapless/NAME` where that variable names a directory of this user, else in
+    /// `/tmp/gapless-USER/NAME`.
+    Named(String),
+    /// In this directory, which is made if only it itself is missing.
+    Path(PathBuf),
+}
+
+impl Place {
+    /// Where the domain is that the variable `GAPLESS_DOMAIN` names: a directory if it begins with a slash; `None` without the
+    /// variable.
+    ///
+    /// # Errors
+    /// A name that no domain can have.
+    pub fn from_environment() -> Result<Option<Self>, RegistryError> {
+        let Some(value) = std::env::var_os(DOMAIN_VARIABLE) else { return Ok(None) };
+        let path = PathBuf::from(&value);
+        if path.has_root() {
+            return Ok(Some(Self::Path(path)));
+        }
+        let name = value.to_string_lossy().into_owned();
+        DomainDirectory::path_of_name(&name)?;
+        Ok(Some(Self::Named(name)))
+    }
+}
+
+/// The directory where the processes of a domain meet.
+#[derive(Debug)]
+pub struct DomainDirectory {
+    fd: OwnedFd,
+    path: PathBuf,
+    owner: u32,
+    group: Option<u32>,
+}
+
+impl DomainDirectory {
+    /// Opens the directory, or makes it. Its mode is 0700, whatever the umask; with a `group` 0750, and its processes may call what is served here.
+    ///
+    /// # Errors
+    /// A directory of another user, or one that more users may enter than those; a name that no domain can have; a group for a
+    /// domain without a path of its own, because the default places are closed to everybody else.
+    pub fn open(place: &Place, group: Option<u32>) -> Result<Self, RegistryError> {
+        let name = match place {
+            // Without a slash behind it, with which a link would be followed.
+            Place::Path(path) => {
+                return Self::open_at(CWD, &path.components().collect::<PathBuf>(), path.clone(), group);
+            }
+            Place::Named(name) => name,
+        };
+        if group.is_some() {
+            let reason =
+                format!("the domain {name} lies where only its user may enter; a group needs a domain with a path");
+            return Err(RegistryError::Option { option: "group", reason });
+        }
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        Self::open_named(name, runtime.as_deref(), Path::new("/tmp"))
+    }
+
+    /// Where the domain of this name is, or would be.
+    ///
+    /// # Errors
+    /// A name that no domain can have.
+    pub fn path_of_name(name: &str) -> Result<PathBuf, RegistryError> {
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        Ok(Self::parent_of(name, runtime.as_deref(), Path::new("/tmp"))?.join(name))
+    }
+
+    fn open_named(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<Self, RegistryError> {
+        let parent = Self::parent_of(name, runtime, temporary)?;
+        // With the same demands: below a directory that others may write, they could put another in the place of this one.
+        let parent = Self::open_at(CWD, &parent, parent.clone(), None)?;
+        Self::open_at(parent.fd.as_fd(), Path::new(name), parent.path.join(name), None)
+    }
+
+    /// Where the domains of this user are, if one may have this name.
+    fn parent_of(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<PathBuf, RegistryError> {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+        if !(1..=DOMAIN_NAME_LENGTH_MAX).contains(&name.len()) || !name.bytes().all(is_allowed) || name.starts_with('.')
+        {
+            let reason = format!(
+                "{:?} is no domain's name: 1 to {DOMAIN_NAME_LENGTH_MAX} letters, digits, \".\", \"-\" and \"_\" are \
+                 expected, with no \".\" in front",
+                name.chars().take(200).collect::<String>()
+            );
+            return Err(RegistryError::Option { option: "domain", reason });
+        }
+        let is_own = |path: &&Path| {
+            path.is_absolute() && rustix::fs::stat(*path).is_ok_and(|stat| stat.st_uid == geteuid().as_raw())
+        };
+        Ok(match runtime.filter(is_own) {
+            Some(runtime) => runtime.join("gapless"),
+            None => temporary.join(format!("gapless-{}", geteuid().as_raw())),
+        })
+    }
+
+    fn open_at(at: BorrowedFd<'_>, name: &Path, path: PathBuf, group: Option<u32>) -> Result<Self, RegistryError> {
+        let failed = || RegistryError::system(format!("opening the domain {}", path.display()));
+        let refused = |reason| RegistryError::Domain { path: path.clone(), reason };
+        match rustix::fs::mkdirat(at, name, Mode::from_raw_mode(MODE_ALONE)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed()(errno)),
+        }
+        complete_mode(at, name).map_err(failed())?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat(at, name, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return Err(refused(
+                    "it is no directory, or a link to one; the directory itself is expected".to_owned(),
+                ));
+            }
+            Err(errno) => return Err(failed()(errno)),
+        };
+        let mut stat = rustix::fs::fstat(&fd).map_err(failed())?;
+        let own = geteuid().as_raw();
+        if let Some(group) = group.filter(|_| stat.st_uid == own && stat.st_mode & 0o777 == MODE_ALONE) {
+            // Just made, here or by another process of this user.
+            rustix::fs::fchown(&fd, None, Some(Gid::from_raw(group))).map_err(failed())?;
+            rustix::fs::fchmod(&fd, Mode::from_raw_mode(MODE_GROUP)).map_err(failed())?;
+            stat = rustix::fs::fstat(&fd).map_err(failed())?;
+        }
+        check(&stat, own, group).map_err(refused)?;
+        Ok(Self { fd, path, owner: stat.st_uid, group })
+    }
+
+    /// Its path, for people.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a process of this user may serve here.
+    #[must_use]
+    pub fn may_serve(&self, user_id: u32) -> bool {
+        user_id == self.owner || user_id == 0
+    }
+
+    /// Whether a process of this user may call what is served here. Of a group, the modes of the files let in who belongs to it.
+    #[must_use]
+    pub fn may_call(&self, user_id: u32) -> bool {
+        self.group.is_some() || self.may_serve(user_id)
+    }
+
+    /// The mode of its sockets.
+    pub(crate) fn socket_mode(&self) -> Mode {
+        Mode::from_raw_mode(if self.group.is_some() { 0o660 } else { 0o600 })
+    }
+
+    /// The group of its sockets, where one is configured.
+    pub(crate) fn group(&self) -> Option<Gid> {
+        self.group.map(Gid::from_raw)
+    }
+
+    /// Its descriptor, for calls that take one and a name.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// A short path of itself, good in this process as long as this is.
+    pub(crate) fn own_path(&self) -> String {
+        format!("/proc/self/fd/{}", self.fd.as_raw_fd())
+    }
+
+    /// A short path of what has this name in it, for calls that take paths only.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.own_path())
+    }
+
+    /// Everything in it that is named after a copy.
+    pub(crate) fn list(&self) -> Result<Vec<(CopyId, FileKind)>, RegistryError> {
+        let failed = || RegistryError::system(format!("listing the domain {}", self.path.display()));
+        let mut found = Vec::new();
+        for entry in Dir::read_from(&self.fd).map_err(failed())? {
+            found.extend(CopyId::of_file(entry.map_err(failed())?.file_name().to_bytes()));
+        }
+        Ok(found)
+    }
+}
+
+/// Gives this user what the umask of the process that made the directory has taken from him. What else it is, opening says.
+fn complete_mode(at: BorrowedFd<'_>, name: &Path) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(found) = rustix::fs::openat(at, name, flags, Mode::empty()) else { return Ok(()) };
+    let stat = rustix::fs::fstat(&found)?;
+    let is_lacking = (stat.st_mode & 0o777) | MODE_ALONE == MODE_ALONE && stat.st_mode & MODE_ALONE != MODE_ALONE;
+    if stat.st_uid == geteuid().as_raw() && is_lacking {
+        // By its descriptor: a name could be another's by now. One that was opened so takes no mode itself.
+        rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), Mode::from_raw_mode(MODE_ALONE))?;
+    }
+    Ok(())
+}
+
+/// Whether a directory may be used by `own` as the domain of that group, or why not.
+fn check(stat: &Stat, own: u32, group: Option<u32>) -> Result<(), String> {
+    let (user, mode) = (stat.st_uid, stat.st_mode & 0o777);
+    if let Some(group) = group.filter(|group| stat.st_gid != *group) {
+        return Err(format!("it belongs to the group {}; the group {group} is configured", stat.st_gid));
+    }
+    // A user can give a directory only to a group of his own: with a group, its members trust each other.
+    if user != own && group.is_none() {
+        return Err(format!("it belongs to the user {user}; this process runs as the user {own}"));
+    }
+    let allowed = if group.is_some() { MODE_GROUP } else { MODE_ALONE };
+    match mode & !allowed {
+        0 => Ok(()),
+        _ => Err(format!(
+            "its mode is {mode:04o}, which lets in others; at most {allowed:04o} is allowed: chmod {allowed:o}"
+        )),
+    }
+}
+
+/// The random number in the names of a serving process's files. It is never used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CopyId(u128);
+
+/// A file of a serving process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Where it listens.
+    Socket,
+    /// Locked while it lives.
+    Lock,
+    /// The socket before it listens.
+    NewSocket,
+}
+
+impl FileKind {
+    const fn ending(self) -> &'static str {
+        match self {
+            Self::Socket => ".sock",
+            Self::Lock => ".lock",
+            Self::NewSocket => ".new",
+        }
+    }
+}
+
+impl CopyId {
+    /// One that nobody has.
+    pub fn random() -> Self {
+        Self(gapless_transport::token::random_token())
+    }
+
+    /// The name of its file.
+    pub fn file(self, kind: FileKind) -> String {
+        format!("{self}{}", kind.ending())
+    }
+
+    /// Of a file with this name, if it is one.
+    pub fn of_file(name: &[u8]) -> Option<(Self, FileKind)> {
+        let rest = std::str::from_utf8(name).ok()?.strip_prefix("copy-")?;
+        let (digits, ending) = rest.split_at_checked(32)?;
+        let kind =
+            [FileKind::Socket, FileKind::Lock, FileKind::NewSocket].into_iter().find(|kind| kind.ending() == ending)?;
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let is_id = digits.bytes().all(is_digit);
+        is_id.then(|| u128::from_str_radix(digits, 16).ok()).flatten().map(|number| (Self(number), kind))
+    }
+}
+
+impl fmt::Display for CopyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "copy-{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for CopyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn open(path: &Path) -> Result<DomainDirectory, RegistryError> {
+        DomainDirectory::open(&Place::Path(path.to_owned()), None)
+    }
+
+    #[test]
+    fn it_is_made_for_its_user_alone_and_one_that_others_enter_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("domain");
+        drop(open(&path).unwrap());
+        assert_eq!(mode(&path), 0o700);
+        drop(open(&path).unwrap());
+        for bad in [0o701, 0o710, 0o720, 0o750, 0o755, 0o777] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(bad)).unwrap();
+            let error = open(&path).unwrap_err().to_string();
+            assert!(error.contains(&format!("its mode is 0{bad:o}")) && error.contains("chmod 700"), "{error}");
+            assert!(error.contains(path.to_str().unwrap()), "{error}");
+        }
+        let link = parent.path().join("link");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        for link in [link.clone(), link.join(""), link.join("."), link.join("./")] {
+            assert!(open(&link).unwrap_err().to_string().contains("it is no directory, or a link"), "{link:?}");
+        }
+        drop(open(&path.join("")).unwrap());
+        let file = parent.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(open(&file).unwrap_err().to_string().contains("it is no directory"));
+        assert!(matches!(open(&parent.path().join("no/such")), Err(RegistryError::System { .. })));
+    }
+
+    #[test]
+    fn one_of_another_user_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("domain");
+        drop(open(&path).unwrap());
+        let mut stat = rustix::fs::stat(&path).unwrap();
+        stat.st_uid = 12345;
+        let own = geteuid().as_raw();
+        let error = check(&stat, own, None).unwrap_err();
+        assert_eq!(error, format!("it belongs to the user 12345; this process runs as the user {own}"));
+        if !geteuid().is_root() {
+            println!("SKIPPED: giving a directory away needs a privilege that this process does not have");
+            return;
+        }
+        std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
+        assert!(open(&path).unwrap_err().to_string().contains("it belongs to the user 12345"));
+    }
+
+    #[test]
+    fn a_group_may_enter_where_one_is_configured() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("domain");
+        let group = rustix::process::getegid().as_raw();
+        let with_group = |group| DomainDirectory::open(&Place::Path(path.clone()), Some(group));
+        let domain = with_group(group).unwrap();
+        assert_eq!((mode(&path), domain.socket_mode().as_raw_mode()), (0o750, 0o660));
+        assert!(domain.may_call(12345) && !domain.may_serve(12345));
+        assert!(open(&path).unwrap_err().to_string().contains("at most 0700"));
+        let error = with_group(group + 1).unwrap_err().to_string();
+        assert!(error.contains(&format!("the group {} is configured", group + 1)), "{error}");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o770)).unwrap();
+        assert!(with_group(group).unwrap_err().to_string().contains("at most 0750"));
+        let named = DomainDirectory::open(&Place::Named("shared".to_owned()), Some(group));
+        assert!(named.unwrap_err().to_string().contains("a group needs a domain with a path"));
+    }
+
+    #[test]
+    fn the_default_place_is_the_users_own() {
+        let (runtime, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let open = |name: &str, runtime: Option<&Path>| DomainDirectory::open_named(name, runtime, temporary.path());
+        let own = temporary.path().join(format!("gapless-{}", geteuid().as_raw()));
+        assert_eq!(open("a", Some(runtime.path())).unwrap().path(), runtime.path().join("gapless/a"));
+        for other in [None, Some(Path::new("relative")), Some(Path::new("/no/such/directory"))] {
+            assert_eq!(open("a", other).unwrap().path(), own.join("a"));
+        }
+        assert_eq!((mode(&own), mode(&own.join("a"))), (0o700, 0o700));
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(open("a", None).unwrap_err().to_string().contains("its mode is 0777"));
+        for bad in ["", ".", "..", ".a", "a/b", "ä", &"x".repeat(65)] {
+            assert!(matches!(open(bad, None), Err(RegistryError::Option { option: "domain", .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_files_of_copies_are_read_as_such() {
+        let id = CopyId::random();
+        for kind in [FileKind::Socket, FileKind::Lock, FileKind::NewSocket] {
+            assert_eq!(CopyId::of_file(id.file(kind).as_bytes()), Some((id, kind)));
+        }
+        let digits = "0".repeat(32);
+        let others =
+            ["copy-.sock", "copy-12.sock", "other", "copy-é", "", "..", &format!("copy-+{}.sock", &digits[1..])];
+        let upper = format!("copy-{}A.sock", &digits[1..]);
+        for other in others.into_iter().chain([&*upper, &format!("copy-{digits}.sock2")]) {
+            assert_eq!(CopyId::of_file(other.as_bytes()), None, "{other}");
+        }
+        assert_eq!(CopyId::of_file(b"copy-\xff"), None);
+    }
+}

@@ -1,0 +1,525 @@
+//! [`IoThread`]: the one thread for each process and domain. It sleeps until another process or another thread wants something,
+//! and calls the two sides. Other threads give it commands by an [`IoHandle`], which never waits for it.
+
+use super::answers::Answers;
+use super::callers::Callers;
+use super::copies::{Copies, ROUTES_MAX};
+use super::copy_files::{self, CopyFiles};
+use super::directory::{CopyId, DomainDirectory};
+use super::packets::{Attach, Hello, Packet, Role, RouteDescription, RouteState};
+use super::reactor::{Reactor, Source, Watched};
+use super::sides::{CallingSide, CopyNumber, ServingSide};
+use super::watch::DirectoryWatch;
+use crate::error::RegistryError;
+use gapless_agent::monotonic::monotonic_ns;
+use gapless_agent::process_mark::ProcessMark;
+use gapless_agent::wake_fd;
+use gapless_message::route_name;
+use rustix::event::epoll::EventFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The thread of one process and domain. It ends when this is dropped, and the process leaves the domain: its socket is
+/// removed, its connections are closed.
+pub struct IoThread {
+    handle: IoHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Gives commands to an I/O thread, from any thread, its own included.
+#[derive(Clone)]
+pub struct IoHandle(Arc<Shared>);
+
+struct Shared {
+    /// When this process came into the domain, ns of the monotonic clock.
+    started_ns: u64,
+    /// The process that has the thread.
+    started_by: ProcessMark,
+    directory: Arc<DomainDirectory>,
+    waker: OwnedFd,
+    watched: Watched,
+    /// None when the thread has ended.
+    commands: Mutex<Option<Vec<Command>>>,
+    /// The name of this process's socket, from before it appears: the thread does not connect to it.
+    own: Mutex<Option<CopyId>>,
+    /// Locked before `commands` and `own`.
+    open: Mutex<Open>,
+}
+
+/// What this process has opened in the domain.
+#[derive(Default)]
+struct Open {
+    is_closed: bool,
+    is_discovering: bool,
+    files: Option<CopyFiles>,
+    routes: BTreeMap<String, RouteDescription>,
+}
+
+enum Command {
+    Listen(OwnedFd),
+    Announce { route: String, bytes: Arc<[u8]>, is_gone: bool },
+    Discover(DirectoryWatch, Vec<CopyId>),
+    Attach { copy: u32, attachment: u64, bytes: Arc<[u8]>, descriptors: Vec<Arc<OwnedFd>> },
+    Detach { copy: u32, attachment: u64, bytes: Arc<[u8]> },
+    Change { copy: u32, bytes: Arc<[u8]> },
+    Register { token: u64, eventfd: Arc<OwnedFd> },
+    Unregister { token: u64 },
+    Stop,
+}
+
+impl IoThread {
+    /// Starts the thread. It serves nothing and looks for nothing yet. `process_name` is what others are told, at most 128
+    /// bytes.
+    ///
+    /// # Errors
+    /// A name that is too long; a machine without descriptors or threads.
+    pub fn start(
+        directory: DomainDirectory,
+        process_name: &str,
+        serving: Arc<dyn ServingSide>,
+        calling: Arc<dyn CallingSide>,
+    ) -> Result<Self, RegistryError> {
+        let encode = |packet: Packet| {
+            packet.encode().map(Arc::from).map_err(|reason| RegistryError::Option { option: "process name", reason })
+        };
+        let started_ns = monotonic_ns();
+        let hello = |role| {
+            let (process_id, process_name) = (std::process::id(), process_name.to_owned());
+            Packet::Hello(Hello { role, process_id, started_ns, process_name })
+        };
+        let (as_copy, as_caller) = (encode(hello(Role::Copy))?, encode(hello(Role::Caller))?);
+        let listed = encode(Packet::Listed)?;
+        let directory = Arc::new(directory);
+        copy_files::sweep(&directory)?;
+        let waker = wake_fd::create();
+        let reactor = Reactor::new()?;
+        let shared = Arc::new(Shared {
+            started_ns,
+            started_by: ProcessMark::current(),
+            directory: Arc::clone(&directory),
+            waker: waker.map_err(RegistryError::system("making an eventfd"))?,
+            watched: reactor.clone(),
+            commands: Mutex::new(Some(Vec::new())),
+            own: Mutex::default(),
+            open: Mutex::default(),
+        });
+        reactor.watch(&shared.waker, Source::Waker, EventFlags::IN)?;
+        let mut turns = Turns {
+            callers: Callers::new(serving, Arc::clone(&directory), as_copy, listed),
+            copies: Copies::new(Arc::clone(&calling), directory, as_caller),
+            shared: Arc::clone(&shared),
+            calling,
+            reactor,
+            completions: HashMap::new(),
+            numbers: HashMap::new(),
+            last_number: 0,
+        };
+        let thread = std::thread::Builder::new().name("gapless-rpc-io".to_owned()).spawn(move || {
+            gapless_agent::foreign::own_this_thread();
+            // Whatever ends the thread, others are to see that this process serves no more.
+            let _closing = Closing(Arc::clone(&turns.shared), Arc::clone(&turns.calling));
+            turns.run();
+        });
+        let thread = thread.map_err(RegistryError::system("starting the I/O thread"))?;
+        Ok(Self { handle: IoHandle(shared), thread: Some(thread) })
+    }
+
+    /// Gives commands to it.
+    #[must_use]
+    pub fn handle(&self) -> IoHandle {
+        self.handle.clone()
+    }
+}
+
+impl Drop for IoThread {
+    fn drop(&mut self) {
+        if self.handle.0.is_of_parent() {
+            // There is no such thread here, and the domain's files are its parent's.
+            return std::mem::forget((self.thread.take(), self.handle.clone()));
+        }
+        self.handle.0.close();
+        self.handle.0.command(Command::Stop);
+        let Some(thread) = self.thread.take() else { return };
+        // A side may hold the last reference to this; its thread ends after the turn that it is in.
+        if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+            tracing::error!("the I/O thread has panicked");
+        }
+    }
+}
+
+/// Leaves the domain at the end of the thread.
+struct Closing(Arc<Shared>, Arc<dyn CallingSide>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+        // With the descriptors in them.
+        *lock(&self.0.commands) = None;
+        gapless_agent::foreign::run("the end of calls", || self.1.ended());
+    }
+}
+
+impl IoHandle {
+    /// When this process came into the domain, as others are told.
+    pub fn started_ns(&self) -> u64 {
+        self.0.started_ns
+    }
+
+    /// Tells all callers of a route, or what has changed of it. The first one makes this process's socket: when this returns,
+    /// every caller that connects is told.
+    ///
+    /// # Errors
+    /// A name that no route can have; a description that is too long; 1,024 routes already; a domain where this process may not
+    /// serve, or that is closed; a machine that watches no more descriptors.
+    pub fn announce(&self, route: RouteDescription) -> Result<(), RegistryError> {
+        route_name::check(&route.name)?;
+        let packet = Packet::Route(route.clone());
+        let bytes = packet.encode().map_err(|reason| RegistryError::Option { option: "route", reason })?;
+        let mut open = self.0.lock_open()?;
+        if !open.routes.contains_key(&route.name) && open.routes.len() >= ROUTES_MAX {
+            let reason =
+                format!("a process serves at most {ROUTES_MAX} routes in a domain, {} would be one more", route.name);
+            return Err(RegistryError::Option { option: "route", reason });
+        }
+        if open.files.is_none() {
+            let (files, listener) = CopyFiles::create(&self.0.directory, |id| *lock(&self.0.own) = Some(id))?;
+            self.0.watched.watch(&listener, Source::Listener, EventFlags::IN)?;
+            open.files = Some(files);
+            self.0.command(Command::Listen(listener));
+        }
+        self.tell(&mut open, route, bytes);
+        Ok(())
+    }
+
+    /// Tells all callers that a route has another state; [`RouteState::Gone`] withdraws it. False: it is not announced.
+    ///
+    /// # Errors
+    /// A domain that is closed.
+    pub fn change_state(&self, route: &str, state: RouteState) -> Result<bool, RegistryError> {
+        let mut open = self.0.lock_open()?;
+        let Some(route) = open.routes.get(route) else { return Ok(false) };
+        let route = RouteDescription { state, ..route.clone() };
+        let bytes = Packet::Route(route.clone()).encode();
+        let bytes = bytes.map_err(|reason| RegistryError::Option { option: "route", reason })?;
+        self.tell(&mut open, route, bytes);
+        Ok(true)
+    }
+
+    /// With the lock, so that callers are told in the order of the changes.
+    fn tell(&self, open: &mut Open, route: RouteDescription, bytes: Vec<u8>) {
+        let (name, is_gone) = (route.name.clone(), route.state == RouteState::Gone);
+        if is_gone {
+            open.routes.remove(&name);
+        } else {
+            open.routes.insert(name.clone(), route);
+        }
+        self.0.command(Command::Announce { route: name, bytes: bytes.into(), is_gone });
+    }
+
+    /// Looks for copies from now on. A second time is no harm.
+    ///
+    /// # Errors
+    /// A directory that cannot be watched; a domain that is closed.
+    pub fn discover(&self) -> Result<(), RegistryError> {
+        let mut open = self.0.lock_open()?;
+        if open.is_discovering {
+            return Ok(());
+        }
+        let (watch, mut there) = DirectoryWatch::begin(&self.0.directory)?;
+        let own = *lock(&self.0.own);
+        there.retain(|id| Some(*id) != own);
+        self.0.watched.watch(&watch, Source::Watch, EventFlags::IN)?;
+        open.is_discovering = true;
+        self.0.command(Command::Discover(watch, there));
+        Ok(())
+    }
+
+    /// Whether this process has left the domain.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_of_parent() || lock(&self.0.open).is_closed
+    }
+
+    /// Which processes that serve in this domain answer now, this one left out. Waits on this thread, up to `timeout`.
+    ///
+    /// # Errors
+    /// A directory that cannot be listed.
+    pub fn answers(&self, timeout: Duration) -> Result<Answers, RegistryError> {
+        let own = *lock(&self.0.own);
+        Answers::ask(&self.0.directory, own, timeout)
+    }
+
+    /// Brings a call table to a copy, which answers with [`CallingSide::attached`] or [`CallingSide::refused`], or is closed.
+    /// `attach.copy_number` is set here. The descriptors are the request region (a read-only one), the claim region, and the
+    /// completion eventfd.
+    ///
+    /// # Errors
+    /// What does not fit into a packet.
+    pub fn attach(
+        &self,
+        copy: CopyNumber,
+        attach: Attach,
+        descriptors: [Arc<OwnedFd>; 3],
+    ) -> Result<(), RegistryError> {
+        let (copy, attachment) = (copy.0, attach.attachment);
+        let bytes = Packet::Attach(Attach { copy_number: copy, ..attach }).encode();
+        let bytes = bytes.map_err(|reason| RegistryError::Option { option: "route", reason })?.into();
+        self.0.command(Command::Attach { copy, attachment, bytes, descriptors: descriptors.into() });
+        Ok(())
+    }
+
+    /// Takes a call table back.
+    pub fn detach(&self, copy: CopyNumber, attachment: u64) {
+        // It is short.
+        let Ok(bytes) = (Packet::Detach { attachment }).encode() else { return };
+        self.0.command(Command::Detach { copy: copy.0, attachment, bytes: bytes.into() });
+    }
+
+    /// Asks a copy to give a route another state; that it has, it tells as ever ([`CallingSide::route_changed`]). A copy of another user
+    /// leaves it, unless this process is root's.
+    ///
+    /// # Errors
+    /// A name that no route can have.
+    pub fn change(&self, copy: CopyNumber, route: &str, to: RouteState) -> Result<(), RegistryError> {
+        route_name::check(route)?;
+        let bytes = Packet::Change { route: route.to_owned(), to }.encode();
+        let bytes = bytes.map_err(|reason| RegistryError::Option { option: "route", reason })?.into();
+        self.0.command(Command::Change { copy: copy.0, bytes });
+        Ok(())
+    }
+
+    /// Calls [`CallingSide::completions`] with `token` when the eventfd is written, once or more often. An eventfd has one token
+    /// at a time. The counter is never read: nobody can make the thread wait for it, and each write wakes it.
+    pub fn register_completion(&self, token: u64, eventfd: Arc<OwnedFd>) {
+        self.0.command(Command::Register { token, eventfd });
+    }
+
+    /// No longer.
+    pub fn unregister_completion(&self, token: u64) {
+        self.0.command(Command::Unregister { token });
+    }
+
+    /// Ends the thread's sleep, so that it asks for the next deadline anew.
+    pub fn wake(&self) {
+        wake_fd::ring(&self.0.waker);
+    }
+}
+
+impl Shared {
+    fn command(self: &Arc<Self>, command: Command) {
+        if self.is_of_parent() {
+            return;
+        }
+        let mut commands = lock(&self.commands);
+        let Some(queue) = &mut *commands else { return };
+        let is_first = queue.is_empty();
+        queue.push(command);
+        drop(commands);
+        if is_first {
+            IoHandle(Arc::clone(self)).wake();
+        }
+    }
+
+    /// Whether the thread is in the process that has forked this one.
+    fn is_of_parent(&self) -> bool {
+        !self.started_by.is_here()
+    }
+
+    fn lock_open(&self) -> Result<MutexGuard<'_, Open>, RegistryError> {
+        if self.is_of_parent() {
+            let reason = "it was opened by the process that forked this one; a child opens it anew".to_owned();
+            return Err(RegistryError::Domain { path: self.directory.path().to_owned(), reason });
+        }
+        let open = lock(&self.open);
+        if open.is_closed {
+            let reason = "this process has closed it".to_owned();
+            return Err(RegistryError::Domain { path: self.directory.path().to_owned(), reason });
+        }
+        Ok(open)
+    }
+
+    fn close(&self) {
+        let mut open = lock(&self.open);
+        open.is_closed = true;
+        open.routes.clear();
+        // Removes them.
+        open.files = None;
+    }
+}
+
+/// What a panic has left is as good as what was there before: each change is one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the thread owns.
+struct Turns {
+    shared: Arc<Shared>,
+    calling: Arc<dyn CallingSide>,
+    callers: Callers,
+    copies: Copies,
+    reactor: Reactor,
+    /// By the number of the registration, because an event may come from one that has ended.
+    completions: HashMap<u64, Completion>,
+    /// The number of each token.
+    numbers: HashMap<u64, u64>,
+    last_number: u64,
+}
+
+struct Completion {
+    token: u64,
+    eventfd: Arc<OwnedFd>,
+}
+
+impl Turns {
+    fn run(&mut self) {
+        let mut ready = Vec::new();
+        while self.take_commands() {
+            let now_ns = monotonic_ns();
+            if self.callers.next_ns().is_some_and(|next_ns| next_ns <= now_ns) {
+                self.callers.tick(&mut self.reactor, now_ns);
+            }
+            if self.copies.next_ns().is_some_and(|next_ns| next_ns <= now_ns) {
+                self.copies.tick(&mut self.reactor, now_ns);
+            }
+            if self.calling.next_deadline_ns().is_some_and(|next_ns| next_ns <= now_ns) {
+                self.calling.tick(now_ns);
+            }
+            let next_ns = [self.callers.next_ns(), self.copies.next_ns(), self.calling.next_deadline_ns()];
+            let next_ns = next_ns.into_iter().flatten().min();
+            let timeout_ns = if self.calling.may_sleep() {
+                next_ns.map(|next_ns| next_ns.saturating_sub(monotonic_ns()))
+            } else {
+                Some(0)
+            };
+            let slept = self.reactor.wait(timeout_ns, &mut ready);
+            self.calling.woken();
+            if let Err(errno) = slept {
+                tracing::error!("this process leaves the domain, because its I/O thread cannot wait: {errno}");
+                break;
+            }
+            // Commands before events: a route that was announced before a caller connected is told to it with the others.
+            if !self.take_commands() {
+                break;
+            }
+            for (source, flags) in ready.drain(..) {
+                self.handle(source, flags);
+            }
+        }
+        self.shared.close();
+        self.callers.close_all(&mut self.reactor);
+        self.copies.close_all(&mut self.reactor);
+    }
+
+    /// False: the thread is to end.
+    fn take_commands(&mut self) -> bool {
+        self.shared.started_by.end_child("what is told of the ends of calls");
+        let commands = lock(&self.shared.commands).as_mut().map(std::mem::take);
+        for command in commands.into_iter().flatten() {
+            let reactor = &mut self.reactor;
+            match command {
+                Command::Listen(listener) => self.callers.listen(listener),
+                Command::Announce { route, bytes, is_gone } => self.callers.announce(reactor, route, bytes, is_gone),
+                Command::Discover(watch, there) => self.copies.discover(reactor, watch, there, monotonic_ns()),
+                Command::Attach { copy, attachment, bytes, descriptors } => {
+                    self.copies.attach(reactor, copy, attachment, bytes, descriptors);
+                }
+                Command::Detach { copy, attachment, bytes } => self.copies.detach(reactor, copy, attachment, bytes),
+                Command::Change { copy, bytes } => self.copies.change(reactor, copy, bytes),
+                Command::Register { token, eventfd } => self.register(token, eventfd),
+                Command::Unregister { token } => self.unregister(token),
+                Command::Stop => return false,
+            }
+        }
+        true
+    }
+
+    fn handle(&mut self, source: Source, flags: EventFlags) {
+        match source {
+            Source::Waker => loop {
+                match rustix::io::read(&self.shared.waker, &mut [0; 8]) {
+                    Err(Errno::INTR) => {}
+                    _ => return,
+                }
+            },
+            Source::Listener => self.callers.accept(&mut self.reactor, monotonic_ns()),
+            Source::Watch => {
+                let own = *lock(&self.shared.own);
+                self.copies.appeared(&mut self.reactor, own, monotonic_ns());
+            }
+            Source::Caller(number) => self.callers.ready(&mut self.reactor, number, flags),
+            Source::Copy(number) => self.copies.ready(&mut self.reactor, number, flags),
+            Source::Process(process_id) => self.process_died(process_id),
+            Source::Completion(number) => {
+                if let Some(completion) = self.completions.get(&number) {
+                    self.calling.completions(completion.token);
+                }
+            }
+        }
+    }
+
+    fn process_died(&mut self, process_id: u32) {
+        if !self.reactor.is_dead(process_id) {
+            return;
+        }
+        self.callers.process_died(&mut self.reactor, process_id);
+        self.copies.process_died(&mut self.reactor, process_id);
+        for mourner in self.reactor.bury(process_id) {
+            self.copies.mourn(mourner);
+        }
+    }
+
+    fn register(&mut self, token: u64, eventfd: Arc<OwnedFd>) {
+        self.unregister(token);
+        self.last_number += 1;
+        let number = self.last_number;
+        // Edge-triggered: an event for each write, whatever the counter says.
+        match self.reactor.watch(&eventfd, Source::Completion(number), EventFlags::IN | EventFlags::ET) {
+            Ok(()) => {
+                self.completions.insert(number, Completion { token, eventfd });
+                self.numbers.insert(token, number);
+            }
+            Err(error) => tracing::error!("completions of calls are not noticed: {error}"),
+        }
+    }
+
+    fn unregister(&mut self, token: u64) {
+        let Some(number) = self.numbers.remove(&token) else { return };
+        if let Some(completion) = self.completions.remove(&number) {
+            self.reactor.unwatch(&completion.eventfd);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::Place;
+
+    #[test]
+    fn what_cannot_be_watched_is_an_error_and_may_be_tried_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = DomainDirectory::open(&Place::Path(parent.path().join("domain")), None).unwrap();
+        let handle = IoHandle(Arc::new(Shared {
+            started_ns: 0,
+            started_by: ProcessMark::current(),
+            directory: Arc::new(directory),
+            waker: wake_fd::create().unwrap(),
+            watched: Watched::broken(),
+            commands: Mutex::new(Some(Vec::new())),
+            own: Mutex::default(),
+            open: Mutex::default(),
+        }));
+        for _ in 0..2 {
+            let errors = [handle.discover(), handle.announce(RouteDescription::new("route"))];
+            for error in errors.map(Result::unwrap_err) {
+                assert!(error.to_string().contains("watching a descriptor"), "{error}");
+            }
+        }
+        assert!(lock(&handle.0.commands).as_ref().unwrap().is_empty(), "the thread was told of it");
+        assert_eq!(std::fs::read_dir(parent.path().join("domain")).unwrap().count(), 0, "files are left");
+    }
+}

@@ -1,0 +1,592 @@
+//! [`Packet`]: the bytes on a connection of a domain. Little-endian; one packet of the socket is one of these, and is used up by
+//! it to its last byte.
+//!
+//! ```text
+//!   0  u32  magic "GAPR"        4  u16  version, 3        6  u16  kind        8  …  what the kind says:
+//!
+//!   1 hello     u8 role (1 copy, 2 caller) | u32 process id | u64 started, ns | text process name
+//!   2 route     text route | u8 state | u32 workers | text version | type request | type reply
+//!               | u16 count, then text key and text value of each
+//!   3 listed    nothing: all routes of this moment have been told
+//!   4 attach    u64 attachment | u32 copy number | u64 bytes of the request region | u64 of the claim region
+//!               | text route | type request | type reply | u8 older version of the reply
+//!               descriptors: request region (read-only), claim region, completion eventfd
+//!   5 detach    u64 attachment
+//!   6 attached  u64 attachment; descriptors: bell, eventfd
+//!   7 refused   u64 attachment | u32 reason | text | text shape of the request | text shape of the reply
+//!   8 change    text route | u8 state (1 open, 2 suspended, 3 draining)
+//!
+//!   text: u16 length, UTF-8        type: u64 fingerprint | u32 encoding | u32 version | text name
+//! ```
+//! Magic and version stay where they are in every version: processes of two versions tell each other which they are, and close.
+//! A copy sends hello, route and listed, attached and refused; a caller hello, attach, detach and change. Each begins with its hello.
+//! Nothing here panics, whatever the bytes.
+
+use gapless_message::Encoding;
+pub use gapless_message::described::TypeDescription;
+use gapless_message::route_name;
+use gapless_message::version::OLDER_MAX;
+use gapless_wire::fields::{FieldReader, FieldWriter};
+
+/// Bytes of a packet at most.
+pub const PACKET_LENGTH_MAX: usize = 64 << 10;
+/// Bytes of a route's description at most: it is told to every caller, and kept by it.
+pub const ROUTE_LENGTH_MAX: usize = 4 << 10;
+/// Bytes of a process's name at most.
+pub const PROCESS_NAME_LENGTH_MAX: usize = 128;
+/// Descriptors of a packet at most.
+pub const DESCRIPTORS_MAX: usize = 3;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"GAPR");
+/// The version of this protocol. It is raised with every change of what is above, and of the memory that is handed over.
+pub const PROTOCOL_VERSION: u16 = 3;
+
+/// What is said over a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Who is here.
+    Hello(Hello),
+    /// A route, or what has changed of it.
+    Route(RouteDescription),
+    /// All routes of this moment have been told.
+    Listed,
+    /// A caller brings its call table for a route. Three descriptors.
+    Attach(Attach),
+    /// A caller takes its call table back.
+    Detach {
+        /// Which, as its [`Attach`] said.
+        attachment: u64,
+    },
+    /// The copy has taken the call table. Two descriptors.
+    Attached {
+        /// Which, as its [`Attach`] said.
+        attachment: u64,
+    },
+    /// The copy does not take the call table.
+    Refused {
+        /// Which, as its [`Attach`] said.
+        attachment: u64,
+        /// Why.
+        refused: Refused,
+    },
+    /// A caller asks the copy to give a route another state. The answer is what the copy tells all callers of that route then.
+    Change {
+        /// The route.
+        route: String,
+        /// Not [`RouteState::Gone`]: a route that has drained is.
+        to: RouteState,
+    },
+}
+
+/// Which end of a connection a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It serves.
+    Copy = 1,
+    /// It calls.
+    Caller = 2,
+}
+
+/// The first packet of each side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Which end it is.
+    pub role: Role,
+    /// Its process, as it knows itself. The operating system's word is what counts.
+    pub process_id: u32,
+    /// When it came into the domain, by the monotonic clock: with the process id, which life of it this is.
+    pub started_ns: u64,
+    /// The name that it gives itself.
+    pub process_name: String,
+}
+
+/// What a copy says of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteDescription {
+    /// Its name.
+    pub name: String,
+    /// Whether it takes calls.
+    pub state: RouteState,
+    /// The application's version of it, for people.
+    pub version: String,
+    /// Whatever else the application says of it.
+    pub metadata: Vec<(String, String)>,
+    /// What is asked.
+    pub request: TypeDescription,
+    /// What is answered.
+    pub reply: TypeDescription,
+    /// Threads or tasks that serve it in this copy.
+    pub workers: u32,
+}
+
+/// Whether a copy's route takes calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteState {
+    /// It does.
+    Open = 1,
+    /// Not now, but it may again.
+    Suspended = 2,
+    /// It finishes what it has, and goes.
+    Draining = 3,
+    /// It is withdrawn.
+    Gone = 4,
+}
+
+/// What a caller says of the call table that it brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attach {
+    /// The caller's number for it, used once for a connection.
+    pub attachment: u64,
+    /// The number that the copy writes into claims.
+    pub copy_number: u32,
+    /// Length of the request region.
+    pub request_region_bytes: u64,
+    /// Length of the claim region.
+    pub claim_region_bytes: u64,
+    /// The route.
+    pub route: String,
+    /// What it will ask.
+    pub request: TypeDescription,
+    /// What it expects as an answer.
+    pub reply: TypeDescription,
+    /// Which of the caller's older versions of the reply that is, or 0: the copy says it again with each reply.
+    pub reply_older: u8,
+}
+
+/// Why a copy does not take a call table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// For programs.
+    pub reason: RefusedReason,
+    /// For people.
+    pub text: String,
+    /// What request and reply look like here, where types are the reason: the first [`ROUTE_LENGTH_MAX`] bytes of each.
+    pub shapes: (String, String),
+}
+
+impl Refused {
+    /// A refusal for another reason than types.
+    pub fn new(reason: RefusedReason, text: impl Into<String>) -> Self {
+        Self { reason, text: text.into(), shapes: Default::default() }
+    }
+
+    /// The types are the reason.
+    pub fn mismatch((request, reply): (String, String)) -> Self {
+        Self { reason: RefusedReason::Mismatch, text: String::new(), shapes: (cut(request), cut(reply)) }
+    }
+}
+
+/// A text that is too long for a packet, with a `…` at its end.
+fn cut(mut text: String) -> String {
+    const MARK: char = '…';
+    if text.len() > ROUTE_LENGTH_MAX {
+        text.truncate(text.floor_char_boundary(ROUTE_LENGTH_MAX - MARK.len_utf8()));
+        text.push(MARK);
+    }
+    text
+}
+
+/// Why a copy does not take a call table, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedReason {
+    /// It does not serve that route, or no longer.
+    NoRoute = 1,
+    /// Both sides do not mean the same by the route.
+    Mismatch = 2,
+    /// It has as many call tables as it takes.
+    Limit = 3,
+    /// The memory is not what it should be.
+    Memory = 4,
+}
+
+impl RouteDescription {
+    /// A route of a test: it takes bytes and answers bytes, with one worker.
+    #[cfg(test)]
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        let (request, reply) = (TypeDescription::default(), TypeDescription::default());
+        let (version, metadata) = (String::new(), Vec::new());
+        Self { name: name.into(), state: RouteState::Open, version, metadata, request, reply, workers: 1 }
+    }
+}
+
+/// A packet, decoded and encoded again: for the fuzzer.
+///
+/// # Errors
+/// As of decoding a packet and of encoding it.
+pub fn packet_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    Packet::decode(bytes)?.encode()
+}
+
+impl Packet {
+    /// How many descriptors come with it.
+    #[must_use]
+    pub const fn descriptors(&self) -> usize {
+        match self {
+            Self::Attach(_) => 3,
+            Self::Attached { .. } => 2,
+            Self::Hello(_)
+            | Self::Route(_)
+            | Self::Listed
+            | Self::Detach { .. }
+            | Self::Refused { .. }
+            | Self::Change { .. } => 0,
+        }
+    }
+
+    /// Its name, for errors.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Route(_) => "route",
+            Self::Listed => "listed",
+            Self::Attach(_) => "attach",
+            Self::Detach { .. } => "detach",
+            Self::Attached { .. } => "attached",
+            Self::Refused { .. } => "refused",
+            Self::Change { .. } => "change",
+        }
+    }
+
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// What is too long, in a sentence.
+    pub fn encode(&self) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::with_capacity(256);
+        let mut out = FieldWriter::new(&mut bytes);
+        out.u32(MAGIC).u16(PROTOCOL_VERSION).u16(self.kind());
+        match self {
+            Self::Hello(hello) => {
+                out.u8(hello.role as u8).u32(hello.process_id).u64(hello.started_ns);
+                put_text(&mut out, "a process's name", &hello.process_name, PROCESS_NAME_LENGTH_MAX)?;
+            }
+            Self::Route(route) => put_route(&mut out, route)?,
+            Self::Listed => {}
+            Self::Attach(attach) => {
+                out.u64(attach.attachment).u32(attach.copy_number);
+                out.u64(attach.request_region_bytes).u64(attach.claim_region_bytes);
+                put_text(&mut out, "a route's name", &attach.route, route_name::ROUTE_NAME_LENGTH_MAX)?;
+                put_type(&mut out, &attach.request)?;
+                put_type(&mut out, &attach.reply)?;
+                out.u8(attach.reply_older);
+            }
+            Self::Detach { attachment } | Self::Attached { attachment } => {
+                out.u64(*attachment);
+            }
+            Self::Refused { attachment, refused } => {
+                out.u64(*attachment).u32(refused.reason as u32);
+                put_text(&mut out, "a refusal's text", &refused.text, ROUTE_LENGTH_MAX)?;
+                put_text(&mut out, "a shape", &refused.shapes.0, ROUTE_LENGTH_MAX)?;
+                put_text(&mut out, "a shape", &refused.shapes.1, ROUTE_LENGTH_MAX)?;
+            }
+            Self::Change { route, to } => {
+                put_text(&mut out, "a route's name", route, route_name::ROUTE_NAME_LENGTH_MAX)?;
+                out.u8(*to as u8);
+            }
+        }
+        let limit = if matches!(self, Self::Route(_)) { ROUTE_LENGTH_MAX } else { PACKET_LENGTH_MAX };
+        check_length(self.name(), bytes.len(), limit)?;
+        Ok(bytes)
+    }
+
+    /// Reads all of `bytes`.
+    ///
+    /// # Errors
+    /// What was expected and what was found, in a sentence.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        check_length("any", bytes.len(), PACKET_LENGTH_MAX)?;
+        let mut fields = FieldReader::new(bytes);
+        let magic = fields.u32("the magic")?;
+        if magic != MAGIC {
+            return Err(format!("a packet begins with {magic:08x}, not with {MAGIC:08x}"));
+        }
+        let version = fields.u16("the version")?;
+        if version != PROTOCOL_VERSION {
+            return Err(other_protocol(version));
+        }
+        let packet = match fields.u16("the kind")? {
+            1 => Self::Hello(Hello {
+                role: match fields.u8("the role")? {
+                    1 => Role::Copy,
+                    2 => Role::Caller,
+                    other => return Err(format!("the role of a hello is {other}, not 1 or 2")),
+                },
+                process_id: fields.u32("the process id")?,
+                started_ns: fields.u64("the start")?,
+                process_name: text(&mut fields, "the process's name", PROCESS_NAME_LENGTH_MAX)?,
+            }),
+            2 => {
+                check_length("route", bytes.len(), ROUTE_LENGTH_MAX)?;
+                Self::Route(route(&mut fields)?)
+            }
+            3 => Self::Listed,
+            4 => Self::Attach(Attach {
+                attachment: fields.u64("the attachment")?,
+                copy_number: fields.u32("the copy number")?,
+                request_region_bytes: fields.u64("the length of the request region")?,
+                claim_region_bytes: fields.u64("the length of the claim region")?,
+                route: name_of_route(&mut fields)?,
+                request: type_description(&mut fields)?,
+                reply: type_description(&mut fields)?,
+                reply_older: match fields.u8("the older version")? {
+                    older if usize::from(older) <= OLDER_MAX => older,
+                    older => return Err(format!("older version {older} of a reply; at most {OLDER_MAX} are known")),
+                },
+            }),
+            5 => Self::Detach { attachment: fields.u64("the attachment")? },
+            6 => Self::Attached { attachment: fields.u64("the attachment")? },
+            7 => {
+                let attachment = fields.u64("the attachment")?;
+                let reason = match fields.u32("the reason")? {
+                    1 => RefusedReason::NoRoute,
+                    2 => RefusedReason::Mismatch,
+                    3 => RefusedReason::Limit,
+                    4 => RefusedReason::Memory,
+                    other => return Err(format!("the reason of a refusal is {other}, not 1 to 4")),
+                };
+                let mut read = |what| text(&mut fields, what, ROUTE_LENGTH_MAX);
+                let (text, request, reply) =
+                    (read("the text")?, read("the request's shape")?, read("the reply's shape")?);
+                Self::Refused { attachment, refused: Refused { reason, text, shapes: (request, reply) } }
+            }
+            8 => Self::Change {
+                route: name_of_route(&mut fields)?,
+                to: match route_state(&mut fields)? {
+                    RouteState::Gone => return Err("a route is to drain before it is gone".to_owned()),
+                    to => to,
+                },
+            },
+            other => return Err(format!("a packet of kind {other}; 1 to 8 are known")),
+        };
+        match fields.rest().len() {
+            0 => Ok(packet),
+            left => Err(format!("{left} bytes behind the end of a packet {}", packet.name())),
+        }
+    }
+
+    const fn kind(&self) -> u16 {
+        match self {
+            Self::Hello(_) => 1,
+            Self::Route(_) => 2,
+            Self::Listed => 3,
+            Self::Attach(_) => 4,
+            Self::Detach { .. } => 5,
+            Self::Attached { .. } => 6,
+            Self::Refused { .. } => 7,
+            Self::Change { .. } => 8,
+        }
+    }
+}
+
+/// The version of a packet, if that is another than this process speaks.
+pub fn other_version(bytes: &[u8]) -> Option<u16> {
+    let (magic, rest) = bytes.split_first_chunk::<4>()?;
+    let version = u16::from_le_bytes(*rest.first_chunk::<2>()?);
+    (u32::from_le_bytes(*magic) == MAGIC && version != PROTOCOL_VERSION).then_some(version)
+}
+
+/// What is wrong with one that speaks this version.
+pub fn other_protocol(version: u16) -> String {
+    format!("it speaks version {version} of the protocol between processes, this process version {PROTOCOL_VERSION}")
+}
+
+fn check_length(name: &str, length: usize, limit: usize) -> Result<(), String> {
+    match length <= limit {
+        true => Ok(()),
+        false => Err(format!("a packet ({name}) has {length} bytes; at most {limit} are allowed")),
+    }
+}
+
+fn put_text(out: &mut FieldWriter<'_>, what: &str, text: &str, length_max: usize) -> Result<(), String> {
+    let length = text.len();
+    if length > length_max {
+        return Err(format!("{what} has {length} bytes; at most {length_max} are allowed"));
+    }
+    // Every limit is far below the greatest u16.
+    out.u16(length as u16).bytes(text.as_bytes());
+    Ok(())
+}
+
+fn put_type(out: &mut FieldWriter<'_>, described: &TypeDescription) -> Result<(), String> {
+    out.u64(described.fingerprint).u32(described.encoding as u32).u32(described.version);
+    put_text(out, "a type's name", &described.name, ROUTE_LENGTH_MAX)
+}
+
+fn put_route(out: &mut FieldWriter<'_>, route: &RouteDescription) -> Result<(), String> {
+    put_text(out, "a route's name", &route.name, route_name::ROUTE_NAME_LENGTH_MAX)?;
+    out.u8(route.state as u8).u32(route.workers);
+    put_text(out, "a route's version", &route.version, ROUTE_LENGTH_MAX)?;
+    put_type(out, &route.request)?;
+    put_type(out, &route.reply)?;
+    let count = u16::try_from(route.metadata.len());
+    out.u16(count.map_err(|_| format!("{} values of metadata; at most 65535 are allowed", route.metadata.len()))?);
+    for (key, value) in &route.metadata {
+        put_text(out, "a key of metadata", key, ROUTE_LENGTH_MAX)?;
+        put_text(out, "a value of metadata", value, ROUTE_LENGTH_MAX)?;
+    }
+    Ok(())
+}
+
+fn text(fields: &mut FieldReader<'_>, what: &'static str, length_max: usize) -> Result<String, String> {
+    let length = usize::from(fields.u16(what)?);
+    if length > length_max {
+        return Err(format!("{what} has {length} bytes; at most {length_max} are allowed"));
+    }
+    let bytes = fields.bytes(length, what)?;
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|error| format!("{what} is no text: {error}"))
+}
+
+fn name_of_route(fields: &mut FieldReader<'_>) -> Result<String, String> {
+    let name = text(fields, "the route's name", route_name::ROUTE_NAME_LENGTH_MAX)?;
+    route_name::check(&name).map_err(|error| error.to_string())?;
+    Ok(name)
+}
+
+fn type_description(fields: &mut FieldReader<'_>) -> Result<TypeDescription, String> {
+    let fingerprint = fields.u64("a fingerprint")?;
+    let encoding = match fields.u32("an encoding")? {
+        0 => Encoding::Bytes,
+        1 => Encoding::Postcard,
+        2 => Encoding::Sbe,
+        3 => Encoding::Protobuf,
+        4 => Encoding::Json,
+        other => return Err(format!("the encoding of a type is {other}, not 0 to 4")),
+    };
+    let version = fields.u32("a type's version")?;
+    Ok(TypeDescription { name: text(fields, "a type's name", ROUTE_LENGTH_MAX)?, fingerprint, encoding, version })
+}
+
+fn route_state(fields: &mut FieldReader<'_>) -> Result<RouteState, String> {
+    match fields.u8("the state")? {
+        1 => Ok(RouteState::Open),
+        2 => Ok(RouteState::Suspended),
+        3 => Ok(RouteState::Draining),
+        4 => Ok(RouteState::Gone),
+        other => Err(format!("the state of a route is {other}, not 1 to 4")),
+    }
+}
+
+fn route(fields: &mut FieldReader<'_>) -> Result<RouteDescription, String> {
+    let name = name_of_route(fields)?;
+    let state = route_state(fields)?;
+    let workers = fields.u32("the workers")?;
+    let version = text(fields, "the version", ROUTE_LENGTH_MAX)?;
+    let (request, reply) = (type_description(fields)?, type_description(fields)?);
+    let count = fields.u16("the count of metadata")?;
+    // Grows with what is really there: the count is the peer's word.
+    let mut metadata = Vec::new();
+    for _ in 0..count {
+        let key = text(fields, "a key of metadata", ROUTE_LENGTH_MAX)?;
+        metadata.push((key, text(fields, "a value of metadata", ROUTE_LENGTH_MAX)?));
+    }
+    Ok(RouteDescription { name, state, version, metadata, request, reply, workers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::random::Random;
+
+    fn samples() -> Vec<Packet> {
+        let described = |name: &str, fingerprint, encoding| TypeDescription {
+            name: name.to_owned(),
+            fingerprint,
+            encoding,
+            version: 3,
+        };
+        let request = described("Order", 7, Encoding::Postcard);
+        let reply = described("Fill", u64::MAX, Encoding::Json);
+        let mut route = RouteDescription::new("orders/new");
+        route.metadata = vec![("region".to_owned(), "north".to_owned()), (String::new(), String::new())];
+        (route.state, route.version, route.workers) = (RouteState::Draining, "1.2".to_owned(), 12);
+        (route.request, route.reply) = (request.clone(), reply.clone());
+        let attach = Attach {
+            attachment: 5,
+            copy_number: 6,
+            request_region_bytes: 1 << 40,
+            claim_region_bytes: 4096,
+            route: "orders/new".to_owned(),
+            request,
+            reply,
+            reply_older: 63,
+        };
+        let hello = Hello { role: Role::Caller, process_id: 1, started_ns: 2, process_name: "gäste".to_owned() };
+        vec![
+            Packet::Hello(hello),
+            Packet::Route(route),
+            Packet::Listed,
+            Packet::Attach(attach),
+            Packet::Detach { attachment: 8 },
+            Packet::Attached { attachment: 9 },
+            Packet::Refused { attachment: 1, refused: Refused::new(RefusedReason::Limit, "full") },
+            Packet::Refused { attachment: 1, refused: Refused::mismatch(("u8".to_owned(), "u16".to_owned())) },
+            Packet::Change { route: "orders/new".to_owned(), to: RouteState::Suspended },
+        ]
+    }
+
+    #[test]
+    fn packets_are_read_as_they_were_written_and_no_part_of_one_is_one() {
+        for packet in samples() {
+            let bytes = packet.encode().unwrap();
+            assert_eq!(Packet::decode(&bytes), Ok(packet.clone()));
+            for cut in 0..bytes.len() {
+                assert!(Packet::decode(&bytes[..cut]).is_err(), "{} cut at {cut}", packet.name());
+            }
+            let longer = [&bytes[..], &[0]].concat();
+            assert!(Packet::decode(&longer).unwrap_err().contains("1 bytes behind"), "{}", packet.name());
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_decoder_panic_and_what_it_takes_it_can_write_again() {
+        let mut random = Random::seeded();
+        let samples = samples().iter().map(|packet| packet.encode().unwrap()).collect::<Vec<_>>();
+        for _ in 0..50_000 {
+            let mut bytes = samples[random.below(samples.len() as u64) as usize].clone();
+            for _ in 0..=random.below(4) {
+                let at = random.below(bytes.len() as u64) as usize;
+                match random.below(4) {
+                    0 => bytes[at] = random.number() as u8,
+                    1 => bytes[at] = random.pick(&[0, 0xff, 0x80, 1]),
+                    2 => bytes.truncate(at + 1),
+                    _ => bytes.extend(std::iter::repeat_n(random.number() as u8, random.below(40) as usize)),
+                }
+            }
+            if let Ok(packet) = Packet::decode(&bytes) {
+                assert_eq!(packet.encode().as_ref(), Ok(&bytes));
+            }
+            let noise = (0..random.below(64)).map(|_| random.number() as u8).collect::<Vec<_>>();
+            assert!(Packet::decode(&noise).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_neither_written_nor_read() {
+        let mut route = RouteDescription::new("r");
+        route.metadata = vec![("key".to_owned(), "x".repeat(ROUTE_LENGTH_MAX))];
+        let error = Packet::Route(route).encode().unwrap_err();
+        assert!(error.contains("at most 4096 are allowed"), "{error}");
+        assert!(Packet::decode(&vec![0; PACKET_LENGTH_MAX + 1]).unwrap_err().contains("at most 65536"));
+        let refused = Refused::mismatch(("ä".repeat(ROUTE_LENGTH_MAX), "x".repeat(ROUTE_LENGTH_MAX)));
+        assert_eq!((refused.shapes.0.len(), refused.shapes.1.len()), (ROUTE_LENGTH_MAX - 1, ROUTE_LENGTH_MAX));
+        assert!(Packet::Refused { attachment: 1, refused }.encode().is_ok());
+        let hello = Hello { role: Role::Copy, process_id: 1, started_ns: 0, process_name: "x".repeat(129) };
+        assert!(Packet::Hello(hello).encode().is_err());
+        let bytes = Packet::Route(RouteDescription::new("a b")).encode().unwrap();
+        assert!(Packet::decode(&bytes).unwrap_err().contains("no route's name"));
+        let bytes = Packet::Change { route: "r".to_owned(), to: RouteState::Gone }.encode().unwrap();
+        assert!(Packet::decode(&bytes).unwrap_err().contains("is to drain"));
+    }
+
+    #[test]
+    fn another_version_is_named() {
+        let mut bytes = Packet::Listed.encode().unwrap();
+        bytes[4] = 1;
+        assert_eq!(
+            Packet::decode(&bytes),
+            Err("it speaks version 1 of the protocol between processes, this process version 3".to_owned())
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! [`identify`]: the process at the other end of a connection, as the operating system knows it, and a pidfd of it.
+
+use crate::error::RegistryError;
+use nix::sys::socket::{getsockopt, sockopt};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+
+/// The process at the other end of a connection, as the operating system knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerIdentity {
+    /// Its process id.
+    pub process_id: u32,
+    /// Its user.
+    pub user_id: u32,
+}
+
+/// Who is at the other end of `socket`, and a descriptor that is readable when it is dead. A process that is dead already is
+/// an error, and so is that this one has no descriptor left: [`lacks_descriptors`].
+pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RegistryError> {
+    // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
+    let credentials =
+        getsockopt(&socket, sockopt::PeerCredentials).map_err(RegistryError::system("asking who connects"))?;
+    let Some(pid) = Pid::from_raw(credentials.pid()).filter(|_| credentials.pid() > 0) else {
+        let reason = "it lives in another process namespace, so its death could not be seen".to_owned();
+        return Err(RegistryError::Protocol { process_id: 0, reason });
+    };
+    let process_id = pid.as_raw_nonzero().get() as u32;
+    let dead = || RegistryError::Dead { process_id };
+    let no_pidfd = |errno: Errno| match errno {
+        Errno::MFILE | Errno::NFILE => RegistryError::system("opening a pidfd")(errno),
+        _ => dead(),
+    };
+    // Exact, from Linux 6.5 on. Before, the number may have come to another process by now: then the one that connected is
+    // dead, and its end of the connection is closed. (Unless it left that to a child.)
+    let pidfd = match getsockopt(&socket, sockopt::PeerPidfd) {
+        Ok(pidfd) => pidfd,
+        Err(nix::errno::Errno::ENOPROTOOPT) => {
+            let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(no_pidfd)?;
+            if is_hung_up(&socket) {
+                return Err(dead());
+            }
+            pidfd
+        }
+        Err(errno) => return Err(no_pidfd(Errno::from_raw_os_error(errno as i32))),
+    };
+    if is_dead(&pidfd) {
+        return Err(dead());
+    }
+    Ok((PeerIdentity { process_id, user_id: credentials.uid() }, pidfd))
+}
+
+/// Whether it is not the peer's fault that it was not identified: this process, or the machine, has no descriptor left.
+pub fn lacks_descriptors(error: &RegistryError) -> bool {
+    matches!(error, RegistryError::System { source, .. }
+        if matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE)))
+}
+
+/// Whether the process of a pidfd is dead.
+pub fn is_dead(pidfd: impl AsFd) -> bool {
+    !look(pidfd, PollFlags::IN).is_empty()
+}
+
+fn is_hung_up(socket: impl AsFd) -> bool {
+    look(socket, PollFlags::RDHUP).intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
+}
+
+fn look(fd: impl AsFd, flags: PollFlags) -> PollFlags {
+    let mut fds = [PollFd::new(&fd, flags)];
+    // It does not sleep, so no signal ends it; an error would mean that there is nothing to see.
+    let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    fds[0].revents()
+}

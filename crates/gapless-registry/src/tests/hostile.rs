@@ -1,0 +1,509 @@
+//! Peers that do not keep to the protocol: the one they talk to closes the connection, keeps nothing of theirs, and goes on.
+
+use super::member::{attach, memory};
+use super::{Domain, Member};
+use crate::connection::{Connection, Received};
+use crate::copy_files::CopyFiles;
+use crate::directory::{CopyId, FileKind};
+use crate::packets::{
+    Hello, PACKET_LENGTH_MAX, PROTOCOL_VERSION, Packet, Refused, RefusedReason, Role, RouteDescription,
+};
+use crate::reactor::CONNECTIONS_OF_PROCESS_MAX;
+use gapless_testkit::random::Random;
+use gapless_testkit::wait::until_some;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType,
+};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// A socket that sends what it likes.
+struct Raw(OwnedFd);
+
+impl Raw {
+    /// Connects to the only member that serves here.
+    fn connect(domain: &Domain) -> Self {
+        let there = domain.directory.list().unwrap();
+        let (id, _) = *there.iter().find(|(_, kind)| *kind == FileKind::Socket).unwrap();
+        let address = SocketAddrUnix::new(domain.directory.path_of(&id.file(FileKind::Socket))).unwrap();
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        let socket = socket.unwrap();
+        rustix::net::connect(&socket, &address).unwrap();
+        Self(socket)
+    }
+
+    /// What is sent to one that has closed already is lost, which is as good.
+    fn send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
+        }
+        let sent = rustix::net::sendmsg(&self.0, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL);
+        assert!(matches!(sent, Ok(_) | Err(Errno::PIPE | Errno::CONNRESET)), "{sent:?}");
+    }
+
+    fn packet(&self, packet: &Packet, descriptors: &[BorrowedFd<'_>]) {
+        self.send(&packet.encode().unwrap(), descriptors);
+    }
+
+    /// Waits until the other side has closed, and throws away what it has said.
+    #[track_caller]
+    fn expect_end(&self) {
+        until_some("the other side closes", || {
+            match rustix::net::recv(&self.0, &mut [0; PACKET_LENGTH_MAX], RecvFlags::DONTWAIT) {
+                Ok((0, _)) | Err(Errno::CONNRESET | Errno::PIPE) => Some(()),
+                Ok(_) | Err(Errno::AGAIN) => None,
+                Err(errno) => panic!("{errno}"),
+            }
+        });
+    }
+
+    /// Waits for a packet of this name, and throws away those before it, with all descriptors.
+    #[track_caller]
+    fn expect_packet(&self, name: &str) {
+        let mut bytes = [0; PACKET_LENGTH_MAX];
+        until_some(name, || {
+            let (length, _) = rustix::net::recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
+            (Packet::decode(&bytes[..length]).unwrap().name() == name).then_some(())
+        });
+    }
+
+    fn is_open(&self) -> bool {
+        let mut fds = [PollFd::new(&self.0, PollFlags::RDHUP)];
+        poll(&mut fds, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap();
+        fds[0].revents().is_empty()
+    }
+}
+
+fn hello(role: Role) -> Packet {
+    Packet::Hello(Hello { role, process_id: 1, started_ns: 0, process_name: "raw".to_owned() })
+}
+
+/// A copy, and a caller that is to notice nothing.
+fn copy_and_witness(domain: &Domain) -> (Member, Member) {
+    let copy = domain.member(&["announce orders"]);
+    let mut witness = domain.member(&["discover"]);
+    witness.expect("listed 1");
+    (copy, witness)
+}
+
+/// They still talk to each other.
+fn still_talk(copy: &mut Member, witness: &mut Member) {
+    copy.tell("suspend orders");
+    witness.expect("route 1 orders Suspended");
+    witness.tell("attach 1 1 orders");
+    witness.expect("attached 1 1");
+    witness.expect_no("closed");
+}
+
+#[test]
+fn a_caller_that_sends_anything_loses_its_connection_and_nothing_else_happens() {
+    let domain = Domain::new();
+    let (mut copy, mut witness) = copy_and_witness(&domain);
+    let before = copy.descriptors();
+    let mut random = Random::seeded();
+    let greeting = hello(Role::Caller).encode().unwrap();
+    for turn in 0..300 {
+        let raw = Raw::connect(&domain);
+        if turn % 2 == 0 {
+            raw.send(&greeting, &[]);
+        }
+        let length = 1 + random.below(200) as usize;
+        let mut bytes = (0..length).map(|_| random.number() as u8).collect::<Vec<_>>();
+        if random.happens(700) {
+            // A good beginning.
+            let head = [&b"GAPR\x03\x00"[..], &[random.below(10) as u8, 0]].concat();
+            bytes.splice(..head.len().min(length), head);
+        }
+        raw.send(&bytes, &[]);
+        // Some of it may be a packet after all; more of it is not.
+        raw.send(&[0xff; 16], &[]);
+        raw.expect_end();
+    }
+    copy.expect_descriptors(before);
+    still_talk(&mut copy, &mut witness);
+}
+
+#[test]
+fn packets_out_of_place_close_the_connection() {
+    let domain = Domain::new();
+    let (mut copy, mut witness) = copy_and_witness(&domain);
+    let before = copy.descriptors();
+    let route = Packet::Route(RouteDescription::new("mine"));
+    let refused = Refused::new(RefusedReason::NoRoute, "");
+    let refused = Packet::Refused { attachment: 1, refused };
+    let caller = || hello(Role::Caller);
+    for packets in [
+        vec![hello(Role::Copy)],
+        vec![Packet::Detach { attachment: 1 }],
+        vec![Packet::Listed],
+        vec![caller(), caller()],
+        vec![caller(), route],
+        vec![caller(), refused],
+        vec![caller(), Packet::Listed],
+    ] {
+        let raw = Raw::connect(&domain);
+        packets.iter().for_each(|packet| raw.packet(packet, &[]));
+        raw.expect_end();
+    }
+    let raw = Raw::connect(&domain);
+    raw.send(&vec![0; PACKET_LENGTH_MAX + 1], &[]);
+    raw.expect_end();
+    // A packet without a byte is an end.
+    let raw = Raw::connect(&domain);
+    raw.send(&[], &[]);
+    raw.expect_end();
+    // What was never attached may be taken back.
+    let raw = Raw::connect(&domain);
+    raw.packet(&caller(), &[]);
+    raw.packet(&Packet::Detach { attachment: 5 }, &[]);
+    copy.tell("announce another");
+    copy.expect_no("detach");
+    assert!(raw.is_open());
+    drop(raw);
+    copy.expect_descriptors(before);
+    still_talk(&mut copy, &mut witness);
+}
+
+#[test]
+fn descriptors_that_are_missing_or_too_many_are_errors_and_closed() {
+    let domain = Domain::new();
+    let (mut copy, mut witness) = copy_and_witness(&domain);
+    let before = copy.descriptors();
+    let region = memory("x");
+    let attaching = Packet::Attach(attach(1, "orders"));
+    for turn in 0..20 {
+        for count in [0, 1, 2, 4, 5, 6, 100, 253] {
+            let descriptors = vec![region.as_fd(); count];
+            for packet in [&attaching, &hello(Role::Caller), &Packet::Detach { attachment: 1 }] {
+                if count == 0 && packet != &attaching {
+                    continue;
+                }
+                let raw = Raw::connect(&domain);
+                if turn % 2 == 0 || packet == &attaching {
+                    raw.packet(&hello(Role::Caller), &[]);
+                }
+                raw.packet(packet, &descriptors);
+                raw.expect_end();
+            }
+        }
+    }
+    copy.expect_descriptors(before);
+    copy.expect_no("attach");
+    // As many as belong to it, and each number once.
+    let raw = Raw::connect(&domain);
+    raw.packet(&hello(Role::Caller), &[]);
+    raw.packet(&attaching, &[region.as_fd(), region.as_fd(), copy_eventfd().as_fd()]);
+    copy.expect("attach");
+    raw.packet(&attaching, &[region.as_fd(), region.as_fd(), copy_eventfd().as_fd()]);
+    raw.expect_end();
+    copy.expect("gone");
+    // The process that sent it lives, and nothing is kept of it.
+    copy.expect_descriptors(before);
+    still_talk(&mut copy, &mut witness);
+}
+
+fn copy_eventfd() -> OwnedFd {
+    rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap()
+}
+
+#[test]
+fn a_connection_that_says_nothing_is_closed_after_its_time() {
+    let domain = Domain::new();
+    let (mut copy, mut witness) = copy_and_witness(&domain);
+    let before = copy.descriptors();
+    let silent = (0..50).map(|_| Raw::connect(&domain)).collect::<Vec<_>>();
+    let greeted = Raw::connect(&domain);
+    greeted.packet(&hello(Role::Caller), &[]);
+    copy.expect_descriptors(before + 52);
+    silent.iter().for_each(Raw::expect_end);
+    assert!(greeted.is_open());
+    copy.expect_descriptors(before + 2);
+    still_talk(&mut copy, &mut witness);
+}
+
+#[test]
+fn a_caller_that_does_not_read_is_dropped_and_slows_nobody() {
+    let domain = Domain::new();
+    let (mut copy, mut witness) = copy_and_witness(&domain);
+    let deaf = Raw::connect(&domain);
+    deaf.packet(&hello(Role::Caller), &[]);
+    let mut told = 0;
+    // The witness reads all of it meanwhile.
+    for _ in 0..40 {
+        copy.tell("toggle orders 100");
+        told += 100;
+        for _ in 0..100 {
+            witness.expect("route 1 orders Suspended");
+            witness.expect("route 1 orders Open");
+        }
+        if !deaf.is_open() {
+            break;
+        }
+    }
+    assert!(!deaf.is_open(), "{told} changes wait for it");
+    deaf.expect_end();
+    still_talk(&mut copy, &mut witness);
+}
+
+#[test]
+fn one_without_free_descriptors_lets_callers_wait() {
+    let domain = Domain::new();
+    let (mut copy, mut witness) = copy_and_witness(&domain);
+    let before = copy.descriptors();
+    copy.tell(&format!("descriptors {}", before + 10));
+    let callers = (0..40).map(|_| Raw::connect(&domain)).collect::<Vec<_>>();
+    callers.iter().for_each(|caller| caller.packet(&hello(Role::Caller), &[]));
+    let late = Raw::connect(&domain);
+    late.packet(&hello(Role::Caller), &[]);
+    callers[0].expect_packet("hello");
+    copy.tell("announce another");
+    witness.expect("route 1 another Open");
+    let closed = callers.iter().filter(|caller| !caller.is_open()).count();
+    assert_eq!((closed, late.is_open()), (0, true), "who finds no descriptor waits");
+    drop(callers);
+    late.expect_packet("listed");
+    assert!(late.is_open());
+    witness.expect_no("closed");
+}
+
+/// A copy that sends what it likes: its socket, and the connection that was made to it.
+struct RawCopy {
+    listener: OwnedFd,
+    /// Removed with it.
+    _files: CopyFiles,
+}
+
+impl RawCopy {
+    fn new(domain: &Domain) -> Self {
+        let (files, listener) = CopyFiles::create(&domain.directory, |_: CopyId| ()).unwrap();
+        Self { listener, _files: files }
+    }
+
+    fn accept(&self) -> Raw {
+        let socket =
+            until_some("somebody connects", || rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC).ok());
+        Raw(socket)
+    }
+}
+
+#[test]
+fn a_process_with_ever_more_connections_shuts_nobody_out() {
+    let domain = Domain::new();
+    let (mut copy, mut witness) = copy_and_witness(&domain);
+    let greeting = hello(Role::Caller);
+    let connect = || {
+        let raw = Raw::connect(&domain);
+        raw.packet(&greeting, &[]);
+        raw
+    };
+    let greeted = |raw: &Raw| raw.expect_packet("listed");
+    let connections: Vec<Raw> = (0..CONNECTIONS_OF_PROCESS_MAX).map(|_| connect()).collect();
+    connections.iter().for_each(greeted);
+    (0..8).for_each(|_| connect().expect_end());
+    assert!(connections.iter().all(Raw::is_open));
+    still_talk(&mut copy, &mut witness);
+    let mut other = domain.member(&["discover"]);
+    other.expect("listed 1");
+    // One that has gone makes room.
+    drop(connections);
+    until_some("there is room again", || {
+        let raw = connect();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        raw.is_open().then_some(())
+    });
+}
+
+#[test]
+fn a_copy_that_lets_nobody_in_may_serve_what_it_does_not_say() {
+    let domain = Domain::new();
+    let copy = RawCopy::new(&domain);
+    let mut caller = domain.member(&["discover"]);
+    drop(copy.accept());
+    caller.expect("settled");
+    let own = format!("unheard {} None", std::process::id());
+    caller.expect(&own);
+    caller.expect(&own);
+    caller.expect_no("heard");
+    drop(copy);
+    caller.expect("heard");
+}
+
+#[test]
+fn a_copy_that_sends_anything_is_closed_and_tried_again() {
+    let domain = Domain::new();
+    let mut caller = domain.member(&["discover"]);
+    let before = caller.descriptors();
+    let region = memory("x");
+    let many = |count| vec![region.as_fd(); count];
+    let refused = Refused::new(RefusedReason::NoRoute, "");
+    let mut copies = Vec::new();
+    for (packet, descriptors) in [
+        (Packet::Attached { attachment: 77 }, many(2)),
+        (Packet::Attached { attachment: 77 }, many(1)),
+        (Packet::Refused { attachment: 77, refused }, many(0)),
+        (Packet::Attach(attach(1, "orders")), many(3)),
+        (hello(Role::Copy), many(0)),
+        (Packet::Listed, many(0)),
+        (Packet::Listed, many(4)),
+    ] {
+        let copy = RawCopy::new(&domain);
+        // It is tried again, under another number.
+        for _ in 0..2 {
+            let raw = copy.accept();
+            raw.packet(&hello(Role::Copy), &[]);
+            raw.packet(&Packet::Listed, &[]);
+            raw.packet(&packet, &descriptors);
+            raw.expect_end();
+            caller.expect("closed");
+        }
+        copies.push(copy);
+    }
+    // Their process lives: none is dead, and one pidfd stands for all.
+    caller.expect_no("dead");
+    assert_eq!(caller.seen.iter().filter(|line| line.starts_with("found")).count(), 14);
+    // One that is no copy at all is not found.
+    let copy = RawCopy::new(&domain);
+    let raw = copy.accept();
+    raw.packet(&hello(Role::Caller), &[]);
+    raw.expect_end();
+    drop((copy, copies));
+    caller.expect_descriptors(before + 1);
+    assert_eq!(caller.seen.iter().filter(|line| line.starts_with("found")).count(), 14);
+}
+
+#[test]
+fn a_copy_that_tells_no_end_of_its_list_is_closed() {
+    let domain = Domain::new();
+    let copy = RawCopy::new(&domain);
+    let mut caller = domain.member(&["discover"]);
+    let raw = copy.accept();
+    raw.packet(&hello(Role::Copy), &[]);
+    raw.packet(&Packet::Route(RouteDescription::new("orders")), &[]);
+    caller.expect("route 1 orders Open");
+    caller.expect("settled");
+    caller.expect("closed 1");
+    // More routes than a process may have.
+    let raw = copy.accept();
+    raw.packet(&hello(Role::Copy), &[]);
+    for number in 0..1025 {
+        raw.packet(&Packet::Route(RouteDescription::new(format!("route/{number}"))), &[]);
+    }
+    raw.expect_end();
+    caller.expect("closed 2");
+    assert_eq!(caller.seen.iter().filter(|line| line.starts_with("route 2 ")).count(), 1024);
+}
+
+#[test]
+fn an_answer_to_what_was_taken_back_is_dropped() {
+    let domain = Domain::new();
+    let copy = RawCopy::new(&domain);
+    let mut caller = domain.member(&["discover"]);
+    let raw = copy.accept();
+    raw.packet(&hello(Role::Copy), &[]);
+    raw.packet(&Packet::Listed, &[]);
+    caller.expect("listed 1");
+    let before = caller.descriptors();
+    caller.tell("attach 1 5 orders");
+    caller.tell("detach 1 5");
+    // Its thread sends them a little later than it is told to: an answer before the question would be an error.
+    raw.expect_packet("attach");
+    raw.expect_packet("detach");
+    let (bell, eventfd) = (memory(""), memory(""));
+    raw.packet(&Packet::Attached { attachment: 5 }, &[bell.as_fd(), eventfd.as_fd()]);
+    raw.packet(&Packet::Route(RouteDescription::new("orders")), &[]);
+    caller.expect("route 1 orders");
+    caller.expect_no("attached");
+    assert!(raw.is_open());
+    caller.expect_descriptors(before);
+}
+
+#[test]
+fn a_queue_ends_where_it_says_and_keeps_its_order() {
+    let (ours, theirs) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )
+    .unwrap();
+    let (mut ours, theirs) = (Connection::over(ours), Connection::over(theirs));
+    let packet = |attachment| Arc::<[u8]>::from(Packet::Detach { attachment }.encode().unwrap());
+    let mut sent = 0;
+    let error = loop {
+        match ours.send(packet(sent), Vec::new()) {
+            Ok(_) => sent += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(error.contains("it does not read: 4097 packets"), "{error}");
+    let mut buffer = vec![0; PACKET_LENGTH_MAX];
+    for expected in 0..=sent {
+        ours.flush().unwrap();
+        match theirs.receive(&mut buffer).unwrap() {
+            Received::Packet(Packet::Detach { attachment }, _) => assert_eq!(attachment, expected),
+            other => panic!("{other:?} in place of {expected}"),
+        }
+    }
+    assert!(matches!(theirs.receive(&mut buffer), Ok(Received::Nothing)));
+    drop(ours);
+    assert!(matches!(theirs.receive(&mut buffer), Ok(Received::End)));
+}
+
+/// Packets of another version, made by hand: magic and version, then what nobody here knows.
+fn of_version(version: u16) -> Vec<u8> {
+    [&b"GAPR"[..], &version.to_le_bytes(), &[1, 0], &[7; 100]].concat()
+}
+
+#[test]
+fn one_of_another_version_is_told_this_one_and_closed() {
+    let domain = Domain::new();
+    let (mut copy, mut witness) = copy_and_witness(&domain);
+    let before = copy.descriptors();
+    for version in [0, 1, 2, 4, u16::MAX] {
+        let raw = Raw::connect(&domain);
+        raw.send(&of_version(version), &[memory("x").as_fd()]);
+        let mut bytes = [0; PACKET_LENGTH_MAX];
+        let length = until_some("its hello", || {
+            let (length, _) = rustix::net::recv(&raw.0, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
+            (length > 0).then_some(length)
+        });
+        assert_eq!(&bytes[..6], b"GAPR\x03\x00");
+        assert_eq!(Packet::decode(&bytes[..length]).unwrap().name(), "hello");
+        raw.expect_end();
+        let said = Packet::decode(&of_version(version)).unwrap_err();
+        let both =
+            format!("version {version} of the protocol between processes, this process version {PROTOCOL_VERSION}");
+        assert!(said.contains(&both), "{said}");
+    }
+    copy.expect_descriptors(before);
+    still_talk(&mut copy, &mut witness);
+}
+
+#[test]
+fn of_a_copy_it_is_known_that_it_is_silent_or_of_another_version() {
+    let domain = Domain::new();
+    let mut caller = domain.member(&["discover"]);
+    let old = RawCopy::new(&domain);
+    let process_id = std::process::id();
+    for _ in 0..2 {
+        let raw = old.accept();
+        caller.expect(&format!("unheard {process_id} None"));
+        raw.send(&of_version(1), &[]);
+        raw.expect_end();
+        caller.expect(&format!("unheard {process_id} Some(1)"));
+    }
+    let silent = RawCopy::new(&domain);
+    let raw = silent.accept();
+    caller.expect(&format!("unheard {process_id} None"));
+    raw.packet(&hello(Role::Copy), &[]);
+    caller.expect("found");
+    raw.packet(&Packet::Listed, &[]);
+    caller.expect("heard");
+}

@@ -1,0 +1,186 @@
+//! What a member does.
+
+use super::DOMAIN;
+use crate::directory::CopyId;
+use crate::packets::{Attach, Refused, RefusedReason, RouteDescription, RouteState, TypeDescription};
+use crate::sides::{
+    AttachAnswer, AttachMemory, CallerNumber, CallingSide, CopyNumber, PeerProcess, ServingSide, Unheard,
+};
+use crate::{DomainDirectory, IoThread, Place};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::io::BufRead as _;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Arc, Mutex};
+
+/// Says whatever its sides are called with.
+#[derive(Default)]
+pub struct Teller {
+    /// Keeps what was handed over, by caller and attachment.
+    held: Mutex<Vec<(u64, u64, AttachMemory)>>,
+}
+
+fn say(text: &str) {
+    // One write: two threads speak.
+    println!("@{text}");
+}
+
+fn new_eventfd() -> Arc<OwnedFd> {
+    Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap())
+}
+
+fn ring(eventfd: impl AsFd) {
+    rustix::io::write(eventfd, &1u64.to_ne_bytes()).unwrap();
+}
+
+impl ServingSide for Teller {
+    fn attach(
+        &self,
+        caller: CallerNumber,
+        process: &Arc<PeerProcess>,
+        attach: Attach,
+        memory: AttachMemory,
+    ) -> Result<AttachAnswer, Refused> {
+        if attach.route == "refused" {
+            return Err(Refused::new(RefusedReason::NoRoute, "x".repeat(10_000)));
+        }
+        let mut text = [0; 64];
+        let file = std::fs::File::from(memory.request_region.try_clone().unwrap());
+        let length = file.read_at(&mut text, 0).unwrap_or(0);
+        let (text, number) = (String::from_utf8_lossy(&text[..length]), attach.copy_number);
+        say(&format!("attach {} {} of {} as {number}: {text}", caller.0, attach.attachment, process.process_id));
+        ring(&memory.completion);
+        self.held.lock().unwrap().push((caller.0, attach.attachment, memory));
+        Ok(AttachAnswer { bell: new_eventfd(), eventfd: new_eventfd() })
+    }
+
+    fn detach(&self, caller: CallerNumber, attachment: u64) {
+        self.held.lock().unwrap().retain(|held| (held.0, held.1) != (caller.0, attachment));
+        say(&format!("detach {} {attachment}", caller.0));
+    }
+
+    fn change(&self, route: &str, to: RouteState) {
+        say(&format!("change {route} {to:?}"));
+    }
+
+    fn caller_gone(&self, caller: CallerNumber) {
+        self.held.lock().unwrap().retain(|held| held.0 != caller.0);
+        say(&format!("gone {}", caller.0));
+    }
+}
+
+impl CallingSide for Teller {
+    fn unheard(&self, _id: CopyId, unheard: Option<Unheard>) {
+        match unheard {
+            Some(Unheard { process_id, version }) => say(&format!("unheard {process_id} {version:?}")),
+            None => say("heard"),
+        }
+    }
+
+    fn copy_found(&self, copy: CopyNumber, process: &Arc<PeerProcess>) {
+        say(&format!("found {} {} {}", copy.0, process.process_id, process.name));
+    }
+
+    fn route_changed(&self, copy: CopyNumber, route: &RouteDescription) {
+        say(&format!("route {} {} {:?}", copy.0, route.name, route.state));
+    }
+
+    fn copy_listed(&self, copy: CopyNumber) {
+        say(&format!("listed {}", copy.0));
+    }
+
+    fn settled(&self) {
+        say("settled");
+    }
+
+    fn attached(&self, copy: CopyNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd) {
+        ring(bell);
+        ring(eventfd);
+        say(&format!("attached {} {attachment}", copy.0));
+    }
+
+    fn refused(&self, copy: CopyNumber, attachment: u64, refused: Refused) {
+        say(&format!("refused {} {attachment} {:?} {}", copy.0, refused.reason, refused.text.len()));
+    }
+
+    fn copy_closed(&self, copy: CopyNumber) {
+        say(&format!("closed {}", copy.0));
+    }
+
+    fn copy_dead(&self, copy: CopyNumber) {
+        say(&format!("dead {}", copy.0));
+    }
+
+    fn completions(&self, token: u64) {
+        say(&format!("completions {token}"));
+    }
+}
+
+pub fn attach(attachment: u64, route: &str) -> Attach {
+    Attach {
+        attachment,
+        copy_number: 0,
+        request_region_bytes: 0,
+        claim_region_bytes: 0,
+        route: route.to_owned(),
+        request: TypeDescription::default(),
+        reply: TypeDescription::default(),
+        reply_older: 0,
+    }
+}
+
+/// Memory with a text in it.
+pub fn memory(text: &str) -> Arc<OwnedFd> {
+    let fd = memfd_create("gapless-test", MemfdFlags::CLOEXEC).unwrap();
+    rustix::io::write(&fd, text.as_bytes()).unwrap();
+    Arc::new(fd)
+}
+
+/// Not a test by itself: what a member does.
+#[test]
+fn entry() {
+    let Some(path) = std::env::var_os(DOMAIN) else { return };
+    let directory = DomainDirectory::open(&Place::Path(path.into()), None).unwrap();
+    let teller = Arc::new(Teller::default());
+    let thread = IoThread::start(directory, "member", teller.clone(), teller).unwrap();
+    let handle = thread.handle();
+    let completion = new_eventfd();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["discover"] => handle.discover().unwrap(),
+            ["announce", route] => handle.announce(RouteDescription::new(route)).unwrap(),
+            ["suspend", route] => assert!(handle.change_state(route, RouteState::Suspended).unwrap()),
+            ["withdraw", route] => assert!(handle.change_state(route, RouteState::Gone).unwrap()),
+            ["toggle", route, times] => {
+                for _ in 0..times.parse::<usize>().unwrap() {
+                    handle.change_state(route, RouteState::Suspended).unwrap();
+                    handle.change_state(route, RouteState::Open).unwrap();
+                }
+            }
+            ["attach", copy, attachment, route] => {
+                let (copy, attachment) = (CopyNumber(copy.parse().unwrap()), attachment.parse().unwrap());
+                handle.register_completion(attachment, Arc::clone(&completion));
+                let descriptors = [memory("a region"), memory(""), Arc::clone(&completion)];
+                handle.attach(copy, attach(attachment, route), descriptors).unwrap();
+            }
+            ["detach", copy, attachment] => {
+                let attachment = attachment.parse().unwrap();
+                handle.unregister_completion(attachment);
+                handle.detach(CopyNumber(copy.parse().unwrap()), attachment);
+            }
+            ["change", copy, route] => {
+                handle.change(CopyNumber(copy.parse().unwrap()), route, RouteState::Suspended).unwrap();
+            }
+            ["count"] => say(&format!("count {}", std::fs::read_dir("/proc/self/fd").unwrap().count())),
+            ["descriptors", most] => {
+                let most = Some(most.parse().unwrap());
+                setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
+            }
+            _ => panic!("{line:?} is no command"),
+        }
+        say(&format!("done {line}"));
+    }
+}

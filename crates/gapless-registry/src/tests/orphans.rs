@@ -1,0 +1,62 @@
+//! A process may be dead while a child of it has its socket and its lock.
+
+use super::Domain;
+use crate::copies::Copies;
+use crate::copy_files::CopyFiles;
+use crate::packets::{Refused, RouteDescription};
+use crate::reactor::Reactor;
+use crate::sides::{CallingSide, CopyNumber, PeerProcess};
+use crate::watch::DirectoryWatch;
+use gapless_testkit::process::this_program;
+use rustix::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Tells a process that it is to listen on its input, and to end.
+const LISTENS: &str = "GAPLESS_REGISTRY_LISTENS";
+
+/// Not a test by itself: what such a process does.
+#[test]
+fn listener() {
+    if std::env::var_os(LISTENS).is_some() {
+        rustix::net::listen(std::io::stdin(), 1).unwrap();
+    }
+}
+
+/// Whether everybody was heard of.
+#[derive(Default)]
+struct HasSettled(AtomicBool);
+
+impl CallingSide for HasSettled {
+    fn copy_found(&self, _: CopyNumber, _: &Arc<PeerProcess>) {}
+    fn route_changed(&self, _: CopyNumber, _: &RouteDescription) {}
+    fn copy_listed(&self, _: CopyNumber) {}
+    fn attached(&self, _: CopyNumber, _: u64, _: OwnedFd, _: OwnedFd) {}
+    fn refused(&self, _: CopyNumber, _: u64, _: Refused) {}
+    fn copy_closed(&self, _: CopyNumber) {}
+    fn copy_dead(&self, _: CopyNumber) {}
+    fn completions(&self, _: u64) {}
+
+    fn settled(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_dead_process_whose_child_has_its_socket() {
+    let domain = Domain::new();
+    let (_files, socket) = CopyFiles::create(&domain.directory, |_| ()).unwrap();
+    // A socket is of who has listened on it last: this process is like a child that has inherited it.
+    let mut process = this_program();
+    process.args(["--exact", "tests::orphans::listener"]).env(LISTENS, "").stdout(Stdio::null());
+    assert!(process.stdin(socket.try_clone().unwrap()).status().unwrap().success());
+    let (watch, there) = DirectoryWatch::begin(&domain.directory).unwrap();
+    assert_eq!(there.len(), 1);
+    let side = Arc::new(HasSettled::default());
+    let hello: Arc<[u8]> = Arc::new([]);
+    let mut copies = Copies::new(Arc::clone(&side) as Arc<dyn CallingSide>, Arc::clone(&domain.directory), hello);
+    // No time passes.
+    copies.discover(&mut Reactor::new().unwrap(), watch, there, 1);
+    assert!(side.0.load(Ordering::SeqCst));
+}

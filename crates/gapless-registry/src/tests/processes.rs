@@ -1,0 +1,276 @@
+//! Processes that keep to the protocol, and are killed and stopped.
+
+use super::Domain;
+use super::member::{attach, memory};
+use crate::packets::{Refused, RouteDescription, RouteState};
+use crate::{CallingSide, CopyNumber, DomainDirectory, IoThread, PeerProcess, Place};
+use gapless_agent::monotonic::monotonic_ns;
+use gapless_testkit::random::Random;
+use gapless_testkit::wait::until;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use rustix::process::Signal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[test]
+fn routes_appear_change_and_disappear() {
+    let domain = Domain::new();
+    let mut copy = domain.member(&["announce orders"]);
+    let mut caller = domain.member(&["discover"]);
+    caller.expect(&format!("found 1 {} member", copy.pid()));
+    caller.expect("route 1 orders Open");
+    caller.expect("listed 1");
+    caller.expect("settled");
+    copy.tell("announce prices");
+    caller.expect("route 1 prices Open");
+    copy.tell("suspend orders");
+    caller.expect("route 1 orders Suspended");
+    copy.tell("withdraw orders");
+    caller.expect("route 1 orders Gone");
+    // One that comes later is told what there is then.
+    let mut later = domain.member(&["discover"]);
+    later.expect("route 1 prices Open");
+    later.expect("listed 1");
+    later.expect_no("route 1 orders");
+    // And one that serves later is found by both.
+    let second = domain.member(&["announce orders"]);
+    for caller in [&mut caller, &mut later] {
+        caller.expect(&format!("found 2 {}", second.pid()));
+        caller.expect("route 2 orders Open");
+    }
+    assert_eq!(domain.files(), 4);
+    copy.quit();
+    for caller in [&mut caller, &mut later] {
+        caller.expect("closed 1");
+        caller.expect("dead 1");
+        caller.expect_no("closed 2");
+    }
+    assert_eq!(domain.files(), 2);
+}
+
+#[test]
+fn a_copy_is_asked_to_change_a_route() {
+    let domain = Domain::new();
+    let mut copy = domain.member(&["announce orders"]);
+    let mut caller = domain.member(&["discover"]);
+    caller.expect("listed 1");
+    caller.tell("change 1 orders");
+    copy.expect("change orders Suspended");
+    // What a copy does not serve is its own affair, and one that is gone is asked nothing.
+    caller.tell("change 1 prices");
+    copy.expect("change prices Suspended");
+    caller.tell("change 2 orders");
+    copy.expect_no("change");
+    caller.expect_no("closed");
+}
+
+#[test]
+fn a_process_may_serve_and_call_but_not_itself() {
+    let domain = Domain::new();
+    let mut both = domain.member(&["announce orders", "discover"]);
+    both.expect("settled");
+    let mut other = domain.member(&["discover", "announce orders"]);
+    both.expect(&format!("found 1 {}", other.pid()));
+    other.expect(&format!("found 1 {}", both.pid()));
+    both.expect_no("found");
+    other.expect_no("found");
+}
+
+#[test]
+fn call_tables_are_brought_refused_and_taken_back() {
+    let domain = Domain::new();
+    let mut copy = domain.member(&["announce orders"]);
+    let mut caller = domain.member(&["discover"]);
+    caller.expect("listed 1");
+    caller.tell("attach 1 7 orders");
+    copy.expect(&format!("attach 1 7 of {} as 1: a region", caller.pid()));
+    caller.expect("attached 1 7");
+    caller.expect("completions 7");
+    caller.tell("attach 1 8 refused");
+    caller.expect("refused 1 8 NoRoute 2048");
+    caller.tell("detach 1 7");
+    copy.expect("detach 1 7");
+    caller.tell("attach 1 9 orders");
+    caller.expect("attached 1 9");
+    caller.process.kill();
+    copy.expect("gone 1");
+}
+
+#[test]
+fn a_killed_copy_is_dead_and_its_files_are_swept() {
+    let domain = Domain::new();
+    let mut caller = domain.member(&["discover"]);
+    let mut copy = domain.member(&["announce orders"]);
+    caller.expect("listed 1");
+    copy.process.kill();
+    caller.expect("dead 1");
+    // Closed came before.
+    assert!(caller.seen.iter().any(|line| line == "closed 1"), "{:?}", caller.seen);
+    until("the caller sweeps", || domain.files() == 0);
+    caller.quit();
+
+    // With nobody there, the next one sweeps, whether it serves or not.
+    for next in ["announce orders", "discover"] {
+        let mut copy = domain.member(&["announce orders"]);
+        copy.process.kill();
+        assert_eq!(domain.files(), 2);
+        domain.member(&[next]).quit();
+        assert_eq!(domain.files(), 0);
+    }
+}
+
+#[test]
+fn a_stopped_copy_is_not_dead() {
+    let domain = Domain::new();
+    let copy = domain.member(&["announce orders"]);
+    let mut caller = domain.member(&["discover"]);
+    caller.expect("listed 1");
+    copy.process.signal(Signal::STOP);
+    // Another one looks for a while, and then goes on without it.
+    let mut later = domain.member(&["discover"]);
+    later.expect("settled");
+    later.expect_no("found");
+    caller.expect_no("closed");
+    assert_eq!(domain.files(), 2);
+    copy.process.signal(Signal::CONT);
+    // It tries again, until it is found.
+    later.expect("found");
+    later.expect("route");
+    caller.expect_no("closed");
+}
+
+#[test]
+fn hundreds_of_connections_and_kills_leave_nothing_behind() {
+    let domain = Domain::new();
+    let mut random = Random::seeded();
+    let mut caller = domain.member(&["discover"]);
+    let mut copy = domain.member(&["announce orders"]);
+    caller.expect("listed 1");
+    caller.tell("attach 1 1 orders");
+    caller.expect("attached 1 1");
+    // The copy may still hold what it has passed on. What it does next, it does afterwards.
+    copy.tell("announce another");
+    caller.expect("route 1 another");
+    let (of_caller, of_copy) = (caller.descriptors(), copy.descriptors());
+    for _ in 0..100 {
+        let mut others = (0..2).map(|_| domain.member(&["announce orders"])).collect::<Vec<_>>();
+        for other in &mut others {
+            if random.happens(500) {
+                let number = caller.expect_found(other.pid());
+                let attachment = 1 + random.below(2);
+                caller.tell(&format!("attach {number} {attachment} orders"));
+            } else if random.happens(500) {
+                other.tell("discover");
+                other.expect("listed");
+                other.tell(&format!("attach {} 5 orders", 1 + random.below(2)));
+            }
+            other.process.kill();
+        }
+    }
+    caller.expect_descriptors(of_caller);
+    copy.expect_descriptors(of_copy);
+    until("the dead are swept", || domain.files() == 2);
+}
+
+#[test]
+fn what_is_too_much_is_refused_with_its_limit() {
+    let domain = Domain::new();
+    let open = || DomainDirectory::open(&Place::Path(domain.path().to_owned()), None).unwrap();
+    let side = Arc::new(super::member::Teller::default());
+    let long = IoThread::start(open(), &"x".repeat(129), side.clone(), side.clone()).err().unwrap();
+    assert!(long.to_string().contains("at most 128"), "{long}");
+    let thread = IoThread::start(open(), "tested", side.clone(), side).unwrap();
+    let handle = thread.handle();
+    assert!(handle.announce(RouteDescription::new("a b")).is_err());
+    let mut large = RouteDescription::new("large");
+    large.version = "x".repeat(4096);
+    assert!(handle.announce(large).unwrap_err().to_string().contains("at most 4096"));
+    assert_eq!(domain.files(), 0);
+    for number in 0..1024 {
+        handle.announce(RouteDescription::new(format!("route/{number}"))).unwrap();
+    }
+    let error = handle.announce(RouteDescription::new("one-more")).unwrap_err().to_string();
+    assert!(error.contains("at most 1024 routes"), "{error}");
+    handle.announce(RouteDescription::new("route/5")).unwrap();
+    assert!(handle.change_state("route/5", RouteState::Gone).unwrap());
+    assert!(!handle.change_state("route/5", RouteState::Open).unwrap());
+    handle.announce(RouteDescription::new("one-more")).unwrap();
+    // All of them reach another process, which is told before it says that it has settled.
+    let mut caller = domain.member(&["discover"]);
+    caller.expect("settled");
+    let routes = caller.seen.iter().filter(|line| line.starts_with("route 1 ")).count();
+    assert_eq!(routes, 1024);
+    drop(thread);
+    assert_eq!(domain.files(), 0);
+    caller.expect("closed 1");
+    assert!(handle.announce(RouteDescription::new("late")).unwrap_err().to_string().contains("closed it"));
+    assert!(handle.discover().is_err());
+    // Commands to a thread that has ended are let go, with their descriptors.
+    let region = memory("");
+    let descriptors = [(); 3].map(|()| Arc::clone(&region));
+    handle.attach(crate::CopyNumber(1), attach(1, "late"), descriptors).unwrap();
+    assert_eq!(Arc::strong_count(&region), 1);
+}
+
+/// Counts completions, and has one deadline.
+#[derive(Default)]
+struct Counter {
+    completions: AtomicU64,
+    deadline_ns: AtomicU64,
+    ticks: AtomicU64,
+}
+
+impl CallingSide for Counter {
+    fn copy_found(&self, _: CopyNumber, _: &Arc<PeerProcess>) {}
+    fn route_changed(&self, _: CopyNumber, _: &RouteDescription) {}
+    fn copy_listed(&self, _: CopyNumber) {}
+    fn settled(&self) {}
+    fn attached(&self, _: CopyNumber, _: u64, _: OwnedFd, _: OwnedFd) {}
+    fn refused(&self, _: CopyNumber, _: u64, _: Refused) {}
+    fn copy_closed(&self, _: CopyNumber) {}
+    fn copy_dead(&self, _: CopyNumber) {}
+
+    fn completions(&self, token: u64) {
+        self.completions.fetch_add(token, Ordering::SeqCst);
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        Some(self.deadline_ns.load(Ordering::SeqCst)).filter(|deadline_ns| *deadline_ns != 0)
+    }
+
+    fn tick(&self, now_ns: u64) {
+        assert!(now_ns >= self.deadline_ns.swap(0, Ordering::SeqCst));
+        self.ticks.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn every_completion_wakes_the_thread_and_every_deadline_comes() {
+    let domain = Domain::new();
+    let directory = DomainDirectory::open(&Place::Path(domain.path().to_owned()), None).unwrap();
+    let counter = Arc::new(Counter::default());
+    let thread = IoThread::start(directory, "", Arc::new(super::member::Teller::default()), counter.clone()).unwrap();
+    let handle = thread.handle();
+    let eventfd = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+    let write = || rustix::io::write(&*eventfd, &1u64.to_ne_bytes()).unwrap();
+    // One that was written before it is registered counts, too.
+    write();
+    handle.register_completion(100, Arc::clone(&eventfd));
+    for number in 1..=500 {
+        until("a completion", || counter.completions.load(Ordering::SeqCst) == number * 100);
+        write();
+    }
+    until("the last one", || counter.completions.load(Ordering::SeqCst) == 50_100);
+    handle.unregister_completion(100);
+    handle.register_completion(1, Arc::clone(&eventfd));
+    until("the other token", || counter.completions.load(Ordering::SeqCst) == 50_101);
+    for number in 1..=20 {
+        counter.deadline_ns.store(monotonic_ns() + 3_000_000, Ordering::SeqCst);
+        handle.wake();
+        until("a tick", || counter.ticks.load(Ordering::SeqCst) == number);
+    }
+    // A thread that ends lets go what it was given.
+    drop(thread);
+    assert_eq!(Arc::strong_count(&eventfd), 1);
+}

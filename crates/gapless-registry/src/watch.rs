@@ -1,0 +1,174 @@
+//! [`DirectoryWatch`]: which sockets appear in a domain's directory.
+//!
+//! A socket appears by being renamed, so that is all that is watched; that one disappears is not, because connections and
+//! pidfds say more about its process. The watch begins before the first listing, and after an overflow of the kernel's queue
+//! there is another listing: a socket may be told twice, but none is missed.
+//!
+//! The kernel allows a user few watches (128 on many machines), of all their processes together. Who gets none lists the directory
+//! ten times a second instead.
+
+use super::directory::{CopyId, DomainDirectory, FileKind};
+use crate::error::RegistryError;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// Between two listings without a watch, ns.
+const LISTING_INTERVAL_NS: i64 = 100_000_000;
+
+/// Room for some hundred events.
+const BUFFER_BYTES: usize = 32 << 10;
+
+/// Which sockets appear in a domain's directory.
+#[derive(Debug)]
+pub struct DirectoryWatch {
+    directory: Arc<DomainDirectory>,
+    signs: Signs,
+}
+
+/// What says that it is time to look.
+#[derive(Debug)]
+enum Signs {
+    Inotify(OwnedFd),
+    /// There was no watch left.
+    Timer(OwnedFd),
+}
+
+impl DirectoryWatch {
+    /// Begins to watch. Also returns the sockets that are there.
+    pub fn begin(directory: &Arc<DomainDirectory>) -> Result<(Self, Vec<CopyId>), RegistryError> {
+        let failed = || RegistryError::system(format!("watching the domain {}", directory.path().display()));
+        let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).and_then(|inotify| {
+            inotify::add_watch(&inotify, directory.own_path(), WatchFlags::MOVED_TO | WatchFlags::ONLYDIR)?;
+            Ok(inotify)
+        });
+        let signs = match watched {
+            Ok(inotify) => Signs::Inotify(inotify),
+            // Of instances the first, of watches the second; without a descriptor the timer fails as well.
+            Err(Errno::MFILE | Errno::NOSPC) => Signs::Timer(timer().map_err(failed())?),
+            Err(errno) => return Err(failed()(errno)),
+        };
+        let there = sockets(directory)?;
+        Ok((Self { directory: Arc::clone(directory), signs }, there))
+    }
+
+    /// The sockets that have appeared since.
+    pub fn appeared(&self) -> Result<Vec<CopyId>, RegistryError> {
+        match &self.signs {
+            Signs::Inotify(inotify) => self.appeared_by(inotify),
+            Signs::Timer(timer) => {
+                // How often it went off does not matter, nor whether it did.
+                let _ = rustix::io::read(timer, &mut [0; 8]);
+                sockets(&self.directory)
+            }
+        }
+    }
+
+    fn appeared_by(&self, inotify: &OwnedFd) -> Result<Vec<CopyId>, RegistryError> {
+        let failed = || RegistryError::system(format!("watching the domain {}", self.directory.path().display()));
+        let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
+        let mut reader = inotify::Reader::new(inotify, &mut buffer);
+        let (mut found, mut is_incomplete) = (Vec::new(), false);
+        loop {
+            let event = match reader.next() {
+                Ok(event) => event,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(failed()(errno)),
+            };
+            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+                is_incomplete = true;
+            } else if event.events().contains(ReadFlags::IGNORED) {
+                let path = self.directory.path().display();
+                tracing::error!("the domain's directory {path} was removed: processes that open it anew are not found");
+            }
+            let named = event.file_name().and_then(|name| CopyId::of_file(name.to_bytes()));
+            found.extend(named.filter(|(_, kind)| *kind == FileKind::Socket).map(|(id, _)| id));
+        }
+        if is_incomplete {
+            found = sockets(&self.directory)?;
+        }
+        Ok(found)
+    }
+}
+
+impl AsFd for DirectoryWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.signs {
+            Signs::Inotify(fd) | Signs::Timer(fd) => fd.as_fd(),
+        }
+    }
+}
+
+/// A timer that goes off again and again.
+fn timer() -> rustix::io::Result<OwnedFd> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+    let interval = Timespec { tv_sec: 0, tv_nsec: LISTING_INTERVAL_NS };
+    let times = Itimerspec { it_interval: interval, it_value: interval };
+    rustix::time::timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+    Ok(timer)
+}
+
+fn sockets(directory: &DomainDirectory) -> Result<Vec<CopyId>, RegistryError> {
+    let found = directory.list()?.into_iter();
+    Ok(found.filter(|(_, kind)| *kind == FileKind::Socket).map(|(id, _)| id).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy_files::CopyFiles;
+    use crate::directory::Place;
+
+    #[test]
+    fn without_a_watch_what_appears_is_found_by_looking() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = DomainDirectory::open(&Place::Path(parent.path().join("domain")), None).unwrap();
+        let directory = Arc::new(directory);
+        let watch = DirectoryWatch { directory: Arc::clone(&directory), signs: Signs::Timer(timer().unwrap()) };
+        let (copy, _socket) = CopyFiles::create(&directory, |_| ()).unwrap();
+        for _ in 0..3 {
+            let mut signs = [rustix::event::PollFd::new(&watch, rustix::event::PollFlags::IN)];
+            assert_eq!(rustix::event::poll(&mut signs, None), Ok(1));
+            assert_eq!(watch.appeared().unwrap(), [copy.id()]);
+        }
+    }
+
+    #[test]
+    fn what_is_there_and_what_appears_is_told_even_after_an_overflow() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = DomainDirectory::open(&Place::Path(parent.path().join("domain")), None).unwrap();
+        let directory = Arc::new(directory);
+        let (first, _socket) = CopyFiles::create(&directory, |_| ()).unwrap();
+        let (watch, there) = DirectoryWatch::begin(&directory).unwrap();
+        assert_eq!(there, [first.id()]);
+        assert_eq!(watch.appeared().unwrap(), []);
+        let (second, _socket) = CopyFiles::create(&directory, |_| ()).unwrap();
+        assert_eq!(watch.appeared().unwrap(), [second.id()]);
+
+        let queued_max = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+        let queued_max = queued_max.trim().parse::<usize>().unwrap();
+        if queued_max > 100_000 {
+            println!("SKIPPED: a queue of {queued_max} events takes too long to fill");
+            return;
+        }
+        let names = ["a", "b"].map(|name| directory.path().join(name));
+        std::fs::write(&names[0], "").unwrap();
+        // Two by two, because the kernel puts equal events together only when they follow each other.
+        for _ in 0..queued_max.div_ceil(2) {
+            std::fs::rename(&names[0], &names[1]).unwrap();
+            std::fs::rename(&names[1], &names[0]).unwrap();
+        }
+        let (third, _socket) = CopyFiles::create(&directory, |_| ()).unwrap();
+        let mut told = watch.appeared().unwrap();
+        told.sort();
+        let mut expected = [first.id(), second.id(), third.id()];
+        expected.sort();
+        assert_eq!(told, expected);
+        assert_eq!(watch.appeared().unwrap(), []);
+    }
+}

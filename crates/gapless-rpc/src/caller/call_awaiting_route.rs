@@ -1,0 +1,139 @@
+//! [`CallAwaitingRoute`]: a call whose route nobody serves yet. It looks for the route in this process and, where its caller may go there, for
+//! a copy in others; the first has it.
+
+use super::remote_call::RemoteCall;
+use super::routes::{LocalRoutes, WakerRegistration};
+use crate::block_on::block_on;
+use crate::clock::monotonic_ns;
+use crate::local::{LocalCall, Offer, Unsent};
+use crate::message::Message;
+use crate::outcome::CallError;
+use gapless_agent::deadlines::Alarm;
+use gapless_agent::monotonic::saturating_ns;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+/// Where a call is once somebody serves its route.
+pub(super) enum Reached<Reply> {
+    Here(LocalCall<Reply>),
+    /// The route in this process has taken what nobody waits for.
+    SentHere,
+    Elsewhere(Box<RemoteCall>),
+}
+
+/// Where it is, or how it ended before.
+pub(super) type Found<Reply> = Result<Reached<Reply>, CallError>;
+
+/// A request that the route in this process has not taken, if nobody serves it here any more.
+pub(super) fn not_local<Request>(unsent: Unsent<Request>) -> Result<Request, CallError> {
+    match unsent.error {
+        CallError::NoRoute { .. } => Ok(unsent.request),
+        error => Err(error),
+    }
+}
+
+/// A call that looks for its route, whatever its request is.
+pub(super) trait LooksForRoute<Reply>: Send + Sync {
+    /// Looks once. If there is nothing yet, `task` is woken when it is to look again. Not to be asked after that.
+    fn look(&mut self, task: Option<&Waker>) -> Option<Found<Reply>>;
+
+    /// Looks until there is something, on this thread.
+    fn wait(&mut self) -> Found<Reply> {
+        block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
+    }
+}
+
+/// A call whose route nobody serves yet.
+pub(super) struct CallAwaitingRoute<Request> {
+    route: Arc<str>,
+    routes: Arc<LocalRoutes>,
+    /// What it offers in this process; `None` when it is over. Locked by nobody: calls are `Sync` whatever their requests are.
+    request: Mutex<Option<(Request, Offer)>>,
+    /// The same, for other processes.
+    elsewhere: Option<Box<RemoteCall>>,
+    /// How long it looks, ns of the monotonic clock.
+    until_ns: u64,
+    is_one_way: bool,
+    woken_by: Option<(WakerRegistration, Option<Alarm>)>,
+}
+
+impl<Request: Message> CallAwaitingRoute<Request> {
+    pub(super) fn new(
+        (route, routes): (Arc<str>, Arc<LocalRoutes>),
+        request: (Request, Offer),
+        elsewhere: Option<Box<RemoteCall>>,
+        time: Duration,
+        is_one_way: bool,
+    ) -> Self {
+        let until_ns = monotonic_ns().saturating_add(saturating_ns(time));
+        let request = Mutex::new(Some(request));
+        Self { route, routes, request, elsewhere, until_ns, is_one_way, woken_by: None }
+    }
+
+    /// Waits until it is taken, as one of `Reply` that nobody waits for.
+    pub(super) fn send<Reply: Message>(mut self) -> Result<(), CallError> {
+        match LooksForRoute::<Reply>::wait(&mut self)? {
+            Reached::Elsewhere(remote_call) => remote_call.send(u64::MAX),
+            Reached::Here(_) | Reached::SentHere => Ok(()),
+        }
+    }
+
+    /// The route in this process.
+    fn look_here<Reply: Message>(&mut self) -> Option<Found<Reply>> {
+        let local = match self.routes.get::<Request, Reply>(&self.route) {
+            Ok(local) => local?,
+            Err(error) => return Some(Err(error)),
+        };
+        let waiting = self.request.get_mut().expect("nobody panics with the lock");
+        let (request, offer) = waiting.take()?;
+        let taken = if self.is_one_way {
+            local.send(request, offer.clone()).map(|()| Reached::SentHere)
+        } else {
+            local.call(request, offer.clone()).map(Reached::Here)
+        };
+        match taken.map_err(|unsent| not_local(*unsent)) {
+            Ok(reach) => Some(Ok(reach)),
+            Err(Ok(request)) => {
+                *waiting = Some((request, offer));
+                None
+            }
+            Err(Err(error)) => Some(Err(error)),
+        }
+    }
+
+    /// A copy in another process; the end of the time.
+    fn look_elsewhere<Reply>(&mut self, task: Option<&Waker>) -> Option<Found<Reply>> {
+        if let Some(remote_call) = &mut self.elsewhere {
+            return match remote_call.look_for_copy(task) {
+                Ok(true) => self.elsewhere.take().map(|remote_call| Ok(Reached::Elsewhere(remote_call))),
+                Ok(false) => None,
+                Err(error) => Some(Err(error)),
+            };
+        }
+        let (route, now_ns) = (&*self.route, monotonic_ns());
+        let (_, offer) = self.request.get_mut().expect("nobody panics with the lock").as_ref()?;
+        if now_ns >= self.until_ns.min(offer.end_ns()) {
+            return Some(Err(CallError::NoRoute { route: route.to_owned() }));
+        }
+        if let (Some(task), Some((_, alarm))) = (task, &mut self.woken_by) {
+            *alarm = Some(Alarm::set(self.until_ns.min(offer.end_ns()), task.clone()));
+        }
+        None
+    }
+}
+
+impl<Request: Message, Reply: Message> LooksForRoute<Reply> for CallAwaitingRoute<Request> {
+    fn look(&mut self, task: Option<&Waker>) -> Option<Found<Reply>> {
+        if let Some(task) = task {
+            self.woken_by = Some((self.routes.wake_when_served(&self.route, task.clone()), None));
+        }
+        let here = self.look_here();
+        if here.is_none() {
+            return self.look_elsewhere(task);
+        }
+        self.elsewhere.take().into_iter().for_each(|elsewhere| elsewhere.leave());
+        here
+    }
+}

@@ -1,0 +1,186 @@
+//! Every copy of a route is called, or asked what it says of itself.
+
+use super::Caller;
+use super::destination::until;
+use crate::block_on::block_on;
+use crate::caller::call::{Call, CallState};
+use crate::caller::inherited::Inherited;
+use crate::caller::observed::{Observed, ask};
+use crate::caller::remote_call::{Destination, RemoteCall, Terms};
+use crate::caller::routes::SETTLE_MAX;
+use crate::caller::together::all_async;
+use crate::local::LocalRoute;
+use crate::message::Message;
+use crate::options::{CallOptions, Retry};
+use crate::outcome::CallError;
+use crate::remote::request_words::CopyQuery;
+use crate::remote::table::RemoteOffer;
+use gapless_log::call_table::RequestHeader;
+use std::borrow::{Borrow, Cow};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Of each copy its process id, and how the call of it ended.
+pub type CopyOutcomes<Reply> = Vec<(u32, Result<Reply, CallError>)>;
+/// The calls of copies, and the outcomes of those that could not be called; by process id.
+type Begun<Reply> = (Vec<(u32, Call<Reply>)>, CopyOutcomes<Reply>);
+
+impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
+    /// Calls every copy of the route in other processes, and the one in this process; an outcome for each, with the process id of
+    /// the copy. Interceptors are asked once, before all of them. It waits on this thread, within the time of a call: for copies that
+    /// have not been heard of yet, up to a second, while those that are known are called already, and for the outcomes. A copy that has
+    /// not answered by then is [`CallError::TimedOut`], also one of which only its counts say that it serves the route; one that is short
+    /// of something is [`CallError::Busy`].
+    ///
+    /// # Errors
+    /// [`CallError::NoRoute`] if there is none, and what an interceptor refuses; where a process does not say what it serves,
+    /// [`CallError::TimedOut`] or [`CallError::Unavailable`].
+    pub fn broadcast(&self, request: &Request) -> Result<CopyOutcomes<Reply>, CallError> {
+        let (calls, without) = block_on(self.begin_broadcast(request))?;
+        Ok(calls.into_iter().map(|(process_id, call)| (process_id, call.wait())).chain(without).collect())
+    }
+
+    /// As [`Caller::broadcast`], for a task: no thread waits. Calls that have begun are cancelled when it is dropped.
+    ///
+    /// # Errors
+    /// As of [`Caller::broadcast`].
+    pub async fn broadcast_async(&self, request: Request) -> Result<CopyOutcomes<Reply>, CallError> {
+        let (calls, without) = self.begin_broadcast(request).await?;
+        let (process_ids, calls): (Vec<u32>, Vec<_>) = calls.into_iter().unzip();
+        Ok(process_ids.into_iter().zip(all_async(calls).await).chain(without).collect())
+    }
+
+    /// Begins with each copy. Also the outcomes of the processes that are left.
+    async fn begin_broadcast(&self, request: impl Borrow<Request>) -> Result<Begun<Reply>, CallError> {
+        let options = &*self.intercepted(&self.shared.options.call)?;
+        let (mut calls, mut without) = (Vec::new(), Vec::new());
+        if let Some(local) = self.local()? {
+            calls.push((std::process::id(), self.begin_here(&local, request.borrow().clone(), options)));
+        }
+        if let Some(routes) = &self.shared.remote_routes {
+            let inherited = &Inherited::of(options);
+            let to = match self.find_destination(routes, options, inherited).await {
+                // Whether there are others, nobody knows; the one here is asked already.
+                Err(error) if !calls.is_empty() && error.has_not_begun() => return Ok((calls, without)),
+                found => found?,
+            };
+            // What begins them has the request: others need not be able to share it.
+            let begin = move |copy| self.begin_with(copy, request.borrow(), options, inherited);
+            let (elsewhere, left) = self.each_copy(to, inherited, begin).await;
+            calls.extend(elsewhere);
+            without.extend(left.into_iter().map(|(process_id, error)| (process_id, Err(error))));
+        }
+        if calls.is_empty() && without.is_empty() { Err(self.nobody()) } else { Ok((calls, without)) }
+    }
+}
+
+impl<Request: Message, Reply: Message> Caller<Request, Reply> {
+    /// As its interceptors change them.
+    fn intercepted<'options>(&self, options: &'options CallOptions) -> Result<Cow<'options, CallOptions>, CallError> {
+        self.shared.check_process()?;
+        let mut options = Cow::Borrowed(options);
+        if !self.shared.interceptors.is_empty() {
+            ask(&self.shared.interceptors, self.route(), options.to_mut())?;
+        }
+        Ok(options)
+    }
+
+    /// Calls the copy in this process.
+    fn begin_here(&self, local: &LocalRoute<Request, Reply>, request: Request, options: &CallOptions) -> Call<Reply> {
+        let (observed, options) = Observed::begin(&Arc::from([]), &self.shared.key.route, options);
+        let offer = Inherited::of(&options).local_offer(&options, observed.span());
+        let reach = match local.call(request, offer) {
+            Ok(call) => CallState::Local(call),
+            Err(unsent) => CallState::Failed(unsent.error),
+        };
+        self.call_of(reach, Some(observed))
+    }
+
+    /// Calls a copy in another process.
+    fn begin_with(&self, copy: u32, request: &Request, options: &CallOptions, inherited: &Inherited) -> Call<Reply> {
+        // What was waited for its copies is a part of the time.
+        let timeout = (inherited.deadline_ns != 0).then(|| inherited.left(inherited.timeout));
+        let options = &CallOptions { timeout, ..options.clone() };
+        let (observed, options) = Observed::begin(&Arc::from([]), &self.shared.key.route, options);
+        let remote_call = self.encoded(request, &options, 0, copy, |to, terms, bytes| {
+            // A copy that has gone does not come back under its number.
+            RemoteCall::start(to, Terms { wait_for_route: Duration::ZERO, ..terms }, bytes)
+        });
+        let reach = match remote_call {
+            Ok(mut remote_call) => {
+                remote_call.set_timeout(inherited.timeout);
+                CallState::Remote(Box::new(remote_call), Vec::new())
+            }
+            Err(error) => CallState::Failed(error),
+        };
+        self.call_of(reach, Some(observed))
+    }
+
+    /// Begins with each copy: with those that are known at once, and with those that are heard of within a second afterwards. The
+    /// processes that are left, and why.
+    async fn each_copy<Begun>(
+        &self,
+        to: &Destination,
+        inherited: &Inherited,
+        mut begin: impl FnMut(u32) -> Begun,
+    ) -> (Vec<(u32, Begun)>, Vec<(u32, CallError)>) {
+        let (Destination { routes, key, table }, mut seen, mut begun) = (to, Vec::new(), Vec::new());
+        for waits in [false, true] {
+            if waits {
+                until(routes, key, inherited.left(SETTLE_MAX), || routes.is_settled(key)).await;
+            }
+            for copy in table.open_copies().into_iter().filter(|copy| !seen.contains(copy)).collect::<Vec<_>>() {
+                // One that has gone meanwhile is no copy any more.
+                let Some(process_id) = routes.process_of(copy) else { continue };
+                seen.push(copy);
+                begun.push((process_id, begin(copy)));
+            }
+        }
+        let without = routes.without_table(key).into_iter();
+        let without =
+            without.map(|(process_id, busy)| (process_id, busy.unwrap_or_else(|| self.not_taken(process_id))));
+        (begun, without.collect())
+    }
+
+    fn nobody(&self) -> CallError {
+        let no_route = || CallError::NoRoute { route: self.route().to_owned() };
+        self.shared.remote_routes.as_ref().map_or_else(no_route, |routes| routes.nobody(&self.shared.key))
+    }
+
+    /// A copy that was asked whether it takes calls, and has not answered.
+    fn not_taken(&self, process_id: u32) -> CallError {
+        let (route, after) = (self.route().to_owned(), self.shared.options.call.timeout.unwrap_or(SETTLE_MAX));
+        CallError::TimedOut { route, after: after.min(SETTLE_MAX), begun: false, not_taken_by: vec![process_id] }
+    }
+
+    /// Asks every copy of the route in other processes for what it says of itself, without its handler: whether it answers, what
+    /// it is, what it has counted; JSON, or nothing for a ping. It waits as [`Caller::broadcast`] does.
+    ///
+    /// # Errors
+    /// As of [`Caller::broadcast`].
+    pub fn query_copies(&self, query: CopyQuery) -> Result<Vec<Result<String, CallError>>, CallError> {
+        let routes = self.shared.remote_routes.as_ref().ok_or_else(|| self.nobody())?;
+        let options = &self.intercepted(&self.shared.options.call)?;
+        let inherited = Inherited::of(options);
+        let to = self.destination(routes, options, &inherited)?;
+        let (sent_ns, deadline_ns) = (inherited.sent_ns, inherited.deadline_ns);
+        let header = RequestHeader { kind: query as u8, sent_ns, deadline_ns, ..RequestHeader::default() };
+        let ask = |copy| {
+            let offer = RemoteOffer { header, target: copy, ..RemoteOffer::default() };
+            let (timeout, wait_for_route) = (inherited.timeout, Duration::ZERO);
+            let terms = Terms { offer, retry: Retry::Never, affinity: None, timeout, wait_for_route };
+            RemoteCall::start(to, terms, (&[], &[]))
+        };
+        let (asked, without) = block_on(self.each_copy(to, &inherited, ask));
+        if asked.is_empty() && without.is_empty() {
+            return Err(self.nobody());
+        }
+        let mut said = Vec::new();
+        let mut answer = |remote_call: Result<RemoteCall, CallError>| {
+            remote_call?.wait(self.shared.options.waiting, &mut said)?;
+            Ok(String::from_utf8_lossy(&said).into_owned())
+        };
+        let said = asked.into_iter().map(|(_, remote_call)| answer(remote_call)).collect::<Vec<_>>();
+        Ok(said.into_iter().chain(without.into_iter().map(|(_, error)| Err(error))).collect())
+    }
+}

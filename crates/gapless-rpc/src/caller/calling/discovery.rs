@@ -1,0 +1,137 @@
+//! [`Discovery`]: a call whose caller has no destination yet. It is made once copies have been heard of, on whatever thread hears.
+
+use super::{Caller, KEYED_SETTLE_MAX};
+use crate::caller::call::{CallState, Made};
+use crate::caller::discovering_call::{DiscoveringCall, MakesCall};
+use crate::caller::inherited::Inherited;
+use crate::caller::routes::{RemoteRoutes, UsedTable};
+use crate::clock::monotonic_ns;
+use crate::message::Message;
+use crate::options::CallOptions;
+use crate::outcome::CallError;
+use crate::remote::table::End;
+use gapless_agent::foreign::caught;
+use gapless_agent::monotonic::saturating_ns;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::Span;
+
+impl<Request: Message, Reply: Message> Caller<Request, Reply> {
+    /// A call without a destination: it is made once copies have been heard of.
+    #[cold]
+    pub(super) fn discover(
+        &self,
+        routes: &Arc<dyn RemoteRoutes>,
+        request: Request,
+        options: &CallOptions,
+        span: Option<&Span>,
+    ) -> Made<Reply> {
+        routes.discover(self.route()).inspect_err(|error| self.count_tableless(routes, End::of(error)))?;
+        let Inherited { sent_ns, deadline_ns, timeout, trace } = Inherited::of(options);
+        let (caller, options, span) = (self.clone(), CallOptions { trace, ..options.clone() }, span.cloned());
+        let settle_max_ns = saturating_ns(self.shared.settle_max);
+        let until_ns = sent_ns.saturating_add(settle_max_ns);
+        let until_ns = if deadline_ns == 0 { until_ns } else { until_ns.min(deadline_ns) };
+        let (request, table, own) = (Some(request), None, Arc::clone(routes));
+        let keyed_max_ns = KEYED_SETTLE_MAX.as_nanos() as u64;
+        let all_until_ns = self.waits_for_all(&options).then(|| sent_ns.saturating_add(keyed_max_ns).min(until_ns));
+        let discovery =
+            Discovery { all_until_ns, caller, routes: own, table, request, options, deadline_ns, timeout, span };
+        let mut discovering =
+            DiscoveringCall::begin((routes.news(), &self.shared.key.route), discovery, until_ns, all_until_ns);
+        discovering.look(None).unwrap_or(Ok(CallState::Discovering(discovering)))
+    }
+}
+
+/// A call whose caller has no destination yet.
+struct Discovery<Request, Reply> {
+    caller: Caller<Request, Reply>,
+    routes: Arc<dyn RemoteRoutes>,
+    table: Option<Arc<UsedTable>>,
+    /// Until the call is made.
+    request: Option<Request>,
+    options: CallOptions,
+    /// ns of the monotonic clock, 0 without one.
+    deadline_ns: u64,
+    timeout: Duration,
+    /// Until then it waits for all copies that there are, because it has a key; ns of the monotonic clock.
+    all_until_ns: Option<u64>,
+    span: Option<Span>,
+}
+
+impl<Request: Message, Reply: Message> Discovery<Request, Reply> {
+    /// Whether its time is over.
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.deadline_ns != 0 && now_ns >= self.deadline_ns
+    }
+
+    /// The caller has a destination after this. `None` if copies have not been heard of.
+    fn discover(&mut self, is_late: bool) -> Option<Result<(), CallError>> {
+        let (Self { caller, routes, .. }, now_ns) = (&*self, monotonic_ns());
+        if self.is_over(now_ns) {
+            return Some(Err(caller.timed_out(routes, self.timeout)));
+        }
+        // One copy is enough, but for a key.
+        let one_is_enough = self.all_until_ns.is_none_or(|until_ns| now_ns >= until_ns);
+        if caller.shared.destination.get().is_some() && (one_is_enough || is_late) {
+            if self.all_until_ns.is_some() {
+                caller.has_waited_for_all();
+            }
+            return Some(Ok(()));
+        }
+        if self.table.is_none() {
+            let is_known = one_is_enough && routes.knows_copy(caller.route());
+            if !is_late && !is_known && !routes.is_discovered() {
+                return None;
+            }
+            match caller.open_table(routes, self.options.wait_for_route.unwrap_or_default()) {
+                Ok(table) => self.table = Some(table),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let (Self { caller, routes, .. }, key) = (&*self, &self.caller.shared.key);
+        let has_copy = one_is_enough && routes.has_copy(key);
+        if !is_late && !has_copy && !routes.is_settled(key) {
+            return None;
+        }
+        if self.all_until_ns.is_some() {
+            caller.has_waited_for_all();
+        }
+        self.table.take().map(|table| {
+            self.caller.set_destination(&self.routes, table);
+            Ok(())
+        })
+    }
+}
+
+impl<Request: Message, Reply: Message> MakesCall<Made<Reply>> for Discovery<Request, Reply> {
+    fn make(&mut self, is_late: bool) -> Option<Made<Reply>> {
+        if let Err(error) = self.discover(is_late)? {
+            self.caller.count_tableless(&self.routes, End::of(&error));
+            self.span = None;
+            return Some(Err(error));
+        }
+        // The span with it: it ends with the call, and not a moment later on this thread.
+        let (request, span) = (self.request.take()?, self.span.take());
+        let left_ns = self.deadline_ns.saturating_sub(monotonic_ns());
+        let timeout = (self.deadline_ns != 0).then(|| Duration::from_nanos(left_ns));
+        let options = CallOptions { timeout, ..self.options.clone() };
+        // The thread is not its caller's.
+        let made = caught(|| self.caller.make(request, &options, span.as_ref())).unwrap_or_else(|reason| {
+            let route = self.caller.route().to_owned();
+            Err(CallError::bad_request_here(route, &reason))
+        });
+        Some(made.map(|reach| match reach {
+            CallState::Remote(mut remote_call, reply) => {
+                remote_call.set_timeout(self.timeout);
+                CallState::Remote(remote_call, reply)
+            }
+            reach => reach,
+        }))
+    }
+
+    fn give_up(&mut self) {
+        let end = if self.is_over(monotonic_ns()) { End::TimedOut } else { End::Cancelled };
+        self.caller.count_tableless(&self.routes, end);
+    }
+}

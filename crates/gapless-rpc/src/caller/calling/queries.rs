@@ -1,0 +1,51 @@
+//! One copy of a route is asked what it says of itself, or to finish what it has.
+
+use super::Caller;
+use crate::caller::call::{Call, CallState};
+use crate::caller::inherited::Inherited;
+use crate::caller::remote_call::{RemoteCall, Terms};
+use crate::options::{CallOptions, Retry};
+use crate::outcome::CallError;
+use crate::remote::request_words::CopyQuery;
+use crate::remote::table::RemoteOffer;
+use gapless_log::call_table::RequestHeader;
+use std::time::Duration;
+
+impl Caller<Vec<u8>, Vec<u8>> {
+    /// Asks the copy of the route in one other process, without its handler, before all calls that wait there: the answer is JSON, or
+    /// nothing. A worker of the copy answers, so one whose workers are all busy answers when one of them is free. It waits for nothing
+    /// here: `None` if that process is not known to serve the route, is not connected yet, or takes no requests. An answer that does not
+    /// come within `timeout` is [`CallError::TimedOut`].
+    ///
+    /// # Errors
+    /// A domain that is closed or cannot be watched; a process that has no memory or no number left for the route.
+    pub fn query_copy(
+        &self,
+        process_id: u32,
+        query: CopyQuery,
+        timeout: Duration,
+    ) -> Result<Option<Call<Vec<u8>>>, CallError> {
+        self.shared.check_process()?;
+        let Some(routes) = &self.shared.remote_routes else { return Ok(None) };
+        let to = match self.shared.destination.get() {
+            Some(to) => to,
+            None => {
+                routes.discover(&self.shared.key.route)?;
+                if !routes.knows_copy(&self.shared.key.route) {
+                    return Ok(None);
+                }
+                self.set_destination(routes, routes.table(&self.shared.key)?)
+            }
+        };
+        let is_meant = |copy: &u32| routes.process_of(*copy) == Some(process_id);
+        let Some(copy) = to.table.open_copies().into_iter().find(is_meant) else { return Ok(None) };
+        let inherited = Inherited::of(&CallOptions { timeout: Some(timeout), ..CallOptions::default() });
+        let (sent_ns, deadline_ns) = (inherited.sent_ns, inherited.deadline_ns);
+        let header = RequestHeader { kind: query as u8, sent_ns, deadline_ns, ..RequestHeader::default() };
+        let offer = RemoteOffer { header, target: copy, ..RemoteOffer::default() };
+        let (timeout, wait_for_route) = (inherited.timeout, Duration::ZERO);
+        let terms = Terms { offer, retry: Retry::Never, affinity: None, timeout, wait_for_route };
+        let remote_call = RemoteCall::start(to, terms, (&[], &[]))?;
+        Ok(Some(self.call_of(CallState::Remote(Box::new(remote_call), Vec::new()), None)))
+    }
+}

@@ -1,0 +1,233 @@
+//! [`DiscoveringCall`]: a call of a caller whose copies have not been heard of yet. No thread waits for them, neither the one that begins the
+//! call nor one that polls it: the thread that hears of them makes the call.
+
+use super::routes::{WakerRegistration, WakerSet};
+use crate::block_on::block_on;
+use crate::clock::monotonic_ns;
+use gapless_agent::deadlines::Alarm;
+use gapless_agent::foreign;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Poll, Wake, Waker};
+
+/// Makes a call once copies have been heard of.
+pub(super) trait MakesCall<Made>: Send {
+    /// The call, or `None` if it is to be tried again when there is news of copies. It is not tried again if it `is_late`.
+    fn make(&mut self, is_late: bool) -> Option<Made>;
+
+    /// Nobody wants it any more.
+    fn give_up(&mut self);
+}
+
+/// See the head of the file. Dropping it gives the call up.
+pub(super) struct DiscoveringCall<Made>(Arc<Shared<Made>>);
+
+struct Shared<Made> {
+    state: Mutex<State<Made>>,
+    /// There was news since it was tried last.
+    is_woken: AtomicBool,
+    /// Woken when the call is made. Never locked with anything else.
+    task: Mutex<Option<Waker>>,
+    /// When it is late, ns of the monotonic clock.
+    until_ns: u64,
+}
+
+enum State<Made> {
+    /// With what wakes it.
+    Waiting(Box<dyn MakesCall<Made>>, Option<(Vec<Alarm>, WakerRegistration)>),
+    Made(Made),
+    Over,
+}
+
+impl<Made: Send + 'static> DiscoveringCall<Made> {
+    /// It waits for news of its route, until `until_ns` of the monotonic clock at most, and is tried at `try_ns`, too.
+    pub(super) fn begin(
+        (news, route): (&Arc<WakerSet>, &Arc<str>),
+        make: impl MakesCall<Made> + 'static,
+        until_ns: u64,
+        try_ns: Option<u64>,
+    ) -> Self {
+        let state = Mutex::new(State::Waiting(Box::new(make), None));
+        let (is_woken, task) = (AtomicBool::new(false), Mutex::default());
+        let shared = Arc::new(Shared { state, is_woken, task, until_ns });
+        shared.try_make();
+        if let State::Waiting(_, woken_by) = &mut *shared.state.lock().expect("nobody panics with the lock") {
+            let waker = || Waker::from(Arc::clone(&shared));
+            let alarms = try_ns.into_iter().chain([until_ns]).map(|at_ns| Alarm::set(at_ns, waker()));
+            *woken_by = Some((alarms.collect(), news.enter(route, waker())));
+        }
+        // There may have been news since the first look.
+        shared.try_make();
+        Self(shared)
+    }
+
+    /// The call, if it is made; else `task` is woken when it is. Not to be asked after that.
+    pub(super) fn look(&mut self, task: Option<&Waker>) -> Option<Made> {
+        if let Some(task) = task {
+            let before = self.0.task.lock().expect("nobody panics with the lock").replace(task.clone());
+            // Without the lock: nobody knows what goes with it.
+            drop(before);
+        }
+        // A thread that has it locked wakes the task afterwards.
+        let state = self.0.state.try_lock().ok()?;
+        self.0.look_at(state, |state| match state {
+            State::Made(_) => match std::mem::replace(state, State::Over) {
+                State::Made(made) => Some(made),
+                State::Waiting(..) | State::Over => None,
+            },
+            State::Waiting(..) | State::Over => None,
+        })
+    }
+
+    /// Looks at the call where it lies, if it is made.
+    pub(super) fn peek<T>(&self, look: impl FnOnce(&Made) -> T) -> Option<T> {
+        let state = self.0.state.lock().expect("nobody panics with the lock");
+        self.0.look_at(state, |state| match state {
+            State::Made(made) => Some(look(made)),
+            State::Waiting(..) | State::Over => None,
+        })
+    }
+
+    /// Waits for the call on this thread.
+    pub(super) fn wait(&mut self) -> Made {
+        block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
+    }
+}
+
+impl<Made: Send + 'static> Shared<Made> {
+    /// Looks at the state. News that came meanwhile found it locked, so the call is tried afterwards.
+    fn look_at<T>(&self, mut state: MutexGuard<'_, State<Made>>, look: impl FnOnce(&mut State<Made>) -> T) -> T {
+        let seen = look(&mut state);
+        drop(state);
+        self.try_while_woken();
+        seen
+    }
+
+    fn try_make(&self) {
+        self.is_woken.store(true, Ordering::SeqCst);
+        self.try_while_woken();
+    }
+
+    /// Every thread that has locked the state comes here after letting it go; so one of those that want it tries the call after the news.
+    fn try_while_woken(&self) {
+        loop {
+            // Between the flag and the lock on both sides: a thread that finds it locked has set the flag for the one that has it.
+            fence(Ordering::SeqCst);
+            if !self.is_woken.load(Ordering::SeqCst) {
+                return;
+            }
+            let Ok(mut state) = self.state.try_lock() else { return };
+            self.is_woken.store(false, Ordering::SeqCst);
+            let State::Waiting(call, _) = &mut *state else { return };
+            let Some(made) = call.make(monotonic_ns() >= self.until_ns) else { continue };
+            let before = std::mem::replace(&mut *state, State::Made(made));
+            drop(state);
+            drop(before);
+            let task = self.task.lock().expect("nobody panics with the lock").take();
+            task.into_iter().for_each(foreign::wake);
+            return;
+        }
+    }
+}
+
+impl<Made: Send + 'static> Wake for Shared<Made> {
+    fn wake(self: Arc<Self>) {
+        self.try_make();
+    }
+}
+
+impl<Made> Drop for DiscoveringCall<Made> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock().expect("nobody panics with the lock");
+        let mut before = std::mem::replace(&mut *state, State::Over);
+        drop(state);
+        if let State::Waiting(call, _) = &mut before {
+            call.give_up();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Is made at the look of this number.
+    struct At(usize, Arc<AtomicUsize>);
+
+    impl MakesCall<usize> for At {
+        fn make(&mut self, is_late: bool) -> Option<usize> {
+            assert!(!is_late);
+            let looks = self.1.fetch_add(1, Ordering::Relaxed) + 1;
+            (looks >= self.0).then_some(looks)
+        }
+
+        fn give_up(&mut self) {}
+    }
+
+    #[test]
+    fn only_calls_that_are_not_made_yet_wait_for_news() {
+        let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
+        let begin = |at| {
+            let looks = Arc::<AtomicUsize>::default();
+            let discovering = DiscoveringCall::begin((&news, &route), At(at, Arc::clone(&looks)), u64::MAX, None);
+            (discovering, move || looks.load(Ordering::Relaxed))
+        };
+        let made: Vec<_> = (0..100).map(|_| begin(1)).collect();
+        assert!(made.iter().all(|(_, looks)| looks() == 1) && news.len() == 0, "{} wait", news.len());
+        let (mut waits, looks) = begin(5);
+        let (given_up, _) = begin(usize::MAX);
+        assert_eq!((looks(), news.len()), (2, 2));
+        drop(given_up);
+        assert_eq!(news.len(), 1);
+        for looked in [3, 4] {
+            news.wake_all();
+            assert_eq!((looks(), news.len(), waits.look(None)), (looked, 1, None));
+        }
+        news.wake_all();
+        assert_eq!((news.len(), waits.look(None)), (0, Some(5)));
+    }
+
+    #[test]
+    fn news_that_comes_while_it_is_looked_at_is_not_lost() {
+        let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
+        let tried = Arc::<AtomicUsize>::default();
+        let mut waits = DiscoveringCall::begin((&news, &route), At(3, Arc::clone(&tried)), u64::MAX, None);
+        let state = waits.0.state.try_lock().unwrap();
+        waits.0.look_at(state, |_| news.wake_all());
+        assert_eq!((tried.load(Ordering::Relaxed), waits.peek(|made| *made)), (3, Some(3)));
+        assert_eq!(waits.look(None), Some(3));
+    }
+
+    #[test]
+    fn no_news_is_lost_between_a_thread_that_looks_and_one_that_hears() {
+        const CALLS: usize = 10_000;
+        let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
+        let heard = Barrier::new(2);
+        let lost = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..CALLS {
+                    heard.wait();
+                    news.wake_all();
+                    heard.wait();
+                }
+            });
+            let is_lost = |_: &usize| {
+                let mut waits = DiscoveringCall::begin((&news, &route), At(3, Arc::default()), u64::MAX, None);
+                heard.wait();
+                let mut made = None;
+                for _ in 0..50 {
+                    made = waits.peek(|made| *made).or(made);
+                    made = made.or_else(|| waits.look(None));
+                }
+                heard.wait();
+                // There is no more news.
+                made.or_else(|| waits.look(None)) != Some(3)
+            };
+            (0..CALLS).filter(is_lost).count()
+        });
+        assert_eq!(lost, 0, "of {CALLS} calls");
+    }
+}

@@ -1,0 +1,174 @@
+//! A table is offered to a copy, in the types that both sides speak.
+
+use super::{Again, AttachedTable, Attachment, Calling, KnownCopy, State};
+use crate::caller::routes::{RouteKey, TypeKey};
+use crate::clock::monotonic_ns;
+use crate::message::Encoding;
+use crate::outcome::CallError;
+use gapless_registry::{Attach, CopyNumber, RouteDescription, RouteState, TypeDescription};
+use std::sync::Arc;
+
+/// The first pause before a table is offered again, ns; each further one is twice as long.
+const AGAIN_NS_MIN: u64 = 50_000_000;
+/// The longest, ns.
+const AGAIN_NS_MAX: u64 = 1_000_000_000;
+
+impl Calling {
+    /// Offers a table to a copy that has its route, unless it has it.
+    pub(super) fn attach(&self, state: &mut State, index: u64, number: CopyNumber) {
+        let State { copies, attached, attachments, last_attachment, .. } = state;
+        let Some(table) = attached.get_mut(&index) else { return };
+        let Some(route) = copies.get(&number).and_then(|copy| copy.routes.get(&*table.key.route)) else { return };
+        if table.copies.contains_key(&number) || route.state == RouteState::Draining {
+            return;
+        }
+        table.awaits_receiver = false;
+        let (request, reply) = match agreed(&table.key, route) {
+            Ok(agreed) => agreed,
+            Err(mismatch) => {
+                table.copies.insert(number, Attachment::Refused(mismatch));
+                return;
+            }
+        };
+        let reply_older = table.key.reply.place_of_older(reply.fingerprint).map_or(0, |place| place as u8 + 1);
+        let shape = table.table.table().shape();
+        let attach = Attach {
+            attachment: *last_attachment + 1,
+            copy_number: 0,
+            request_region_bytes: shape.request_region_length() as u64,
+            claim_region_bytes: shape.claim_region_length() as u64,
+            route: table.key.route.to_string(),
+            request,
+            reply,
+            reply_older,
+        };
+        *last_attachment += 1;
+        let attachment = *last_attachment;
+        table.table.expect_copy(number.0);
+        attachments.insert(attachment, index);
+        table.copies.insert(number, Attachment::Offered(attachment));
+        // Before it can take a request.
+        state.agree_on_version(index);
+        let State { attached, attachments, .. } = state;
+        let Some(table) = attached.get_mut(&index) else { return };
+        let sent = (|| {
+            let call_table = table.table.table();
+            let requests = Arc::new(call_table.request_region().read_only_fd().ok()?);
+            let claims = Arc::new(call_table.claim_region().fd().try_clone_to_owned().ok()?);
+            let descriptors = [requests, claims, Arc::clone(&table.eventfd)];
+            self.io()?.attach(number, attach, descriptors).ok()
+        })();
+        if sent.is_none() {
+            attachments.remove(&attachment);
+            let reason = "this process has no descriptors left for it".to_owned();
+            let busy = CallError::Busy { route: table.key.route.to_string(), reason };
+            state.put_off(index, number, busy);
+            state.agree_on_version(index);
+            self.io().iter().for_each(|io| io.wake());
+        }
+    }
+
+    /// Offers tables again whose time has come.
+    pub(super) fn attach_again(&self, now_ns: u64) {
+        let mut state = self.lock();
+        if state.again_ns.is_none_or(|again_ns| again_ns > now_ns) {
+            return;
+        }
+        let mut due = Vec::new();
+        for (index, table) in &state.attached {
+            let is_due = |again: &Again| again.at_ns.is_some_and(|at_ns| at_ns <= now_ns);
+            due.extend(table.again.iter().filter(|(_, again)| is_due(again)).map(|(number, _)| (*index, *number)));
+        }
+        for (index, number) in due {
+            if let Some(table) = state.attached.get_mut(&index) {
+                table.copies.remove(&number);
+                table.again.entry(number).and_modify(|again| again.at_ns = None);
+            }
+            self.attach(&mut state, index, number);
+        }
+        state.again_ns =
+            state.attached.values().flat_map(|table| table.again.values()).filter_map(|again| again.at_ns).min();
+    }
+
+    /// There is an answer to an attachment; `then` says why the table is to be offered again.
+    pub(super) fn with_table(
+        &self,
+        attachment: u64,
+        number: CopyNumber,
+        then: impl FnOnce(&KnownCopy, &mut AttachedTable) -> Option<CallError>,
+    ) {
+        let mut state = self.lock();
+        let State { copies, attached, attachments, .. } = &mut *state;
+        if let (Some(index), Some(copy)) = (attachments.remove(&attachment), copies.get(&number))
+            && let Some(table) = attached.get_mut(&index)
+        {
+            if let Some(error) = then(copy, table) {
+                state.put_off(index, number, error);
+            }
+            state.agree_on_version(index);
+        }
+        drop(state);
+        self.tell();
+    }
+}
+
+impl State {
+    /// A copy does not get the table now, for a reason that may pass: it is offered again after a pause, each longer than the one before.
+    pub(super) fn put_off(&mut self, index: u64, number: CopyNumber, error: CallError) {
+        let Some(table) = self.attached.get_mut(&index) else { return };
+        table.copies.insert(number, Attachment::Refused(error));
+        let again = table.again.entry(number).or_default();
+        again.pause_ns = (again.pause_ns * 2).clamp(AGAIN_NS_MIN, AGAIN_NS_MAX);
+        let at_ns = monotonic_ns() + again.pause_ns;
+        again.at_ns = Some(at_ns);
+        self.again_ns = Some(self.again_ns.map_or(at_ns, |again_ns| again_ns.min(at_ns)));
+    }
+
+    /// Requests are of the newest version that every copy reads: the oldest of those of the copies that have the table.
+    pub(super) fn agree_on_version(&self, index: u64) {
+        let Some(AttachedTable { key, table, copies, .. }) = self.attached.get(&index) else { return };
+        let RouteKey { route, request, .. } = key;
+        let age = |(number, attachment): (&CopyNumber, &Attachment)| {
+            let route = self.copies.get(number)?.routes.get(&**route)?;
+            let reads = matches!(attachment, Attachment::Offered(_) | Attachment::Attached(_));
+            // The newest stands first.
+            request.place_of_older(route.request.fingerprint).filter(|_| reads)
+        };
+        let oldest = copies.iter().filter_map(age).max();
+        table.set_request_fingerprint(oldest.map_or(request.fingerprint, |age| request.older[age].fingerprint));
+    }
+}
+
+/// The types that both sides speak, as the copy is told.
+fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, TypeDescription), CallError> {
+    // A request in JSON is answered in JSON, whatever the copy's types are.
+    let asks_json = key.request.encoding == Encoding::Json;
+    let agreed_type = |own: &TypeKey, other: &TypeDescription| {
+        let fingerprint = match (own.fingerprint, other.fingerprint) {
+            (0, _) => 0,
+            (_, theirs) if own.place_of_older(theirs).is_some() => theirs,
+            // Of the same version, or the copy takes any; or it may be newer, and read what this program writes: it says so.
+            (ours, _) => ours,
+        };
+        let is_same = own.encoding == other.encoding
+            || own.encoding == Encoding::Bytes
+            || other.encoding == Encoding::Bytes
+            || asks_json;
+        is_same.then(|| TypeDescription { fingerprint, ..own.description() })
+    };
+    let request = agreed_type(&key.request, &route.request);
+    let reply = agreed_type(&key.reply, &route.reply);
+    let is_request = request.is_none();
+    request.zip(reply).ok_or_else(|| {
+        let (what, own, other) = match is_request {
+            true => ("request", &key.request, &route.request),
+            false => ("reply", &key.reply, &route.reply),
+        };
+        CallError::Mismatch {
+            route: key.route.to_string(),
+            caller: format!("{} → {}", key.request.description(), key.reply.description()),
+            copy: format!("{} → {}", route.request, route.reply),
+            difference: format!("the {what} is {:?} at the caller and {:?} at the copy", own.encoding, other.encoding),
+        }
+    })
+}

@@ -1,0 +1,253 @@
+//! What the I/O thread tells: [`CallingSide`].
+
+use super::tables::{UNUSED_KEPT_NS, UNUSED_LOOK_NS};
+use super::{Attachment, Calling, KnownCopy, State};
+use crate::caller::follow_sent;
+use crate::caller::remote_call::Destination;
+use crate::caller::routes::{TypeKey, mismatch};
+use crate::clock::monotonic_ns;
+use crate::outcome::CallError;
+use crate::remote::table::{CopyState, RouteTable};
+use crate::route_name::HIDDEN_PREFIX;
+use gapless_agent::wake_fd;
+use gapless_log::Region;
+use gapless_log::bell::BELL_LENGTH;
+use gapless_registry::{
+    CallingSide, CopyId, CopyNumber, PeerProcess, Refused, RefusedReason, RouteDescription, RouteState, Unheard,
+};
+use rustix::fd::OwnedFd;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+impl CallingSide for Calling {
+    fn unheard(&self, id: CopyId, unheard: Option<Unheard>) {
+        self.lock().unheard.set(id, unheard);
+    }
+
+    fn copy_found(&self, copy: CopyNumber, process: &Arc<PeerProcess>) {
+        let found = KnownCopy { process: Arc::clone(process), routes: HashMap::new(), notices: 0 };
+        self.lock().copies.insert(copy, found);
+    }
+
+    fn route_changed(&self, number: CopyNumber, route: &RouteDescription) {
+        let mut state = self.lock();
+        let Some(copy) = state.copies.get_mut(&number) else { return };
+        if route.state == RouteState::Gone {
+            copy.routes.remove(&route.name);
+        } else {
+            let known = copy.routes.insert(route.name.clone(), route.clone());
+            copy.notices += usize::from(known.is_none() && route.name.starts_with(HIDDEN_PREFIX));
+        }
+        let of_route = state.attached.iter().filter(|(_, attached)| *attached.key.route == *route.name);
+        let indexes: Vec<u64> = of_route.map(|(index, _)| *index).collect();
+        let mut tables = Vec::new();
+        for index in indexes {
+            self.attach(&mut state, index, number);
+            let State { attached, attachments, .. } = &mut *state;
+            let Some(attached) = attached.get_mut(&index) else { continue };
+            // One that has not answered yet is of the state that the route has then: what stands in the table may be the route
+            // as it was before it was withdrawn, with a bell that wakes nobody.
+            if matches!(attached.copies.get(&number), Some(Attachment::Attached(_))) {
+                tables.push(Arc::clone(&attached.table));
+            }
+            if route.state == RouteState::Gone
+                && let Some(Attachment::Offered(attachment) | Attachment::Attached(attachment)) =
+                    attached.copies.remove(&number)
+            {
+                attached.again.remove(&number);
+                // Served again, it is asked again; an answer that is on its way is of the route that is gone.
+                attachments.remove(&attachment);
+                self.io().iter().for_each(|io| io.detach(number, attachment));
+                state.agree_on_version(index);
+            }
+        }
+        let gone = self.take_receivers_gone(&mut state);
+        drop(state);
+        drop(gone);
+        // Without the lock: this wakes tasks, which may call at once.
+        tables.iter().for_each(|table| table.set_copy_state(number.0, state_of(route.state)));
+        self.tell();
+    }
+
+    fn copy_listed(&self, _copy: CopyNumber) {
+        self.tell();
+    }
+
+    fn settled(&self) {
+        self.lock().is_discovered = true;
+        self.tell();
+    }
+
+    fn attached(&self, number: CopyNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd) {
+        let bell = Region::open(bell, BELL_LENGTH, true).map_err(|error| error.to_string());
+        let bell = bell.and_then(|bell| wake_fd::check(&eventfd).map(|()| bell));
+        let state = self.lock();
+        let attached = state.attachments.get(&attachment).and_then(|index| state.attached.get(index));
+        let (Some(attached), Some(copy)) = (attached, state.copies.get(&number)) else { return };
+        let route = copy.routes.get(&*attached.key.route);
+        let copy_state = route.map_or(CopyState::Draining, |route| state_of(route.state));
+        let (table, identity) = (Arc::clone(&attached.table), identity_of(&copy.process));
+        drop(state);
+        // Without the lock, because this wakes tasks, which may call at once; and before the table counts as attached, because
+        // who waits for that expects to find the copy in it.
+        let outcome = match bell {
+            Ok(bell) => {
+                table.add_copy(number.0, identity, (bell, eventfd), copy_state);
+                Ok(())
+            }
+            Err(error) => {
+                self.io().iter().for_each(|io| io.detach(number, attachment));
+                Err(error)
+            }
+        };
+        self.with_table(attachment, number, |copy, attached| match outcome {
+            Ok(()) => {
+                attached.again.remove(&number);
+                attached.copies.insert(number, Attachment::Attached(attachment));
+                None
+            }
+            Err(error) => {
+                let reason = format!("process {} has brought no bell: {error}", copy.process.process_id);
+                Some(CallError::Busy { route: attached.key.route.to_string(), reason })
+            }
+        });
+    }
+
+    fn refused(&self, number: CopyNumber, attachment: u64, refused: Refused) {
+        self.with_table(attachment, number, |copy, attached| {
+            let route = attached.key.route.to_string();
+            let place = format!("process {}", copy.process.process_id);
+            let said = format!("{} ({place})", refused.text);
+            let error = match refused.reason {
+                // What it is short of it may have again.
+                RefusedReason::Limit | RefusedReason::Memory => {
+                    return Some(CallError::Busy { route, reason: said });
+                }
+                RefusedReason::NoRoute => CallError::NoRoute { route },
+                RefusedReason::Mismatch => {
+                    let own = TypeKey::shapes(&attached.key.request, &attached.key.reply);
+                    mismatch(&route, &own, &refused.shapes, &place)
+                }
+            };
+            attached.again.remove(&number);
+            attached.copies.insert(number, Attachment::Refused(error));
+            None
+        });
+    }
+
+    fn copy_closed(&self, number: CopyNumber) {
+        self.tables().iter().for_each(|table| table.close_copy(number.0));
+        let mut state = self.lock();
+        state.copies.remove(&number);
+        let State { attached, attachments, .. } = &mut *state;
+        for attached in attached.values_mut() {
+            attached.again.remove(&number);
+            if let Some(Attachment::Offered(attachment)) = attached.copies.remove(&number) {
+                attachments.remove(&attachment);
+            }
+        }
+        state.attached.keys().for_each(|index| state.agree_on_version(*index));
+        let gone = self.take_receivers_gone(&mut state);
+        drop(state);
+        drop(gone);
+        self.tell();
+    }
+
+    fn copy_dead(&self, number: CopyNumber) {
+        for table in &*self.tables() {
+            table.remove_copy(number.0);
+            self.give_notices(table);
+        }
+    }
+
+    fn completions(&self, token: u64) {
+        if token % 2 == 1 {
+            let served = self.lock().served.get(&token).and_then(Weak::upgrade);
+            served.iter().for_each(|served| served.rung());
+            return;
+        }
+        let table = self.lock().attached.get(&(token / 2)).map(|attached| Arc::clone(&attached.table));
+        if let Some(table) = table {
+            self.give_notices(&table);
+        }
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        let state = self.lock();
+        let (tables, look_ns) = (Arc::clone(&state.all), (!state.unused.is_empty()).then_some(state.unused_look_ns));
+        let again_ns = state.again_ns;
+        drop(state);
+        let write_ns = self.writer.next_ns(monotonic_ns());
+        tables.iter().filter_map(|table| table.next_deadline_ns()).chain(look_ns).chain(write_ns).chain(again_ns).min()
+    }
+
+    fn tick(&self, now_ns: u64) {
+        self.writer.tick(now_ns);
+        for table in &*self.tables() {
+            table.expire();
+        }
+        self.attach_again(now_ns);
+        let mut state = self.lock();
+        if !state.unused.is_empty() && state.unused_look_ns <= now_ns {
+            state.unused_look_ns = now_ns + UNUSED_LOOK_NS;
+            drop(state);
+            self.free_unused(now_ns.saturating_sub(UNUSED_KEPT_NS));
+        }
+    }
+
+    fn may_sleep(&self) -> bool {
+        let mut has_given = false;
+        for table in &*self.tables() {
+            table.table().announce_reactor();
+            has_given |= self.give_notices(table);
+        }
+        !has_given
+    }
+
+    fn woken(&self) {
+        self.tables().iter().for_each(|table| table.table().withdraw_reactor());
+    }
+
+    fn ended(&self) {
+        self.close();
+        let served: Vec<_> = self.lock().served.values().filter_map(Weak::upgrade).collect();
+        served.iter().for_each(|served| served.watching().deafen());
+    }
+}
+
+impl Calling {
+    /// Gives the notices of a table. What was sent and is forwarded goes on. True if there was anything.
+    fn give_notices(&self, table: &Arc<RouteTable>) -> bool {
+        let is_any = table.give_notices();
+        if table.has_forwarded()
+            && let Some(routes) = self.own.upgrade()
+        {
+            let mut state = self.lock();
+            let key = state.attached.values().find(|attached| Arc::ptr_eq(&attached.table, table));
+            let key = key.map(|attached| attached.key.clone());
+            // First, so that the table does not go.
+            let used = key.and_then(|key| Some((self.known(&mut state, &key)?, Arc::new(key))));
+            drop(state);
+            if let Some((table, key)) = used {
+                for ticket in table.take_forwarded() {
+                    let (routes, key, table) = (Arc::clone(&routes) as _, Arc::clone(&key), Arc::clone(&table));
+                    follow_sent(Destination { routes, key, table }, ticket);
+                }
+            }
+        }
+        is_any
+    }
+}
+
+const fn state_of(state: RouteState) -> CopyState {
+    match state {
+        RouteState::Open => CopyState::Open,
+        RouteState::Suspended => CopyState::Suspended,
+        RouteState::Draining | RouteState::Gone => CopyState::Draining,
+    }
+}
+
+/// The same in every process that calls this copy.
+fn identity_of(process: &PeerProcess) -> u64 {
+    process.started_ns ^ u64::from(process.process_id) << 40
+}

@@ -1,0 +1,52 @@
+//! Copies are asked to change a route, and say that they have.
+
+use super::{Calling, KnownCopy, State};
+use crate::error::RpcError;
+use gapless_registry::{CopyNumber, PeerProcess, RouteDescription, RouteState};
+use rustix::process::geteuid;
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Calling {
+    /// Has the copies of a route changed, or that of one process, and waits until then that they say that it is so. What is known of each
+    /// afterwards.
+    pub(crate) fn change_route(
+        &self,
+        route: &str,
+        to: RouteState,
+        process_id: Option<u32>,
+        until: Instant,
+    ) -> Result<Vec<(Arc<PeerProcess>, RouteDescription)>, RpcError> {
+        let state = self.lock();
+        let of_copy = |(number, copy): (&CopyNumber, &KnownCopy)| {
+            let is_meant = process_id.is_none_or(|process_id| copy.process.process_id == process_id);
+            let described = copy.routes.get(route).filter(|_| is_meant)?;
+            Some((*number, Arc::clone(&copy.process), described.clone()))
+        };
+        let mut meant: Vec<_> = state.copies.iter().filter_map(of_copy).collect();
+        drop(state);
+        let own = geteuid().as_raw();
+        if let Some((_, process, _)) = meant.iter().find(|(_, process, _)| ![0, process.user_id].contains(&own)) {
+            let PeerProcess { process_id, user_id, .. } = **process;
+            let reason = format!("process {process_id} is of the user {user_id}, who alone may change what it serves");
+            return Err(RpcError::Option { option: "route", reason });
+        }
+        for (number, ..) in &meant {
+            self.io().map_or(Ok(()), |io| io.change(*number, route, to))?;
+        }
+        let state_of = |state: &State, number: &CopyNumber| {
+            let described = state.copies.get(number).and_then(|copy| copy.routes.get(route));
+            described.map_or(RouteState::Gone, |route| route.state)
+        };
+        let wanted = if to == RouteState::Draining { RouteState::Gone } else { to };
+        let left = until.saturating_duration_since(Instant::now());
+        // One that is gone changes no more.
+        let is_over = |now: RouteState| [wanted, RouteState::Gone].contains(&now);
+        self.wait_until(left, |state| meant.iter().all(|(number, ..)| is_over(state_of(state, number))));
+        let state = self.lock();
+        for (number, _, described) in &mut meant {
+            described.state = state_of(&state, number);
+        }
+        Ok(meant.into_iter().map(|(_, process, described)| (process, described)).collect())
+    }
+}

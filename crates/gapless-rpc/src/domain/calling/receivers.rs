@@ -1,0 +1,101 @@
+//! Receivers of notices: they are waited for, and tables that were made for them go with them.
+
+use super::{AttachedTable, Attachment, Calling, State};
+use crate::context::CallerAddress;
+use crate::notice_route;
+use crate::outcome::CallError;
+use crate::route_name::HIDDEN_PREFIX;
+use std::time::{Duration, Instant};
+
+/// Between two looks for a receiver of notices.
+const LOOK: Duration = Duration::from_millis(10);
+
+impl Calling {
+    /// Whether the process of an address receives such notices, or may: it is there (`is_there`), and has not told all yet that it was
+    /// about to tell when it called. For its answer this waits for `timeout`; without one it waits for nothing.
+    pub(crate) fn check_receiver(
+        &self,
+        address: &CallerAddress,
+        route: &str,
+        is_there: impl Fn() -> bool,
+        timeout: Duration,
+    ) -> Result<(), CallError> {
+        let until = Instant::now().checked_add(timeout);
+        let mut state = self.lock();
+        loop {
+            let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
+            match state.receiver(address, route, &is_there) {
+                Some(Ok(())) => return Ok(()),
+                Some(Err(error)) => {
+                    // What waits for it waits in vain.
+                    let of_route = state.attached.values_mut().filter(|attached| *attached.key.route == *route);
+                    of_route.for_each(|attached| attached.awaits_receiver = false);
+                    let gone = self.take_receivers_gone(&mut state);
+                    drop(state);
+                    drop(gone);
+                    return Err(error);
+                }
+                // It received some when it called.
+                None if timeout.is_zero() && address.notices != 0 => return Ok(()),
+                None if left.is_zero() => {
+                    let reason = "it has not told yet that it receives any".to_owned();
+                    return Err(CallError::Busy { route: route.to_owned(), reason });
+                }
+                // Now and then, because the end of a caller that is no copy is not told here.
+                None => {
+                    state = self.changed.wait_timeout(state, left.min(LOOK)).expect("nobody panics with the lock").0
+                }
+            }
+        }
+    }
+
+    /// Takes out the tables whose copy has gone: of routes for notices, of which each process has its own.
+    pub(super) fn take_receivers_gone(&self, state: &mut State) -> Vec<AttachedTable> {
+        let is_gone = |attached: &AttachedTable| {
+            let is_of_receiver = attached.key.route.starts_with(HIDDEN_PREFIX);
+            is_of_receiver && attached.copies.is_empty() && !attached.awaits_receiver
+        };
+        let gone = state.attached.iter().filter(|(_, attached)| is_gone(attached));
+        let gone: Vec<u64> = gone.map(|(index, _)| *index).collect();
+        gone.into_iter().filter_map(|index| self.take_table(state, index)).collect()
+    }
+}
+
+impl State {
+    /// Whether a process receives such notices; `None`: it may, and has not answered yet.
+    fn receiver(
+        &self,
+        address: &CallerAddress,
+        route: &str,
+        is_there: impl Fn() -> bool,
+    ) -> Option<Result<(), CallError>> {
+        let no_route = || Some(Err(CallError::NoRoute { route: route.to_owned() }));
+        let Some(copy) = self.copies.values().find(|copy| address.is_of(&copy.process)) else {
+            let may_come =
+                !self.is_discovered || self.is_unheard(address.process_id()) || address.notices != 0 && is_there();
+            return if may_come { None } else { no_route() };
+        };
+        if !copy.routes.contains_key(route) {
+            return if copy.notices >= address.notices.into() { no_route() } else { None };
+        }
+        let of_route = self.attached.values().filter(|attached| *attached.key.route == *route);
+        let refusal = of_route.flat_map(|attached| attached.copies.values()).find_map(|attachment| match attachment {
+            Attachment::Refused(error) => Some(error.clone()),
+            Attachment::Offered(_) | Attachment::Attached(_) => None,
+        });
+        Some(refusal.map_or(Ok(()), Err))
+    }
+
+    /// Whether what waits in a table waits in vain: it is for a process that has told all, or is gone.
+    pub(super) fn is_in_vain(&self, attached: &AttachedTable) -> bool {
+        let has_copy = |attachment: &Attachment| !matches!(attachment, Attachment::Refused(_));
+        let Some((process_id, _)) = notice_route::receiver(&attached.key.route) else { return false };
+        // One that is offered again to a copy that was short of something may be taken yet.
+        let may_be_taken = !attached.again.is_empty() || attached.copies.values().any(has_copy);
+        self.is_discovered && !may_be_taken && !self.is_unheard(process_id)
+    }
+
+    pub(super) fn is_unheard(&self, process_id: u32) -> bool {
+        self.unheard.process_ids().any(|unheard| unheard == process_id)
+    }
+}

@@ -1,0 +1,45 @@
+//! [`UnheardProcesses`]: who serves in the domain and has not said what: stopped, too busy, or of another version of the protocol.
+//! Whether a route that nobody is known to serve is served by one of them, nobody knows.
+
+use crate::outcome::CallError;
+use gapless_registry::{CopyId, PROTOCOL_VERSION, Unheard};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// See the head of the file.
+#[derive(Debug, Default)]
+pub(super) struct UnheardProcesses(BTreeMap<CopyId, Unheard>);
+
+impl UnheardProcesses {
+    /// One is, or is no longer, such a process.
+    pub(super) fn set(&mut self, id: CopyId, unheard: Option<Unheard>) {
+        match (self.0.entry(id), unheard) {
+            // That it is tried again does not mean that it speaks another version than before.
+            (Entry::Occupied(_), Some(Unheard { version: None, .. })) | (Entry::Vacant(_), None) => {}
+            (Entry::Occupied(known), None) => drop(known.remove()),
+            (Entry::Occupied(mut known), Some(unheard)) => drop(known.insert(unheard)),
+            (Entry::Vacant(free), Some(unheard)) => drop(free.insert(unheard)),
+        }
+    }
+
+    /// Their process ids.
+    pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
+        self.0.values().map(|unheard| unheard.process_id)
+    }
+
+    /// Why it is not known whether anybody serves the route, if it is not.
+    pub(super) fn why_unknown(&self, route: &str) -> Option<CallError> {
+        let of_other_version = self.0.values().find_map(|unheard| Some((unheard.process_id, unheard.version?)));
+        if let Some((process_id, found)) = of_other_version {
+            return Some(CallError::OtherProtocol {
+                route: route.to_owned(),
+                process_id,
+                own: PROTOCOL_VERSION,
+                found,
+            });
+        }
+        let process_id = self.process_ids().next()?;
+        let reason = format!("process {process_id} does not say what it serves");
+        Some(CallError::Unavailable { route: route.to_owned(), reason })
+    }
+}

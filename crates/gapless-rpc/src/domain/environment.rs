@@ -1,0 +1,20 @@
+//! The domain that the environment of a process names.
+
+use super::opening::{Domain, DomainOptions};
+use crate::error::RpcError;
+use gapless_registry::Place;
+
+impl Domain {
+    /// Opens the domain that the variable `GAPLESS_DOMAIN` names, a directory if it begins with a slash; without the variable the domain
+    /// `default_name` of this user. A supervisor sets the variable, so a program that opens its domain so joins that of its supervisor.
+    ///
+    /// # Errors
+    /// As [`Domain::open`].
+    pub fn open_from_environment(default_name: &str, options: DomainOptions) -> Result<Self, RpcError> {
+        match Place::from_environment()? {
+            Some(Place::Named(name)) => Self::open(&name, options),
+            Some(Place::Path(path)) => Self::open_directory(path, options),
+            None => Self::open(default_name, options),
+        }
+    }
+}

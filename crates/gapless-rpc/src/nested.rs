@@ -1,0 +1,102 @@
+//! A handler hands the end of a call that it made on to its own caller, with `?`: a refusal as it is, every other end as a refusal with
+//! a code of Gapless's own that keeps the kind.
+
+use crate::outcome::{CallError, Refusal, Rejection};
+use std::ops::RangeInclusive;
+
+/// [`CallError::kind`] of what has a code: the first that of [`Refusal::OWN_CODES`]' second. New ones come at the end.
+const KINDS: [&str; 12] = [
+    "no_route",
+    "busy",
+    "not_begun",
+    "unknown",
+    "timed_out",
+    "mismatch",
+    "bad_message",
+    "panicked",
+    "unavailable",
+    "closed",
+    "cannot_forward",
+    "other_protocol",
+];
+
+impl Refusal {
+    /// The codes that are Gapless's own, 0xffffff00 and above; all others but 0, which is no code, are the application's.
+    pub const OWN_CODES: RangeInclusive<u32> = 0xffff_ff00..=u32::MAX;
+
+    /// With the code of a kind.
+    pub(crate) fn of_kind(kind: &str, text: String) -> Self {
+        let place = KINDS.iter().position(|known| *known == kind).map_or(0, |place| place as u32 + 1);
+        Self::new(Self::OWN_CODES.start() + place, text)
+    }
+
+    /// If it stands for a call that a handler made and whose error it handed on: the kind of that ([`CallError::kind`]), or `other` for
+    /// one that this version does not know.
+    ///
+    /// ```
+    /// # mod gapless { pub use gapless_rpc as rpc; }
+    /// use gapless::rpc::{CallError, CallOptions, Domain};
+    ///
+    /// let domain = Domain::in_process("shop");
+    /// let stock = domain.caller::<u64, u64>("stock/take")?;
+    /// // Nobody serves `stock/take`: `?` makes a refusal of that.
+    /// let _orders = domain.serve("orders").handle(move |wanted: u64, _context| Ok(stock.call(wanted)?))?;
+    /// match domain.caller::<u64, u64>("orders")?.call(1) {
+    ///     Err(CallError::Refused { refusal, .. }) => assert_eq!(refusal.failed_call(), Some("no_route")),
+    ///     other => panic!("{other:?}"),
+    /// }
+    /// # Ok::<(), gapless_rpc::RpcError>(())
+    /// ```
+    #[must_use]
+    pub fn failed_call(&self) -> Option<&'static str> {
+        let place = self.code.checked_sub(*Self::OWN_CODES.start())?;
+        let kind = place.checked_sub(1).and_then(|place| KINDS.get(place as usize));
+        Some(kind.copied().unwrap_or("other"))
+    }
+}
+
+/// A refusal goes on as it is. Of every other error becomes a refusal with a code of [`Refusal::OWN_CODES`], which
+/// [`Refusal::failed_call`] reads, and the error's text.
+impl From<CallError> for Rejection {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused { refusal, .. } => Self::Refused(refusal),
+            error => Self::Refused(Refusal::of_kind(error.kind(), error.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn every_end_keeps_its_kind_and_a_refusal_all_it_has() {
+        let (route, reason, attempts) = (|| "route".to_owned(), || "why".to_owned(), 1);
+        let ends = [
+            CallError::NoRoute { route: route() },
+            CallError::Busy { route: route(), reason: reason() },
+            CallError::NotBegun { route: route(), attempts, reason: reason() },
+            CallError::Unknown { route: route(), attempts, reason: reason() },
+            CallError::TimedOut { route: route(), after: Duration::ZERO, begun: true, not_taken_by: vec![] },
+            CallError::Mismatch { route: route(), caller: reason(), copy: reason(), difference: reason() },
+            CallError::BadMessage { route: route(), reason: reason() },
+            CallError::Panicked { route: route(), reason: reason() },
+            CallError::Unavailable { route: route(), reason: reason() },
+            CallError::Closed,
+            CallError::CannotForward { route: route(), reason: reason() },
+            CallError::OtherProtocol { route: route(), process_id: 1, own: 2, found: 3 },
+        ];
+        for (error, code) in ends.into_iter().zip(0xffff_ff01..) {
+            let (kind, text) = (error.kind(), error.to_string());
+            let Rejection::Refused(refusal) = error.into() else { panic!("{kind} is no refusal") };
+            assert_eq!((refusal.code, refusal.failed_call(), &*refusal.text), (code, Some(kind), &*text));
+            let again: Rejection = CallError::Refused { route: route(), refusal: refusal.clone() }.into();
+            assert_eq!(again, Rejection::Refused(refusal), "over two handlers, too");
+        }
+        assert_eq!(Refusal::new(0xffff_ff00, "").failed_call(), Some("other"));
+        assert_eq!(Refusal::new(u32::MAX, "").failed_call(), Some("other"));
+        assert_eq!([0, 1, 0xffff_feff].map(|code| Refusal::new(code, "").failed_call()), [None; 3]);
+    }
+}

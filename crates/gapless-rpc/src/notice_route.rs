@@ -1,0 +1,35 @@
+//! The route that a process serves for the notices that it receives of a type, and what is said of it.
+
+use crate::route_name::HIDDEN_PREFIX;
+#[cfg(not(loom))]
+use crate::route_name::ROUTE_NAME_LENGTH_MAX;
+
+const FIRST: &str = "notices/";
+
+/// The route of a process, in the life of it that began at `started_ns`, for notices of a type.
+#[cfg(not(loom))]
+pub(crate) fn of(process_id: u32, started_ns: u64, type_name: &str) -> String {
+    // The last part begins with a letter that any part may begin with, whatever the type is called.
+    let mut route = format!("{HIDDEN_PREFIX}{FIRST}{process_id}.{started_ns:x}/_");
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
+    let allowed = type_name.chars().map(|letter| if is_allowed(letter) { letter } else { '-' });
+    let room = ROUTE_NAME_LENGTH_MAX - route.len();
+    route.extend(allowed.take(room));
+    route
+}
+
+/// The process that receives by this route, and the type of what it receives.
+pub(crate) fn receiver(route: &str) -> Option<(u32, &str)> {
+    let (process, notice) = route.strip_prefix(HIDDEN_PREFIX)?.strip_prefix(FIRST)?.split_once("/_")?;
+    Some((process.split_once('.')?.0.parse().ok()?, notice))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_receiver_is_read_from_its_route() {
+        let route = super::of(16562, 0x118d_cad3, "shop::Progress<u8>");
+        assert_eq!(super::receiver(&route), Some((16562, "shop--Progress-u8-")));
+        assert_eq!(super::receiver("shop/notices/1.2/_Progress"), None);
+    }
+}

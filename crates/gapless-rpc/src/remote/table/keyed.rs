@@ -1,0 +1,204 @@
+//! [`Keyed`]: requests of a key wait for one copy. One that takes none of them for a while gives them to the next copy of their order, and
+//! has them again once it takes.
+//!
+//! Nobody looks while no request of a key waits: who offers one sets the time of the next look, and the I/O thread looks.
+
+use crate::clock::monotonic_ns;
+use gapless_log::claim::{ClaimState, ClaimWord};
+use gapless_wire::split_mix;
+
+/// A copy that has taken none of the requests of keys that wait for it for so long gives them away, ns.
+const PATIENCE_NS: u64 = 100_000_000;
+/// Between two looks while requests of keys wait, ns.
+const LOOK_NS: u64 = 50_000_000;
+/// A copy that does not take is offered one request of its keys again after this time, ns.
+const TRY_AGAIN_NS: u64 = 1_000_000_000;
+/// So long that request waits for it, ns.
+const TRIAL_NS: u64 = 20_000_000;
+
+/// The requests of keys that are under way.
+#[derive(Debug)]
+pub(super) struct Keyed {
+    /// Of each slot.
+    requests: Box<[Request]>,
+    /// Of copies that requests of keys were offered to.
+    copies: Vec<Taking>,
+    /// When it is looked whether requests are taken, ns of the monotonic clock.
+    look_ns: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Request {
+    generation: u32,
+    /// The copy that it is offered to, 0 for none.
+    copy: u32,
+    /// ns of the monotonic clock.
+    offered_ns: u64,
+    is_taken: bool,
+}
+
+/// Whether a copy takes what is offered to it.
+#[derive(Debug, Default)]
+struct Taking {
+    copy: u32,
+    /// It gives its requests away: when it is tried again, ns of the monotonic clock.
+    try_again_ns: Option<u64>,
+    /// It has taken a request of a key since the last look.
+    has_taken: bool,
+    /// The last look that knew of one that it had taken, ns of the monotonic clock.
+    taken_ns: u64,
+    /// The first request since then that was given up before it was taken was offered at this time, ns of the monotonic clock.
+    given_up_ns: Option<u64>,
+}
+
+impl Taking {
+    fn note(&mut self) {
+        self.has_taken = true;
+        self.try_again_ns = None;
+    }
+}
+
+/// The copy that a request of a key is to be offered to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CopyOfKey {
+    /// Its number, or 0 if there is none.
+    pub(crate) copy: u32,
+    /// The I/O thread is to be told, which sleeps too long.
+    pub(crate) is_look_untold: bool,
+}
+
+impl Keyed {
+    pub(super) fn new(slots: u32) -> Self {
+        Self { requests: vec![Request::default(); slots as usize].into(), copies: Vec::new(), look_ns: None }
+    }
+
+    /// When it is looked next, ns of the monotonic clock.
+    pub(super) const fn look_ns(&self) -> Option<u64> {
+        self.look_ns
+    }
+
+    /// True if nobody would look so early.
+    fn look_by(&mut self, look_ns: u64) -> bool {
+        let is_untold = self.look_ns.is_none_or(|known_ns| known_ns > look_ns);
+        if is_untold {
+            self.look_ns = Some(look_ns);
+        }
+        is_untold
+    }
+
+    /// The copy that requests of this key go to, of those that take requests, each with its number and its identity: the one with the
+    /// greatest hash of key and identity (rendezvous hashing), so that only the keys of a copy that does not take them move.
+    pub(super) fn copy_of_key(&mut self, key: u64, open: impl Iterator<Item = (u32, u64)> + Clone) -> CopyOfKey {
+        let key = split_mix::finish(key);
+        let weight = |(_, identity): &(u32, u64)| split_mix::finish(key ^ identity);
+        // Where none takes, they wait for the first.
+        let Some(first) = open.clone().max_by_key(weight) else {
+            return CopyOfKey { copy: 0, is_look_untold: false };
+        };
+        let (mut found, mut is_look_untold) = (first, false);
+        while let Some(taking) = self.copies.iter_mut().find(|taking| taking.copy == found.0)
+            && let Some(try_again_ns) = taking.try_again_ns
+        {
+            let now_ns = monotonic_ns();
+            if now_ns >= try_again_ns {
+                taking.try_again_ns = Some(now_ns + TRY_AGAIN_NS);
+                is_look_untold |= self.look_by(now_ns + TRIAL_NS);
+                break;
+            }
+            let less = open.clone().filter(|copy| weight(copy) < weight(&found));
+            let Some(next) = less.max_by_key(weight) else {
+                found = first;
+                break;
+            };
+            found = next;
+        }
+        if self.look_ns.is_none() {
+            is_look_untold |= self.look_by(monotonic_ns() + PATIENCE_NS);
+        }
+        CopyOfKey { copy: found.0, is_look_untold }
+    }
+
+    /// A request of a key was offered to a copy.
+    pub(super) fn offered(&mut self, slot: u32, generation: u32, copy: u32) {
+        if !self.copies.iter().any(|taking| taking.copy == copy) {
+            self.copies.push(Taking { copy, ..Taking::default() });
+        }
+        let offered_ns = monotonic_ns();
+        self.requests[slot as usize] = Request { generation, copy, offered_ns, is_taken: false };
+    }
+
+    /// The request of a slot has ended. `was_taken`: a copy had it; `was_given_up`: none had, and its caller wants it no more. Whether
+    /// it was one of a key.
+    pub(super) fn ended(&mut self, slot: u32, generation: u32, (was_taken, was_given_up): (bool, bool)) -> bool {
+        let request = &mut self.requests[slot as usize];
+        if request.copy == 0 || request.generation != generation {
+            return false;
+        }
+        let Request { copy, offered_ns, is_taken, .. } = std::mem::take(request);
+        if let Some(taking) = self.copies.iter_mut().find(|taking| taking.copy == copy) {
+            if was_taken || is_taken {
+                taking.note();
+            } else if was_given_up {
+                taking.given_up_ns.get_or_insert(offered_ns);
+            }
+        }
+        true
+    }
+
+    /// A copy has gone, or comes anew.
+    pub(super) fn forget(&mut self, copy: u32) {
+        self.copies.retain(|taking| taking.copy != copy);
+    }
+
+    /// Looks whether copies take the requests of their keys, if that is due. The slots of those that are to go to others, of which
+    /// some are `open`.
+    pub(super) fn look(
+        &mut self,
+        claim: impl Fn(u32) -> ClaimWord,
+        mut open: impl Iterator<Item = u32>,
+        now_ns: u64,
+    ) -> Vec<u32> {
+        if self.look_ns.is_none_or(|look_ns| look_ns > now_ns) {
+            return Vec::new();
+        }
+        let Self { requests, copies, .. } = self;
+        // Of each slot whose request waits: the copy, and since when.
+        let mut waiting = Vec::new();
+        for (slot, request) in (0..).zip(requests) {
+            let Request { generation, copy, offered_ns, is_taken } = *request;
+            if copy == 0 || is_taken {
+                continue;
+            }
+            let seen = claim(slot);
+            match seen.state() {
+                _ if seen.generation() != generation => {}
+                Some(ClaimState::Offered) if !seen.is_revoked() => waiting.push((slot, copy, offered_ns)),
+                Some(ClaimState::Claimed | ClaimState::Begun | ClaimState::Answered) => {
+                    request.is_taken = true;
+                    copies.iter_mut().filter(|taking| taking.copy == copy).for_each(Taking::note);
+                }
+                _ => {}
+            }
+        }
+        self.look_ns = (!waiting.is_empty()).then_some(now_ns + LOOK_NS);
+        let mut given_away = Vec::new();
+        for taking in &mut *copies {
+            if std::mem::take(&mut taking.has_taken) {
+                (taking.taken_ns, taking.given_up_ns) = (now_ns, None);
+                continue;
+            }
+            let of_copy = || waiting.iter().filter(|(_, copy, _)| *copy == taking.copy);
+            let waits_ns = of_copy().map(|(.., offered_ns)| *offered_ns).chain(taking.given_up_ns).min();
+            let Some(waits_ns) = waits_ns else { continue };
+            let is_new = taking.try_again_ns.is_none();
+            if is_new && now_ns.saturating_sub(waits_ns.max(taking.taken_ns)) < PATIENCE_NS {
+                continue;
+            }
+            let is_over = |offered_ns: u64| is_new || now_ns.saturating_sub(offered_ns) >= TRIAL_NS;
+            given_away.extend(of_copy().filter(|(.., offered_ns)| is_over(*offered_ns)).map(|(slot, ..)| *slot));
+            taking.try_again_ns.get_or_insert(now_ns + TRY_AGAIN_NS);
+        }
+        let is_hung = |copy: u32| copies.iter().any(|taking| taking.copy == copy && taking.try_again_ns.is_some());
+        if open.any(|copy| !is_hung(copy)) { given_away } else { Vec::new() }
+    }
+}

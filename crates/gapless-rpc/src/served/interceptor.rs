@@ -1,0 +1,182 @@
+//! [`ServerInterceptor`]: what looks at every call that a route's handler is to answer, before and after it. It stands around the
+//! handler itself, so it is the same for calls of this process and of others, for threads and tasks, for calls and sends.
+
+use super::handler::{Handled, Ran};
+use crate::context::CallContext;
+use crate::outcome::{Refusal, Rejection};
+use gapless_agent::foreign::{self, caught};
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// Looks at every call that the handler of a route is to answer ([`RouteBuilder::interceptor`](crate::RouteBuilder::interceptor)).
+/// Several are asked in the order in which they were added, and told in the opposite order afterwards. The span of the handler is the
+/// current one, and calls that are made there are nested in the call.
+///
+/// ```
+/// # mod gapless { pub use gapless_rpc as rpc; }
+/// use gapless::rpc::{CallContext, CallError, Domain, HandlerOutcome, Refusal, ServerInterceptor};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use std::time::Duration;
+///
+/// #[derive(Default)]
+/// struct Tenants {
+///     refused: AtomicU64,
+/// }
+///
+/// impl ServerInterceptor for Tenants {
+///     fn before(&self, context: &CallContext) -> Result<(), Refusal> {
+///         let tenant = context.headers().get("tenant");
+///         tenant.map(|_| ()).ok_or_else(|| Refusal::new(401, "whose call is it?"))
+///     }
+///
+///     fn after(&self, _context: &CallContext, outcome: HandlerOutcome<'_>, _took: Duration) {
+///         self.refused.fetch_add(u64::from(matches!(outcome, HandlerOutcome::Refused(_))), Ordering::Relaxed);
+///     }
+/// }
+///
+/// let domain = Domain::in_process("shop");
+/// let tenants = Arc::new(Tenants::default());
+/// let _route = domain.serve("shop/pay").interceptor(tenants.clone()).handle(|cents: u64, _context| Ok(cents))?;
+/// assert!(matches!(domain.caller::<u64, u64>("shop/pay")?.call(250), Err(CallError::Refused { refusal, .. }) if refusal.code == 401));
+/// assert_eq!(tenants.refused.load(Ordering::Relaxed), 1);
+/// # Ok::<(), gapless_rpc::RpcError>(())
+/// ```
+pub trait ServerInterceptor: Send + Sync {
+    /// The handler is about to begin. If this panics, the call ends as if the handler had.
+    ///
+    /// # Errors
+    /// The handler does not run, and its caller gets [`crate::CallError::Refused`]; it is counted as begun and refused.
+    fn before(&self, context: &CallContext) -> Result<(), Refusal> {
+        let _ = context;
+        Ok(())
+    }
+
+    /// The call that this was asked about ends with that outcome, `took` after [`before`](Self::before). The caller has not been answered
+    /// yet. A panic is logged.
+    fn after(&self, context: &CallContext, outcome: HandlerOutcome<'_>, took: Duration) {
+        let _ = (context, outcome, took);
+    }
+}
+
+/// How a handler ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HandlerOutcome<'call> {
+    /// With a reply.
+    Replied,
+    /// The handler, or an interceptor before it, refused.
+    Refused(&'call Refusal),
+    /// The request goes on to that route.
+    Forwarded(&'call str),
+    /// The handler, or an interceptor before it, panicked with that text.
+    Panicked(&'call str),
+    /// The executor dropped its task before it had ended.
+    Dropped,
+}
+
+/// In the order in which they are asked.
+pub(crate) type Interceptors = Arc<[Arc<dyn ServerInterceptor>]>;
+
+/// A handler with interceptors around it.
+pub(crate) fn around<Request, Reply>(
+    interceptors: Interceptors,
+    handler: impl Fn(Request, &CallContext) -> Handled<Reply>,
+) -> impl Fn(Request, &CallContext) -> Handled<Reply> {
+    move |request, context| {
+        let mut call = Looked::of(&interceptors, context);
+        let ran = match call.ask() {
+            None => caught(|| handler(request, context)),
+            Some(ended) => ended,
+        };
+        call.end(ran)
+    }
+}
+
+/// The same of one that gives a future.
+pub(crate) fn around_async<Request: Send + 'static, Reply: Send + 'static, Handling>(
+    interceptors: Interceptors,
+    handler: impl Fn(Request, CallContext) -> Handling + Send + Sync + 'static,
+) -> impl Fn(Request, CallContext) -> Pin<Box<dyn Future<Output = Handled<Reply>> + Send>> + Send + Sync
+where
+    Handling: Future<Output = Handled<Reply>> + Send + 'static,
+{
+    let handler = Arc::new(handler);
+    move |request, context| {
+        let (interceptors, handler) = (Arc::clone(&interceptors), Arc::clone(&handler));
+        Box::pin(async move {
+            let mut call = Looked::of(&interceptors, &context);
+            let ran = match call.ask() {
+                Some(ended) => ended,
+                None => match caught(|| Box::pin(handler(request, context.clone()))) {
+                    Err(panic) => Err(panic),
+                    Ok(mut handling) => {
+                        std::future::poll_fn(|task| match caught(|| handling.as_mut().poll(task)) {
+                            Ok(polled) => polled.map(Ok),
+                            Err(panic) => Poll::Ready(Err(panic)),
+                        })
+                        .await
+                    }
+                },
+            };
+            call.end(ran)
+        })
+    }
+}
+
+/// One call that interceptors look at.
+struct Looked<'call> {
+    interceptors: &'call [Arc<dyn ServerInterceptor>],
+    context: &'call CallContext,
+    began: Instant,
+    /// How many of them were asked, and are to be told of the end.
+    asked: usize,
+}
+
+impl<'call> Looked<'call> {
+    fn of(interceptors: &'call [Arc<dyn ServerInterceptor>], context: &'call CallContext) -> Self {
+        Self { interceptors, context, began: Instant::now(), asked: 0 }
+    }
+
+    /// How the call ends if it is not the handler's.
+    fn ask<Reply>(&mut self) -> Option<Ran<Reply>> {
+        for interceptor in self.interceptors {
+            self.asked += 1;
+            match caught(|| interceptor.before(self.context)) {
+                Ok(Ok(())) => {}
+                Ok(Err(refusal)) => return Some(Ok(Err(Rejection::Refused(refusal)))),
+                Err(panic) => return Some(Err(panic)),
+            }
+        }
+        None
+    }
+
+    /// What the handler gives. A panic goes on from here: it was reported when it began.
+    fn end<Reply>(mut self, ran: Ran<Reply>) -> Handled<Reply> {
+        self.tell(match &ran {
+            Ok(Ok(_)) => HandlerOutcome::Replied,
+            Ok(Err(Rejection::Refused(refusal))) => HandlerOutcome::Refused(refusal),
+            Ok(Err(Rejection::Forward { route })) => HandlerOutcome::Forwarded(route),
+            Err(panic) => HandlerOutcome::Panicked(panic),
+        });
+        ran.unwrap_or_else(|panic| resume_unwind(Box::new(panic)))
+    }
+
+    /// Once.
+    fn tell(&mut self, outcome: HandlerOutcome<'_>) {
+        let took = self.began.elapsed();
+        for interceptor in self.interceptors[..std::mem::take(&mut self.asked)].iter().rev() {
+            foreign::run("an interceptor", || interceptor.after(self.context, outcome, took));
+        }
+    }
+}
+
+impl Drop for Looked<'_> {
+    fn drop(&mut self) {
+        self.tell(HandlerOutcome::Dropped);
+    }
+}

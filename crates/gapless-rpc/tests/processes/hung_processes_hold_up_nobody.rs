@@ -1,0 +1,201 @@
+//! A process that lives and does nothing, as one that is stopped, costs others nothing but what it has begun.
+
+use super::copy_process::{Ask, Told, start};
+use gapless_rpc::domain::{KnownRouteState, KnownRoutes};
+use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, CopyQuery, Domain, DomainOptions};
+use gapless_testkit::process::Process;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until};
+use rustix::process::Signal;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .side_by_side(2)
+        .scenario("its_keys_go_to_the_next_copy_and_come_back", its_keys_go_to_the_next_copy)
+        .scenario("calls_of_its_keys_that_are_given_up_early_move_them_too", calls_that_are_given_up_early)
+        .scenario("what_is_sent_with_its_keys_goes_on", what_is_sent_goes_on)
+        .scenario("first_calls_of_other_routes_do_not_wait_for_it", first_calls_do_not_wait)
+        .scenario("a_broadcast_of_a_new_process_names_it_and_has_the_others", a_broadcast_names_it)
+        .scenario("it_is_shown_to_old_and_new_processes", it_is_shown)
+}
+
+const KEYS: u64 = 40;
+
+fn client(path: &Path) -> (Domain, Caller<Ask, Told>) {
+    let domain = Domain::open_directory(path, DomainOptions::default()).unwrap();
+    let caller = domain.caller("route").unwrap();
+    (domain, caller)
+}
+
+fn number(process: &Process) -> u64 {
+    process.pid().as_raw_nonzero().get() as u64
+}
+
+fn with_key(key: u64, timeout: Duration) -> CallOptions {
+    CallOptions { key: Some(key), timeout: Some(timeout), ..CallOptions::default() }
+}
+
+/// The copy that answers a call of a key. In far less time than this one that is stopped gives its keys away.
+fn copy_of(caller: &Caller<Ask, Told>, key: u64) -> Result<u64, CallError> {
+    caller.call_with(Ask::Who, &with_key(key, PATIENCE / 2)).map(|told| match told {
+        Told::Number(process_id) => process_id,
+        other => panic!("{other:?}"),
+    })
+}
+
+/// Three copies, what is known of them, and the copy of each key.
+fn three_copies(path: &Path, caller: &Caller<Ask, Told>) -> (Vec<Process>, Vec<u64>) {
+    let copies: Vec<Process> = (0..3).map(|_| start(path, 1, &["route"])).collect();
+    until("all of them are known", || caller.broadcast(&Ask::Who).is_ok_and(|ends| ends.len() == 3));
+    let before: Vec<u64> = (0..KEYS).map(|key| copy_of(caller, key).unwrap()).collect();
+    assert!(copies.iter().all(|copy| before.contains(&number(copy))), "{before:?}");
+    (copies, before)
+}
+
+fn its_keys_go_to_the_next_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let _ready = start(&path, 1, &["other"]);
+    let (_domain, caller) = client(&path);
+    let (mut copies, before) = three_copies(&path, &caller);
+    let hung = number(&copies[0]);
+    copies[0].stop();
+    let meanwhile: Vec<u64> = (0..KEYS).map(|key| copy_of(&caller, key).unwrap()).collect();
+    for (key, (before, meanwhile)) in before.iter().zip(&meanwhile).enumerate() {
+        assert_ne!(*meanwhile, hung, "key {key}");
+        assert!(*before == hung || before == meanwhile, "key {key} of a copy that takes has moved");
+    }
+    // The next copy of their order is the one that has them when the first is gone.
+    copies[0].signal(Signal::CONT);
+    let until_all = |expected: &[u64], what| {
+        until(what, || (0..KEYS).zip(expected).all(|(key, copy)| copy_of(&caller, key) == Ok(*copy)));
+    };
+    until_all(&before, "they come back");
+    copies[0].kill();
+    until_all(&meanwhile, "they go to the same copies when it dies");
+}
+
+fn calls_that_are_given_up_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let _ready = start(&path, 1, &["other"]);
+    let (_domain, caller) = client(&path);
+    let (copies, before) = three_copies(&path, &caller);
+    let key = before.iter().position(|copy| *copy == number(&copies[0])).unwrap() as u64;
+    copies[0].stop();
+    // Each gives up long before the copy is known to take nothing.
+    let hurried = with_key(key, Duration::from_millis(20));
+    let takes = || caller.call_with(Ask::Who, &hurried).is_ok_and(|told| told != Told::Number(number(&copies[0])));
+    until("the next copy takes them", takes);
+    copies[0].signal(Signal::CONT);
+    until("it has its key again", || copy_of(&caller, key) == Ok(number(&copies[0])));
+}
+
+fn what_is_sent_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let (_domain, caller) = client(&path);
+    let (mut copies, _) = three_copies(&path, &caller);
+    let said: Vec<_> = copies[1..].iter_mut().map(Process::lines_in_background).collect();
+    copies[0].stop();
+    for key in 0..KEYS {
+        caller.send_with(Ask::Say(key), &with_key(key, PATIENCE)).unwrap();
+    }
+    let mut keys = std::collections::BTreeSet::new();
+    until("the others have taken all", || {
+        keys.extend(said.iter().flat_map(|said| said.try_iter()));
+        keys.len() as u64 == KEYS
+    });
+    copies[0].signal(Signal::CONT);
+}
+
+/// A call in less time than a process that does not answer was waited for, which was a second. On a machine that is busy it is tried
+/// again, each time by a process that knows nobody.
+fn first_calls_do_not_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let (_healthy, hung) = (start(&path, 1, &["route"]), start(&path, 1, &["other"]));
+    hung.stop();
+    for key in [None, Some(7)] {
+        let hurried = CallOptions { key, ..with_key(0, Duration::from_millis(700)) };
+        until("a first call is answered", || {
+            let (_domain, caller) = client(&path);
+            caller.call_with(Ask::Increment(1), &hurried) == Ok(Told::Number(2))
+        });
+    }
+    until("a first send goes out", || {
+        let (_domain, caller) = client(&path);
+        caller.send_with(Ask::Increment(1), &with_key(7, Duration::from_millis(700))).is_ok()
+    });
+    hung.signal(Signal::CONT);
+}
+
+/// Also in no more time than is waited for what a process serves.
+fn a_broadcast_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let (healthy, hung) = (start(&path, 1, &["route"]), start(&path, 1, &["route"]));
+    let _other = start(&path, 1, &["other"]);
+    until("both count", || {
+        let reading = gapless_rpc::domain::read_domain(&path).unwrap();
+        reading.copies.iter().filter(|copy| copy.route == "route").count() == 2
+    });
+    hung.stop();
+    let second = Duration::from_secs(1);
+    for (timeout, is_awaited) in [(PATIENCE, false), (second, false), (PATIENCE, true), (second, true)] {
+        let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+        let call = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
+        let options = CallerOptions { call, ..CallerOptions::default() };
+        let caller: Caller<Ask, Told> = domain.caller_with("route", options).unwrap();
+        let ends = if is_awaited { awaited(caller.broadcast_async(Ask::Who)) } else { caller.broadcast(&Ask::Who) };
+        let ends = ends.unwrap();
+        let of = |process: &Process| ends.iter().find(|(id, _)| u64::from(*id) == number(process)).map(|(_, end)| end);
+        assert_eq!((ends.len(), of(&healthy)), (2, Some(&Ok(Told::Number(number(&healthy))))), "{ends:?}");
+        let Some(Err(CallError::TimedOut { begun: false, not_taken_by, .. })) = of(&hung) else { panic!("{ends:?}") };
+        assert_eq!(not_taken_by, &[number(&hung) as u32]);
+        let pings = caller.query_copies(CopyQuery::Ping).unwrap();
+        assert_eq!(pings.iter().filter(|ping| ping.is_ok()).count(), 1, "{pings:?}");
+        assert_eq!(pings.len(), 2, "{pings:?}");
+    }
+    hung.signal(Signal::CONT);
+}
+
+/// What a future comes to that does not wait on the thread that polls it.
+fn awaited<T>(future: impl Future<Output = T> + Send) -> T {
+    let mut future = pin!(future);
+    let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_pending(), "it waits for a process that does not answer");
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn it_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let (old, _caller) = client(&path);
+    let (healthy, hung) = (start(&path, 1, &["route"]), start(&path, 1, &["route"]));
+    let states = |domain: &Domain| {
+        let KnownRoutes { routes: known, silent_processes } = domain.routes(PATIENCE).unwrap();
+        assert!(known.iter().all(|route| route.route == "route"), "{known:?}");
+        let of = |process: &Process| {
+            let of = known.iter().find(|route| u64::from(route.process_id) == number(process));
+            let is_silent = silent_processes.iter().any(|silent| u64::from(*silent) == number(process));
+            of.map(|route| (route.state, is_silent))
+        };
+        (of(&healthy), of(&hung))
+    };
+    let open = Some((KnownRouteState::Open, false));
+    until("both are known", || states(&old) == (open, open));
+    hung.stop();
+    let expected = (open, Some((KnownRouteState::NotAnswering, true)));
+    until("the old process sees it", || states(&old) == expected);
+    until("a new process sees it", || states(&client(&path).0) == expected);
+    assert_eq!(u64::from(Domain::silent_processes(&path, PATIENCE / 60).unwrap()[0]), number(&hung));
+    hung.signal(Signal::CONT);
+    until("the old process sees that it answers", || states(&old) == (open, open));
+    until("a new process sees that it answers", || states(&client(&path).0) == (open, open));
+}

@@ -1,0 +1,219 @@
+//! [`ControlClient`]: one command's connection to a supervisor.
+
+use super::protocol::{Answer, CopyStatus, Request, SupervisorStatus, VERSION};
+use crate::error::SupervisorError;
+use crate::packets::{CANNOT_BE_READ, Packets};
+use crate::state_directory::Socket;
+use crate::supervision::event::Command;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::SocketAddrUnix;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A supervisor answers within this time, also one that is being started again.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// Between two attempts to connect.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What helps where a command and a supervisor are of different versions.
+pub const WHAT_TO_DO: &str = "use the gapless that has started it, or see \"Upgrading\" in docs/guides/supervising.md";
+
+/// One command's connection to a supervisor.
+#[derive(Debug)]
+pub struct ControlClient {
+    directory: PathBuf,
+    packets: Packets,
+    /// It has answered: it speaks this version.
+    is_understood: bool,
+}
+
+/// What a supervisor tells of everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Status {
+    /// The whole.
+    #[serde(flatten)]
+    pub supervisor: SupervisorStatus,
+    /// In the order of the file.
+    pub copies: Vec<CopyStatus>,
+}
+
+impl ControlClient {
+    /// Connects; `None` if no supervisor listens.
+    ///
+    /// # Errors
+    /// The state directory or its socket is not for this user.
+    pub fn connect(directory: &Path) -> Result<Option<Self>, SupervisorError> {
+        Self::connect_until(directory, Instant::now() + ANSWER_WITHIN)
+    }
+
+    /// As [`connect`](Self::connect), where one that listens takes no connection before this time.
+    pub(super) fn connect_until(directory: &Path, deadline: Instant) -> Result<Option<Self>, SupervisorError> {
+        let failed = || SupervisorError::system(format!("connecting to the supervisor of {}", directory.display()));
+        // Not by its path: that may be longer than an address; and it may be another user's, whose group this is.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = match rustix::fs::open(directory, flags, Mode::empty()) {
+            Ok(opened) => opened,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(failed()(errno)),
+        };
+        let name = format!("/proc/self/fd/{}/{}", opened.as_raw_fd(), Socket::Control.file());
+        let address = SocketAddrUnix::new(name).map_err(failed())?;
+        let connected = Packets::connect(&address, deadline).map_err(failed())?;
+        Ok(connected.map(|mut packets| {
+            // One that dies meanwhile is noticed by whatever comes next.
+            let _ = packets.send(&Request::Hello { version: VERSION });
+            Self { directory: directory.to_owned(), packets, is_understood: false }
+        }))
+    }
+
+    /// As [`connect`](Self::connect); waits while one is being started.
+    ///
+    /// # Errors
+    /// None listens within this time; and as `connect`.
+    pub fn connect_within(directory: &Path, within: Duration) -> Result<Self, SupervisorError> {
+        let deadline = Instant::now() + within;
+        loop {
+            if let Some(client) = Self::connect(directory)? {
+                return Ok(client);
+            }
+            if Instant::now() >= deadline {
+                return Err(Self::none_has_come(directory, within));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// None listens within this time.
+    pub(super) fn none_has_come(directory: &Path, within: Duration) -> SupervisorError {
+        let log = directory.join("guardian.log");
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        let last = said.lines().next_back().map(|line| format!(", which ends with {line:?}")).unwrap_or_default();
+        let reason = format!("none has come within {} s; {} may say why{last}", within.as_secs(), log.display());
+        SupervisorError::Supervisor { directory: directory.to_owned(), reason }
+    }
+
+    /// Asks for something.
+    ///
+    /// # Errors
+    /// The connection is over; [`SupervisorError::Refused`] if it was refused.
+    pub fn ask(&mut self, request: &Request) -> Result<(), SupervisorError> {
+        let sent = self.packets.send(request);
+        sent.map_err(|reason| match self.next(Duration::ZERO) {
+            // It has closed the connection, and said why.
+            Err(refused @ SupervisorError::Refused(_)) => refused,
+            _ => self.error(reason),
+        })
+    }
+
+    /// The next answer; `None` if none comes within this time.
+    ///
+    /// # Errors
+    /// The connection is over; [`SupervisorError::Refused`], also by one that speaks another version.
+    pub fn next(&mut self, within: Duration) -> Result<Option<Answer>, SupervisorError> {
+        // Ended by a signal, it says so: whoever waits may look at what the signal has set.
+        match self.packets.next_until(Instant::now() + within) {
+            Ok(Some(Answer::Refused { reason })) if !self.is_understood && reason.starts_with(CANNOT_BE_READ) => {
+                let directory = self.directory.display();
+                Err(SupervisorError::Refused(format!(
+                    "the supervisor of {directory} is that of an older gapless, and this command speaks version {VERSION} of its \
+                     protocol ({reason}); {WHAT_TO_DO}"
+                )))
+            }
+            Ok(Some(Answer::Refused { reason })) => Err(SupervisorError::Refused(reason)),
+            next => {
+                self.is_understood |= matches!(next, Ok(Some(_)));
+                next.map_err(|reason| self.error(reason))
+            }
+        }
+    }
+
+    /// The next answer; `None` if none comes until then, whatever signals come.
+    fn answer_until(&mut self, deadline: Instant) -> Result<Option<Answer>, SupervisorError> {
+        while Instant::now() < deadline {
+            if let Some(answer) = self.next(deadline.saturating_duration_since(Instant::now()))? {
+                return Ok(Some(answer));
+            }
+        }
+        Ok(None)
+    }
+
+    fn does_not_answer(&self) -> SupervisorError {
+        self.error(format!("it does not answer within {} s", ANSWER_WITHIN.as_secs()))
+    }
+
+    /// Has it done, or begun.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next); no answer in time.
+    pub fn request(&mut self, request: &Request) -> Result<(), SupervisorError> {
+        self.ask(request)?;
+        let answer = self.answer_until(Instant::now() + ANSWER_WITHIN)?;
+        let reason = "it does not answer; what was asked for may still be done, as `gapless ps` shows";
+        match answer.ok_or_else(|| self.error(reason))? {
+            Answer::Done => Ok(()),
+            other => Err(self.error(format!("it was to say that it is done, and says {other:?}"))),
+        }
+    }
+
+    /// Has a change made.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn change(&mut self, command: Command) -> Result<(), SupervisorError> {
+        self.request(&Request::Change { command })
+    }
+
+    /// What runs. Not on a connection that has asked for events.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn status(&mut self) -> Result<Status, SupervisorError> {
+        self.status_within(ANSWER_WITHIN)?.ok_or_else(|| self.does_not_answer())
+    }
+
+    /// As [`status`](Self::status); `None` if the whole answer does not come within this time.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn status_within(&mut self, within: Duration) -> Result<Option<Status>, SupervisorError> {
+        let deadline = Instant::now() + within;
+        self.ask(&Request::Status)?;
+        let mut status = Status::default();
+        loop {
+            let Some(answer) = self.answer_until(deadline)? else { return Ok(None) };
+            match answer {
+                Answer::Supervisor { supervisor } => status.supervisor = supervisor,
+                Answer::Copy { copy } => status.copies.push(copy),
+                Answer::Done => return Ok(Some(status)),
+                other => return Err(self.error(format!("it was to say how it stands, and says {other:?}"))),
+            }
+        }
+    }
+
+    fn error(&self, reason: impl Into<String>) -> SupervisorError {
+        SupervisorError::Supervisor { directory: self.directory.clone(), reason: reason.into() }
+    }
+}
+
+impl AsFd for ControlClient {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.packets.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_in_vain_is_told_the_last_words_of_the_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let said =
+            || ControlClient::connect_within(directory.path(), Duration::from_millis(1)).unwrap_err().to_string();
+        assert!(said().ends_with("guardian.log may say why"), "{}", said());
+        std::fs::write(directory.path().join("guardian.log"), "first\nno room\n").unwrap();
+        assert!(said().ends_with("guardian.log may say why, which ends with \"no room\""), "{}", said());
+    }
+}

@@ -1,0 +1,128 @@
+//! [`status_of_files`]: what is known where no supervisor answers.
+
+use super::client::Status;
+use super::protocol::{CopyCondition, CopyStatus, SupervisorStatus};
+use crate::clock::now_ns;
+use crate::config::SupervisorConfig;
+use crate::copy_name::CopyName;
+use crate::error::SupervisorError;
+use crate::process_facts::{ProcessTimes, memory_bytes};
+use crate::state_directory::{Holder, ProcessIdentity, StateDirectory};
+use crate::supervision::copy::{CopyMemory, Progress};
+use crate::supervision::{Memory, Supervision};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// What the files of a state directory say, without a supervisor: which copies run, and of those and of the others that the file
+/// names what the last supervisor remembered.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn status_of_files(directory: &StateDirectory) -> Result<Status, SupervisorError> {
+    let in_force = directory.read_config_in_force()?;
+    let config =
+        in_force.as_ref().and_then(|in_force| SupervisorConfig::parse_in_force(&in_force.text, &in_force.path).ok());
+    let remembered = Remembered::read(directory);
+    let mut copies = Vec::new();
+    for (name, holder) in current(directory, config.as_ref(), &remembered)? {
+        let (process_id, since_ms) = match holder {
+            Holder::Recorded { record, .. } => (Some(record.process.process_id), record.process.age_ms()),
+            Holder::Others(others) => (others.first().map(|other| other.process_id), None),
+            Holder::Nobody { .. } => (None, None),
+        };
+        let memory = remembered.copy(&name);
+        let state = if process_id.is_some() { CopyCondition::Unwatched } else { at_rest(&memory) };
+        let times = process_id.and_then(ProcessTimes::of);
+        let notes = remembered.copies.get(&name.to_string());
+        copies.push(CopyStatus {
+            state,
+            process_id,
+            since_ms: since_ms.unwrap_or_else(|| at_rest_ms(&memory)),
+            restarts: memory.restarts,
+            last_end: memory.last_end,
+            last_reason: memory.last_reason,
+            says: None,
+            last_lines: notes.map(|notes| notes.last_lines.clone()).unwrap_or_default(),
+            log: None,
+            cpu_ms: times.map(|times| times.cpu_ms),
+            running_ms: times.map(|times| times.running_ms),
+            memory_bytes: process_id.and_then(memory_bytes),
+            copy: name,
+        });
+    }
+    let domain = config.map(|config| config.domain);
+    let file = in_force.map(|in_force| in_force.path);
+    Ok(Status { supervisor: SupervisorStatus { file, domain, ..SupervisorStatus::default() }, copies })
+}
+
+/// The copies that are asked for, in the order of the file, and behind them others that run all the same; who holds the lock of each.
+/// Not those of earlier scales and reloads that have ended.
+fn current(
+    directory: &StateDirectory,
+    config: Option<&SupervisorConfig>,
+    remembered: &Remembered,
+) -> Result<Vec<(CopyName, Holder)>, SupervisorError> {
+    let mut started = BTreeMap::new();
+    for name in directory.copies()? {
+        let holder = directory.copy(&name).holder()?;
+        started.insert(name, holder);
+    }
+    let mut found = Vec::new();
+    // The rules say how many copies are asked for.
+    let supervision = config.map(|config| Supervision::new(config, remembered.supervision.clone()));
+    for process in supervision.iter().flat_map(Supervision::processes) {
+        for number in 1..=process.scale() {
+            let Ok(name) = CopyName::new(&process.config.name, number) else { continue };
+            let holder = started.remove(&name).unwrap_or(Holder::Nobody { last: None });
+            found.push((name, holder));
+        }
+    }
+    found.extend(started.into_iter().filter(|(_, holder)| !matches!(holder, Holder::Nobody { .. })));
+    Ok(found)
+}
+
+/// How a copy stands that does not run.
+fn at_rest(memory: &CopyMemory) -> CopyCondition {
+    let has_succeeded = memory.last_end.as_ref().is_some_and(|end| end.is_success());
+    match memory.progress {
+        Progress::Held => CopyCondition::Held,
+        Progress::Done if has_succeeded => CopyCondition::Done,
+        Progress::Done => CopyCondition::Failed,
+        _ => CopyCondition::Stopped,
+    }
+}
+
+/// For how long, as far as a supervisor has seen it; else 0.
+fn at_rest_ms(memory: &CopyMemory) -> u64 {
+    let was_running = memory.changed_ns == 0 || memory.progress.is_running();
+    if was_running { 0 } else { now_ns().saturating_sub(memory.changed_ns) / 1_000_000 }
+}
+
+/// What the last supervisor remembered, as far as it is shown.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Remembered {
+    boot: String,
+    supervision: Memory,
+    copies: BTreeMap<String, Notes>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Notes {
+    last_lines: Vec<String>,
+}
+
+impl Remembered {
+    /// Nothing, if it cannot be read or is of another boot: what runs is seen all the same.
+    fn read(directory: &StateDirectory) -> Self {
+        let found: Self = directory.read_memory().ok().flatten().unwrap_or_default();
+        let boot = ProcessIdentity::of_this().map(|process| process.boot);
+        if boot.is_ok_and(|boot| boot == found.boot) { found } else { Self::default() }
+    }
+
+    fn copy(&self, name: &CopyName) -> CopyMemory {
+        let process = self.supervision.processes.get(name.process());
+        process.and_then(|process| process.copies.get(&name.number()).cloned()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,208 @@
+//! Control groups (version 2) of copies: one for each, where this machine allows it. Whatever a copy forks is in its group and
+//! stays there, also what gives its lock up and leaves its session, so it is found and killed.
+//!
+//! They are not needed: where they cannot be made, what a copy leaves behind is found by its lock.
+
+use crate::copy_name::CopyName;
+use crate::error::SupervisorError;
+use crate::state_directory::StateDirectory;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The groups of all copies of a state directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlGroups {
+    root: PathBuf,
+}
+
+impl ControlGroups {
+    /// Makes the group in which those of the copies lie, below the one that this process is in. Where the kernel lets it, it
+    /// hands the limit of memory on to them.
+    ///
+    /// # Errors
+    /// Why this machine does not allow it, in one line.
+    pub fn make(directory: &StateDirectory) -> Result<Self, String> {
+        let base = own_group()?;
+        let this = Self::below(&base, directory)?;
+        let failed = |error: std::io::Error| format!("{}: {error}", this.root.display());
+        make_folder(&this.root).map_err(failed)?;
+        // Whoever may not move processes between the two may make groups that nobody comes into.
+        for procs in [base.join("cgroup.procs"), this.root.join("cgroup.procs")] {
+            let opened = File::options().write(true).open(&procs).map(drop);
+            if let Err(error) = opened {
+                // Nobody is in it.
+                let _ = std::fs::remove_dir(&this.root);
+                return Err(format!("{}: {error}", procs.display()));
+            }
+        }
+        // Refused where there is no such controller, and in a group that has processes of its own.
+        let is_handed_on =
+            [&base, &this.root].into_iter().all(|group| write(group, "cgroup.subtree_control", "+memory").is_ok());
+        tracing::debug!("{}: memory.max of each copy: {is_handed_on}", this.root.display());
+        Ok(this)
+    }
+
+    /// Where they would be, whether they are there or not; none where there are no control groups at all.
+    #[must_use]
+    pub fn of(directory: &StateDirectory) -> Option<Self> {
+        Self::below(&own_group().ok()?, directory).ok()
+    }
+
+    fn below(base: &Path, directory: &StateDirectory) -> Result<Self, String> {
+        let path = directory.path();
+        let found = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self { root: base.join(format!("gapless-{:x}-{:x}", found.dev(), found.ino())) })
+    }
+
+    /// The group of a copy, which its launcher makes.
+    #[must_use]
+    pub fn of_copy(&self, copy: &CopyName) -> PathBuf {
+        self.root.join(copy.to_string())
+    }
+
+    /// The one in which they all lie.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Removes those in which nobody is, and with the last the one in which they lie.
+    pub fn remove(&self) {
+        for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                // One with processes stays.
+                let _ = std::fs::remove_dir(entry.path());
+            }
+        }
+        let _ = std::fs::remove_dir(&self.root);
+    }
+}
+
+/// Brings this process into the group of a copy, which it makes if need be: whether the group limits its memory, too.
+///
+/// # Errors
+/// The machine does not allow it; then the process is where it was.
+pub fn join(group: &Path, memory_bytes_max: Option<u64>) -> Result<bool, SupervisorError> {
+    make_folder(group).map_err(SupervisorError::io(format!("making the control group {}", group.display())))?;
+    let wanted = memory_bytes_max.map_or_else(|| "max".to_owned(), |bytes| bytes.to_string());
+    // Not there without the controller.
+    let is_limited = write(group, "memory.max", &wanted).is_ok() && memory_bytes_max.is_some();
+    let joined = write(group, "cgroup.procs", &std::process::id().to_string());
+    joined.map_err(SupervisorError::io(format!("joining the control group {}", group.display())))?;
+    Ok(is_limited)
+}
+
+/// Kills all that are in a group. One that is not there has nobody.
+pub fn kill(group: &Path) {
+    match write(group, "cgroup.kill", "1") {
+        Err(error) if group.exists() => {
+            tracing::debug!("{}: {error}", group.display());
+            // Before Linux 5.14, one by one.
+            for pid in processes(group).into_iter().filter_map(Pid::from_raw) {
+                // It may have died meanwhile.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether anybody is in a group.
+#[must_use]
+pub fn is_populated(group: &Path) -> bool {
+    let events = std::fs::read_to_string(group.join("cgroup.events"));
+    events.is_ok_and(|text| text.lines().any(|line| line == "populated 1"))
+}
+
+/// Whether a process is in a group.
+#[must_use]
+pub fn contains(group: &Path, process_id: u32) -> bool {
+    i32::try_from(process_id).is_ok_and(|pid| processes(group).contains(&pid))
+}
+
+/// Removes a group in which nobody is; what cannot be removed stays.
+pub fn remove(group: &Path) {
+    match std::fs::remove_dir(group) {
+        Err(error) if error.kind() != ErrorKind::NotFound => tracing::debug!("{}: {error}", group.display()),
+        _ => {}
+    }
+}
+
+fn processes(group: &Path) -> Vec<i32> {
+    let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn write(group: &Path, file: &str, text: &str) -> std::io::Result<()> {
+    File::options().write(true).open(group.join(file))?.write_all(text.as_bytes())
+}
+
+/// The directory of the group that this process is in.
+fn own_group() -> Result<PathBuf, String> {
+    let read = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    group_directory(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
+}
+
+/// From what `/proc/self/cgroup` and `/proc/self/mountinfo` say.
+fn group_directory(cgroup: &str, mounts: &str) -> Result<PathBuf, String> {
+    let group = cgroup.lines().find_map(|line| line.strip_prefix("0::"));
+    let group = group.ok_or("this machine has no control groups of version 2")?;
+    let mount = mounts.lines().find_map(|line| {
+        let (before, behind) = line.split_once(" - ")?;
+        let mut fields = before.split(' ');
+        let (root, point) = (fields.nth(3)?, fields.next()?);
+        (behind.split(' ').next() == Some("cgroup2")).then_some((root, point))
+    });
+    let (root, point) = mount.ok_or("no control groups of version 2 are mounted")?;
+    // Of a namespace whose root is below: the mount shows only a part.
+    let below = if root == "/" { Some(group) } else { group.strip_prefix(root) };
+    match below {
+        Some(below) if !below.contains("..") && !point.contains('\\') => {
+            let below = Path::new(below.trim_start_matches('/'));
+            // As a unit of systemd with `DelegateSubgroup=` has it: its processes lie in a group beside those of the copies.
+            let below = if below.ends_with("gapless-supervisor") { below.parent().unwrap_or(below) } else { below };
+            Ok(Path::new(point).join(below))
+        }
+        _ => Err(format!("the control group {group} is not below what is mounted at {point}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_group_is_found_below_its_mount() {
+        let mounts = "24 1 0:22 / /proc rw - proc proc rw\n31 24 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+        let of = |cgroup: &str| group_directory(cgroup, mounts);
+        assert_eq!(of("1:cpu:/x\n0::/\n").unwrap(), Path::new("/sys/fs/cgroup/"));
+        assert_eq!(of("0::/system.slice/a.service").unwrap(), Path::new("/sys/fs/cgroup/system.slice/a.service"));
+        let delegated = "0::/system.slice/a.service/gapless-supervisor";
+        assert_eq!(of(delegated).unwrap(), Path::new("/sys/fs/cgroup/system.slice/a.service"));
+        let part = mounts.replace("0:27 / ", "0:27 /docker/1 ");
+        assert_eq!(group_directory("0::/docker/1/a", &part).unwrap(), Path::new("/sys/fs/cgroup/a"));
+        for (cgroup, mounts) in [("1:cpu:/x", mounts), ("0::/../a", mounts), ("0::/a", &part), ("0::/a", "")] {
+            assert!(group_directory(cgroup, mounts).is_err(), "{cgroup}");
+        }
+    }
+
+    #[test]
+    fn a_group_that_is_not_there_has_nobody_and_is_no_matter() {
+        let folder = tempfile::tempdir().unwrap();
+        let group = folder.path().join("none");
+        kill(&group);
+        remove(&group);
+        assert!(!is_populated(&group));
+        assert!(join(&folder.path().join("none/below"), None).is_err());
+    }
+}

@@ -1,0 +1,105 @@
+//! [`CopyName`]: a process of the file and the number of one of its copies, as `calculator.1`.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest name of a process, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// A process of the file and the number of one of its copies, from 1. As text `calculator.1`, which is the name of a
+/// directory, too.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct CopyName {
+    process: String,
+    number: u32,
+}
+
+/// A text that names no copy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} names no copy: expected the name of a process (letters, digits, `-`, `_`, at most {NAME_BYTES_MAX}), a point \
+     and a number from 1, as `calculator.1`"
+)]
+pub struct CopyNameError(String);
+
+impl CopyName {
+    /// The copy of that number.
+    ///
+    /// # Errors
+    /// A name that is empty, longer than 64 bytes or has other characters than ASCII letters, digits, `-` and `_`; the
+    /// number 0.
+    pub fn new(process: &str, number: u32) -> Result<Self, CopyNameError> {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let is_name = (1..=NAME_BYTES_MAX).contains(&process.len()) && process.bytes().all(is_allowed);
+        if is_name && number > 0 {
+            Ok(Self { process: process.to_owned(), number })
+        } else {
+            Err(CopyNameError(format!("{process}.{number}")))
+        }
+    }
+
+    /// The name of its process.
+    #[must_use]
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+
+    /// Its number, from 1.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+impl fmt::Display for CopyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.process, self.number)
+    }
+}
+
+impl FromStr for CopyName {
+    type Err = CopyNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refused = || CopyNameError(text.to_owned());
+        let (process, number) = text.rsplit_once('.').ok_or_else(refused)?;
+        // One text for one copy: no sign, no leading zero.
+        let parsed: u32 = number.parse().map_err(|_| refused())?;
+        if parsed.to_string() != number {
+            return Err(refused());
+        }
+        Self::new(process, parsed).map_err(|_| refused())
+    }
+}
+
+impl From<CopyName> for String {
+    fn from(name: CopyName) -> Self {
+        name.to_string()
+    }
+}
+
+impl TryFrom<String> for CopyName {
+    type Error = CopyNameError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_as_it_is_written_and_nothing_else_is_one() {
+        for text in ["calculator.1", "order-entry_2.12"] {
+            assert_eq!(text.parse::<CopyName>().unwrap().to_string(), text);
+        }
+        let long = "x".repeat(65) + ".1";
+        for text in ["", "calculator", "calculator.0", "calculator.01", "a.+1", ".1", "a/b.1", "..1", "a.b.1", &long] {
+            assert!(text.parse::<CopyName>().is_err(), "{text:?}");
+        }
+    }
+}

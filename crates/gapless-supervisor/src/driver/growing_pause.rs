@@ -1,0 +1,58 @@
+//! [`GrowingPause`]: when something is looked at that is looked at often at first and more and more rarely.
+
+/// The first pause, ns; each later one is a quarter longer.
+const FIRST_NS: u64 = 1_000_000;
+
+/// When something is looked at next.
+#[derive(Clone, Copy, Debug)]
+pub struct GrowingPause {
+    /// Then, monotonic, ns.
+    pub next_ns: u64,
+    pause_ns: u64,
+    longest_ns: u64,
+}
+
+impl GrowingPause {
+    /// It is looked at now; no pause is longer than `longest_ns`.
+    pub const fn new(now_ns: u64, longest_ns: u64) -> Self {
+        Self { next_ns: now_ns, pause_ns: FIRST_NS, longest_ns }
+    }
+
+    /// Begins anew: it is looked at now.
+    pub const fn begin_anew(&mut self, now_ns: u64) {
+        (self.next_ns, self.pause_ns) = (now_ns, FIRST_NS);
+    }
+
+    /// Whether it is time; then the next pause begins.
+    pub fn is_over(&mut self, now_ns: u64) -> bool {
+        if now_ns < self.next_ns {
+            return false;
+        }
+        self.pause_ns = (self.pause_ns + self.pause_ns / 4).min(self.longest_ns);
+        self.next_ns = now_ns + self.pause_ns;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest_and_begin_anew() {
+        let mut pause = GrowingPause::new(10, 3_000_000);
+        let looks = |pause: &mut GrowingPause, count: usize| {
+            let look = |_| {
+                let now_ns = pause.next_ns;
+                assert!(now_ns == 0 || !pause.is_over(now_ns - 1));
+                assert!(pause.is_over(now_ns));
+                pause.next_ns - now_ns
+            };
+            (0..count).map(look).collect::<Vec<_>>()
+        };
+        let found = looks(&mut pause, 6);
+        assert_eq!(found, [1_250_000, 1_562_500, 1_953_125, 2_441_406, 3_000_000, 3_000_000]);
+        pause.begin_anew(7);
+        assert_eq!((pause.next_ns, looks(&mut pause, 1)[0]), (7, 1_250_000));
+    }
+}

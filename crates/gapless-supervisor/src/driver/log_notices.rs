@@ -1,0 +1,34 @@
+//! What the keeper of logs has found: told once, and shown while it lasts.
+
+use super::service::Driver;
+use crate::control::protocol::SupervisorEvent;
+use crate::logs::LogFound;
+
+impl Driver {
+    /// Tells what was found of logs since the last time.
+    pub fn hear_of_logs(&mut self) {
+        for found in self.logs.take_found() {
+            let event = match found {
+                LogFound::DiskFull(folder) => {
+                    self.full_disks.insert(folder.clone());
+                    SupervisorEvent::DiskFull { folder }
+                }
+                LogFound::DiskHasRoom(folder) => {
+                    self.full_disks.remove(&folder);
+                    SupervisorEvent::DiskHasRoom { folder }
+                }
+                LogFound::NotRotated(log, reason) => SupervisorEvent::LogNotCut { log, reason },
+            };
+            self.tell_of_supervisor(event);
+        }
+    }
+
+    /// All that is wrong now, for people.
+    pub fn problems(&self) -> Option<String> {
+        let full =
+            self.full_disks.iter().map(|folder| SupervisorEvent::DiskFull { folder: folder.clone() }.to_string());
+        let of_routes = self.routes.as_ref().and_then(|routes| routes.problem.clone());
+        let all: Vec<String> = self.problem.iter().cloned().chain(of_routes).chain(full).collect();
+        (!all.is_empty()).then(|| all.join("\n"))
+    }
+}

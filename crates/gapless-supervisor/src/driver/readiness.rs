@@ -1,0 +1,142 @@
+//! [`Probe`]: whether a copy is ready, looked at from time to time.
+
+use super::growing_pause::GrowingPause;
+use crate::config::process::Readiness;
+use crate::copy_name::CopyName;
+use crate::logs::{LogFollower, Piece};
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Between two looks at most, ns.
+const PAUSE_MAX_NS: u64 = 50_000_000;
+/// An address that does not answer at once is tried again.
+const CONNECT_WITHIN: Duration = Duration::from_millis(10);
+/// What is read of a log at one look, bytes.
+const READ_BYTES_MAX: usize = 1 << 20;
+
+/// Whether a copy is ready, looked at from time to time.
+#[derive(Debug)]
+pub struct Probe {
+    kind: Kind,
+    /// When it wants to look.
+    pub pause: GrowingPause,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Runs,
+    Address(SocketAddr),
+    Socket(PathBuf),
+    Line(LineInLog),
+}
+
+impl Probe {
+    /// Of a copy whose log had this length when it was started. `None`: it says so itself.
+    pub fn new(readiness: &Readiness, log: &Path, log_begin: u64, now_ns: u64) -> Option<Self> {
+        let kind = match readiness {
+            Readiness::Started => Kind::Runs,
+            Readiness::Address(address) => Kind::Address(*address),
+            Readiness::Socket(path) => Kind::Socket(path.clone()),
+            Readiness::Line(text) => Kind::Line(LineInLog::new(log, log_begin, text)),
+            Readiness::Notify | Readiness::Route(_) => return None,
+        };
+        Some(Self { kind, pause: GrowingPause::new(now_ns, PAUSE_MAX_NS) })
+    }
+
+    /// Looks, if it is time: whether the copy is ready. Whatever it waits for, its launcher must have become it: until
+    /// then what answers is another one's.
+    pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> bool {
+        self.pause.is_over(now_ns)
+            && has_become_itself(copy, process_id)
+            && match &mut self.kind {
+                Kind::Runs => true,
+                Kind::Address(address) => TcpStream::connect_timeout(address, CONNECT_WITHIN).is_ok(),
+                Kind::Socket(path) => takes_connection(path),
+                Kind::Line(line) => line.is_there(),
+            }
+    }
+}
+
+/// Whether the launcher has become the program of the file.
+pub fn has_become_itself(copy: &CopyName, process_id: u32) -> bool {
+    let Ok(arguments) = std::fs::read(format!("/proc/{process_id}/cmdline")) else { return false };
+    let mut words = arguments.split(|byte| *byte == 0);
+    let is_launcher = words.any(|word| word == b"launch") && words.any(|word| word == copy.to_string().as_bytes());
+    // Of a dead one there is nothing.
+    !arguments.is_empty() && !is_launcher
+}
+
+fn takes_connection(path: &Path) -> bool {
+    let Ok(address) = SocketAddrUnix::new(path) else { return false };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    [SocketType::STREAM, SocketType::SEQPACKET].into_iter().any(|kind| {
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
+        socket.is_ok_and(|socket: OwnedFd| rustix::net::connect(&socket, &address).is_ok())
+    })
+}
+
+/// A text that is to come in a log.
+#[derive(Debug)]
+struct LineInLog {
+    log: LogFollower,
+    text: Vec<u8>,
+}
+
+impl LineInLog {
+    fn new(log: &Path, begin: u64, text: &str) -> Self {
+        Self { log: LogFollower::at(log, begin), text: text.as_bytes().to_vec() }
+    }
+
+    fn is_there(&mut self) -> bool {
+        let Ok(Piece { bytes, .. }) = self.log.read(READ_BYTES_MAX) else { return false };
+        if bytes.windows(self.text.len()).any(|part| part == self.text) {
+            return true;
+        }
+        // The beginning of the text may stand at the end.
+        let again = (self.text.len() - 1).min(bytes.len());
+        self.log.go_to(self.log.position() - again as u64);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Write;
+
+    #[test]
+    fn a_line_is_found_behind_its_beginning_also_in_two_pieces() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut line = LineInLog::new(&path, 10, "listening");
+        assert!(!line.is_there(), "there is no log yet");
+        let mut log = File::create(&path).unwrap();
+        log.write_all(b"listening\n").unwrap();
+        assert!(!line.is_there(), "it is of the start before");
+        log.write_all(b"now lis").unwrap();
+        assert!(!line.is_there());
+        log.write_all(b"tening").unwrap();
+        assert!(line.is_there());
+    }
+
+    #[test]
+    fn a_socket_is_ready_when_it_takes_connections() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        assert!(!takes_connection(&path));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(takes_connection(&path));
+        drop(listener);
+        assert!(!takes_connection(&path));
+        std::fs::remove_file(&path).unwrap();
+        let packets = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        rustix::net::bind(&packets, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        assert!(!takes_connection(&path), "nobody listens yet");
+        rustix::net::listen(&packets, 1).unwrap();
+        assert!(takes_connection(&path));
+    }
+}

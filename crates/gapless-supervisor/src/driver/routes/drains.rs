@@ -1,0 +1,88 @@
+//! [`Drains`]: which copies have been told to finish what they serve, and which have.
+
+use super::offered::Offered;
+use super::protocol::Wishes;
+use crate::copy_name::CopyName;
+use crate::process_facts::session;
+use gapless_rpc::Domain;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Which copies have been told to finish what they serve, and which have.
+#[derive(Debug, Default)]
+pub struct Drains {
+    /// Process and route.
+    asked: BTreeSet<(u32, String)>,
+    over: BTreeSet<(CopyName, u64)>,
+    are_waiting: bool,
+}
+
+impl Drains {
+    /// Tells those that are to finish and have not been told; says who has finished since. Without a domain nobody can be told: all
+    /// have.
+    pub fn look(&mut self, wishes: &Wishes, domain: Option<&Domain>) -> Vec<(CopyName, u64)> {
+        let mut over = Vec::new();
+        let mut wanted = BTreeSet::new();
+        self.are_waiting = false;
+        let known = wishes.values().any(|wish| wish.is_to_drain).then(|| domain.map(Known::of)).flatten();
+        for (copy, wish) in wishes.iter().filter(|(_, wish)| wish.is_to_drain) {
+            let key = (copy.clone(), wish.incarnation);
+            wanted.insert(key.clone());
+            if self.over.contains(&key) {
+                continue;
+            }
+            if let Some((domain, known)) = domain.zip(known.as_ref()) {
+                for offer in known.offered.by(wish.process_id) {
+                    self.ask(domain, offer.process_id, &offer.route);
+                }
+            }
+            if known.as_ref().is_none_or(|known| known.serves_nothing(wish.process_id)) {
+                self.over.insert(key.clone());
+                over.push(key);
+            } else {
+                self.are_waiting = true;
+            }
+        }
+        self.over.retain(|key| wanted.contains(key));
+        if wanted.is_empty() {
+            self.asked.clear();
+        }
+        over
+    }
+
+    /// Whether somebody has not finished.
+    pub const fn are_waiting(&self) -> bool {
+        self.are_waiting
+    }
+
+    fn ask(&mut self, domain: &Domain, process_id: u32, route: &str) {
+        if !self.asked.insert((process_id, route.to_owned())) {
+            return;
+        }
+        // Whether it has is seen by what it serves; here nobody waits.
+        if let Err(error) = domain.drain_route(route, Some(process_id), Duration::ZERO) {
+            tracing::warn!("process {process_id} is to finish {route}: {error}");
+        }
+    }
+}
+
+/// What is known of a domain at one time.
+struct Known {
+    has_discovered: bool,
+    /// They serve, and have not said what.
+    unheard: Vec<u32>,
+    offered: Offered,
+}
+
+impl Known {
+    fn of(domain: &Domain) -> Self {
+        // In this order: who has been heard of by then is among the offers.
+        let (has_discovered, unheard) = (domain.has_discovered(), domain.unheard_processes());
+        Self { has_discovered, unheard, offered: Offered::of(domain.offered_routes()) }
+    }
+
+    fn serves_nothing(&self, process_id: u32) -> bool {
+        let is_its = |other: &u32| *other == process_id || session(*other) == Some(process_id);
+        self.has_discovered && !self.unheard.iter().any(is_its) && self.offered.by(process_id).next().is_none()
+    }
+}

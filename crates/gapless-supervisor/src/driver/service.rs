@@ -1,0 +1,298 @@
+//! [`run`]: the role of the supervisor. One thread.
+
+use super::changed_files::{ChangedFiles, FileIdentity};
+use super::connections::Connections;
+use super::journal::{CopyNotes, DriverMemory, EventLog};
+use super::notices::Notices;
+use super::routes::Routes;
+use super::watched::Watched;
+use crate::clock::now_ns;
+use crate::config::SupervisorConfig;
+use crate::control_groups::ControlGroups;
+use crate::copy_name::CopyName;
+use crate::error::SupervisorError;
+use crate::guardian::Client;
+use crate::logs::LogKeeper;
+use crate::role::{Outcome, RoleCommand};
+use crate::silence::Silence;
+use crate::state_directory::{HeldLock, RoleLock, Socket, StateDirectory};
+use crate::supervision::Supervision;
+use crate::supervision::event::{Action, Command, Event};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::AtFlags;
+use rustix::time::Timespec;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A guardian must be there within this time, or it is tried again.
+const GUARDIAN_WITHIN: Duration = Duration::from_secs(5);
+/// Before it is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// A guardian that was asked to end does within this time, or is left to itself.
+const GUARDIAN_ENDS_WITHIN: Duration = Duration::from_secs(5);
+/// The longest sleep, ns.
+const SLEEP_MAX_NS: u64 = 1_000_000_000;
+
+/// Is the supervisor of a state directory, until it is asked to end everything.
+///
+/// # Errors
+/// It cannot take its lock or listen, or the file in force cannot be read.
+pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorError> {
+    let directory = StateDirectory::open(directory)?;
+    // What `ps` shows; it was started as `exe`.
+    let _as_it_was = rustix::thread::set_name(c"gapless-superv");
+    let Some(role_lock) = directory.take_role_lock(RoleLock::Supervisor)? else { return Ok(Outcome::AnotherIsThere) };
+    Driver::begin(directory, roles.clone())?.serve(role_lock)
+}
+
+/// The supervisor of a state directory.
+pub(super) struct Driver {
+    pub directory: StateDirectory,
+    roles: RoleCommand,
+    /// Where the file in force was read; none if none is.
+    pub file: Option<PathBuf>,
+    pub config: SupervisorConfig,
+    pub supervision: Supervision,
+    pub boot: String,
+    /// Where this machine allows them; why not.
+    pub groups: Result<ControlGroups, String>,
+    /// Beside what the rules remember.
+    pub notes: BTreeMap<String, CopyNotes>,
+    pub guardian: Option<Client>,
+    pub guardian_silence: Silence,
+    /// When the guardian is asked next whether it hears.
+    pub mind_at: Instant,
+    /// What runs or is asked for.
+    pub watched: BTreeMap<CopyName, Watched>,
+    /// Those that have ended, which the guardian is to forget when that is written down.
+    pub to_forget: Vec<(CopyName, u64)>,
+    pub connections: Connections,
+    /// What copies serve; none where none serves anything.
+    pub routes: Option<Routes>,
+    pub notices: Notices,
+    pub events: EventLog,
+    pub changed_files: ChangedFiles,
+    /// Keeps logs below their limit.
+    pub logs: LogKeeper,
+    /// Folders of logs whose disk is full.
+    pub full_disks: BTreeSet<PathBuf>,
+    pub actions: Vec<Action>,
+    pub happened: VecDeque<Event>,
+    /// Something is to be remembered that is not written yet.
+    pub is_dirty: bool,
+    pub is_ending: bool,
+    pub problem: Option<String>,
+    /// What the last sleep has ended by.
+    pub woken: Woken,
+}
+
+/// What is to be looked at after a sleep, beside the guardian.
+#[derive(Debug)]
+pub(super) struct Woken {
+    /// A copy says something.
+    has_notices: bool,
+    /// Something was found out about routes.
+    pub has_routes: bool,
+    /// A command asks for something, or takes more.
+    pub has_commands: bool,
+    /// These have ended, which no guardian tells.
+    pub ended: Vec<CopyName>,
+}
+
+impl Driver {
+    fn begin(directory: StateDirectory, roles: RoleCommand) -> Result<Self, SupervisorError> {
+        let in_force = directory.read_config_in_force()?;
+        // Without a file nothing is to run.
+        let (text, path) = in_force.as_ref().map_or(("", Path::new("/")), |in_force| (&in_force.text, &in_force.path));
+        let config = SupervisorConfig::parse_in_force(text, path);
+        let config = config.map_err(|error| SupervisorError::damaged(path, error.to_string()))?;
+        let memory = DriverMemory::read(&directory)?;
+        let connections = Connections::open(&directory, &config)?;
+        let groups = ControlGroups::make(&directory);
+        let logs = LogKeeper::start(config.log_bytes_max, config.logs_kept);
+        let logs = logs.map_err(SupervisorError::io("starting to look after logs"))?;
+        let of_copies = memory.copies.values().map(|notes| notes.log.clone()).filter(|log| log.has_root());
+        of_copies.chain([directory.events(), directory.guardian_log()]).for_each(|log| logs.add(&log));
+        let mut changed_files = ChangedFiles::default();
+        let on_disk = in_force.as_ref().map(|in_force| {
+            let identity = FileIdentity::of(&in_force.path);
+            let is_in_force = std::fs::read_to_string(&in_force.path).is_ok_and(|text| text == in_force.text);
+            (in_force.path.as_path(), identity.filter(|_| is_in_force))
+        });
+        changed_files.follow(on_disk, &config, &memory.started_with);
+        Ok(Self {
+            changed_files,
+            supervision: Supervision::new(&config, memory.supervision),
+            is_ending: memory.is_ending || in_force.is_none(),
+            file: in_force.map(|in_force| in_force.path),
+            notices: Notices::default(),
+            events: EventLog::new(directory.events()),
+            logs,
+            full_disks: BTreeSet::new(),
+            boot: memory.boot,
+            groups,
+            notes: memory.copies,
+            connections,
+            config,
+            directory,
+            roles,
+            guardian: None,
+            guardian_silence: Silence::begin(Instant::now()),
+            mind_at: Instant::now(),
+            routes: None,
+            watched: BTreeMap::new(),
+            to_forget: Vec::new(),
+            actions: Vec::new(),
+            happened: VecDeque::new(),
+            is_dirty: false,
+            problem: None,
+            woken: Woken { has_notices: true, has_routes: true, has_commands: true, ended: Vec::new() },
+        })
+    }
+
+    fn serve(mut self, role_lock: HeldLock) -> Result<Outcome, SupervisorError> {
+        let mut has_taken_over = false;
+        loop {
+            // Its directory or lock was removed: nobody can find it any more, and another one may have started.
+            if !self.directory.is_in_role(RoleLock::Supervisor, &role_lock) {
+                return Ok(Outcome::Over);
+            }
+            if self.guardian.is_none()
+                && let Err(error) = self.connect(&mut has_taken_over)
+            {
+                tracing::error!("{error}");
+                self.guardian = None;
+                self.note_unreachable_guardian();
+                std::thread::sleep(PAUSE);
+            }
+            if let Err(error) = self.hear_guardian() {
+                tracing::warn!("{error}");
+                self.lose_guardian();
+            }
+            self.mind_surroundings();
+            if has_taken_over {
+                if self.woken.has_notices {
+                    self.hear_notices();
+                }
+                self.hear_routes();
+                self.look_at_watched();
+                self.hear_of_logs();
+                self.look_at_files();
+                if self.woken.has_commands || self.connections.next_ns().is_some_and(|at_ns| at_ns <= now_ns()) {
+                    self.serve_commands();
+                }
+                if self.supervision.next_deadline_ns().is_some_and(|deadline| deadline <= now_ns()) {
+                    self.supervision.settle(now_ns(), &mut self.actions);
+                }
+                self.work();
+                self.tend_routes();
+            }
+            if has_taken_over && self.is_ending && self.supervision.is_over() && self.watched.is_empty() {
+                self.end()?;
+                drop(role_lock);
+                return Ok(Outcome::Over);
+            }
+            self.sleep();
+        }
+    }
+
+    /// Connects to the guardian, and takes over what runs.
+    fn connect(&mut self, has_taken_over: &mut bool) -> Result<(), SupervisorError> {
+        let mut guardian = Client::connect_or_start(&self.directory, &self.roles, GUARDIAN_WITHIN)?;
+        self.notices.listen(guardian.take_notify_socket().ok_or_else(|| {
+            let reason = "it has not handed its notify socket over".to_owned();
+            SupervisorError::Guardian { directory: self.directory.path().to_owned(), reason }
+        })?);
+        let known = guardian.list(GUARDIAN_WITHIN)?;
+        self.guardian = Some(guardian);
+        self.guardian_silence.heard();
+        if *has_taken_over {
+            self.compare(known);
+        } else {
+            self.take_over(known)?;
+            *has_taken_over = true;
+            if self.is_ending {
+                self.stop_all();
+            }
+        }
+        self.work();
+        Ok(())
+    }
+
+    /// Everything is to end.
+    pub fn stop_all(&mut self) {
+        self.is_ending = true;
+        let stopped = self.supervision.command(now_ns(), &Command::Stop(Vec::new()), &mut self.actions);
+        stopped.expect("it names nothing that could be missing");
+    }
+
+    /// Nothing runs any more: guardian and supervisor end.
+    fn end(&mut self) -> Result<(), SupervisorError> {
+        self.forget_all()?;
+        self.directory.remove_config_in_force()?;
+        for copy in self.directory.copies()? {
+            // What cannot be removed is as good: the next start has another number.
+            if let Err(error) = self.directory.copy(&copy).remove() {
+                tracing::warn!("{error}");
+            }
+        }
+        self.groups.iter().for_each(ControlGroups::remove);
+        if let Err(error) = self.directory.remove_singleton_locks() {
+            tracing::warn!("{error}");
+        }
+        if let Some(guardian) = &mut self.guardian {
+            let until_ns = now_ns() + GUARDIAN_ENDS_WITHIN.as_nanos() as u64;
+            let mut asked = guardian.ask(&crate::guardian::protocol::Ask::End);
+            // Until it has closed the connection, which is its last act.
+            while asked.is_ok() && now_ns() < until_ns {
+                asked = guardian.wait(GUARDIAN_ENDS_WITHIN).map(drop);
+            }
+        }
+        for socket in [Socket::Control, Socket::Notify] {
+            // Nobody hears there any more. It is replaced anyhow.
+            let _ = rustix::fs::unlinkat(self.directory.fd(), socket.file(), AtFlags::empty());
+        }
+        self.connections.tell_end();
+        Ok(())
+    }
+
+    /// Sleeps until there is something to do, and notes what.
+    fn sleep(&mut self) {
+        let now = now_ns();
+        let looks = self.watched.values().filter_map(Watched::next_look_ns);
+        let until = looks.chain(self.supervision.next_deadline_ns()).chain([self.changed_files.next_ns]);
+        let until = until.chain(self.connections.next_ns()).min();
+        let until = until.unwrap_or(u64::MAX);
+        // Without a guardian it is only looked at what there is: another one is to be there first of all.
+        let most = if self.guardian.as_ref().is_none_or(Client::has_early) { 0 } else { SLEEP_MAX_NS };
+        let sleep = until.saturating_sub(now).min(most);
+        let sleep = Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 };
+        let mut fds = Vec::new();
+        self.notices.poll_fds(&mut fds);
+        let notices_end = fds.len();
+        fds.extend(self.routes.as_ref().map(|routes| PollFd::new(routes, PollFlags::IN)));
+        let routes_end = fds.len();
+        self.connections.poll_fds(now, &mut fds);
+        let connections_end = fds.len();
+        let awaited = self.watched.iter().filter_map(|(copy, watched)| Some((copy, watched.awaited()?)));
+        let (copies, pidfds): (Vec<_>, Vec<_>) = awaited.unzip();
+        fds.extend(pidfds.into_iter().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)));
+        let pidfds_end = fds.len();
+        if let Some(guardian) = &self.guardian {
+            let writable = if guardian.has_queued() { PollFlags::OUT } else { PollFlags::empty() };
+            fds.push(PollFd::new(guardian, PollFlags::IN | writable));
+        }
+        // Ended by a signal, nothing is said: the next sleep ends at once if there is something.
+        let _ = poll(&mut fds, Some(&sleep));
+        let has_any = |fds: &[PollFd<'_>]| fds.iter().any(|fd| !fd.revents().is_empty());
+        let ended = copies.into_iter().zip(&fds[connections_end..pidfds_end]);
+        let ended = ended.filter(|(_, fd)| !fd.revents().is_empty()).map(|(copy, _)| copy.clone()).collect();
+        self.woken = Woken {
+            has_notices: has_any(&fds[..notices_end]),
+            has_routes: has_any(&fds[notices_end..routes_end]),
+            has_commands: has_any(&fds[routes_end..connections_end]),
+            ended,
+        };
+    }
+}

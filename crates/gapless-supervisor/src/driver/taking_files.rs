@@ -1,0 +1,111 @@
+//! The file in force is another one, or a program or an input: what follows.
+
+use super::changed_files::{Changed, FileIdentity, StartedWith};
+use super::connections::REASON_CHARACTERS_MAX;
+use super::launch_plans;
+use super::service::Driver;
+use crate::clock::now_ns;
+use crate::config::SupervisorConfig;
+use crate::control::protocol::SupervisorEvent;
+use crate::state_directory::{ConfigInForce, StateDirectory};
+use std::path::{Path, PathBuf};
+
+impl Driver {
+    /// Looks whether the file in force, a program or an input is another one, and does what follows.
+    pub fn look_at_files(&mut self) {
+        for changed in self.changed_files.look(now_ns()) {
+            if self.is_ending {
+                return;
+            }
+            let (process, event) = match changed {
+                Changed::File => {
+                    self.look_at_changed_file();
+                    continue;
+                }
+                Changed::Program(process) => (process.clone(), SupervisorEvent::ProgramReplaced { process }),
+                Changed::Input(process) => (process.clone(), SupervisorEvent::InputReplaced { process }),
+            };
+            self.tell_of_supervisor(event);
+            self.supervision.file_changed(now_ns(), &process, &mut self.actions);
+            self.is_dirty = true;
+        }
+    }
+
+    fn look_at_changed_file(&mut self) {
+        let Some(path) = self.file.clone() else { return };
+        let in_force = self.directory.read_config_in_force().ok().flatten().map(|in_force| in_force.text);
+        if std::fs::read_to_string(&path).ok() == in_force {
+            // It is the old one again.
+            self.problem = None;
+        } else {
+            // What is wrong is told.
+            let _ = self.take_changed_file(path);
+        }
+    }
+
+    /// Puts a file in force. If anything is wrong with it the one before stays, and that is told.
+    pub fn take_changed_file(&mut self, path: PathBuf) -> Result<(), String> {
+        if self.is_ending {
+            return Err("everything is being stopped; begin again when it has ended".to_owned());
+        }
+        let taken = self.try_take_file(&path);
+        let taken = taken.map_err(|reason| reason.chars().take(REASON_CHARACTERS_MAX).collect::<String>());
+        match &taken {
+            Ok(false) => self.problem = None,
+            Ok(true) => {
+                self.problem = None;
+                self.tell_of_supervisor(SupervisorEvent::FileTaken { path });
+            }
+            Err(reason) => {
+                let event = SupervisorEvent::FileRefused { reason: reason.clone() };
+                let is_new = self.problem.replace(event.to_string()).as_ref() != self.problem.as_ref();
+                if is_new {
+                    self.tell_of_supervisor(event);
+                }
+            }
+        }
+        taken.map(drop)
+    }
+
+    /// Whether it says something else.
+    fn try_take_file(&mut self, path: &Path) -> Result<bool, String> {
+        // Before it is read: one that comes meanwhile is another one.
+        let identity = FileIdentity::of(path);
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let config = SupervisorConfig::parse(&text, &path.display().to_string(), path);
+        let config = config.map_err(|error| error.to_string())?;
+        if !is_same_directory(&config.directory, self.directory.path()) {
+            let (found, own) = (config.directory.display(), self.directory.path().display());
+            return Err(format!("{}: its state directory is {found}, and this supervisor's is {own}", path.display()));
+        }
+        if config.group != self.config.group {
+            self.take_group(&config)?;
+        }
+        let in_force = ConfigInForce { path: path.to_owned(), text };
+        self.directory.write_config_in_force(&in_force).map_err(|error| error.to_string())?;
+        self.file = Some(path.to_owned());
+        let is_other = config != self.config;
+        if is_other {
+            let starts_otherwise =
+                |old: &_, new: &_| launch_plans::starts_otherwise((&self.config, old), (&config, new));
+            self.supervision.replace(now_ns(), &config, starts_otherwise, &mut self.actions);
+            self.config = config;
+            self.logs.set_limits(self.config.log_bytes_max, self.config.logs_kept);
+        }
+        self.changed_files.follow(Some((path, identity)), &self.config, &StartedWith::default());
+        Ok(is_other)
+    }
+
+    /// Another group may look or steer, or none any more.
+    fn take_group(&mut self, config: &SupervisorConfig) -> Result<(), String> {
+        let group = config.group.as_ref().map(|group| group.id);
+        let taken = StateDirectory::create(self.directory.path(), group);
+        let taken = taken.and_then(|_| self.connections.listen_anew(&self.directory, config));
+        taken.map_err(|error| error.to_string())
+    }
+}
+
+fn is_same_directory(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}

@@ -1,0 +1,204 @@
+//! What happens to processes: what the guardian tells, what pidfds and probes show.
+
+use super::journal::{key, last_lines};
+use super::launch_plans::log;
+use super::service::Driver;
+use super::standby_look::Seen;
+use super::watched::pidfd_of;
+use crate::clock::now_ns;
+use crate::copy_name::CopyName;
+use crate::end_status::EndStatus;
+use crate::error::SupervisorError;
+use crate::guardian::protocol::{Ask, Told};
+use crate::state_directory::{Holder, is_dead};
+use crate::supervision::copy::End;
+use crate::supervision::event::Event;
+use rustix::process::{Signal, pidfd_send_signal};
+
+/// Between two looks at what a copy has left behind, ns.
+const ORPHANS_PAUSE_NS: u64 = 5_000_000;
+/// The same while it has time to end by itself, ns.
+const REST_PAUSE_NS: u64 = 20_000_000;
+/// What is kept of the reason for a failure, characters.
+const REASON_CHARACTERS_MAX: usize = 500;
+
+impl Driver {
+    /// Takes what the guardian tells.
+    pub fn hear_guardian(&mut self) -> Result<(), SupervisorError> {
+        loop {
+            let Some(guardian) = &mut self.guardian else { return Ok(()) };
+            let told = guardian.try_next()?;
+            if told.is_some() {
+                self.guardian_silence.heard();
+            }
+            match told {
+                None => return Ok(()),
+                Some(Told::Started { copy, incarnation, process_id }) => {
+                    self.note_start(&copy, incarnation, process_id)
+                }
+                Some(Told::NotStarted { copy, incarnation, reason }) => {
+                    if self.is_current(&copy, incarnation) {
+                        self.watched.remove(&copy);
+                        self.happened.push_back(Event::Ended { copy, incarnation, end: not_started(&reason) });
+                    }
+                }
+                Some(Told::Ended { copy, incarnation, status, .. }) => self.note_end(copy, incarnation, status),
+                Some(Told::EndWanted) => {
+                    if !self.is_ending {
+                        self.stop_all();
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn is_current(&self, copy: &CopyName, incarnation: u64) -> bool {
+        self.watched.get(copy).is_some_and(|watched| watched.incarnation == incarnation)
+    }
+
+    /// The guardian has forked its launcher.
+    pub fn note_start(&mut self, copy: &CopyName, incarnation: u64, process_id: u32) {
+        let Some(watched) = self.watched.get_mut(copy).filter(|watched| watched.incarnation == incarnation) else {
+            return;
+        };
+        watched.runs_as(process_id, pidfd_of(process_id), true);
+        self.happened.push_back(Event::Started { copy: copy.clone(), incarnation, process_id });
+    }
+
+    /// The guardian has seen it end.
+    pub fn note_end(&mut self, copy: CopyName, incarnation: u64, status: EndStatus) {
+        if !self.is_current(&copy, incarnation) {
+            return self.to_forget.push((copy, incarnation));
+        }
+        let failure = self.directory.copy(&copy).read_launch_failure(incarnation).unwrap_or_else(|error| {
+            tracing::warn!("{error}");
+            None
+        });
+        let end = match failure {
+            // One of a guardian that is dead was faster: what holds the lock is found below.
+            Some(failure) if failure.already_runs => End::Unseen,
+            Some(failure) => not_started(&failure.reason),
+            None => End::Status(status),
+        };
+        self.watched.entry(copy).and_modify(|watched| watched.end(end));
+    }
+
+    /// The guardian is dead: what it would have told is seen by pidfds.
+    pub fn lose_guardian(&mut self) {
+        self.guardian = None;
+        self.watched.values_mut().for_each(|watched| watched.is_guardians = false);
+    }
+
+    /// Looks at everything that is due: ends, what was left behind, readiness.
+    pub fn look_at_watched(&mut self) {
+        let now = now_ns();
+        for copy in std::mem::take(&mut self.woken.ended) {
+            // It may be another one's by now.
+            if let Some(watched) = self.watched.get_mut(&copy).filter(|watched| watched.awaited().is_some_and(is_dead))
+            {
+                watched.end(End::Unseen);
+            }
+        }
+        let mut over = Vec::new();
+        for (copy, watched) in &mut self.watched {
+            if watched.ended.is_some() {
+                if watched.next_orphans_ns <= now {
+                    over.push(copy.clone());
+                }
+                continue;
+            }
+            let Some(process_id) = watched.process_id else { continue };
+            if watched.draining.is_some_and(|draining| draining.until_ns <= now) {
+                watched.signal_drained();
+            }
+            let seen = watched.standby.as_mut().and_then(|standby| standby.look(now, copy, process_id));
+            let incarnation = watched.incarnation;
+            match seen {
+                None => {}
+                Some(Seen::Standby) => self.happened.push_back(Event::Standby { copy: copy.clone(), incarnation }),
+                Some(Seen::Itself { was_standby: false }) => watched.standby = None,
+                Some(Seen::Active) => self.happened.push_back(Event::Active { copy: copy.clone(), incarnation }),
+                Some(Seen::Itself { was_standby: true }) => {
+                    watched.standby = None;
+                    self.happened.push_back(Event::Active { copy: copy.clone(), incarnation });
+                }
+            }
+            if watched.is_standby() {
+                continue;
+            }
+            if let Some(probe) = &mut watched.probe
+                && probe.look(now, copy, process_id)
+            {
+                watched.probe = None;
+                self.happened.push_back(Event::Ready { copy: copy.clone(), incarnation: watched.incarnation });
+            }
+        }
+        over.into_iter().for_each(|copy| self.look_for_orphans(copy));
+    }
+
+    /// Its process has ended; it has ended when nobody holds its lock.
+    fn look_for_orphans(&mut self, copy: CopyName) {
+        let holder = self.directory.copy(&copy).holder();
+        let Some(watched) = self.watched.get_mut(&copy) else { return };
+        let incarnation = watched.incarnation;
+        watched.next_orphans_ns = now_ns() + ORPHANS_PAUSE_NS;
+        let is_time = watched.kill_rest_at_ns <= now_ns();
+        if !is_time {
+            watched.next_orphans_ns = now_ns() + REST_PAUSE_NS;
+        }
+        match holder {
+            Ok(Holder::Nobody { .. }) if watched.has_left_somebody() => {
+                if is_time {
+                    watched.kill_group();
+                }
+            }
+            Ok(Holder::Nobody { .. }) => {
+                let end = watched.ended.take().unwrap_or(End::Unseen);
+                self.watched.remove(&copy);
+                let others = self.watched.iter_mut().filter(|(other, _)| other.process() == copy.process());
+                others.filter_map(|(_, other)| other.standby.as_mut()).for_each(|standby| standby.hurry(now_ns()));
+                self.note_last_lines(&copy, &end);
+                self.to_forget.push((copy.clone(), incarnation));
+                self.happened.push_back(Event::Ended { copy, incarnation, end });
+            }
+            Ok(Holder::Recorded { record, pidfd }) => {
+                watched.ended = None;
+                watched.runs_as(record.process.process_id, Some(pidfd), false);
+                let process_id = record.process.process_id;
+                self.happened.push_back(Event::Started { copy, incarnation, process_id });
+            }
+            Ok(Holder::Others(_)) if !is_time => {}
+            Ok(Holder::Others(orphans)) => {
+                for orphan in orphans {
+                    // It may have died meanwhile.
+                    let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
+                }
+            }
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+
+    /// What it said last, if it did not end well.
+    fn note_last_lines(&mut self, copy: &CopyName, end: &End) {
+        let Some(process) = self.config.process(copy.process()) else { return };
+        let notes = self.notes.entry(key(copy)).or_default();
+        let begin = if notes.log == log(process, copy) { notes.log_begin } else { 0 };
+        notes.last_lines = if end.is_success() { Vec::new() } else { last_lines(&log(process, copy), begin) };
+    }
+
+    /// Tells the guardian to know no more of those whose end is written down.
+    pub fn forget_ended(&mut self) {
+        let Some(guardian) = &mut self.guardian else { return self.to_forget.clear() };
+        for (copy, incarnation) in std::mem::take(&mut self.to_forget) {
+            if let Err(error) = guardian.ask(&Ask::Forget { copy, incarnation }) {
+                tracing::warn!("{error}");
+                return self.lose_guardian();
+            }
+        }
+    }
+}
+
+fn not_started(reason: &str) -> End {
+    End::NotStarted(reason.chars().take(REASON_CHARACTERS_MAX).collect())
+}

@@ -1,0 +1,162 @@
+//! [`Children`]: the copies that the guardian has forked, and how those have ended that nobody has asked it to forget.
+
+use super::protocol::ChildReport;
+use crate::copy_name::CopyName;
+use crate::end_status::EndStatus;
+use gapless_agent::fault::crash_point;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::process::Command;
+
+/// Copies that may live at a time.
+pub const LIVING_MAX: usize = 4096;
+/// Ended ones that are kept; beyond that the oldest are forgotten unasked.
+const ENDED_MAX: usize = 16 << 10;
+
+type Key = (CopyName, u64);
+
+/// The copies that the guardian has forked.
+#[derive(Debug, Default)]
+pub struct Children {
+    known: BTreeMap<Key, Child>,
+    living: HashMap<u32, Key>,
+    ended: VecDeque<Key>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Child {
+    process_id: u32,
+    ended: Option<EndStatus>,
+}
+
+impl Children {
+    /// Forks a launcher, unless this one is known, or another one of the copy lives. Only who reaps may call this, and has
+    /// just done so: a child is in the table before it can be reaped.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn start(&mut self, copy: &CopyName, incarnation: u64, command: &mut Command) -> Result<ChildReport, String> {
+        let key = (copy.clone(), incarnation);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(report(&key, *known));
+        }
+        if let Some((process_id, _)) = self.living.iter().find(|(_, (living, _))| living == copy) {
+            return Err(format!("process {process_id} is the same copy, and still lives"));
+        }
+        if self.living.len() >= LIVING_MAX {
+            return Err(format!("{LIVING_MAX} copies live already"));
+        }
+        crash_point("guardian_before_fork");
+        // It is waited for by number.
+        let process_id = command.spawn().map_err(|error| format!("starting a launcher: {error}"))?.id();
+        crash_point("guardian_forked");
+        let child = Child { process_id, ended: None };
+        self.living.insert(process_id, key.clone());
+        let told = report(&key, child);
+        self.known.insert(key, child);
+        Ok(told)
+    }
+
+    /// Notes how a process has ended, if it was a copy.
+    pub fn note_end(&mut self, process_id: u32, status: EndStatus) -> Option<ChildReport> {
+        let key = self.living.remove(&process_id)?;
+        let child = self.known.get_mut(&key).expect("a living copy is known");
+        child.ended = Some(status);
+        let told = report(&key, *child);
+        self.ended.push_back(key);
+        // Some of them were forgotten since.
+        if self.ended.len() > ENDED_MAX {
+            let known = &self.known;
+            self.ended.retain(|key| known.get(key).is_some_and(|child| child.ended.is_some()));
+        }
+        while self.ended.len() > ENDED_MAX {
+            let oldest = self.ended.pop_front().expect("it is too long");
+            tracing::warn!("{} of incarnation {} is forgotten: {ENDED_MAX} later ones have ended", oldest.0, oldest.1);
+            self.known.remove(&oldest);
+        }
+        Some(told)
+    }
+
+    /// Knows no more of one that has ended.
+    pub fn forget(&mut self, copy: CopyName, incarnation: u64) {
+        let key = (copy, incarnation);
+        if self.known.get(&key).is_some_and(|child| child.ended.is_some()) {
+            self.known.remove(&key);
+        }
+    }
+
+    /// All that are known.
+    pub fn report(&self) -> Vec<ChildReport> {
+        self.known.iter().map(|(key, child)| report(key, *child)).collect()
+    }
+
+    /// How many live.
+    pub fn living(&self) -> usize {
+        self.living.len()
+    }
+}
+
+fn report((copy, incarnation): &Key, child: Child) -> ChildReport {
+    ChildReport { copy: copy.clone(), incarnation: *incarnation, process_id: child.process_id, ended: child.ended }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn try_start(children: &mut Children, incarnation: u64) -> Result<ChildReport, String> {
+        children.start(&"a.1".parse().unwrap(), incarnation, &mut Command::new("true"))
+    }
+
+    fn start(children: &mut Children, incarnation: u64) -> ChildReport {
+        try_start(children, incarnation).unwrap()
+    }
+
+    fn wait(process_id: u32) {
+        let process_id = rustix::process::Pid::from_raw(process_id as i32);
+        rustix::process::waitpid(process_id, rustix::process::WaitOptions::empty()).unwrap();
+    }
+
+    #[test]
+    fn a_start_is_done_once_and_an_end_is_kept_until_it_is_forgotten() {
+        let mut children = Children::default();
+        let first = start(&mut children, 1);
+        assert_eq!(start(&mut children, 1), first, "it is not forked again");
+        let refused = try_start(&mut children, 2).unwrap_err();
+        assert!(refused.contains(&first.process_id.to_string()), "{refused}");
+        wait(first.process_id);
+        assert_eq!(children.note_end(u32::MAX, EndStatus::Exited(0)), None);
+        let ended = children.note_end(first.process_id, EndStatus::Exited(7)).unwrap();
+        let second = start(&mut children, 2);
+        assert!(second.process_id != first.process_id && children.living() == 1);
+        wait(second.process_id);
+        assert_eq!(ended, ChildReport { ended: Some(EndStatus::Exited(7)), ..first.clone() });
+        assert_eq!(children.note_end(first.process_id, EndStatus::Exited(0)), None, "its number is free again");
+        assert_eq!(start(&mut children, 1), ended);
+        children.forget(second.copy.clone(), 2);
+        assert_eq!(children.report(), [ended, second.clone()], "one that lives is not forgotten");
+        children.forget(first.copy, 1);
+        assert_eq!(children.report(), [second]);
+    }
+
+    #[test]
+    fn a_supervisor_that_forgets_nothing_does_not_fill_the_memory() {
+        let mut children = Children::default();
+        let name: CopyName = "a.1".parse().unwrap();
+        for incarnation in 0..ENDED_MAX as u64 + 10 {
+            let key = (name.clone(), incarnation);
+            children.known.insert(key.clone(), Child { process_id: 1, ended: None });
+            children.living.insert(1, key);
+            children.note_end(1, EndStatus::Exited(0)).unwrap();
+        }
+        let report = children.report();
+        assert_eq!((report.len(), report[0].incarnation), (ENDED_MAX, 10));
+    }
+
+    #[test]
+    fn what_cannot_be_forked_is_not_known() {
+        let mut children = Children::default();
+        let error = children.start(&"a.1".parse().unwrap(), 1, &mut Command::new("/nowhere/at/all")).unwrap_err();
+        assert!(error.contains("launcher"), "{error}");
+        assert_eq!((children.report(), children.living()), (vec![], 0));
+    }
+}

@@ -1,0 +1,73 @@
+//! What a copy may use, and whose it is.
+
+use crate::control_groups;
+use crate::copy_name::CopyName;
+use crate::error::SupervisorError;
+use crate::state_directory::LaunchPlan;
+use rustix::fs::{Gid, Uid};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use std::fs::File;
+use std::io::Write;
+
+/// Puts this process into its control group: whether that limits its memory, too. Where the machine does not allow it, its log
+/// is to say so.
+pub fn join_group(plan: &LaunchPlan) -> Result<bool, SupervisorError> {
+    plan.cgroup.as_deref().map_or(Ok(false), |group| control_groups::join(group, plan.limits.memory_bytes_max))
+}
+
+/// Says in its log that it is in no control group.
+pub fn note_group(joined: &Result<bool, SupervisorError>, name: &CopyName, mut log: &File) {
+    if let Err(error) = joined {
+        // A log that takes nothing is the copy's own to notice.
+        let _ = writeln!(log, "{name}: {error}");
+    }
+}
+
+/// Sets the limits of the process, both the one in force and the one that it may set. Where the control group does not limit
+/// memory (`has_memory`), the private memory is limited that it may write. Not addresses: regions of routes take many, and are
+/// shared.
+pub fn set_limits(plan: &LaunchPlan, has_memory: bool) -> Result<(), SupervisorError> {
+    let limits = &plan.limits;
+    let private = limits.memory_bytes_max.filter(|_| !has_memory);
+    for (resource, name, most) in [
+        (Resource::Nofile, "open files", limits.files_max),
+        (Resource::Core, "bytes of a core", limits.core_bytes_max),
+        (Resource::Data, "bytes of private memory", private),
+    ] {
+        if let Some(most) = most {
+            let failed = SupervisorError::system(format!("setting the limit of {name} to {most}"));
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps it to its CPUs; or says in its log that this machine does not allow it.
+pub fn pin(plan: &LaunchPlan, name: &CopyName, mut log: &File) {
+    if let Some(warning) = plan.cpus.and_then(|cpus| cpus.pin_current_thread().err()) {
+        // A log that takes nothing is the copy's own to notice.
+        let _ = writeln!(log, "{name}: {warning}");
+    }
+}
+
+/// Gives it its user and groups, for good. Of this thread, which is the only one.
+pub fn change_identity(plan: &LaunchPlan) -> Result<(), SupervisorError> {
+    let Some(identity) = &plan.identity else { return Ok(()) };
+    // To the system that number means: as it is.
+    if [identity.user, identity.group].iter().chain(&identity.groups).any(|number| *number == u32::MAX) {
+        let reason = format!("no user or group has the number {}", u32::MAX);
+        return Err(SupervisorError::damaged("launch".as_ref(), reason));
+    }
+    let (user, group) = (Uid::from_raw(identity.user), Gid::from_raw(identity.group));
+    let groups = identity.groups.iter().map(|group| Gid::from_raw(*group)).collect::<Vec<_>>();
+    let failed = |what: &str| SupervisorError::system(format!("{what} of user {} {}", identity.user, identity.group));
+    // Its own already: a user without privileges may ask for itself.
+    let is_own = rustix::process::geteuid() == user && rustix::process::getegid() == group;
+    if is_own && !user.is_root() {
+        return Ok(());
+    }
+    set_thread_groups(&groups).map_err(failed("taking the groups"))?;
+    set_thread_res_gid(group, group, group).map_err(failed("taking the group"))?;
+    set_thread_res_uid(user, user, user).map_err(failed("taking the identity"))
+}

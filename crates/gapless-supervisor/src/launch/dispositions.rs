@@ -1,0 +1,37 @@
+//! Signals as a fresh process has them: none is blocked, none is ignored.
+
+use crate::error::SupervisorError;
+use nix::sys::signal::SigSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The last signal there is.
+const SIGNAL_MAX: i32 = 64;
+/// Those that the C library lets nobody change.
+const OF_THREADS: [i32; 2] = [32, 33];
+
+/// Blocks no signal, and ignores none from the coming exec on: a handler does not outlive that, and what has none has its
+/// default.
+pub fn reset() -> Result<(), SupervisorError> {
+    let failed = |errno: nix::errno::Errno| SupervisorError::io("unblocking signals")(errno.into());
+    SigSet::empty().thread_set_mask().map_err(failed)?;
+    let nobody_looks = Arc::new(AtomicBool::new(false));
+    for signal in ignored()? {
+        // Those that it refuses are for faults of the program itself; the C library keeps two more for its own threads.
+        if !signal_hook::consts::FORBIDDEN.contains(&signal) && !OF_THREADS.contains(&signal) {
+            let registered = signal_hook::flag::register(signal, Arc::clone(&nobody_looks));
+            registered.map_err(SupervisorError::io(format!("no longer ignoring signal {signal}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// The signals that this process ignores.
+fn ignored() -> Result<Vec<i32>, SupervisorError> {
+    let path = "/proc/self/status";
+    let text = std::fs::read_to_string(path).map_err(SupervisorError::io(format!("reading {path}")))?;
+    let missing = || SupervisorError::damaged(path.as_ref(), "it has no line SigIgn");
+    let bits = text.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let bits = bits.ok_or_else(missing)?;
+    Ok((1..=SIGNAL_MAX).filter(|signal| bits >> (signal - 1) & 1 == 1).collect())
+}

@@ -1,0 +1,185 @@
+//! The launcher: what a copy is between the guardian's fork and its own program.
+//!
+//! What other programs do between fork and exec is done here by a process that has nothing else to do, so no step needs
+//! unsafe code, and each can say why it failed. It takes the copy's lock and becomes the copy, which holds the lock from
+//! then on by the same open descriptor: there is no moment at which a second one could start. Of a singleton it stands by
+//! before that last step, with everything done, until the copy that is active has ended.
+
+mod confinement;
+mod dispositions;
+mod input;
+mod notify_socket;
+mod standby;
+
+pub use gapless_rpc::context::COPY_VARIABLE;
+pub use input::is_input;
+pub use standby::STANDBY_NAME;
+
+use crate::copy_name::CopyName;
+use crate::error::SupervisorError;
+use crate::state_directory::{
+    CopyDirectory, HeldLock, LaunchFailure, LaunchFailureFile, LaunchPlan, LockRecord, StateDirectory,
+};
+use gapless_agent::fault::crash_point;
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+/// The status of a launcher that has started nothing, because the copy runs already or another intent is in force.
+pub const STATUS_ALREADY: u8 = 75;
+/// The status of one that could not start it. The reason is in its log and in `launch-error`.
+pub const STATUS_FAILED: u8 = 76;
+
+/// Where the environment tells a copy to say that it is ready, as systemd's services do.
+pub const NOTIFY_VARIABLE: &str = "NOTIFY_SOCKET";
+
+/// Becomes the copy, and then never returns. Else what its status is to be.
+///
+/// A process that runs this has one thread and nothing open but its standard streams: what is open without close-on-exec
+/// stays open in the copy.
+#[must_use = "it is what the process is to end with"]
+pub fn run(directory: &Path, name: &CopyName, incarnation: u64) -> ExitCode {
+    crash_point("launch_begun");
+    let copy = match StateDirectory::open(directory) {
+        Ok(directory) => directory.copy(name),
+        Err(error) => {
+            say(&format!("{name}: {error}\n"));
+            return ExitCode::from(STATUS_FAILED);
+        }
+    };
+    let mut told = Witnesses::default();
+    let refusal = match become_copy(&copy, incarnation, &mut told) {
+        Ok(never) => match never {},
+        Err(refusal) => refusal,
+    };
+    crash_point("launch_refused");
+    let (already_runs, reason) = match refusal {
+        Refusal::Already(reason) => (true, reason),
+        Refusal::Failed(reason) => (false, reason),
+    };
+    // To its log, if that could be opened, and else to the guardian's.
+    let line = format!("{name}: not started: {reason}\n");
+    let log = told.log.filter(|_| !already_runs);
+    if log.is_none_or(|mut log| log.write_all(line.as_bytes()).is_err()) {
+        say(&line);
+    }
+    let failure = LaunchFailure { incarnation, already_runs, reason };
+    let written = match told.failure {
+        Some(file) => file.write(&failure),
+        None => copy.write_launch_failure(&failure),
+    };
+    if let Err(error) = written {
+        say(&format!("{name}: {error}\n"));
+    }
+    ExitCode::from(if already_runs { STATUS_ALREADY } else { STATUS_FAILED })
+}
+
+/// To the guardian's log, if that takes anything.
+fn say(line: &str) {
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Why it is not started.
+enum Refusal {
+    /// There is nothing wrong: another one was faster.
+    Already(String),
+    Failed(String),
+}
+
+impl From<SupervisorError> for Refusal {
+    fn from(error: SupervisorError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// What is open for telling why it failed, as far as it came.
+#[derive(Default)]
+struct Witnesses {
+    log: Option<File>,
+    failure: Option<LaunchFailureFile>,
+}
+
+fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> Result<Infallible, Refusal> {
+    // The lock first: an intent that is read before could be replaced before it is taken.
+    let lock = lock(copy)?;
+    crash_point("launch_locked");
+    if let Some(previous) = lock.previous().filter(|previous| previous.incarnation == incarnation) {
+        let reason =
+            format!("this start, {incarnation}, was made by process {} and is over", previous.process.process_id);
+        return Err(Refusal::Already(reason));
+    }
+    let plan = plan(copy, incarnation)?;
+    crash_point("launch_read");
+    lock.record(&LockRecord::of_this(incarnation)?)?;
+    crash_point("launch_recorded");
+    // A session and a group of its own: no terminal's signals, and what it forks is known as its own by its session. Stop signals
+    // go to it alone. Fails only where it has both already.
+    let _leads_already = rustix::process::setsid();
+    dispositions::reset()?;
+    let joined = confinement::join_group(&plan);
+    crash_point("launch_confined");
+    let log = told.log.insert(open_log(&plan)?);
+    crash_point("launch_log_opened");
+    confinement::note_group(&joined, copy.name(), log);
+    confinement::pin(&plan, copy.name(), log);
+    // Before it is somebody who may not.
+    told.failure = Some(copy.open_launch_failure()?);
+    let mut command = command(&plan, copy.name(), log)?;
+    let _open_until_exec = notify_socket::pass_on(&plan, &mut command)?;
+    let singleton = standby::open(&plan)?;
+    confinement::set_limits(&plan, joined.unwrap_or(false))?;
+    crash_point("launch_limited");
+    confinement::change_identity(&plan)?;
+    let entering = SupervisorError::system(format!("entering its folder {}", plan.folder.display()));
+    rustix::process::chdir(&plan.folder).map_err(entering)?;
+    command.stdin(input::open(&plan)?);
+    if let Some(singleton) = &singleton {
+        crash_point("launch_standby");
+        standby::stand_by(singleton, incarnation)?;
+        crash_point("launch_active");
+    }
+    crash_point("launch_before_exec");
+    let error = command.exec();
+    // Until here they were held.
+    drop((singleton, lock));
+    Err(Refusal::Failed(format!("running {}: {error}", plan.program.display())))
+}
+
+fn lock(copy: &CopyDirectory) -> Result<HeldLock, Refusal> {
+    let reason = || format!("it runs already: the lock of {} is held", copy.path().display());
+    copy.lock()?.ok_or_else(|| Refusal::Already(reason()))
+}
+
+fn plan(copy: &CopyDirectory, incarnation: u64) -> Result<LaunchPlan, Refusal> {
+    let Some(plan) = copy.read_launch()? else {
+        return Err(Refusal::Failed(format!("there is no intent in {}", copy.path().display())));
+    };
+    if plan.incarnation != incarnation {
+        let reason = format!("the intent in force is {}, and this was to be {incarnation}", plan.incarnation);
+        return Err(Refusal::Already(reason));
+    }
+    Ok(plan)
+}
+
+fn open_log(plan: &LaunchPlan) -> Result<File, SupervisorError> {
+    let failed = SupervisorError::io(format!("opening its log {}", plan.log.display()));
+    // Its directory says who may look; without blocking, should it be a pipe that nobody reads.
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let opened = File::options().append(true).create(true).mode(0o640).custom_flags(nonblocking).open(&plan.log);
+    let log = opened.map_err(failed)?;
+    let failed = SupervisorError::system(format!("opening its log {}", plan.log.display()));
+    rustix::fs::fcntl_setfl(&log, rustix::fs::OFlags::APPEND).map_err(failed)?;
+    Ok(log)
+}
+
+fn command(plan: &LaunchPlan, name: &CopyName, log: &File) -> Result<Command, SupervisorError> {
+    let output = || log.try_clone().map(Stdio::from).map_err(SupervisorError::io("copying the descriptor of its log"));
+    let mut command = Command::new(&plan.program);
+    command.args(&plan.arguments).env_clear().envs(plan.environment.iter()).env(COPY_VARIABLE, name.to_string());
+    command.stdout(output()?).stderr(output()?);
+    Ok(command)
+}

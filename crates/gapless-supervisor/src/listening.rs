@@ -1,0 +1,79 @@
+//! [`OpenSocket`]: the sockets of the state directory, as whoever listens makes them.
+
+use crate::error::SupervisorError;
+use crate::state_directory::{Socket, StateDirectory};
+use nix::sys::socket::{setsockopt, sockopt};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Gid, Mode};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+/// Connections that may wait to be taken.
+const BACKLOG: i32 = 64;
+
+/// A socket at which this process can be reached by its file.
+#[derive(Debug)]
+pub struct OpenSocket {
+    fd: OwnedFd,
+    socket: Socket,
+    /// Device and number of its file.
+    file: (u64, u64),
+}
+
+impl OpenSocket {
+    /// A socket in the place of the one that a process before has left. Under another name until it listens, so that who is
+    /// refused there knows that the one before is dead.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open(
+        directory: &StateDirectory,
+        socket: Socket,
+        kind: SocketType,
+        mode: Mode,
+        group: Option<u32>,
+    ) -> Result<Self, SupervisorError> {
+        let name = socket.file();
+        let new = format!("{name}.new");
+        let failed = || SupervisorError::system(format!("listening at {}", directory.socket(socket).display()));
+        match rustix::fs::unlinkat(directory.fd(), &*new, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(failed()(errno)),
+        }
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let opened = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None).map_err(failed())?;
+        if kind == SocketType::DGRAM {
+            // Before anybody can send: who does is told by the kernel, whenever it is read.
+            let is_set = setsockopt(&opened, sockopt::PassCred, &true);
+            is_set.map_err(|errno| failed()(Errno::from_raw_os_error(errno as i32)))?;
+        }
+        rustix::net::bind(&opened, &directory.socket_address(&new).map_err(failed())?).map_err(failed())?;
+        if let Some(group) = group {
+            let group = Some(Gid::from_raw(group));
+            rustix::fs::chownat(directory.fd(), &*new, None, group, AtFlags::empty()).map_err(failed())?;
+        }
+        rustix::fs::chmodat(directory.fd(), &*new, mode, AtFlags::empty()).map_err(failed())?;
+        if kind != SocketType::DGRAM {
+            rustix::net::listen(&opened, BACKLOG).map_err(failed())?;
+        }
+        rustix::fs::renameat(directory.fd(), &*new, directory.fd(), name).map_err(failed())?;
+        let file = file_of(directory, socket).map_err(failed())?;
+        Ok(Self { fd: opened, socket, file })
+    }
+
+    /// Whether its file is still there: without it nobody comes in any more.
+    pub fn is_reachable(&self, directory: &StateDirectory) -> bool {
+        file_of(directory, self.socket).is_ok_and(|file| file == self.file)
+    }
+}
+
+impl AsFd for OpenSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn file_of(directory: &StateDirectory, socket: Socket) -> Result<(u64, u64), Errno> {
+    let found = rustix::fs::statat(directory.fd(), socket.file(), AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok((found.st_dev, found.st_ino))
+}

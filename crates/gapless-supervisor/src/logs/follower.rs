@@ -1,0 +1,161 @@
+//! [`LogFollower`]: reads a log on from a position, also while it is rotated.
+
+use super::positions::{LockedLog, begin, kept, open};
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Reads a log on from a position: the file, and before its beginning what is kept of it.
+#[derive(Clone, Debug)]
+pub struct LogFollower {
+    log: PathBuf,
+    at: u64,
+}
+
+/// What came next in a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// What stands there; nothing if there is no more.
+    pub bytes: Vec<u8>,
+    /// So many bytes before it are gone.
+    pub skipped: u64,
+}
+
+impl LogFollower {
+    /// From a position on.
+    #[must_use]
+    pub fn at(log: &Path, position: u64) -> Self {
+        Self { log: log.to_owned(), at: position }
+    }
+
+    /// From so many bytes before its end on, or from the oldest that is kept.
+    #[must_use]
+    pub fn before_end(log: &Path, bytes: u64) -> Self {
+        let (begin, end) = ends(log);
+        let kept: u64 = parts(log).map(|(_, length)| length).sum();
+        Self::at(log, end.saturating_sub(bytes).max(begin.saturating_sub(kept)))
+    }
+
+    /// The position of a log's end now; 0 of one that is not there.
+    #[must_use]
+    pub fn end_of(log: &Path) -> u64 {
+        ends(log).1
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.at
+    }
+
+    /// Goes back: the next piece begins there.
+    pub const fn go_to(&mut self, position: u64) {
+        self.at = position;
+    }
+
+    /// What comes next, at most so many bytes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read(&mut self, bytes_max: usize) -> io::Result<Piece> {
+        let Some(locked) = LockedLog::shared(&self.log)? else { return Ok(Piece::default()) };
+        let mut all = Piece::default();
+        while all.bytes.len() < bytes_max {
+            let piece = self.of_one_file(&locked, bytes_max - all.bytes.len())?;
+            if piece.bytes.is_empty() && piece.skipped == 0 {
+                break;
+            }
+            all.skipped += piece.skipped;
+            all.bytes.extend(piece.bytes);
+        }
+        Ok(all)
+    }
+
+    /// The same, not beyond the end of one file.
+    fn of_one_file(&mut self, locked: &LockedLog, bytes_max: usize) -> io::Result<Piece> {
+        let (begin, length) = (begin(&self.log), locked.length()?);
+        if self.at > begin + length {
+            // Somebody has emptied it.
+            self.at = begin;
+        }
+        if self.at >= begin {
+            return self.piece(&locked.file, begin, begin + length, bytes_max, 0);
+        }
+        let log = self.log.clone();
+        let mut end = begin;
+        let mut oldest = None;
+        for (file, length) in parts(&log) {
+            let start = end.saturating_sub(length);
+            if self.at >= start {
+                return self.piece(&file, start, end, bytes_max, 0);
+            }
+            oldest = Some((file, start, end));
+            end = start;
+        }
+        // It is older than what is kept.
+        let skipped = end - self.at;
+        self.at = end;
+        match oldest {
+            Some((file, start, end)) => self.piece(&file, start, end, bytes_max, skipped),
+            None => self.piece(&locked.file, begin, begin + length, bytes_max, skipped),
+        }
+    }
+
+    /// From a file that has the positions from `start` to `end`.
+    fn piece(&mut self, file: &File, start: u64, end: u64, bytes_max: usize, skipped: u64) -> io::Result<Piece> {
+        let mut bytes = vec![0; (end - self.at).min(bytes_max as u64) as usize];
+        let count = file.read_at(&mut bytes, self.at - start)?;
+        bytes.truncate(count);
+        self.at += count as u64;
+        Ok(Piece { bytes, skipped })
+    }
+}
+
+/// The positions at which a log's file begins and ends.
+fn ends(log: &Path) -> (u64, u64) {
+    let Ok(Some(locked)) = LockedLog::shared(log) else { return (0, 0) };
+    let begin = begin(log);
+    (begin, begin + locked.length().unwrap_or(0))
+}
+
+/// What is kept of a log, the newest first, with their lengths.
+fn parts(log: &Path) -> impl Iterator<Item = (File, u64)> {
+    let part = |number| {
+        let file = open(&kept(log, number), OFlags::RDONLY).ok()??;
+        let length = file.metadata().ok()?.len();
+        Some((file, length))
+    };
+    (1..).map_while(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn it_reads_over_the_kept_files_and_begins_anew_with_an_emptied_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut follower = LogFollower::at(&path, 0);
+        assert_eq!(follower.read(100).unwrap(), Piece::default(), "there is no log yet");
+        std::fs::write(kept(&path, 2), "0123").unwrap();
+        std::fs::write(kept(&path, 1), "456").unwrap();
+        std::fs::write(&path, "789").unwrap();
+        super::super::positions::write_begin(&path, 17).unwrap();
+        let piece = |bytes: &str, skipped| Piece { bytes: bytes.as_bytes().to_vec(), skipped };
+        let mut pieces = [0; 5].map(|_| follower.read(3).unwrap()).into_iter();
+        for expected in [piece("012", 10), piece("345", 0), piece("678", 0), piece("9", 0), piece("", 0)] {
+            assert_eq!(pieces.next().unwrap(), expected);
+        }
+        assert_eq!((follower.position(), LogFollower::end_of(&path)), (20, 20));
+        let mut last = LogFollower::before_end(&path, 5);
+        assert_eq!(last.read(9).unwrap(), piece("56789", 0));
+        assert_eq!(LogFollower::before_end(&path, 1000).position(), 10, "the oldest that is kept");
+        let mut log = File::create(&path).unwrap();
+        log.write_all(b"ab").unwrap();
+        assert_eq!(follower.read(9).unwrap(), piece("ab", 0));
+    }
+}

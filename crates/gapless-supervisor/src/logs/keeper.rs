@@ -1,0 +1,277 @@
+//! [`LogKeeper`]: the thread that keeps logs below their limit. A thread of its own, so that neither a disk that does not
+//! answer nor a copy that prints without end holds the supervisor up.
+
+use super::rotation::rotate;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::time::Timespec;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Between two looks at logs that are written: what a copy prints within this time, and while its log is copied, may exceed
+/// the limit.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Between two looks at disks, and at logs that nobody tells about.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// A disk that was full has room again with so many blocks, so that each block is not told.
+const ROOM_BLOCKS: u64 = 16;
+
+/// Keeps logs below their limit, as long as this lives.
+#[derive(Debug)]
+pub struct LogKeeper {
+    shared: Arc<Shared>,
+}
+
+/// What people want to know of logs; each is said once, until it is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogFound {
+    /// The disk of this folder of logs is full: what copies print is lost.
+    DiskFull(PathBuf),
+    /// It has room again.
+    DiskHasRoom(PathBuf),
+    /// This log is too long and cannot be made shorter.
+    NotRotated(PathBuf, String),
+}
+
+#[derive(Debug)]
+struct Shared {
+    wanted: Mutex<Wanted>,
+    found: Mutex<Vec<LogFound>>,
+    wake: OwnedFd,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Wanted {
+    logs: BTreeSet<PathBuf>,
+    bytes_max: u64,
+    kept: u32,
+    is_over: bool,
+}
+
+impl LogKeeper {
+    /// Begins, with a limit for each log and the number of older files of each.
+    ///
+    /// # Errors
+    /// The system's: no thread, or no descriptor.
+    pub fn start(bytes_max: u64, kept: u32) -> std::io::Result<Self> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let wanted = Mutex::new(Wanted { bytes_max, kept, ..Wanted::default() });
+        let shared = Arc::new(Shared { wanted, found: Mutex::default(), wake });
+        let its = Arc::clone(&shared);
+        std::thread::Builder::new().name("gapless-logs".to_owned()).spawn(move || Worker::new(its).run())?;
+        Ok(Self { shared })
+    }
+
+    /// Looks after this log, too. Its folder must be there.
+    pub fn add(&self, log: &Path) {
+        if !lock(&self.shared.wanted).logs.contains(log) {
+            self.change(|wanted| wanted.logs.extend([log.to_owned()]));
+        }
+    }
+
+    /// Another limit.
+    pub fn set_limits(&self, bytes_max: u64, kept: u32) {
+        self.change(|wanted| (wanted.bytes_max, wanted.kept) = (bytes_max, kept));
+    }
+
+    /// What was found since the last time.
+    #[must_use]
+    pub fn take_found(&self) -> Vec<LogFound> {
+        std::mem::take(&mut *lock(&self.shared.found))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Wanted)) {
+        change(&mut lock(&self.shared.wanted));
+        // Full, it is readable already.
+        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Drop for LogKeeper {
+    fn drop(&mut self) {
+        self.change(|wanted| wanted.is_over = true);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Whoever panicked had it for one statement.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    /// None where the system gives none: then each log is looked at from time to time.
+    inotify: Option<OwnedFd>,
+    watched: BTreeMap<PathBuf, i32>,
+    full: BTreeSet<PathBuf>,
+    failed: BTreeSet<PathBuf>,
+}
+
+impl Worker {
+    fn new(shared: Arc<Shared>) -> Self {
+        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
+        let inotify = inotify.inspect_err(|errno| tracing::warn!("logs are looked at once a second: {errno}")).ok();
+        Self { shared, inotify, watched: BTreeMap::new(), full: BTreeSet::new(), failed: BTreeSet::new() }
+    }
+
+    fn run(mut self) {
+        let mut next_look = Instant::now();
+        loop {
+            let wanted = lock(&self.shared.wanted).clone();
+            if wanted.is_over {
+                return;
+            }
+            self.watch(&wanted);
+            let touched = self.touched();
+            let is_due = Instant::now() >= next_look;
+            for log in &wanted.logs {
+                if is_due || touched.as_ref().is_none_or(|touched| touched.contains(log)) {
+                    self.look(log, &wanted);
+                }
+            }
+            if is_due {
+                self.look_at_disks();
+                next_look = Instant::now() + LOOK_INTERVAL;
+            }
+            self.sleep(next_look);
+        }
+    }
+
+    /// The folders of all logs.
+    fn watch(&mut self, wanted: &Wanted) {
+        for folder in wanted.logs.iter().filter_map(|log| log.parent()) {
+            if self.watched.contains_key(folder) {
+                continue;
+            }
+            let added = self.inotify.as_ref().map(|inotify| inotify::add_watch(inotify, folder, WatchFlags::MODIFY));
+            let number = match added {
+                Some(Ok(number)) => number,
+                Some(Err(errno)) => {
+                    tracing::warn!("logs in {} are looked at once a second: {errno}", folder.display());
+                    -1
+                }
+                None => -1,
+            };
+            self.watched.insert(folder.to_owned(), number);
+        }
+    }
+
+    /// The logs that were written since the last look; `None` if it cannot be said.
+    fn touched(&self) -> Option<BTreeSet<PathBuf>> {
+        let mut touched = BTreeSet::new();
+        let Some(inotify) = &self.inotify else { return Some(touched) };
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(inotify, &mut buffer);
+        let mut has_lost = false;
+        while let Ok(event) = reader.next() {
+            has_lost |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+            let folder = self.watched.iter().find(|(_, number)| **number == event.wd());
+            if let (Some((folder, _)), Some(name)) = (folder, event.file_name()) {
+                touched.insert(folder.join(std::ffi::OsStr::from_bytes(name.to_bytes())));
+            }
+        }
+        (!has_lost).then_some(touched)
+    }
+
+    fn look(&mut self, log: &Path, wanted: &Wanted) {
+        if std::fs::symlink_metadata(log).is_ok_and(|file| file.len() < wanted.bytes_max) {
+            self.failed.remove(log);
+            return;
+        }
+        match rotate(log, wanted.bytes_max, wanted.kept) {
+            Ok(_) => {
+                self.failed.remove(log);
+            }
+            Err(error) => {
+                if self.failed.insert(log.to_owned()) {
+                    self.tell(LogFound::NotRotated(log.to_owned(), error.to_string()));
+                }
+            }
+        }
+    }
+
+    fn look_at_disks(&mut self) {
+        for folder in self.watched.keys().cloned().collect::<Vec<_>>() {
+            let Ok(disk) = rustix::fs::statvfs(&folder) else { continue };
+            // A system without a size, as some have, is never full.
+            let is_full = disk.f_blocks > 0 && disk.f_bavail == 0;
+            if is_full && self.full.insert(folder.clone()) {
+                self.tell(LogFound::DiskFull(folder));
+            } else if disk.f_bavail >= ROOM_BLOCKS && self.full.remove(&folder) {
+                self.tell(LogFound::DiskHasRoom(folder));
+            }
+        }
+    }
+
+    fn tell(&self, found: LogFound) {
+        lock(&self.shared.found).push(found);
+    }
+
+    fn sleep(&self, until: Instant) {
+        // What is written meanwhile is looked at together.
+        std::thread::sleep(PAUSE);
+        let most = until.saturating_duration_since(Instant::now());
+        let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) };
+        let fds = std::iter::once(&self.shared.wake).chain(&self.inotify);
+        let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        // Whatever it says, it looks.
+        let _ = poll(&mut fds, Some(&most));
+        let _was_none = rustix::io::read(&self.shared.wake, &mut [0; 8]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::wait::until;
+    use std::fs::File;
+    use std::io::Write;
+
+    #[test]
+    fn a_log_that_grows_is_rotated_also_with_another_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        let [mut at_a, mut at_b] = [&a, &b].map(|path| File::options().append(true).create(true).open(path).unwrap());
+        let keeper = LogKeeper::start(1 << 20, 1).unwrap();
+        keeper.add(&a);
+        at_a.write_all(&vec![b'x'; 3 << 20]).unwrap();
+        at_b.write_all(&vec![b'x'; 3 << 20]).unwrap();
+        let is_below = |path: &Path, most: u64| std::fs::metadata(path).unwrap().len() < most;
+        until("it is below its limit", || is_below(&a, 1 << 20));
+        assert!(!is_below(&b, 1 << 20), "nobody looks after that one");
+        keeper.add(&b);
+        keeper.set_limits(8192, 1);
+        until("both are below the new one", || is_below(&a, 8192) && is_below(&b, 8192));
+        assert_eq!(keeper.take_found(), []);
+    }
+
+    #[test]
+    fn a_full_disk_is_said_once_and_that_it_has_room() {
+        let Some(disk) = gapless_testkit::folder::SmallDisk::new(200) else { return };
+        let log = disk.path.join("a.1.log");
+        let mut file = File::options().append(true).create(true).open(&log).unwrap();
+        while file.write_all(&[b'x'; 512]).is_ok() {}
+        let keeper = LogKeeper::start(1 << 20, 1).unwrap();
+        keeper.add(&log);
+        let mut found = Vec::new();
+        until("it is said", || {
+            found.extend(keeper.take_found());
+            !found.is_empty()
+        });
+        keeper.set_limits(1 << 21, 1);
+        std::thread::sleep(LOOK_INTERVAL * 2);
+        found.extend(keeper.take_found());
+        assert_eq!(found, [LogFound::DiskFull(disk.path.clone())]);
+        file.set_len(0).unwrap();
+        until("it is said that there is room", || {
+            found.extend(keeper.take_found());
+            found.len() == 2
+        });
+        assert_eq!(found[1], LogFound::DiskHasRoom(disk.path.clone()));
+    }
+}

@@ -1,0 +1,324 @@
+//! [`rotate`]: the beginning of a log becomes `NAME.log.1`.
+//!
+//! Where the file system can cut a file at its beginning (ext4, xfs: `FALLOC_FL_COLLAPSE_RANGE`) no line is lost: what was
+//! copied is cut away in one step, and what is appended meanwhile stands behind it. The cut is a multiple of the system's
+//! block, so a line may stand in both files, its beginning in the older one. Elsewhere (tmpfs, btrfs) the file is copied and
+//! then emptied: what is appended between the end of the copy and that, some microseconds, is lost, and what is printed much
+//! faster than it can be copied.
+//!
+//! Killed before the cut, a supervisor leaves lines in both files, never in none.
+
+use super::positions::{LockedLog, begin, behind, kept, open, write_begin};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+/// What is copied at a time, bytes.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Brings a log that is as long as `bytes_max`, or longer, below it. `kept_max` files of its past are kept, each no longer
+/// than that, or than twice that where the file was emptied; older lines go. Whether there was anything to do.
+///
+/// # Errors
+/// The system's; of a full disk only if no older file could make room. Then nothing is lost, and the log is as long as it was.
+pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bool> {
+    let mut has_rotated = false;
+    loop {
+        let Some(file) = open(log, OFlags::RDWR)? else { return Ok(has_rotated) };
+        let length = file.metadata()?.len();
+        if length < bytes_max {
+            return Ok(has_rotated);
+        }
+        let block = file.metadata()?.blksize().max(1);
+        let whole = |bytes: u64| bytes - bytes % block;
+        // What would go anyway is not copied.
+        let most = bytes_max * (u64::from(kept_max) + 1);
+        let surplus = if length > most { whole(length - most) } else { 0 };
+        // What is left must be something: the system cuts no file to nothing.
+        let cut = if surplus > 0 { surplus } else { whole(bytes_max.min(length - 1)) };
+        let can_cut = cut > 0 && can_cut(log, block)?;
+        match (can_cut, kept_max) {
+            // What is kept is older than that.
+            (true, _) if surplus > 0 || kept_max == 0 => cut_beginning(log, cut, || remove_from(log, 1))?,
+            (true, _) => keep(log, &file, (0, cut), kept_max, |log| cut_beginning(log, cut, || shift(log, kept_max)))?,
+            (false, 0) => empty(log, |_| remove_from(log, 1))?,
+            (false, _) => {
+                // Of one that is far too long the end is kept, and nothing older, which would not stand before it.
+                let from = if length > 2 * bytes_max { length - bytes_max } else { 0 };
+                let most = from + 2 * bytes_max - length;
+                keep(log, &file, (from, length), kept_max, |log| {
+                    empty(log, |file| {
+                        append(file, &behind(log, "1.new"), (length, most))?;
+                        if from > 0 {
+                            remove_from(log, 1)?;
+                        }
+                        shift(log, kept_max)
+                    })
+                })?;
+            }
+        }
+        has_rotated = true;
+    }
+}
+
+/// Whether the file system of a log can cut the beginning of a file away.
+fn can_cut(log: &Path, block: u64) -> io::Result<bool> {
+    let path = behind(log, "cut");
+    let probe = create(&path, 0o600);
+    // Another file would find the same.
+    let can = probe.and_then(|probe| {
+        probe.set_len(2 * block)?;
+        match fallocate(&probe, FallocateFlags::COLLAPSE_RANGE, 0, block) {
+            Ok(()) => Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    });
+    let _absent = std::fs::remove_file(&path);
+    can
+}
+
+/// Copies a part of the log to the place of what will be `NAME.log.1`, then has `finish` done. On a full disk older files
+/// make room, the oldest first.
+fn keep(
+    log: &Path,
+    file: &File,
+    (from, to): (u64, u64),
+    kept_max: u32,
+    finish: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let new = behind(log, "1.new");
+    while let Err(error) = copy(file, &new, from, to) {
+        let _absent = std::fs::remove_file(&new);
+        let oldest = (1..=kept_max).rev().map(|number| kept(log, number)).find(|path| path.exists());
+        match oldest.filter(|_| is_full(&error)) {
+            Some(oldest) => std::fs::remove_file(oldest)?,
+            None => return Err(error),
+        }
+    }
+    let finished = finish(log);
+    if finished.is_err() {
+        let _absent = std::fs::remove_file(&new);
+    }
+    finished
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT))
+}
+
+/// Where a position cannot be written because the disk is full, lines are shown twice rather than kept for ever.
+fn unless_full(written: io::Result<()>) -> io::Result<()> {
+    written.or_else(|error| if is_full(&error) { Ok(()) } else { Err(error) })
+}
+
+fn copy(file: &File, new: &Path, from: u64, to: u64) -> io::Result<()> {
+    let target = create(new, file.metadata()?.mode() & 0o777)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut at = from;
+    while at < to {
+        let most = piece.len().min((to - at) as usize);
+        let count = file.read_at(&mut piece[..most], at)?;
+        if count == 0 {
+            break;
+        }
+        target.write_all_at(&piece[..count], at - from)?;
+        at += count as u64;
+    }
+    Ok(())
+}
+
+fn create(path: &Path, mode: u32) -> io::Result<File> {
+    let _absent = std::fs::remove_file(path);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(mode))?.into())
+}
+
+/// Takes the beginning away, with what belongs together: readers see all of it or nothing.
+fn cut_beginning(log: &Path, cut: u64, beside: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
+    beside()?;
+    let begin = begin(log);
+    // First: who is killed here has lines read twice, and not skipped.
+    unless_full(write_begin(log, begin + cut))?;
+    fallocate(&locked.file, FallocateFlags::COLLAPSE_RANGE, 0, cut).map_err(|errno| {
+        // It is where it was.
+        let _ = write_begin(log, begin);
+        errno.into()
+    })
+}
+
+/// Empties the log, with what belongs together.
+fn empty(log: &Path, beside: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+    let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
+    beside(&locked.file)?;
+    unless_full(write_begin(log, begin(log) + locked.length()?))?;
+    locked.file.set_len(0)
+}
+
+/// Appends to `target` what stands behind `at`, at most so many bytes: what is written without end is not waited for.
+fn append(file: &File, target: &Path, (mut at, most): (u64, u64)) -> io::Result<()> {
+    let mut target = File::options().append(true).open(target)?;
+    let end = at + most;
+    let mut piece = vec![0; PIECE_BYTES];
+    while at < end {
+        let most = piece.len().min((end - at) as usize);
+        let count = file.read_at(&mut piece[..most], at)?;
+        if count == 0 {
+            break;
+        }
+        io::Write::write_all(&mut target, &piece[..count])?;
+        at += count as u64;
+    }
+    Ok(())
+}
+
+/// `1.new` becomes `1`, `1` becomes `2`, and so on; more than `kept_max` go.
+fn shift(log: &Path, kept_max: u32) -> io::Result<()> {
+    remove_from(log, kept_max)?;
+    for number in (1..kept_max).rev() {
+        rename(&kept(log, number), &kept(log, number + 1))?;
+    }
+    rename(&behind(log, "1.new"), &kept(log, 1))
+}
+
+/// Removes what is kept from this number on, also of a time in which more was.
+fn remove_from(log: &Path, mut number: u32) -> io::Result<()> {
+    while remove(&kept(log, number))? {
+        number += 1;
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> io::Result<bool> {
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    match std::fs::rename(from, to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::LogFollower;
+    use std::io::Write;
+
+    fn log(folder: &Path) -> (std::path::PathBuf, File) {
+        let path = folder.join("a.1.log");
+        let file = File::options().append(true).create(true).open(&path).unwrap();
+        (path, file)
+    }
+
+    fn text(path: &Path) -> String {
+        std::fs::read_to_string(path).unwrap_or_default()
+    }
+
+    /// What is kept of a log, the oldest first.
+    fn whole(path: &Path, kept_max: u32) -> String {
+        let kept: String = (1..=kept_max).rev().map(|number| text(&kept(path, number))).collect();
+        kept + &text(path)
+    }
+
+    /// On the file system of temporary folders, and on one that cannot cut.
+    fn on_both(test: impl Fn(&Path)) {
+        let folder = tempfile::tempdir().unwrap();
+        test(folder.path());
+        if let Some(disk) = gapless_testkit::folder::SmallDisk::new(1 << 10) {
+            test(&disk.path);
+        }
+    }
+
+    #[test]
+    fn a_log_stays_below_its_limit_and_is_continued_without_a_gap() {
+        on_both(|folder| {
+            let (path, mut file) = log(folder);
+            let mut all = String::new();
+            let mut follower = LogFollower::at(&path, 0);
+            let mut followed = String::new();
+            for number in 0..2000 {
+                let line = format!("line {number} {}\n", "x".repeat(number % 50));
+                file.write_all(line.as_bytes()).unwrap();
+                all += &line;
+                rotate(&path, 8192, 2).unwrap();
+                assert!(std::fs::metadata(&path).unwrap().len() < 8192);
+                if number % 37 == 0 {
+                    let piece = follower.read(1 << 20).unwrap();
+                    assert_eq!(piece.skipped, 0, "at line {number}");
+                    followed += &String::from_utf8(piece.bytes).unwrap();
+                }
+            }
+            followed += &String::from_utf8(follower.read(1 << 20).unwrap().bytes).unwrap();
+            assert!(followed == all, "a follower misses nothing");
+            let kept_text = whole(&path, 2);
+            assert!(all.ends_with(&kept_text) && kept_text.len() > 8192, "{} bytes are kept", kept_text.len());
+            assert!((1..=2).all(|number| std::fs::metadata(kept(&path, number)).unwrap().len() <= 2 * 8192));
+            assert!(!kept(&path, 3).exists() && !behind(&path, "1.new").exists() && !behind(&path, "cut").exists());
+            assert_eq!(begin(&path) + text(&path).len() as u64, all.len() as u64);
+        });
+    }
+
+    #[test]
+    fn of_one_that_is_far_too_long_the_end_is_kept() {
+        on_both(|folder| {
+            let (path, mut file) = log(folder);
+            let all: String = (0..20_000).map(|number| format!("{number}\n")).collect();
+            file.write_all(all.as_bytes()).unwrap();
+            let mut follower = LogFollower::at(&path, 0);
+            assert!(rotate(&path, 8192, 1).unwrap());
+            assert!(!rotate(&path, 8192, 1).unwrap(), "nothing is left to do");
+            let kept_text = whole(&path, 1);
+            assert!(all.ends_with(&kept_text) && (8192..=2 * 8192).contains(&kept_text.len()), "{}", kept_text.len());
+            // A follower says how much it has not seen.
+            let piece = follower.read(1 << 20).unwrap();
+            assert_eq!(piece.skipped + kept_text.len() as u64, all.len() as u64);
+            assert!(kept_text.starts_with(&String::from_utf8(piece.bytes).unwrap()));
+        });
+    }
+
+    #[test]
+    fn without_kept_files_what_is_too_much_goes() {
+        on_both(|folder| {
+            let (path, mut file) = log(folder);
+            std::fs::write(kept(&path, 1), "of a time in which one was kept").unwrap();
+            file.write_all(&[b'x'; 10_000]).unwrap();
+            file.write_all(b"\nlast\n").unwrap();
+            let mut follower = LogFollower::at(&path, 9_999);
+            rotate(&path, 8192, 0).unwrap();
+            assert!(std::fs::metadata(&path).unwrap().len() < 8192);
+            file.write_all(b"behind\n").unwrap();
+            let bytes = follower.read(1 << 20).unwrap().bytes;
+            assert!(bytes.ends_with(b"behind\n"), "{bytes:?}");
+        });
+    }
+
+    #[test]
+    fn on_a_full_disk_older_lines_make_room_and_without_any_it_says_so() {
+        let Some(disk) = gapless_testkit::folder::SmallDisk::new(120) else { return };
+        let (path, mut file) = log(&disk.path);
+        file.write_all(&[b'a'; 40_000]).unwrap();
+        rotate(&path, 30_000, 2).unwrap();
+        assert_eq!(std::fs::read(kept(&path, 1)).unwrap(), [b'a'; 40_000]);
+        file.write_all(&[b'b'; 50_000]).unwrap();
+        rotate(&path, 30_000, 2).unwrap();
+        assert_eq!(std::fs::read(kept(&path, 1)).unwrap(), [b'b'; 50_000]);
+        assert!(!kept(&path, 2).exists(), "the older one went for it");
+        while file.write_all(&[b'c'; 1000]).is_ok() {}
+        std::fs::remove_file(kept(&path, 1)).unwrap();
+        while file.write_all(&[b'c'; 1000]).is_ok() {}
+        let before = std::fs::metadata(&path).unwrap().len();
+        let error = rotate(&path, 30_000, 2).unwrap_err();
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::NOSPC), "{error}");
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), before, "nothing is lost");
+    }
+}

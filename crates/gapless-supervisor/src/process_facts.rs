@@ -1,0 +1,78 @@
+//! What the kernel tells of a process: its processor time, its age, its memory, its session.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Processor time of a process, and since when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessTimes {
+    /// Processor time that it has used, ms.
+    pub cpu_ms: u64,
+    /// How long it has run, ms.
+    pub running_ms: u64,
+}
+
+impl ProcessTimes {
+    /// Of this process; `None` if there is none.
+    pub fn of(pid: u32) -> Option<Self> {
+        let [user, system, started] = status_fields(pid, [14, 15, 22])?;
+        let ms = |ticks: u64| ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1);
+        let now = clock_gettime(ClockId::Boottime);
+        let now_ms = (now.tv_sec as u64).saturating_mul(1000) + now.tv_nsec as u64 / 1_000_000;
+        Some(Self { cpu_ms: ms(user.saturating_add(system)), running_ms: now_ms.saturating_sub(ms(started)) })
+    }
+}
+
+/// Fields of `/proc/PID/stat` by their numbers in proc_pid_stat(5), all of them behind the name.
+fn status_fields<const COUNT: usize>(pid: u32, numbers: [usize; COUNT]) -> Option<[u64; COUNT]> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold spaces and parentheses; the third field is the first behind it.
+    let fields: Vec<&str> = status.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let values = numbers.map(|number| fields.get(number - 3)?.parse().ok());
+    values.iter().all(Option::is_some).then(|| values.map(Option::unwrap_or_default))
+}
+
+/// Memory that it has in use, bytes.
+pub fn memory_bytes(pid: u32) -> Option<u64> {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages = statm.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// The session of a process, which is the number of the copy that it belongs to; `None` if there is no such process or
+/// its session was begun outside of this process namespace.
+pub fn session(pid: u32) -> Option<u32> {
+    // Not getsid(2) by way of rustix, which takes the 0 of a session from outside for impossible.
+    let [session] = status_fields(pid, [6])?;
+    u32::try_from(session).ok().filter(|session| *session != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_told_of_and_none_other_that_is_not_there() {
+        let this = std::process::id();
+        let times = ProcessTimes::of(this).unwrap();
+        let threads = std::thread::available_parallelism().unwrap().get() as u64;
+        assert!(times.cpu_ms <= (times.running_ms + 20) * threads, "{times:?}");
+        assert!(times.running_ms < 3_600_000, "{times:?}");
+        assert!(memory_bytes(this).unwrap() > 100_000);
+        // The session of who began it outside of this namespace is 0 to the kernel.
+        assert_ne!(session(this), Some(0));
+        assert_eq!((ProcessTimes::of(u32::MAX), memory_bytes(u32::MAX), session(u32::MAX)), (None, None, None));
+    }
+
+    #[test]
+    fn a_process_that_begins_a_session_is_in_its_own() {
+        let mut process = std::process::Command::new("setsid").args(["sleep", "60"]).spawn().unwrap();
+        let give_up_at = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while session(process.id()) != Some(process.id()) {
+            assert!(std::time::Instant::now() < give_up_at, "{:?}", session(process.id()));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert_eq!(session(process.id()), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! Small files that are whole or not there, and that are not believed. None is synced: nothing here must outlive the
+//! machine.
+
+use crate::error::SupervisorError;
+use gapless_agent::fault::crash_point;
+use rustix::fs::{FileType, Gid, Mode, OFlags};
+use rustix::io::Errno;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The mode of everything that nobody else may read.
+pub const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
+/// What no file here exceeds, bytes: an environment may have 2 MiB, twice as many as text.
+const LENGTH_MAX: u64 = 8 << 20;
+/// The end of the names of files that are being written.
+pub const NEW: &str = ".new";
+
+/// Opens a file for reading: no link, and not what could hold up its reader. `None` if there is none.
+pub fn open(path: &Path) -> Result<Option<File>, SupervisorError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(opened) => opened,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(SupervisorError::system(format!("opening {}", path.display()))(errno)),
+    };
+    demand_file(&opened, path)?;
+    Ok(Some(opened.into()))
+}
+
+/// Opens a file for writing, and makes it if need be; its mode is exact. What the file holds stays.
+pub fn open_to_write(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, SupervisorError> {
+    let failed = || SupervisorError::system(format!("opening {} for writing", path.display()));
+    let flags = flags | OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = rustix::fs::open(path, flags, mode).map_err(failed())?;
+    demand_file(&opened, path)?;
+    // Whatever the mask of this process is.
+    rustix::fs::fchmod(&opened, mode).map_err(failed())?;
+    Ok(opened)
+}
+
+fn demand_file(opened: &OwnedFd, path: &Path) -> Result<(), SupervisorError> {
+    let failed = SupervisorError::system(format!("looking at {}", path.display()));
+    match FileType::from_raw_mode(rustix::fs::fstat(opened).map_err(failed)?.st_mode) {
+        FileType::RegularFile => Ok(()),
+        other => Err(SupervisorError::damaged(path, format!("expected a file, found {other:?}"))),
+    }
+}
+
+/// What a file holds; `None` if there is none.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, SupervisorError> {
+    let Some(file) = open(path)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let failed = SupervisorError::io(format!("reading {}", path.display()));
+    file.take(LENGTH_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LENGTH_MAX {
+        return Err(SupervisorError::damaged(path, format!("it has more than {LENGTH_MAX} bytes")));
+    }
+    Ok(Some(bytes))
+}
+
+/// What a file of JSON holds; `None` if there is none.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SupervisorError> {
+    let Some(bytes) = read(path)? else { return Ok(None) };
+    let damaged = |error: serde_json::Error| SupervisorError::damaged(path, format!("it cannot be read: {error}"));
+    serde_json::from_slice(&bytes).map(Some).map_err(damaged)
+}
+
+/// Puts a file into the place of the one that is there. Another name meanwhile for each process that writes it.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SupervisorError> {
+    let new = new_path(path);
+    let written = write_new(&new, path, bytes);
+    if written.is_err() {
+        // A full disk: the beginning of the file takes room from the next attempt.
+        let _absent = std::fs::remove_file(&new);
+    }
+    written
+}
+
+fn write_new(new: &Path, path: &Path, bytes: &[u8]) -> Result<(), SupervisorError> {
+    let file = open_to_write(new, OFlags::TRUNC | OFlags::CLOEXEC, PRIVATE_FILE)?;
+    File::from(file).write_all(bytes).map_err(SupervisorError::io(format!("writing {}", new.display())))?;
+    crash_point("state_before_rename");
+    let failed = SupervisorError::io(format!("giving {} its name", path.display()));
+    std::fs::rename(new, path).map_err(failed)?;
+    crash_point("state_renamed");
+    Ok(())
+}
+
+/// As [`write`], with JSON.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), SupervisorError> {
+    let text = serde_json::to_vec(value);
+    let text = text.map_err(|error| SupervisorError::damaged(path, format!("it cannot be written: {error}")))?;
+    write(path, &text)
+}
+
+fn new_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}{NEW}", std::process::id()));
+    name.into()
+}
+
+/// Makes a directory with exactly this mode and group, whatever the mask of this process is; or gives one that is there
+/// both.
+pub fn make_directory(path: &Path, mode: Mode, group: Option<Gid>) -> Result<(), SupervisorError> {
+    let failed = || SupervisorError::system(format!("making the directory {}", path.display()));
+    match rustix::fs::mkdir(path, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(failed()(errno)),
+    }
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(failed())?;
+    if group.is_some() {
+        rustix::fs::fchown(&opened, None, group).map_err(failed())?;
+    }
+    rustix::fs::fchmod(&opened, mode).map_err(failed())
+}
+
+/// Gives the files of a directory whose names begin so to a group, which may read them then.
+pub fn give_to_group(directory: &Path, name: &str, group: Gid) -> Result<(), SupervisorError> {
+    let failed = || SupervisorError::io(format!("listing {}", directory.display()));
+    for entry in std::fs::read_dir(directory).map_err(failed())?.flatten() {
+        let is_meant = entry.file_name().as_encoded_bytes().starts_with(name.as_bytes());
+        if !is_meant || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        // One that has gone meanwhile, as rotated logs do, needs no group.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        if let Ok(opened) = rustix::fs::open(entry.path(), flags, Mode::empty()) {
+            let failed = || SupervisorError::system(format!("giving {} to its group", entry.path().display()));
+            rustix::fs::fchown(&opened, None, Some(group)).map_err(failed())?;
+            rustix::fs::fchmod(&opened, Mode::from_raw_mode(0o640)).map_err(failed())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_is_the_old_one_or_the_new_one_and_only_the_owners() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        assert_eq!(read(&path).unwrap(), None);
+        for text in ["one", "another, longer", ""] {
+            write(&path, text.as_bytes()).unwrap();
+            assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of the writing");
+    }
+
+    #[test]
+    fn a_full_disk_leaves_the_old_file() {
+        let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
+        let path = disk.path.join("file");
+        write(&path, b"old").unwrap();
+        let error = write(&path, &vec![1; 100_000]).unwrap_err();
+        assert_eq!(error.errno(), Some(Errno::NOSPC), "{error}");
+        assert_eq!(read(&path).unwrap().unwrap(), b"old");
+        write(&path, b"new").unwrap();
+        assert_eq!(read(&path).unwrap().unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_a_file_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other");
+        std::fs::write(&other, "{}").unwrap();
+        let path = folder.path().join("file");
+        let check = |what: &str| {
+            let error = read_json::<u32>(&path).unwrap_err().to_string();
+            assert!(error.contains(path.to_str().unwrap()), "{what}: {error}");
+        };
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        check("a link");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        check("a directory");
+        std::fs::remove_dir(&path).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, PRIVATE_FILE, 0).unwrap();
+        check("a pipe that nobody writes into");
+        std::fs::remove_file(&path).unwrap();
+        for text in ["", "{", "null", "\"text\"", "\u{feff}1", &"[".repeat(100_000), "1 1", "-1"] {
+            std::fs::write(&path, text).unwrap();
+            check(&text.chars().take(20).collect::<String>());
+        }
+        File::create(&path).unwrap().set_len(LENGTH_MAX + 1).unwrap();
+        check("a file without end");
+    }
+}

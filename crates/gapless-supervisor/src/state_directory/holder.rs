@@ -1,0 +1,237 @@
+//! [`Holder`]: who holds a lock: nobody, the process of its record, or others that have inherited it from one that is dead.
+
+use super::files;
+use super::lock::{LockRecord, is_held};
+use super::process::is_dead;
+use crate::error::SupervisorError;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often it is looked again while a lock is held and its record names a dead process: who has just taken it has not
+/// written yet.
+const LOOKS: u32 = 10;
+/// Between two of them.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The process that holds a lock.
+#[derive(Debug)]
+pub enum Holder {
+    /// Nobody: what was there is dead.
+    Nobody {
+        /// What the last one has left, if it can be read.
+        last: Option<LockRecord>,
+    },
+    /// The process of the record lives. It may have closed the lock, as programs do that close everything.
+    Recorded {
+        /// What it wrote.
+        record: LockRecord,
+        /// Readable when it is dead.
+        pidfd: OwnedFd,
+    },
+    /// The process of the record is dead, and the lock is held: by what it has forked. Also a launcher that was stopped
+    /// before it wrote its record, of which nothing is lost if it is killed.
+    Others(Vec<Orphan>),
+}
+
+/// A process that has inherited a lock from one that is dead.
+#[derive(Debug)]
+pub struct Orphan {
+    /// Its number.
+    pub process_id: u32,
+    /// Readable when it is dead; for killing it and no other.
+    pub pidfd: OwnedFd,
+}
+
+impl Holder {
+    /// Of the lock of this file. Waits some milliseconds where one has just been taken. Those of other users are not found
+    /// without privileges: then [`Others`](Self::Others) lacks them.
+    ///
+    /// # Errors
+    /// The file or `/proc` cannot be read, or this process has no descriptor left.
+    pub fn of(path: &Path) -> Result<Self, SupervisorError> {
+        let Some(file) = files::open(path)? else { return Ok(Self::Nobody { last: None }) };
+        let mut looks = 0;
+        loop {
+            let record = LockRecord::read(&file);
+            if let Some(record) = &record
+                && let Some(pidfd) = record.process.open()?
+            {
+                return Ok(Self::Recorded { record: record.clone(), pidfd });
+            }
+            looks += 1;
+            if !is_held(&file)? {
+                // Not somebody who came between the two looks.
+                if LockRecord::read(&file) == record || looks >= LOOKS {
+                    return Ok(Self::Nobody { last: record });
+                }
+            } else if looks >= LOOKS {
+                return find(&file, path).map(Self::Others);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// The processes that hold the lock of this file.
+fn find(file: &File, path: &Path) -> Result<Vec<Orphan>, SupervisorError> {
+    let failed = |what: &str| SupervisorError::io(format!("{what} {}", path.display()));
+    let wanted = file.metadata().map_err(failed("looking at"))?;
+    let name = path.file_name().unwrap_or_default();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").map_err(failed("listing processes for"))?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|text| text.parse::<i32>().ok()).and_then(Pid::from_raw)
+        else {
+            continue;
+        };
+        if !holds(&entry.path(), &wanted, name) {
+            continue;
+        }
+        let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+        // That it still holds it says that it is the one whose pidfd this is.
+        if holds(&entry.path(), &wanted, name) && !is_dead(&pidfd) {
+            found.push(Orphan { process_id: pid.as_raw_nonzero().get().unsigned_abs(), pidfd });
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a process, by its directory in `/proc`, has inherited the lock of this file.
+fn holds(process: &Path, wanted: &Metadata, name: &OsStr) -> bool {
+    // Of other users, and of those that die now, there is nothing to see.
+    let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else { return false };
+    descriptors.flatten().any(|descriptor| {
+        // By name first, so that nothing else is looked at, which could be on a disk that does not answer.
+        let is_named = std::fs::read_link(descriptor.path()).is_ok_and(|target| {
+            let target = target.as_os_str().as_bytes();
+            let target = target.strip_suffix(b" (deleted)").unwrap_or(target);
+            target.rsplit(|byte| *byte == b'/').next() == Some(name.as_bytes())
+        });
+        let is_wanted = || {
+            let found = std::fs::metadata(descriptor.path());
+            found.is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
+        };
+        // Somebody may have the file open, and not the lock.
+        let has_lock = || {
+            let information = std::fs::read_to_string(process.join("fdinfo").join(descriptor.file_name()));
+            information.is_ok_and(|text| text.lines().any(|line| line.starts_with("lock:") && line.contains("FLOCK")))
+        };
+        is_named && is_wanted() && has_lock()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state_directory::lock::{HeldLock, Inherited};
+    use gapless_testkit::process::Process;
+    use rustix::process::{Signal, pidfd_send_signal};
+    use std::process::{Command, Stdio};
+
+    /// A process that has inherited the lock, and lives until it is killed.
+    fn heir(held: &HeldLock) -> Process {
+        let inherited = rustix::io::dup(held).unwrap();
+        Process::start_as(Command::new("sleep").arg("1000").stdin(Stdio::from(inherited)).stdout(Stdio::null()))
+    }
+
+    #[test]
+    fn nobody_then_the_recorded_one_then_its_orphans() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert!(matches!(Holder::of(&path).unwrap(), Holder::Nobody { last: None }));
+        let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
+        assert!(HeldLock::take(&path, Inherited::No).unwrap().is_none());
+        // One that was stopped before it wrote.
+        let Holder::Others(unnamed) = Holder::of(&path).unwrap() else { panic!("it is held by no record") };
+        assert_eq!(unnamed.iter().map(|orphan| orphan.process_id).collect::<Vec<_>>(), [std::process::id()]);
+        let record = LockRecord::of_this(3).unwrap();
+        held.record(&record).unwrap();
+        let Holder::Recorded { record: found, .. } = Holder::of(&path).unwrap() else { panic!("it is recorded") };
+        assert_eq!(found, record);
+
+        let mut heir = heir(&held);
+        // The recorded process is another one, which is dead.
+        let mut dead = Command::new("true").spawn().unwrap();
+        let mut process = record.process.clone();
+        process.process_id = dead.id();
+        dead.wait().unwrap();
+        held.record(&LockRecord { process, ..record.clone() }).unwrap();
+        drop(held);
+        // It has the file open, and not the lock.
+        let _onlooker = File::open(&path).unwrap();
+        let Holder::Others(orphans) = Holder::of(&path).unwrap() else { panic!("an orphan holds it") };
+        assert_eq!(
+            orphans.iter().map(|orphan| orphan.process_id).collect::<Vec<_>>(),
+            [heir.pid().as_raw_pid() as u32]
+        );
+        pidfd_send_signal(&orphans[0].pidfd, Signal::KILL).unwrap();
+        heir.wait();
+        let Holder::Nobody { last } = Holder::of(&path).unwrap() else { panic!("the orphan is dead") };
+        assert_eq!(last.unwrap().incarnation, 3);
+        assert!(HeldLock::take(&path, Inherited::No).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_process_that_has_closed_its_lock_is_found_by_its_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
+        held.record(&LockRecord::of_this(1).unwrap()).unwrap();
+        drop(held);
+        assert!(matches!(Holder::of(&path).unwrap(), Holder::Recorded { .. }));
+    }
+
+    /// Its copies are taken over by the program that comes after it.
+    #[test]
+    fn a_record_of_the_program_before_says_who_holds_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let record = LockRecord::of_this(1).unwrap();
+        let text = serde_json::to_string(&record).unwrap();
+        assert!(text.contains("\"process_id\":"), "{text}");
+        std::fs::write(&path, text.replace("process_id", "pid")).unwrap();
+        let Holder::Recorded { record: found, .. } = Holder::of(&path).unwrap() else { panic!("it is recorded") };
+        assert_eq!(found, record);
+    }
+
+    #[test]
+    fn a_damaged_record_is_no_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let record = serde_json::to_string(&LockRecord::of_this(1).unwrap()).unwrap();
+        let wrong_boot = record.replace("\"boot\":\"", "\"boot\":\"x");
+        for text in
+            ["", "{", &record[..record.len() / 2], &wrong_boot, "[1,2]", &"9".repeat(4096), "{\"process_id\":-1}"]
+        {
+            std::fs::write(&path, text).unwrap();
+            assert!(matches!(Holder::of(&path).unwrap(), Holder::Nobody { .. }), "{text}");
+        }
+    }
+
+    /// A process that asks takes the lock shared for a moment; that refuses nobody.
+    #[test]
+    fn those_who_ask_hold_up_nobody_who_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                        let Some(file) = files::open(&path).unwrap() else { continue };
+                        is_held(&file).unwrap();
+                        std::thread::yield_now();
+                    }
+                });
+            }
+            let refused = (0..200).filter(|_| HeldLock::take(&path, Inherited::No).unwrap().is_none()).count();
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(refused, 0);
+        });
+    }
+}

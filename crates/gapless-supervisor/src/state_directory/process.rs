@@ -1,0 +1,162 @@
+//! [`ProcessIdentity`]: one process of one boot, and no other that has its number later.
+
+use crate::error::SupervisorError;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
+use std::sync::OnceLock;
+
+/// The field of `/proc/PID/stat` that says when the process began, counted from the one behind the program's name.
+const STARTED_FIELD: usize = 22 - 3;
+
+/// One process of one boot, and no other that has its number later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    /// Its number; `pid` in what earlier programs have written.
+    #[serde(alias = "pid")]
+    pub process_id: u32,
+    /// When it began, in clock ticks since the boot: field 22 of `/proc/PID/stat`.
+    pub started_ticks: u64,
+    /// `/proc/sys/kernel/random/boot_id`.
+    pub boot: String,
+}
+
+impl ProcessIdentity {
+    /// Of the process that asks.
+    ///
+    /// # Errors
+    /// There is no `/proc`.
+    pub fn of_this() -> Result<Self, SupervisorError> {
+        Ok(Self::of(std::process::id())?.expect("a process that asks lives"))
+    }
+
+    /// Of the process that has this number now, if any has.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn of(process_id: u32) -> Result<Option<Self>, SupervisorError> {
+        Ok(started_ticks(process_id)?.map(|started_ticks| Self {
+            process_id,
+            started_ticks,
+            boot: boot_id().to_owned(),
+        }))
+    }
+
+    /// How long ago it began, ms, whatever became of the wall clock since; `None` of another boot.
+    #[must_use]
+    pub fn age_ms(&self) -> Option<u64> {
+        if self.boot != boot_id() {
+            return None;
+        }
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let now_ms = now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000;
+        let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+        Some(now_ms.saturating_sub(self.started_ticks * 1000 / ticks_per_second))
+    }
+
+    /// A pidfd of it, readable when it is dead; `None` if it is dead already.
+    ///
+    /// # Errors
+    /// The system's: this process has no descriptor left, or `/proc` cannot be read.
+    pub fn open(&self) -> Result<Option<OwnedFd>, SupervisorError> {
+        if self.boot != boot_id() {
+            return Ok(None);
+        }
+        let Some(pid) = i32::try_from(self.process_id).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw) else {
+            return Ok(None);
+        };
+        let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(pidfd) => pidfd,
+            // The second: the number is now a thread's.
+            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(SupervisorError::system(format!("opening a pidfd of process {pid}"))(errno)),
+        };
+        // The number cannot pass to another process while this one lives: what is read is its own if it is alive
+        // afterwards.
+        let is_it = started_ticks(self.process_id)? == Some(self.started_ticks) && !is_dead(&pidfd);
+        Ok(is_it.then_some(pidfd))
+    }
+}
+
+/// Whether the process of a pidfd is dead.
+pub fn is_dead(pidfd: impl AsFd) -> bool {
+    let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+    // It does not sleep, so no signal ends it.
+    let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    !fds[0].revents().is_empty()
+}
+
+fn started_ticks(process_id: u32) -> Result<Option<u64>, SupervisorError> {
+    let path = format!("/proc/{process_id}/stat");
+    match std::fs::read(&path) {
+        Ok(bytes) => {
+            let started = parse_started(&String::from_utf8_lossy(&bytes));
+            let missing = || SupervisorError::damaged(path.as_ref(), "it has no start time in field 22");
+            started.ok_or_else(missing).map(Some)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // It died between opening and reading.
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(None),
+        Err(error) => Err(SupervisorError::io(format!("reading {path}"))(error)),
+    }
+}
+
+/// The program's name may have anything in it, parentheses too.
+fn parse_started(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(STARTED_FIELD)?.parse().ok()
+}
+
+/// Which boot this is; empty where the system does not say, which is then the same for all.
+pub fn boot_id() -> &'static str {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        text.trim().to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_is_found_while_it_lives_and_no_other_in_its_place() {
+        let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+        let identity = ProcessIdentity::of(child.id()).unwrap().unwrap();
+        let pidfd = identity.open().unwrap().unwrap();
+        assert!(!is_dead(&pidfd));
+        let younger = ProcessIdentity { started_ticks: identity.started_ticks + 1, ..identity.clone() };
+        assert!(younger.open().unwrap().is_none());
+        let elsewhere = ProcessIdentity { boot: "another".to_owned(), ..identity.clone() };
+        assert!(elsewhere.open().unwrap().is_none());
+        child.kill().unwrap();
+        gapless_testkit::wait::until("its pidfd is readable", || is_dead(&pidfd));
+        assert!(identity.open().unwrap().is_none(), "it is not waited for yet, and dead");
+        child.wait().unwrap();
+        assert!(identity.open().unwrap().is_none());
+        for process_id in [0, u32::MAX, i32::MAX as u32] {
+            assert!(ProcessIdentity { process_id, ..identity.clone() }.open().unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn the_start_is_found_behind_any_name() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
+        for name in ["sh", "a b", ") S 1 (", ")))"] {
+            assert_eq!(parse_started(&format!("12 ({name}) {rest}")), Some(4711), "{name}");
+        }
+        for damaged in ["", "12", "12 (sh", "12 (sh) S 1", "12 (sh) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 x"] {
+            assert_eq!(parse_started(damaged), None, "{damaged}");
+        }
+        let this = ProcessIdentity::of_this().unwrap();
+        assert!(this.started_ticks > 0 && !this.boot.is_empty());
+        assert!(this.age_ms().is_some_and(|age_ms| age_ms < 3_600_000), "{:?}", this.age_ms());
+        assert_eq!(ProcessIdentity { boot: "another".to_owned(), ..this }.age_ms(), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! The directory as a whole: its modes, its locks, its copies.
+
+use super::*;
+use proptest::prelude::*;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+fn directory() -> (tempfile::TempDir, StateDirectory) {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = StateDirectory::create(&parent.path().join("state"), None).unwrap();
+    (parent, directory)
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn plan(incarnation: u64) -> LaunchPlan {
+    let text = r#"{"incarnation":1,"program":"true","folder":"/","log":"/dev/null"}"#;
+    LaunchPlan { incarnation, ..serde_json::from_str(text).unwrap() }
+}
+
+/// The mask is the process's, so it is a process of its own that has another: this test, again.
+#[test]
+fn modes_do_not_depend_on_the_mask() {
+    const MASK: &str = "GAPLESS_TEST_MASK";
+    if let Ok(mask) = std::env::var(MASK) {
+        rustix::process::umask(Mode::from_raw_mode(mask.parse().unwrap()));
+        let (_parent, directory) = directory();
+        let copy = directory.copy(&"a.1".parse().unwrap());
+        copy.prepare().unwrap();
+        copy.write_launch(&plan(1)).unwrap();
+        let _lock = copy.lock().unwrap().unwrap();
+        let _role_lock = directory.take_role_lock(RoleLock::Guardian).unwrap().unwrap();
+        for (path, expected) in [
+            (directory.path().to_owned(), 0o700),
+            (copy.path().to_owned(), 0o700),
+            (copy.path().join("launch"), 0o600),
+            (copy.path().join("lock"), 0o600),
+            (directory.path().join("guardian.lock"), 0o600),
+            (directory.path().join("logs"), 0o700),
+        ] {
+            assert_eq!(super::tests::mode(&path), expected, "{} with mask {mask}", path.display());
+        }
+        return;
+    }
+    for mask in [0, 0o777, 0o277] {
+        let program = std::env::current_exe().unwrap();
+        let mut command = std::process::Command::new(program);
+        let ended = command.arg("modes_do_not_depend_on_the_mask").env(MASK, mask.to_string()).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
+    }
+}
+
+#[test]
+fn a_group_may_look_into_the_directory_and_its_logs_but_not_into_copies() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("state");
+    StateDirectory::create(&path, None).unwrap();
+    assert_eq!((mode(&path), mode(&path.join("copies")), mode(&path.join("logs"))), (0o700, 0o700, 0o700));
+    let group = rustix::process::getegid().as_raw();
+    StateDirectory::create(&path, Some(group)).unwrap();
+    assert_eq!((mode(&path), mode(&path.join("copies")), mode(&path.join("logs"))), (0o750, 0o700, 0o2750));
+    assert_eq!(std::fs::metadata(&path).unwrap().gid(), group);
+    StateDirectory::create(&path, None).unwrap();
+    assert_eq!((mode(&path), mode(&path.join("logs"))), (0o700, 0o700));
+}
+
+#[test]
+fn a_directory_in_which_others_may_write_is_refused() {
+    let (_parent, directory) = directory();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o770)).unwrap();
+    let error = StateDirectory::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("770") && error.contains("expected"), "{error}");
+    let error = StateDirectory::open(&directory.path().join("none")).unwrap_err().to_string();
+    assert!(error.contains("none"), "{error}");
+    std::fs::write(directory.path().join("file"), "").unwrap();
+    assert!(StateDirectory::create(&directory.path().join("file"), None).is_err());
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(directory.path(), Some(65534), None).unwrap();
+        let error = StateDirectory::open(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("of user 65534"), "{error}");
+    }
+}
+
+#[test]
+fn a_role_lock_has_one_holder_which_is_found() {
+    let (_parent, directory) = directory();
+    for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
+        assert!(matches!(directory.role_holder(role_lock).unwrap(), Holder::Nobody { .. }));
+        let lock = directory.take_role_lock(role_lock).unwrap().unwrap();
+        assert!(directory.take_role_lock(role_lock).unwrap().is_none());
+        let Holder::Recorded { record, .. } = directory.role_holder(role_lock).unwrap() else { panic!("it is held") };
+        assert_eq!(record.process, ProcessIdentity::of_this().unwrap());
+        drop(lock);
+    }
+}
+
+#[test]
+fn a_role_lock_is_taken_on_a_full_disk_too() {
+    let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
+    let directory = StateDirectory::create(&disk.path.join("state"), None).unwrap();
+    let _full = std::fs::write(disk.path.join("filler"), vec![1; 100_000]);
+    let lock = directory.take_role_lock(RoleLock::Supervisor).unwrap().unwrap();
+    let Holder::Others(found) = directory.role_holder(RoleLock::Supervisor).unwrap() else { panic!("it is held") };
+    assert_eq!(found.iter().map(|process| process.process_id).collect::<Vec<_>>(), [std::process::id()]);
+    drop(lock);
+}
+
+#[test]
+fn copies_are_listed_and_removed_only_when_they_are_dead() {
+    let (_parent, directory) = directory();
+    for name in ["b.1", "a.10", "a.2"] {
+        directory.copy(&name.parse().unwrap()).prepare().unwrap();
+    }
+    for other in ["copies/c", "copies/.x.1", "copies/a.01"] {
+        std::fs::create_dir(directory.path().join(other)).unwrap();
+    }
+    std::fs::write(directory.path().join("copies/d.1"), "").unwrap();
+    let listed = directory.copies().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(listed, ["a.2", "a.10", "b.1"]);
+
+    let copy = directory.copy(&"b.1".parse().unwrap());
+    copy.write_launch(&plan(7)).unwrap();
+    let failure = LaunchFailure { incarnation: 7, already_runs: false, reason: "no".to_owned() };
+    copy.write_launch_failure(&failure).unwrap();
+    assert_eq!(copy.read_launch().unwrap().unwrap(), plan(7));
+    assert_eq!(copy.read_launch_failure(7).unwrap(), Some(failure));
+    assert_eq!(copy.read_launch_failure(8).unwrap(), None);
+    std::fs::write(copy.path().join("launch.123.new"), "half").unwrap();
+    let lock = copy.lock().unwrap().unwrap();
+    assert!(copy.lock().unwrap().is_none());
+    assert!(!copy.remove().unwrap());
+    // Also of one that has closed its lock and lives.
+    lock.record(&LockRecord::of_this(7).unwrap()).unwrap();
+    drop(lock);
+    assert!(copy.lock().unwrap().is_none());
+    assert!(!copy.remove().unwrap());
+    std::fs::write(copy.path().join("lock"), "").unwrap();
+    assert!(copy.remove().unwrap());
+    assert!(!copy.path().exists());
+    assert!(copy.remove().unwrap(), "it was not there");
+}
+
+#[test]
+fn the_floor_is_kept_with_its_text() {
+    let (_parent, directory) = directory();
+    assert_eq!(directory.read_config_in_force().unwrap(), None);
+    let in_force = ConfigInForce { path: "/etc/in_force.toml".into(), text: "[process.a]\n".to_owned() };
+    assert!(!format!("{in_force:?}").contains("process.a"), "its text has values of variables");
+    directory.write_config_in_force(&in_force).unwrap();
+    assert_eq!(directory.read_config_in_force().unwrap(), Some(in_force));
+    directory.remove_config_in_force().unwrap();
+    directory.remove_config_in_force().unwrap();
+    assert_eq!(directory.read_config_in_force().unwrap(), None);
+}
+
+#[test]
+fn what_the_next_supervisor_is_to_know_is_kept() {
+    let (_parent, directory) = directory();
+    assert_eq!(directory.read_memory::<u32>().unwrap(), None);
+    directory.write_memory(&7).unwrap();
+    assert_eq!(directory.read_memory::<u32>().unwrap(), Some(7));
+    assert!(directory.read_memory::<String>().unwrap_err().to_string().contains("memory"));
+}
+
+/// A file as a damaged disk or somebody with an editor would leave it.
+fn spoiled(original: &str, cut: usize, at: usize, byte: u8) -> Vec<u8> {
+    let mut bytes = original.as_bytes().to_vec();
+    let length = bytes.len();
+    bytes[at % length] = byte;
+    bytes.truncate(cut % (length + 1));
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn no_damage_makes_it_panic(cut in 0_usize..10_000, at in 0_usize..10_000, byte: u8, noise in ".{0,60}") {
+        let (_parent, directory) = directory();
+        let copy = directory.copy(&"a.1".parse().unwrap());
+        copy.prepare().unwrap();
+        let record = LockRecord::of_this(1).unwrap();
+        for (name, original) in [
+            ("launch", serde_json::to_string(&plan(1)).unwrap()),
+            ("launch-error", r#"{"incarnation":1,"reason":"x"}"#.to_owned()),
+            ("lock", serde_json::to_string(&record).unwrap()),
+        ] {
+            for bytes in [spoiled(&original, cut, at, byte), noise.clone().into_bytes()] {
+                std::fs::write(copy.path().join(name), bytes).unwrap();
+                let (launch, failure) = (copy.read_launch(), copy.read_launch_failure(1));
+                for error in [launch.err(), failure.err()].into_iter().flatten() {
+                    prop_assert!(error.to_string().contains("a.1"), "{error}");
+                }
+                copy.holder().unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! The rules: single orders of events, and any of them.
+
+use super::copy::{End, Progress};
+use super::event::{Action, Command, CommandError, Event};
+use super::{Memory, Supervision};
+use crate::config::SupervisorConfig;
+use crate::config::process::ProcessConfig;
+use crate::copy_name::CopyName;
+use crate::end_status::EndStatus;
+use gapless_testkit::random::{Random, printed_seed};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+mod single_copies;
+mod successors;
+
+const SECOND: u64 = 1_000_000_000;
+const MILLISECOND: u64 = 1_000_000;
+
+fn config(text: &str) -> SupervisorConfig {
+    SupervisorConfig::parse(text, "test.toml", Path::new("/tmp/test.toml")).unwrap()
+}
+
+fn process(name: &str, more: &str) -> String {
+    format!("[process.{name}]\ncommand = [\"/bin/true\"]\n{more}\n")
+}
+
+fn has_other_environment(old: &ProcessConfig, new: &ProcessConfig) -> bool {
+    old.environment != new.environment
+}
+
+/// Processes that do what they are told, and what a test lets them do.
+struct World {
+    supervision: Supervision,
+    now_ns: u64,
+    /// What runs: incarnation, and whether it has been asked to end, or killed.
+    running: BTreeMap<CopyName, (u64, Asked)>,
+    /// Every start so far.
+    started: Vec<CopyName>,
+    /// Everything that was asked to end.
+    stopped: Vec<CopyName>,
+    last_incarnation: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Nothing,
+    Stop,
+    Kill,
+}
+
+fn copy(text: &str) -> CopyName {
+    text.parse().unwrap()
+}
+
+impl World {
+    fn new(text: &str) -> Self {
+        let mut world = Self {
+            supervision: Supervision::new(&config(text), Memory::default()),
+            now_ns: SECOND,
+            running: BTreeMap::new(),
+            started: Vec::new(),
+            stopped: Vec::new(),
+            last_incarnation: 0,
+        };
+        world.settle();
+        world
+    }
+
+    fn settle(&mut self) {
+        let mut actions = Vec::new();
+        self.supervision.settle(self.now_ns, &mut actions);
+        self.act(actions);
+    }
+
+    /// Does what was said, and checks that it could be done.
+    fn act(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Start { copy, incarnation } => {
+                    assert!(!self.running.contains_key(&copy), "{copy} is started twice");
+                    assert!(self.last_incarnation < incarnation, "{copy}: {incarnation} is not new");
+                    self.last_incarnation = incarnation;
+                    self.running.insert(copy.clone(), (incarnation, Asked::Nothing));
+                    self.started.push(copy);
+                }
+                Action::Stop { copy, .. } => {
+                    let (_, asked) = self.running.get_mut(&copy).unwrap_or_else(|| panic!("{copy} does not run"));
+                    assert_ne!(*asked, Asked::Stop, "{copy}");
+                    if *asked == Asked::Nothing {
+                        *asked = Asked::Stop;
+                    }
+                    self.stopped.push(copy);
+                }
+                Action::Kill { copy } => {
+                    self.running.get_mut(&copy).unwrap_or_else(|| panic!("{copy} does not run")).1 = Asked::Kill;
+                }
+                Action::Watch { .. } | Action::Remember | Action::Tell(_) => {}
+            }
+        }
+    }
+
+    fn say(&mut self, event: Event) {
+        let mut actions = Vec::new();
+        self.supervision.handle(self.now_ns, event, &mut actions);
+        self.act(actions);
+    }
+
+    fn runs(&mut self, name: &str) {
+        let (copy, (incarnation, _)) = (copy(name), self.running[&copy(name)]);
+        self.say(Event::Started { copy, incarnation, process_id: 1 });
+    }
+
+    fn is_ready(&mut self, name: &str) {
+        self.runs(name);
+        let (copy, (incarnation, _)) = (copy(name), self.running[&copy(name)]);
+        self.say(Event::Ready { copy, incarnation });
+    }
+
+    fn ends(&mut self, name: &str, end: End) {
+        let copy = copy(name);
+        let (incarnation, _) = self.running.remove(&copy).unwrap_or_else(|| panic!("{copy} does not run"));
+        self.say(Event::Ended { copy, incarnation, end });
+    }
+
+    fn command(&mut self, command: &Command) -> Result<(), CommandError> {
+        let mut actions = Vec::new();
+        let done = self.supervision.command(self.now_ns, command, &mut actions);
+        self.act(actions);
+        done
+    }
+
+    fn passes(&mut self, ns: u64) {
+        self.now_ns += ns;
+        self.settle();
+    }
+
+    fn running(&self) -> Vec<String> {
+        self.running.keys().map(ToString::to_string).collect()
+    }
+
+    fn progress(&self, name: &str) -> Progress {
+        let copy = copy(name);
+        let process =
+            self.supervision.processes().iter().find(|process| process.config.name == copy.process()).unwrap();
+        process.copies[&copy.number()].progress()
+    }
+
+    fn is_asked(&self, name: &str) -> Asked {
+        self.running[&copy(name)].1
+    }
+}
+
+#[test]
+fn what_is_after_another_waits_until_all_of_its_copies_are_ready_and_ends_before_them() {
+    let mut world = World::new(&[process("b", "after = [\"a\"]"), process("a", "copies = 2")].concat());
+    assert_eq!(world.running(), ["a.1", "a.2"]);
+    assert_eq!(world.progress("b.1"), Progress::Waiting);
+    world.is_ready("a.1");
+    assert_eq!(world.running(), ["a.1", "a.2"]);
+    world.is_ready("a.2");
+    assert_eq!(world.running(), ["a.1", "a.2", "b.1"]);
+    world.is_ready("b.1");
+    // Once all were ready, one is enough for a restart.
+    world.ends("a.1", End::Status(EndStatus::Exited(1)));
+    world.ends("b.1", End::Status(EndStatus::Exited(1)));
+    assert_eq!(world.running(), ["a.1", "a.2", "b.1"]);
+    world.command(&Command::Stop(Vec::new())).unwrap();
+    assert_eq!(world.stopped, [copy("b.1")]);
+    world.ends("b.1", End::Status(EndStatus::Exited(0)));
+    assert_eq!(world.stopped, ["b.1", "a.1", "a.2"].map(copy));
+    world.ends("a.1", End::Status(EndStatus::Signaled { signal: 15, has_core: false }));
+    assert!(!world.supervision.is_over());
+    world.ends("a.2", End::Status(EndStatus::Exited(0)));
+    assert!(world.supervision.is_over());
+    assert_eq!(world.supervision.next_deadline_ns(), None);
+}
+
+#[test]
+fn who_is_initialised_lets_those_begin_that_need_no_more() {
+    let text = [
+        process("a", "ready = \"notify\""),
+        process("b", "after = [{ process = \"a\", is = \"initialised\" }]"),
+        process("c", "after = [\"a\"]"),
+    ];
+    let mut world = World::new(&text.concat());
+    world.runs("a.1");
+    assert_eq!(world.running(), ["a.1"]);
+    world.say(Event::Initialised { copy: copy("a.1"), incarnation: 1 });
+    assert_eq!(world.running(), ["a.1", "b.1"]);
+    world.is_ready("a.1");
+    assert_eq!(world.running(), ["a.1", "b.1", "c.1"]);
+}
+
+#[test]
+fn the_first_restart_does_not_wait_later_ones_wait_longer_and_in_the_end_it_is_held() {
+    let restart =
+        "restart = { backoff_first = \"100 ms\", backoff_max = \"300 ms\", restarts_max = 5, within = \"1 min\" }";
+    let mut world = World::new(&process("a", restart));
+    for (number, pause_ms) in [0, 100, 200, 300, 300].into_iter().enumerate() {
+        world.is_ready("a.1");
+        world.ends("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
+        if pause_ms > 0 {
+            let until_ns = world.now_ns + pause_ms * MILLISECOND;
+            assert_eq!(world.progress("a.1"), Progress::BackingOff { until_ns }, "restart {number}");
+            assert_eq!(world.supervision.next_deadline_ns(), Some(until_ns));
+            world.passes(pause_ms * MILLISECOND - 1);
+            assert_eq!(world.running(), [] as [String; 0]);
+            world.passes(1);
+        }
+        assert_eq!(world.running(), ["a.1"], "restart {number}");
+    }
+    world.ends("a.1", End::Status(EndStatus::Exited(3)));
+    assert_eq!(world.progress("a.1"), Progress::Held);
+    world.passes(3600 * SECOND);
+    assert_eq!(world.running(), [] as [String; 0]);
+    let memory = world.supervision.memory().processes["a"].copies[&1].clone();
+    assert_eq!((memory.restarts, memory.last_end), (5, Some(End::Status(EndStatus::Exited(3)))));
+    world.command(&Command::Start(vec!["a".to_owned()])).unwrap();
+    assert_eq!(world.running(), ["a.1"]);
+    world.ends("a.1", End::Status(EndStatus::Exited(3)));
+    assert_eq!(world.running(), ["a.1"], "what counted before counts no more");
+}
+
+/// What the guide says of the defaults.
+#[test]
+fn with_the_defaults_one_that_ends_at_once_is_held_and_one_that_runs_for_a_second_never() {
+    let held_after = |runs_ms: u64, more: &str| {
+        let mut world = World::new(&process("a", more));
+        for restarts in 0..50 {
+            world.is_ready("a.1");
+            world.passes(runs_ms * MILLISECOND);
+            world.ends("a.1", End::Status(EndStatus::Exited(1)));
+            match world.progress("a.1") {
+                Progress::Held => return Some((restarts, (world.now_ns - SECOND) / SECOND)),
+                Progress::BackingOff { until_ns } => world.passes(until_ns - world.now_ns),
+                _ => {}
+            }
+        }
+        None
+    };
+    assert_eq!(held_after(0, ""), Some((10, 51)));
+    assert_eq!(held_after(1000, ""), None);
+    assert_eq!(held_after(1000, "restart = { within = \"5 min\" }").map(|(restarts, _)| restarts), Some(10));
+}
+
+#[test]
+fn who_was_healthy_for_a_while_begins_to_count_anew() {
+    let mut world = World::new(&process("a", "restart = { restarts_max = 100, healthy_after = \"10 s\" }"));
+    for _ in 0..20 {
+        world.is_ready("a.1");
+        world.passes(10 * SECOND);
+        world.ends("a.1", End::Status(EndStatus::Exited(1)));
+        assert_eq!(world.running(), ["a.1"]);
+    }
+}
+
+#[test]
+fn policies_and_tasks() {
+    let policy = |policy: &str| format!("restart = {{ policy = \"{policy}\" }}");
+    let text = [
+        process("always", &policy("always")),
+        process("failure", &policy("on-failure")),
+        process("never", &policy("never")),
+        process("task", "once = true"),
+        process("later", "after = [\"task\"]"),
+    ];
+    let mut world = World::new(&text.concat());
+    for name in ["always.1", "failure.1", "never.1", "task.1"] {
+        world.is_ready(name);
+    }
+    assert_eq!(
+        world.started.len(),
+        5,
+        "a task that runs counts as ready only when `started` says so: {:?}",
+        world.started
+    );
+    for name in ["always.1", "failure.1", "never.1", "task.1"] {
+        world.ends(name, End::Status(EndStatus::Exited(0)));
+    }
+    assert_eq!(world.running(), ["always.1", "later.1"]);
+    assert_eq!((world.progress("never.1"), world.progress("task.1")), (Progress::Done, Progress::Done));
+}
+
+#[test]
+fn who_is_not_ready_in_time_or_does_not_end_is_killed() {
+    let mut world = World::new(&process("a", "ready_within = \"5 s\"\nstop = { grace = \"2 s\" }"));
+    world.passes(5 * SECOND - 1);
+    assert_eq!(world.is_asked("a.1"), Asked::Nothing);
+    world.passes(1);
+    assert_eq!(world.is_asked("a.1"), Asked::Kill);
+    world.ends("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
+    world.is_ready("a.1");
+    world.command(&Command::Stop(Vec::new())).unwrap();
+    world.passes(2 * SECOND - 1);
+    assert_eq!(world.is_asked("a.1"), Asked::Stop);
+    world.passes(1);
+    assert_eq!(world.is_asked("a.1"), Asked::Kill);
+    assert_eq!(world.supervision.next_deadline_ns(), None);
+}
+
+#[test]
+fn a_reload_has_a_new_copy_ready_before_an_old_one_ends() {
+    let mut world = World::new(&process("a", "copies = 2\nready = { route = \"r\" }"));
+    world.is_ready("a.1");
+    world.is_ready("a.2");
+    world.command(&Command::Reload(Vec::new())).unwrap();
+    assert_eq!(world.running(), ["a.1", "a.2", "a.3"]);
+    assert_eq!(world.stopped, []);
+    world.is_ready("a.3");
+    assert_eq!(world.stopped, [copy("a.1")]);
+    world.ends("a.1", End::Status(EndStatus::Exited(0)));
+    assert_eq!(world.running(), ["a.1", "a.2", "a.3"]);
+    assert_eq!(world.stopped.len(), 1, "one at a time");
+    world.is_ready("a.1");
+    assert_eq!(world.stopped, ["a.1", "a.2"].map(copy));
+    world.ends("a.2", End::Status(EndStatus::Exited(0)));
+    world.is_ready("a.2");
+    assert_eq!(world.stopped, ["a.1", "a.2", "a.3"].map(copy));
+    world.ends("a.3", End::Status(EndStatus::Exited(0)));
+    world.passes(SECOND);
+    assert_eq!(world.running(), ["a.1", "a.2"]);
+    assert_eq!(world.started.len(), 5);
+}
+
+#[test]
+fn a_reload_whose_new_copy_does_not_become_ready_harms_no_old_one() {
+    for route in ["", "ready = { route = \"r\" }"] {
+        let restart = "restart = { restarts_max = 1 }";
+        let mut world = World::new(&process("a", &format!("copies = 2\n{restart}\n{route}")));
+        world.is_ready("a.1");
+        world.is_ready("a.2");
+        world.command(&Command::Reload(Vec::new())).unwrap();
+        let new = if route.is_empty() {
+            world.ends("a.1", End::Status(EndStatus::Exited(0)));
+            "a.1"
+        } else {
+            "a.3"
+        };
+        world.ends(new, End::Status(EndStatus::Exited(1)));
+        world.ends(new, End::Status(EndStatus::Exited(1)));
+        assert_eq!(world.progress(new), Progress::Held);
+        world.passes(3600 * SECOND);
+        assert!(matches!(world.progress("a.2"), Progress::Ready { .. }));
+        // A better one goes on.
+        world.command(&Command::Reload(Vec::new())).unwrap();
+        assert!(world.running.contains_key(&copy(new)));
+    }
+}
+
+#[test]
+fn scaled_up_and_down_and_never_beyond_what_the_file_allows() {
+    let mut world = World::new(&process("a", "copies = { min = 1, max = 3 }"));
+    let scale = |copies| Command::Scale(vec![("a".to_owned(), copies)]);
+    world.command(&scale(3)).unwrap();
+    assert_eq!(world.running(), ["a.1", "a.2", "a.3"]);
+    let error = world.command(&scale(4)).unwrap_err();
+    assert_eq!(error.to_string(), "4 copies of a are not allowed; the file allows 1 to 3");
+    let error = world.command(&Command::Stop(vec!["a".to_owned(), "b".to_owned()])).unwrap_err();
+    assert_eq!(error.to_string(), "\"b\" is no process of the file; a are");
+    assert_eq!(world.stopped, []);
+    let several = Command::Scale(vec![("a".to_owned(), 1), ("a".to_owned(), 99)]);
+    assert!(world.command(&several).is_err());
+    assert_eq!(world.stopped, [], "all or nothing");
+    world.command(&scale(1)).unwrap();
+    assert_eq!(world.stopped, ["a.2", "a.3"].map(copy));
+}
+
+#[test]
+fn another_file_ends_what_it_does_not_name_and_starts_anew_what_it_says_otherwise() {
+    let mut world = World::new(&["a", "b", "c"].map(|name| process(name, "")).concat());
+    ["a.1", "b.1", "c.1"].into_iter().for_each(|name| world.is_ready(name));
+    let text = [process("d", ""), process("a", "stop = { grace = 1 }"), process("b", "environment = { X = \"1\" }")];
+    let mut actions = Vec::new();
+    world.supervision.replace(world.now_ns, &config(&text.concat()), has_other_environment, &mut actions);
+    world.act(actions);
+    assert_eq!(world.stopped, ["b.1", "c.1"].map(copy));
+    assert_eq!(world.running(), ["a.1", "b.1", "c.1", "d.1"]);
+    world.ends("c.1", End::Status(EndStatus::Exited(0)));
+    world.ends("b.1", End::Status(EndStatus::Exited(0)));
+    assert_eq!(world.running(), ["a.1", "b.1", "d.1"]);
+    assert_eq!(world.supervision.processes().len(), 3);
+}
+
+#[test]
+fn a_singletons_others_stand_by_for_as_long_as_it_takes() {
+    let mut world =
+        World::new(&[process("a", "singleton = true\ncopies = 2"), process("b", "after = [\"a\"]")].concat());
+    world.runs("a.2");
+    world.say(Event::Standby { copy: copy("a.2"), incarnation: 2 });
+    world.is_ready("a.1");
+    assert_eq!(world.running(), ["a.1", "a.2", "b.1"]);
+    world.passes(3600 * SECOND);
+    assert_eq!(world.is_asked("a.2"), Asked::Nothing);
+    world.say(Event::Active { copy: copy("a.2"), incarnation: 2 });
+    world.passes(3600 * SECOND);
+    assert_eq!(world.is_asked("a.2"), Asked::Kill, "an active one has as much time as any");
+}
+
+#[test]
+fn a_singletons_active_copy_starts_anew_last() {
+    let mut world = World::new(&process("a", "singleton = true\ncopies = 2"));
+    world.runs("a.2");
+    world.say(Event::Standby { copy: copy("a.2"), incarnation: 2 });
+    world.is_ready("a.1");
+    let mut actions = Vec::new();
+    world.supervision.command(world.now_ns, &Command::Reload(vec!["a".to_owned()]), &mut actions).unwrap();
+    world.act(actions);
+    assert_eq!(world.stopped, [copy("a.2")]);
+    world.ends("a.2", End::Status(EndStatus::Signaled { signal: 15, has_core: false }));
+    world.runs("a.2");
+    assert_eq!(world.stopped, [copy("a.2")], "it does not stand by yet");
+    world.say(Event::Standby { copy: copy("a.2"), incarnation: 3 });
+    assert_eq!(world.stopped, [copy("a.2"), copy("a.1")]);
+}
+
+/// Whatever happens: nothing is started twice, and when it becomes quiet everything is as it shall be.
+#[test]
+fn in_the_end_everything_is_as_it_shall_be() {
+    let text = [
+        process("a", "copies = { min = 1, max = 3 }\nready = { route = \"r\" }\nrestart = { restarts_max = 1000000 }"),
+        process("b", "copies = 2\nafter = [\"a\"]\nrestart = { restarts_max = 1000000 }"),
+        process("c", "after = [\"b\", \"a\"]\nready = \"notify\"\nrestart = { restarts_max = 1000000 }"),
+        process("d", "singleton = true\ncopies = 2\nrestart = { restarts_max = 1000000 }"),
+    ]
+    .concat();
+    let other = text.replace("copies = 2\nafter", "environment = { X = \"1\" }\ncopies = 1\nafter");
+    let mut random = Random::new(printed_seed());
+    for _ in 0..300 {
+        let mut world = World::new(&text);
+        for _ in 0..200 {
+            let running: Vec<CopyName> = world.running.keys().cloned().collect();
+            let name = running.get(random.below(running.len().max(1) as u64) as usize).map(ToString::to_string);
+            match (random.below(14), name) {
+                (0..4, Some(name)) => world.is_ready(&name),
+                (4, Some(name)) => world.runs(&name),
+                (5, Some(name)) => world.ends(&name, End::Status(EndStatus::Exited(random.below(2) as i32))),
+                (6, Some(name)) => {
+                    let (incarnation, _) = world.running[&copy(&name)];
+                    world.say(Event::Stuck { copy: copy(&name), incarnation, reason: "it sleeps".to_owned() });
+                }
+                (7, Some(name)) if world.is_asked(&name) != Asked::Nothing => {
+                    world.ends(&name, End::Status(EndStatus::Exited(0)))
+                }
+                (8, Some(name)) => world.say(Event::Ended { copy: copy(&name), incarnation: 0, end: End::Unseen }),
+                (9, _) => {
+                    let names = [&[][..], &["a"], &["b", "c"], &["a.1"], &["b.1", "d.2"]];
+                    let names: Vec<String> = random.pick(&names).iter().map(ToString::to_string).collect();
+                    let command = match random.below(4) {
+                        0 => Command::Stop(names),
+                        1 => Command::Restart(names),
+                        2 => Command::Reload(names),
+                        _ => Command::Start(names),
+                    };
+                    world.command(&command).unwrap();
+                }
+                (10, _) => world.command(&Command::Scale(vec![("a".to_owned(), 1 + random.below(3) as u32)])).unwrap(),
+                (11, _) => {
+                    let mut actions = Vec::new();
+                    let text = if random.happens(500) { &text } else { &other };
+                    world.supervision.replace(world.now_ns, &config(text), has_other_environment, &mut actions);
+                    world.act(actions);
+                }
+                _ => world.passes(random.below(2 * SECOND)),
+            }
+        }
+        // Who is after one that shall not run waits for it for ever, so all shall run, or none.
+        let names = Vec::new();
+        let last = if random.happens(500) { Command::Start(names) } else { Command::Stop(names) };
+        world.command(&last).unwrap();
+        // Now everybody does as he is told.
+        for _ in 0..200 {
+            let running: Vec<(CopyName, Asked)> =
+                world.running.iter().map(|(name, (_, asked))| (name.clone(), *asked)).collect();
+            for (name, asked) in running {
+                if asked != Asked::Nothing {
+                    world.ends(&name.to_string(), End::Status(EndStatus::Exited(0)));
+                } else if world.running.contains_key(&name) {
+                    world.is_ready(&name.to_string());
+                }
+            }
+            world.passes(SECOND);
+        }
+        for process in world.supervision.processes() {
+            for (number, copy) in process.copies() {
+                let name = CopyName::new(&process.config.name, number).unwrap();
+                let shall_run = process.is_wanted() && number <= process.scale();
+                assert_eq!(world.running.contains_key(&name), shall_run, "{name}: {copy:?}");
+                assert_eq!(matches!(copy.progress(), Progress::Ready { .. }), shall_run, "{name}: {copy:?}");
+                assert!(!shall_run || copy.memory.generation == process.memory.generation, "{name}: {copy:?}");
+            }
+            let copies = process.copies().filter(|(_, copy)| copy.is_running()).count();
+            assert_eq!(copies, if process.is_wanted() { process.scale() as usize } else { 0 });
+        }
+    }
+}

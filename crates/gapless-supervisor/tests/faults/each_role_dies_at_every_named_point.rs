@@ -1,0 +1,133 @@
+//! A guardian, a supervisor or a launcher is killed with SIGKILL at each named crash point, while copies die beside it:
+//! nothing is started twice, no child is lost, every death is known or said to be unknown.
+//!
+//! Needs the feature `fault-injection`.
+
+use super::place::{Place, kill_if_there, lines, name, no_zombies};
+use super::stand_in::{CHORES, armed_file};
+use super::whoever_is_killed_nothing_starts_twice::{COPIES, check_ends, up, wait_until_all_run};
+use gapless_agent::fault::{GUARDIAN_CRASH_POINTS, LAUNCH_CRASH_POINTS, SUPERVISOR_CRASH_POINTS};
+use gapless_supervisor::state_directory::{Holder, RoleLock};
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until};
+use rustix::process::{Signal, pidfd_send_signal};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often each point is died at, at different passes.
+const PASSES: [u64; 2] = [1, 2];
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .with_choices("as_a_guardian", |random| die_at(random, "guardian", &GUARDIAN_CRASH_POINTS))
+        .with_choices("as_a_launcher", |random| die_at(random, "launch", &LAUNCH_CRASH_POINTS))
+        .with_choices("as_a_supervisor", |random| die_at(random, "supervisor", &SUPERVISOR_CRASH_POINTS))
+}
+
+fn die_at(random: &mut Random, role: &str, points: &[&str]) {
+    let (mut starts, mut ends) = (0, (0, 0));
+    for point in points {
+        for pass in PASSES {
+            // Once in a life.
+            let once = ["guardian_locked", "guardian_listening", "guardian_ending", "supervisor_locked"];
+            if pass > 1 && (once.contains(point) || role == "launch") {
+                continue;
+            }
+            let place = Place::new();
+            let mut killed: BTreeMap<u32, Vec<Signal>> = BTreeMap::new();
+            let arm = || std::fs::write(place.folder().join(armed_file(role)), format!("{point}:{pass}")).unwrap();
+            // Only a launcher passes it that comes to nothing.
+            let is_chore = *point == "launch_refused";
+            if is_chore {
+                up(&place);
+                wait_until_all_run(&place, "at first");
+                arm();
+                std::fs::write(place.folder().join(CHORES), "").unwrap();
+            } else {
+                arm();
+                up(&place);
+            }
+            let begun = Instant::now();
+            while !has_died_at_its_point(&place) {
+                assert!(begun.elapsed() < PATIENCE, "{point}:{pass} is not passed");
+                if !is_chore {
+                    disturb(&place, random, point, &mut killed);
+                }
+            }
+            let _was_none = std::fs::remove_file(place.folder().join(CHORES));
+            let when = format!("after {point}:{pass}");
+            wait_until_all_run(&place, &when);
+            // The first may be children of a guardian that is dead.
+            for copy in COPIES.into_iter().chain(COPIES) {
+                // One that dies would be taken for one that runs: it may be gone, or be killed twice for one death.
+                let pid = loop {
+                    match kill_copy(&place, copy, &mut killed) {
+                        Some(pid) => break pid,
+                        None => wait_until_all_run(&place, &when),
+                    }
+                };
+                until(&format!("{copy} is another {when}"), || running(&place, copy) != Some(pid));
+                wait_until_all_run(&place, &when);
+            }
+            place.check_starts();
+            let (known, unknown) = check_ends(&place, &killed);
+            no_zombies(place.wait_for_role(RoleLock::Guardian));
+            starts += place.starts().len();
+            ends = (ends.0 + known, ends.1 + unknown);
+            assert!(known >= COPIES.len(), "{when}: the guardian that lives knows how its own children end");
+        }
+    }
+    println!("{} points; {starts} starts; ends: {} known, {} unknown", points.len(), ends.0, ends.1);
+}
+
+/// Whether a process has taken the point for its own, and is dead.
+fn has_died_at_its_point(place: &Place) -> bool {
+    let claimed = lines(&place.folder().join("claimed"));
+    claimed.first().is_some_and(|pid| {
+        let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
+        !stat.is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z")))
+    })
+}
+
+/// What makes each role pass its points.
+fn disturb(place: &Place, random: &mut Random, point: &str, killed: &mut BTreeMap<u32, Vec<Signal>>) {
+    std::thread::sleep(Duration::from_millis(1 + random.below(30)));
+    match random.below(4) {
+        0 if point.starts_with("supervisor") => {
+            place.running_as(RoleLock::Guardian).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL));
+        }
+        // It stops everything itself, which is then known of those that it has stopped.
+        0 if point == "guardian_ending" => {}
+        0 => place.running_as(RoleLock::Supervisor).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL)),
+        1 if point == "guardian_ending" => {
+            place.running_as(RoleLock::Guardian).into_iter().for_each(|pid| kill_if_there(pid, Signal::TERM));
+        }
+        which => {
+            let _pid_if_it_runs = kill_copy(place, COPIES[which as usize % COPIES.len()], killed);
+        }
+    }
+    if [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none()) {
+        place.start_guardian();
+    }
+}
+
+/// The process that holds the lock of a copy and says so itself, so no launcher.
+fn running(place: &Place, copy: &str) -> Option<u32> {
+    let holder = place.directory.copy(&name(copy)).holder().unwrap();
+    let Holder::Recorded { record, .. } = holder else { return None };
+    place.starts().values().any(|pid| *pid == record.process.process_id).then_some(record.process.process_id)
+}
+
+/// Kills a copy that runs, no launcher.
+fn kill_copy(place: &Place, copy: &str, killed: &mut BTreeMap<u32, Vec<Signal>>) -> Option<u32> {
+    let Holder::Recorded { record, pidfd } = place.directory.copy(&name(copy)).holder().unwrap() else { return None };
+    let pid = record.process.process_id;
+    let is_started = place.starts().values().any(|started| *started == pid);
+    if !is_started || pidfd_send_signal(&pidfd, Signal::TERM).is_err() {
+        return None;
+    }
+    killed.entry(pid).or_default().push(Signal::TERM);
+    Some(pid)
+}

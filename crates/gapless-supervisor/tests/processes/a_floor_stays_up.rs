@@ -1,0 +1,381 @@
+//! What a file names is started in its order, stays up whoever is killed, and ends in reverse order without a rest.
+
+use super::copy_program::{EXIT, LEAVE, NOTIFY, STAY, STUBBORN};
+use super::floor::{are_ready, down, find, kill_both, pids, place, process, status, up, wait_for, write};
+use super::place::{Place, kill, kill_if_there, lines, name, roles};
+use gapless_supervisor::EndStatus;
+use gapless_supervisor::SupervisorError;
+use gapless_supervisor::control::protocol::{Answer, CopyCondition, Recorded, Request};
+use gapless_supervisor::control::{ControlClient, connect_if_any, status_of_files};
+use gapless_supervisor::guardian::start_if_missing;
+use gapless_supervisor::state_directory::RoleLock;
+use gapless_supervisor::supervision::copy::End;
+use gapless_supervisor::supervision::event::{Command, What};
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until};
+use rustix::process::Signal;
+use std::time::Duration;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("all_is_started_in_order_and_ends_in_reverse", all_is_started_in_order_and_ends_in_reverse)
+        .scenario("a_copy_that_dies_is_back_and_counted", a_copy_that_dies_is_back_and_counted)
+        .scenario("a_killed_supervisor_is_back_in_control", a_killed_supervisor_is_back_in_control)
+        .scenario("a_killed_guardian_is_back_and_ends_are_seen", a_killed_guardian_is_back_and_ends_are_seen)
+        .scenario("without_a_guardian_it_answers_and_sees_ends", without_a_guardian_it_answers_and_sees_ends)
+        .scenario("without_both_nothing_restarts_until_up", without_both_nothing_restarts_until_up)
+        .scenario("while_nobody_watches_what_was_remembered_is_known", what_was_remembered_is_known)
+        .scenario("who_waits_for_a_supervisor_is_told_when_nobody_is_left", told_when_nobody_is_left)
+        .scenario("commands_change_what_runs", commands_change_what_runs)
+        .scenario("who_dies_too_often_is_held", who_dies_too_often_is_held)
+        .scenario("what_a_copy_leaves_behind_is_killed", what_a_copy_leaves_behind_is_killed)
+        .scenario("a_wrong_file_leaves_the_old_one_in_force", a_wrong_file_leaves_the_old_one_in_force)
+        .scenario("who_ignores_the_stop_signal_is_killed", who_ignores_the_stop_signal_is_killed)
+        .with_choices("killed_at_any_moment_nothing_is_started_twice", killed_at_any_moment)
+}
+
+fn all_is_started_in_order_and_ends_in_reverse() {
+    let place = place();
+    let processes = [
+        process(&place, "late", STAY, "after = [\"early\", \"task\"]"),
+        process(&place, "early", NOTIFY, "ready = \"notify\"\ncopies = 2"),
+        process(&place, "task", "exit:0", "once = true"),
+    ];
+    let mut client = up(&place, &processes);
+    let status = wait_for(&place, "the task is done", |status| find(status, "task.1").state == CopyCondition::Done);
+    assert_eq!(find(&status, "late.1").state, CopyCondition::Waiting);
+    assert!(!are_ready(&status, 1), "nobody has said that it is ready");
+    std::fs::write(place.folder().join("ready"), "").unwrap();
+    let status = wait_for(&place, "all are ready", |status| are_ready(status, 3));
+    assert_eq!(status.copies.len(), 4);
+    client.request(&Request::Events).unwrap();
+    down(&place);
+    let mut ended = Vec::new();
+    while let Ok(Some(answer)) = client.next(PATIENCE) {
+        if let Answer::Event { record } = answer
+            && let Recorded::Copy(happening) = record.happening
+            && let What::Ended { end } = happening.what
+        {
+            assert_eq!(end, End::Status(EndStatus::Signaled { signal: 15, has_core: false }));
+            ended.push(happening.copy.process().to_owned());
+        }
+    }
+    assert_eq!(ended, ["late", "early", "early"]);
+    // It begins anew, with numbers that were not there.
+    up(&place, &processes);
+    wait_for(&place, "all are ready again", |status| are_ready(status, 3));
+    down(&place);
+}
+
+fn a_copy_that_dies_is_back_and_counted() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "copies = 2")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let victim = find(&before, "a.1").process_id.unwrap();
+    until("it has said something", || !lines(&place.directory.log(&name("a.1"))).is_empty());
+    kill(victim, Signal::KILL);
+    let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
+    let copy = find(&after, "a.1");
+    assert_ne!(copy.process_id, Some(victim));
+    assert_eq!(copy.last_end, Some(End::Status(EndStatus::Signaled { signal: 9, has_core: false })));
+    assert!(copy.last_lines.iter().any(|line| line.starts_with("a.1 ") && line.ends_with(" runs")), "{copy:?}");
+    assert_eq!(find(&after, "a.2").process_id, find(&before, "a.2").process_id);
+    down(&place);
+}
+
+fn a_killed_supervisor_is_back_in_control() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "copies = 3"), process(&place, "b", STAY, "after = [\"a\"]")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 4));
+    kill(find(&before, "a.3").process_id.unwrap(), Signal::KILL);
+    let before = wait_for(&place, "it is back", |status| find(status, "a.3").restarts == 1 && are_ready(status, 4));
+    for _ in 0..3 {
+        let supervisor = place.wait_for_role(RoleLock::Supervisor);
+        kill(supervisor, Signal::KILL);
+        let after = wait_for(&place, "another one is in control", |status| {
+            status.supervisor.supervisor_process_id.is_some_and(|pid| pid != supervisor)
+        });
+        assert_eq!(pids(&after), pids(&before), "the same processes");
+        assert!(are_ready(&after, 4));
+        assert_eq!(find(&after, "a.3").restarts, 1);
+    }
+    // It sees what ends.
+    kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
+    let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 4));
+    assert_eq!(find(&after, "a.1").last_end, Some(End::Status(EndStatus::Signaled { signal: 9, has_core: false })));
+    down(&place);
+}
+
+fn a_killed_guardian_is_back_and_ends_are_seen() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "copies = 2")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let guardian = place.wait_for_role(RoleLock::Guardian);
+    kill(guardian, Signal::KILL);
+    let after = wait_for(&place, "another guardian is there", |status| {
+        status.supervisor.guardian_process_id.is_some_and(|pid| pid != guardian)
+    });
+    assert_eq!((pids(&after), find(&after, "a.1").restarts), (pids(&before), 0));
+    // Of one that is nobody's child it is not known how it ended.
+    kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
+    let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
+    assert_eq!(find(&after, "a.1").last_end, Some(End::Unseen));
+    kill(find(&after, "a.1").process_id.unwrap(), Signal::KILL);
+    let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 2 && are_ready(status, 2));
+    assert_eq!(find(&after, "a.1").last_end, Some(End::Status(EndStatus::Signaled { signal: 9, has_core: false })));
+    down(&place);
+}
+
+fn without_a_guardian_it_answers_and_sees_ends() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "copies = 2")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    // Another guardian runs, and does not answer.
+    let supervisor = place.wait_for_role(RoleLock::Supervisor);
+    kill(supervisor, Signal::STOP);
+    let guardian = place.wait_for_role(RoleLock::Guardian);
+    kill(guardian, Signal::KILL);
+    until("it is dead", || place.running_as(RoleLock::Guardian).is_none());
+    start_if_missing(&place.directory, &roles(), PATIENCE).unwrap();
+    let guardian = place.wait_for_role(RoleLock::Guardian);
+    kill(guardian, Signal::STOP);
+    kill(supervisor, Signal::CONT);
+    kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
+    let alone = wait_for(&place, "its end is seen", |status| find(status, "a.1").last_end == Some(End::Unseen));
+    assert_eq!(
+        (alone.supervisor.supervisor_process_id, alone.supervisor.guardian_process_id),
+        (Some(supervisor), None)
+    );
+    kill(guardian, Signal::CONT);
+    let after = wait_for(&place, "it is back", |status| are_ready(status, 2));
+    assert_eq!(find(&after, "a.2").process_id, find(&before, "a.2").process_id);
+    down(&place);
+}
+
+fn without_both_nothing_restarts_until_up() {
+    let place = place();
+    let processes = [process(&place, "a", STAY, "copies = 2")];
+    up(&place, &processes);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
+    let before = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
+    kill_both(&place);
+    let victim = find(&before, "a.2").process_id.unwrap();
+    kill(victim, Signal::KILL);
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(status(&place).is_none());
+    let found = status_of_files(&place.directory).unwrap();
+    assert_eq!(found.supervisor.supervisor_process_id, None);
+    assert_eq!(find(&found, "a.1").state, CopyCondition::Unwatched);
+    assert_eq!(find(&found, "a.2").state, CopyCondition::Stopped);
+    up(&place, &processes);
+    let after =
+        wait_for(&place, "the other is back", |status| find(status, "a.2").restarts == 1 && are_ready(status, 2));
+    assert_eq!(find(&after, "a.1").process_id, find(&before, "a.1").process_id);
+    assert_eq!(find(&after, "a.1").restarts, 1);
+    assert_eq!(find(&after, "a.2").last_end, Some(End::Unseen));
+    down(&place);
+}
+
+fn what_was_remembered_is_known() {
+    let place = place();
+    let mut client = up(
+        &place,
+        &[
+            process(&place, "scaled", STAY, "copies = { min = 1, max = 3 }"),
+            process(&place, "dying", &format!("{EXIT}7"), "restart = { restarts_max = 1, backoff_first = \"1 ms\" }"),
+            process(&place, "task", &format!("{EXIT}0"), "once = true"),
+        ],
+    );
+    client.change(Command::Scale(vec![("scaled".to_owned(), 3)])).unwrap();
+    let before = wait_for(&place, "there are three", |status| are_ready(status, 3));
+    client.change(Command::Scale(vec![("scaled".to_owned(), 2)])).unwrap();
+    kill(find(&before, "scaled.1").process_id.unwrap(), Signal::KILL);
+    wait_for(&place, "two are left, one of them again, and the others have ended", |status| {
+        let states = ["dying.1", "task.1"].map(|copy| find(status, copy).state);
+        are_ready(status, 2)
+            && status.copies.len() == 4
+            && find(status, "scaled.1").restarts == 1
+            && states == [CopyCondition::Held, CopyCondition::Done]
+    });
+    kill_both(&place);
+    let found = status_of_files(&place.directory).unwrap();
+    let names: Vec<String> = found.copies.iter().map(|copy| copy.copy.to_string()).collect();
+    assert_eq!(names, ["scaled.1", "scaled.2", "dying.1", "task.1"], "none of an earlier scale");
+    let states: Vec<CopyCondition> = found.copies.iter().map(|copy| copy.state).collect();
+    use CopyCondition::{Done, Held, Unwatched};
+    assert_eq!(states, [Unwatched, Unwatched, Held, Done]);
+    let restarts: Vec<u64> = found.copies.iter().map(|copy| copy.restarts).collect();
+    assert_eq!(restarts, [1, 0, 1, 0]);
+    let killed = End::Status(EndStatus::Signaled { signal: 9, has_core: false });
+    assert_eq!(find(&found, "scaled.1").last_end, Some(killed));
+    let dying = find(&found, "dying.1");
+    assert_eq!(dying.last_end, Some(End::Status(EndStatus::Exited(7))));
+    assert!(dying.last_lines.iter().any(|line| line.ends_with(" runs")), "{dying:?}");
+    // What another boot remembered is nothing.
+    let mut memory: serde_json::Value = place.directory.read_memory().unwrap().unwrap();
+    memory["boot"] = "another".into();
+    place.directory.write_memory(&memory).unwrap();
+    let found = status_of_files(&place.directory).unwrap();
+    assert_eq!((find(&found, "scaled.1").restarts, find(&found, "dying.1").state), (0, CopyCondition::Stopped));
+    drop(client);
+    up(&place, &[process(&place, "scaled", STAY, "copies = 2")]);
+    wait_for(&place, "they are taken over", |status| are_ready(status, 2));
+    down(&place);
+}
+
+fn told_when_nobody_is_left() {
+    // Its supervisor stands in for the real one, and listens to no command.
+    let place = Place::new();
+    let path = place.directory.path();
+    assert!(connect_if_any(path, PATIENCE).unwrap().is_none());
+    start_if_missing(&place.directory, &roles(), PATIENCE).unwrap();
+    assert!(connect_if_any(path, Duration::from_millis(1)).is_err());
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| connect_if_any(path, PATIENCE));
+        std::thread::sleep(Duration::from_millis(20));
+        kill_both(&place);
+        assert!(waiting.join().unwrap().unwrap().is_none(), "it is told, and does not wait on");
+    });
+}
+
+fn commands_change_what_runs() {
+    let place = place();
+    let mut client =
+        up(&place, &[process(&place, "a", STAY, "copies = { min = 1, max = 3 }"), process(&place, "b", STAY, "")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    client.change(Command::Scale(vec![("a".to_owned(), 3)])).unwrap();
+    wait_for(&place, "there are more", |status| are_ready(status, 4));
+    client.change(Command::Scale(vec![("a".to_owned(), 1)])).unwrap();
+    let after = wait_for(&place, "there are fewer", |status| status.copies.len() == 2 && are_ready(status, 2));
+    assert_eq!(pids(&after), pids(&before));
+    client.change(Command::Stop(vec!["b".to_owned()])).unwrap();
+    wait_for(&place, "it has stopped", |status| find(status, "b.1").state == CopyCondition::Stopped);
+    client.change(Command::Start(vec!["b".to_owned()])).unwrap();
+    let after = wait_for(&place, "it runs", |status| are_ready(status, 2));
+    assert_ne!(pids(&after), pids(&before));
+    client.change(Command::Restart(vec!["a".to_owned()])).unwrap();
+    wait_for(&place, "it is another process", |status| {
+        are_ready(status, 2) && find(status, "a.1").process_id != find(&before, "a.1").process_id
+    });
+    for wrong in [Command::Start(vec!["c".to_owned()]), Command::Scale(vec![("a".to_owned(), 9)])] {
+        let error = client.change(wrong).unwrap_err();
+        assert!(matches!(error, SupervisorError::Refused(_)), "{error}");
+    }
+    down(&place);
+}
+
+fn who_dies_too_often_is_held() {
+    let place = place();
+    let restart = "restart = { restarts_max = 2, backoff_first = \"1 ms\" }";
+    let mut client = up(&place, &[process(&place, "a", &format!("{EXIT}7"), restart), process(&place, "b", STAY, "")]);
+    let status = wait_for(&place, "it is held", |status| find(status, "a.1").state == CopyCondition::Held);
+    let copy = find(&status, "a.1");
+    assert_eq!((copy.restarts, &copy.last_end), (2, &Some(End::Status(EndStatus::Exited(7)))));
+    assert!(copy.last_lines.iter().any(|line| line.ends_with(" runs")), "{copy:?}");
+    assert_eq!(place.starts().keys().filter(|(copy, _)| copy.process() == "a").count(), 3);
+    // The next supervisor knows it.
+    kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
+    wait_for(&place, "it is held", |status| find(status, "a.1").state == CopyCondition::Held);
+    drop(client);
+    client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
+    client.change(Command::Start(vec!["a".to_owned()])).unwrap();
+    wait_for(&place, "it is held again", |status| {
+        find(status, "a.1").state == CopyCondition::Held && place.starts().len() == 7
+    });
+    down(&place);
+}
+
+fn what_a_copy_leaves_behind_is_killed() {
+    let place = place();
+    up(&place, &[process(&place, "a", LEAVE, "restart = { policy = \"never\" }")]);
+    let status = wait_for(&place, "it has failed", |status| find(status, "a.1").state == CopyCondition::Failed);
+    assert_eq!(find(&status, "a.1").last_end, Some(End::Status(EndStatus::Exited(3))));
+    let holder = place.directory.copy(&name("a.1")).holder().unwrap();
+    assert!(matches!(holder, gapless_supervisor::state_directory::Holder::Nobody { .. }), "{holder:?}");
+    down(&place);
+}
+
+fn a_wrong_file_leaves_the_old_one_in_force() {
+    let place = place();
+    let processes = [process(&place, "a", STAY, ""), process(&place, "b", STAY, "")];
+    let mut client = up(&place, &processes);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let path = write(&place, &["[process.a]\ncommand = [\"/nowhere/at/all\"]\n".to_owned()]);
+    let error = client.request(&Request::Up { path: path.clone() }).unwrap_err();
+    assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    let after = status(&place).unwrap();
+    assert_eq!(pids(&after), pids(&before));
+    assert!(after.supervisor.problem.as_ref().unwrap().contains("/nowhere/at/all"));
+    // However much is wrong: what is told of it has an end.
+    let many = (0..2000).map(|number| format!("[process.p{number}]\ncommand = [\"/nowhere/at/all\"]\n")).collect();
+    write(&place, &[many]);
+    client.request(&Request::Up { path: path.clone() }).unwrap_err();
+    let later = status(&place).unwrap();
+    assert_eq!(later.supervisor.supervisor_process_id, after.supervisor.supervisor_process_id);
+    write(&place, &processes[..1]);
+    client.request(&Request::Up { path }).unwrap();
+    let after = wait_for(&place, "the other has ended", |status| status.copies.len() == 1);
+    assert_eq!((find(&after, "a.1").process_id, after.supervisor.problem), (find(&before, "a.1").process_id, None));
+    down(&place);
+}
+
+fn who_ignores_the_stop_signal_is_killed() {
+    let place = place();
+    up(&place, &[process(&place, "a", STUBBORN, "stop = { grace = \"50 ms\" }")]);
+    wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    until("it does not hear", || !lines(&place.folder().join("deaf")).is_empty());
+    down(&place);
+    let events = std::fs::read_to_string(place.directory.events()).unwrap();
+    assert!(events.contains("it did not end when it was asked to"), "{events}");
+}
+
+fn killed_at_any_moment(random: &mut Random) {
+    let place = place();
+    let processes = [
+        process(
+            &place,
+            "a",
+            STAY,
+            "copies = 3\nrestart = { restarts_max = 100000, backoff_max = \"10 ms\", backoff_first = \"1 ms\" }",
+        ),
+        process(
+            &place,
+            "b",
+            STAY,
+            "after = [\"a\"]\nrestart = { restarts_max = 100000, backoff_max = \"10 ms\", backoff_first = \"1 ms\" }",
+        ),
+    ];
+    up(&place, &processes);
+    for _ in 0..60 {
+        let victim: usize = random.pick(&[0, 1, 1, 2, 2, 3]);
+        match victim {
+            0 => place.running_as(RoleLock::Guardian).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL)),
+            1 => place.running_as(RoleLock::Supervisor).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL)),
+            2 => {
+                let copy = random.pick(&["a.1", "a.2", "a.3", "b.1"]);
+                if let gapless_supervisor::state_directory::Holder::Recorded { pidfd, .. } =
+                    place.directory.copy(&name(copy)).holder().unwrap()
+                {
+                    // It may have died meanwhile.
+                    let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
+                }
+            }
+            _ => {
+                kill_both(&place);
+                up(&place, &processes);
+            }
+        }
+        std::thread::sleep(Duration::from_micros(random.below(30_000)));
+    }
+    until("all are ready in the end", || {
+        // The last two that were killed may have died only now.
+        if [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none())
+        {
+            up(&place, &processes);
+        }
+        status(&place).is_some_and(|status| are_ready(&status, 4))
+    });
+    down(&place);
+}

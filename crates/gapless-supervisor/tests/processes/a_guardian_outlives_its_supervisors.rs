@@ -1,0 +1,286 @@
+//! A guardian keeps how children end until a supervisor has taken note, whichever supervisor that is, and sees to it that
+//! there is one.
+
+use super::copy_program::{LEAVE, STAY};
+use super::place::{Place, descriptors, ended, kill, lines, name, no_zombies, roles, told};
+use super::stand_in::WANTED;
+use gapless_supervisor::EndStatus;
+use gapless_supervisor::guardian::Client;
+use gapless_supervisor::guardian::protocol::{Ask, Told};
+use gapless_supervisor::role::Role;
+use gapless_supervisor::state_directory::{Holder, RoleLock};
+use gapless_testkit::process::Process;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until, until_some};
+use rustix::process::Signal;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("ends_are_kept_until_they_are_forgotten", ends_are_kept)
+        .scenario("a_start_is_asked_for_twice_and_done_once", a_start_is_done_once)
+        .scenario("a_killed_supervisor_is_started_again", a_killed_supervisor_is_started_again)
+        .scenario("a_supervisor_that_is_not_its_child_is_watched", a_supervisor_that_is_not_its_child)
+        .scenario("supervisors_that_end_at_once_are_started_later_and_later", supervisors_that_end_at_once)
+        .scenario("there_is_one_guardian", there_is_one_guardian)
+        .scenario("a_killed_guardian_leaves_its_children_alive", a_killed_guardian_leaves_its_children)
+        .scenario("a_child_that_forks_itself_away_is_found", a_child_that_forks_itself_away)
+        .scenario("asked_to_end_it_ends_after_the_last_copy", asked_to_end)
+        .scenario("sigterm_is_told_to_every_supervisor", sigterm_is_told)
+        .scenario("without_its_lock_file_it_ends_with_its_copies", without_its_lock_file)
+        .scenario("nothing_inherited_stays_open", nothing_inherited_stays_open)
+}
+
+/// Whoever looks finds nobody, so another guardian may start: two would be there for ever.
+fn without_its_lock_file() {
+    let place = Place::without_supervisor();
+    let mut client = place.connect();
+    let guardian = client.guardian_process_id();
+    let copy = place.start(&mut client, "a.1", 1, STAY);
+    place.wait_for_start("a.1", 1);
+    std::fs::remove_file(place.directory.path().join("guardian.lock")).unwrap();
+    drop(client);
+    assert_ne!(place.start_guardian(), guardian, "nobody was found");
+    // The first one hears whoever finds its socket, until the second one has put its own in the place.
+    let mut other = until_some("another guardian", || {
+        Some(place.connect()).filter(|other| other.guardian_process_id() != guardian)
+    });
+    assert!(is_there(guardian), "it takes note of the ends of its copies");
+    kill(copy, Signal::KILL);
+    until("the first guardian has ended", || !is_there(guardian));
+    let second = place.start(&mut other, "b.1", 1, STAY);
+    assert_eq!(place.wait_for_start("b.1", 1), second);
+}
+
+fn is_there(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn ends_are_kept() {
+    let place = Place::without_supervisor();
+    let mut client = place.connect();
+    let guardian = client.guardian_process_id();
+    let pid = place.start(&mut client, "a.1", 1, "exit:7");
+    assert_eq!(ended(&mut client, "a.1", 1), EndStatus::Exited(7));
+    let killed = place.start(&mut client, "b.1", 1, STAY);
+    place.wait_for_start("b.1", 1);
+    drop(client);
+    kill(killed, Signal::USR1);
+    until("it is dead", || matches!(place.directory.copy(&name("b.1")).holder().unwrap(), Holder::Nobody { .. }));
+
+    let mut client = place.connect();
+    assert_eq!(client.guardian_process_id(), guardian);
+    let children = until_some("both have ended", || {
+        Some(client.list(PATIENCE).unwrap()).filter(|all| all.iter().all(|child| child.ended.is_some()))
+    });
+    let signaled = EndStatus::Signaled { signal: 10, has_core: false };
+    let found = children.iter().map(|child| (child.copy.to_string(), child.process_id, child.ended.unwrap()));
+    let expected = [("a.1".to_owned(), pid, EndStatus::Exited(7)), ("b.1".to_owned(), killed, signaled)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    client.ask(&Ask::Forget { copy: name("a.1"), incarnation: 1 }).unwrap();
+    client.ask(&Ask::Forget { copy: name("never.1"), incarnation: 1 }).unwrap();
+    let left = client.list(PATIENCE).unwrap();
+    assert_eq!(left.iter().map(|child| child.copy.to_string()).collect::<Vec<_>>(), ["b.1"]);
+    no_zombies(guardian);
+}
+
+fn a_start_is_done_once() {
+    let place = Place::without_supervisor();
+    let mut client = place.connect();
+    let pid = place.start(&mut client, "a.1", 1, STAY);
+    place.wait_for_start("a.1", 1);
+    // As the next supervisor does that does not know whether it was done.
+    drop(client);
+    let mut client = place.connect();
+    assert_eq!(place.start(&mut client, "a.1", 1, STAY), pid);
+    kill(pid, Signal::KILL);
+    let signaled = EndStatus::Signaled { signal: 9, has_core: false };
+    assert_eq!(ended(&mut client, "a.1", 1), signaled);
+    assert_eq!(place.start(&mut client, "a.1", 1, STAY), pid);
+    assert_eq!(ended(&mut client, "a.1", 1), signaled, "it is told again");
+    place.check_starts();
+    assert_eq!(place.starts().len(), 1);
+}
+
+fn a_killed_supervisor_is_started_again() {
+    let place = Place::new();
+    std::fs::write(place.folder().join(WANTED), "a.1\na.2\n").unwrap();
+    let guardian = place.start_guardian();
+    let copies = ["a.1", "a.2"].map(|copy| place.wait_for_start(copy, 1));
+    let mut before = place.wait_for_role(RoleLock::Supervisor);
+    let open = descriptors(guardian);
+    for _ in 0..4 {
+        kill(before, Signal::KILL);
+        before = until_some("there is another", || place.running_as(RoleLock::Supervisor).filter(|pid| *pid != before));
+    }
+    assert_eq!(place.wait_for_role(RoleLock::Guardian), guardian);
+    for (copy, pid) in [("a.1", copies[0]), ("a.2", copies[1])] {
+        let Holder::Recorded { record, .. } = place.directory.copy(&name(copy)).holder().unwrap() else {
+            panic!("{copy}")
+        };
+        assert_eq!(record.process.process_id, pid, "its supervisors' deaths are none of its affairs");
+    }
+    // The last one has taken over what it did not start.
+    kill(copies[0], Signal::KILL);
+    place.wait_for_start("a.1", 2);
+    place.check_starts();
+    no_zombies(guardian);
+    until("its descriptors are as before", || descriptors(guardian) == open);
+}
+
+fn a_supervisor_that_is_not_its_child() {
+    let place = Place::new();
+    std::fs::write(place.folder().join(WANTED), "a.1\n").unwrap();
+    // It starts its guardian itself.
+    let role = Role::Supervisor { directory: place.directory.path().to_owned() };
+    let mut command = roles().command(&role);
+    let mut supervisor = Process::start_as(command.stderr(Stdio::null()));
+    place.wait_for_start("a.1", 1);
+    let guardian = place.wait_for_role(RoleLock::Guardian);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(lines(&place.folder().join("supervisors")).len(), 1, "there is one already");
+    supervisor.kill();
+    let second = until_some("another is started", || place.running_as(RoleLock::Supervisor));
+    assert!(second != supervisor.pid().as_raw_pid() as u32);
+    // And that one starts a guardian again.
+    kill(guardian, Signal::KILL);
+    until("there is another", || place.running_as(RoleLock::Guardian).is_some_and(|pid| pid != guardian));
+    place.check_starts();
+    assert_eq!(place.starts().len(), 1);
+}
+
+fn supervisors_that_end_at_once() {
+    let place = Place::without_supervisor();
+    let begun = Instant::now();
+    let _client = place.connect();
+    let count = || lines(&place.folder().join("supervisors")).len();
+    until("the fifth", || count() == 5);
+    // 50 + 100 + 200 + 400 ms.
+    assert!(begun.elapsed() >= Duration::from_millis(750), "{:?}", begun.elapsed());
+}
+
+fn there_is_one_guardian() {
+    let place = Place::without_supervisor();
+    let clients = std::thread::scope(|scope| {
+        let threads = (0..6).map(|_| scope.spawn(|| place.connect().guardian_process_id())).collect::<Vec<_>>();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(clients.iter().all(|pid| *pid == clients[0]), "{clients:?}");
+    let role = Role::Guardian { directory: place.directory.path().to_owned() };
+    let status = roles().command(&role).status().unwrap();
+    assert_eq!(status.code(), Some(75));
+    assert_eq!(place.running_as(RoleLock::Guardian), Some(clients[0]));
+}
+
+fn a_killed_guardian_leaves_its_children() {
+    let place = Place::without_supervisor();
+    let mut client = place.connect();
+    let pid = place.start(&mut client, "a.1", 1, STAY);
+    place.wait_for_start("a.1", 1);
+    kill(client.guardian_process_id(), Signal::KILL);
+    let error = until_some("it is gone", || client.try_next().err());
+    assert!(error.to_string().contains("the guardian of "), "{error}");
+    let mut other = place.connect();
+    assert!(other.guardian_process_id() != client.guardian_process_id());
+    assert_eq!(other.list(PATIENCE).unwrap(), []);
+    let copy = place.directory.copy(&name("a.1"));
+    let Holder::Recorded { record, pidfd } = copy.holder().unwrap() else { panic!("it lives") };
+    assert_eq!((record.process.process_id, record.incarnation), (pid, 1));
+    // Whoever asks for it all the same gets a launcher that gives way.
+    place.intend(&name("a.1"), 2, STAY);
+    other.ask(&Ask::Start { copy: name("a.1"), incarnation: 2 }).unwrap();
+    assert_eq!(ended(&mut other, "a.1", 2), EndStatus::Exited(75));
+    assert!(copy.read_launch_failure(2).unwrap().unwrap().already_runs);
+    kill(pid, Signal::KILL);
+    until("its death is seen", || gapless_supervisor::state_directory::is_dead(&pidfd));
+    place.start(&mut other, "a.1", 3, STAY);
+    place.wait_for_start("a.1", 3);
+    place.check_starts();
+}
+
+fn a_child_that_forks_itself_away() {
+    let place = Place::without_supervisor();
+    let mut client = place.connect();
+    let guardian = client.guardian_process_id();
+    place.start(&mut client, "a.1", 1, LEAVE);
+    assert_eq!(ended(&mut client, "a.1", 1), EndStatus::Exited(3));
+    let left: u32 = lines(&place.folder().join("left"))[0].parse().unwrap();
+    let copy = place.directory.copy(&name("a.1"));
+    let Holder::Others(orphans) = copy.holder().unwrap() else { panic!("it has left a process behind") };
+    assert_eq!(orphans.iter().map(|orphan| orphan.process_id).collect::<Vec<_>>(), [left]);
+    // Nothing is started beside it.
+    place.start(&mut client, "a.1", 2, STAY);
+    assert_eq!(ended(&mut client, "a.1", 2), EndStatus::Exited(75));
+    rustix::process::pidfd_send_signal(&orphans[0].pidfd, Signal::KILL).unwrap();
+    assert_eq!(
+        told(&mut client, |told| matches!(told, Told::OrphanEnded { process_id } if *process_id == left)),
+        Told::OrphanEnded { process_id: left }
+    );
+    assert!(matches!(copy.holder().unwrap(), Holder::Nobody { .. }));
+    place.start(&mut client, "a.1", 3, STAY);
+    place.wait_for_start("a.1", 3);
+    no_zombies(guardian);
+}
+
+fn asked_to_end() {
+    let place = Place::without_supervisor();
+    let mut client = place.connect();
+    let guardian = client.guardian_process_id();
+    let pid = place.start(&mut client, "a.1", 1, STAY);
+    place.wait_for_start("a.1", 1);
+    // Whoever asked goes before it is done: nobody has asked.
+    client.ask(&Ask::End).unwrap();
+    client.list(PATIENCE).unwrap();
+    drop(client);
+    let mut client = place.connect();
+    let second = place.start(&mut client, "b.1", 1, "exit:0");
+    assert!(second > 0 && client.guardian_process_id() == guardian);
+    assert_eq!(ended(&mut client, "b.1", 1), EndStatus::Exited(0));
+
+    client.ask(&Ask::End).unwrap();
+    place.intend(&name("b.1"), 2, STAY);
+    client.ask(&Ask::Start { copy: name("b.1"), incarnation: 2 }).unwrap();
+    let refused = told(&mut client, |told| matches!(told, Told::NotStarted { .. }));
+    assert!(matches!(&refused, Told::NotStarted { reason, .. } if reason.contains("to end")), "{refused:?}");
+    kill(pid, Signal::TERM);
+    let status = ended(&mut client, "a.1", 1);
+    assert_eq!(status, EndStatus::Signaled { signal: 15, has_core: false });
+    until("it has ended", || place.running_as(RoleLock::Guardian).is_none());
+    assert!(client.try_next().is_err());
+    assert!(Client::connect(&place.directory, PATIENCE).unwrap().is_none());
+}
+
+fn sigterm_is_told() {
+    let place = Place::without_supervisor();
+    let mut client = place.connect();
+    let guardian = client.guardian_process_id();
+    for harmless in [Signal::HUP, Signal::INT] {
+        kill(guardian, harmless);
+    }
+    assert_eq!(client.list(PATIENCE).unwrap(), []);
+    kill(guardian, Signal::TERM);
+    assert_eq!(told(&mut client, |told| *told == Told::EndWanted), Told::EndWanted);
+    drop(client);
+    let mut client = place.connect();
+    assert_eq!(client.wait(PATIENCE).unwrap(), Some(Told::EndWanted), "also to the next one");
+    client.ask(&Ask::End).unwrap();
+    until("it has ended", || place.running_as(RoleLock::Guardian).is_none());
+}
+
+fn nothing_inherited_stays_open() {
+    let place = Place::without_supervisor();
+    let leaked = std::fs::File::create(place.folder().join("leaked")).unwrap();
+    rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
+    let mut client = place.connect();
+    let pid = place.start(&mut client, "a.1", 1, STAY);
+    place.wait_for_start("a.1", 1);
+    for process in [client.guardian_process_id(), pid] {
+        let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
+        let open = open.map(|entry| std::fs::read_link(entry.path()).unwrap()).collect::<Vec<_>>();
+        assert!(!open.iter().any(|path| path.ends_with("leaked")), "{open:?}");
+    }
+    let own = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let own = own.map(|entry| std::fs::read_link(entry.path()).unwrap()).filter(|path| path.ends_with("lock")).count();
+    assert_eq!(own, 1, "and its lock is");
+}

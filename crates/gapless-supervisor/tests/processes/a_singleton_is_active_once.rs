@@ -1,0 +1,143 @@
+//! Of a singleton one copy is active and the others stand by, whoever dies.
+
+use super::copy_program::SINGLE;
+use super::floor::{are_ready, down, find, kill_both, place, process, status, up, wait_for};
+use super::place::{Place, kill, name};
+use gapless_supervisor::CopyName;
+use gapless_supervisor::control::Status;
+use gapless_supervisor::control::protocol::CopyCondition;
+use gapless_supervisor::state_directory::RoleLock;
+use gapless_supervisor::supervision::event::Command;
+use gapless_testkit::process::Process;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{until, until_some};
+use rustix::process::Signal;
+use std::process::Stdio;
+use std::time::Duration;
+
+pub fn module(rounds: u64) -> Module {
+    Module::new(module_path!())
+        .scenario("another_takes_over_also_when_nobody_watches", another_takes_over)
+        .scenario("commands_change_it_and_one_stays_active", commands_change_it)
+        .with_choices("killed_at_any_moment_two_are_never_active", move |random| killed_at_any_moment(rounds, random))
+}
+
+fn count(status: &Status, process: &str, state: CopyCondition) -> usize {
+    status.copies.iter().filter(|copy| copy.copy.process() == process && copy.state == state).count()
+}
+
+fn is_as_it_should_be(status: &Status, standbys: usize) -> bool {
+    count(status, "a", CopyCondition::Ready) == 1 && count(status, "a", CopyCondition::Standby) == standbys
+}
+
+fn active(status: &Status) -> CopyName {
+    let mut active = status.copies.iter().filter(|copy| copy.copy.process() == "a" && copy.process_id.is_some());
+    active.find(|copy| copy.state == CopyCondition::Ready).unwrap().copy.clone()
+}
+
+fn another_takes_over() {
+    let place = place();
+    let processes = [
+        process(&place, "a", SINGLE, "singleton = true\ncopies = 3"),
+        process(&place, "later", "stay", "after = [\"a\"]"),
+    ];
+    up(&place, &processes);
+    let is_good = |status: &Status| is_as_it_should_be(status, 2) && count(status, "later", CopyCondition::Ready) == 1;
+    let before = wait_for(&place, "one is active, and what is after it runs", is_good);
+    let first = active(&before);
+    kill(find(&before, &first.to_string()).process_id.unwrap(), Signal::KILL);
+    let after = wait_for(&place, "another is active", |status| is_good(status) && active(status) != first);
+    assert_eq!(find(&after, &first.to_string()).restarts, 1);
+
+    // With nobody there the kernel hands it on.
+    let second = active(&after);
+    kill_both(&place);
+    let starts = place.starts().len();
+    kill(find(&after, &second.to_string()).process_id.unwrap(), Signal::KILL);
+    until("another one runs", || place.starts().len() == starts + 1);
+    assert!(status(&place).is_none(), "nobody watches");
+    let third = place.starts().keys().max_by_key(|(_, incarnation)| *incarnation).unwrap().0.clone();
+    assert_ne!(third, second);
+    up(&place, &processes);
+    let after = wait_for(&place, "the dead one stands by", |status| is_good(status) && active(status) != second);
+    assert_eq!(find(&after, &second.to_string()).restarts, 1);
+    // The next supervisor sees the same.
+    kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
+    let last = wait_for(&place, "another supervisor sees it", is_good);
+    assert_eq!(active(&last), active(&after));
+    let events = std::fs::read_to_string(place.directory.events()).unwrap();
+    assert!(events.contains("\"standby\"") && events.contains("\"active\""), "{events}");
+    down(&place);
+}
+
+fn commands_change_it() {
+    let place = place();
+    let file =
+        |more: &str| [process(&place, "a", SINGLE, &format!("singleton = true\ncopies = {{ max = 3 }}\n{more}"))];
+    let mut client = up(&place, &file(""));
+    wait_for(&place, "the one is active", |status| is_as_it_should_be(status, 0));
+    client.change(Command::Scale(vec![("a".to_owned(), 3)])).unwrap();
+    let before = wait_for(&place, "two stand by", |status| is_as_it_should_be(status, 2));
+    assert_eq!(active(&before), name("a.1"));
+
+    // Those that stand by start anew first, so that the active one changes once.
+    let starts = place.starts().len();
+    client.change(Command::Reload(vec!["a".to_owned()])).unwrap();
+    let pids = |status: &Status| status.copies.iter().filter_map(|copy| copy.process_id).collect::<Vec<_>>();
+    let after = wait_for(&place, "all are others", |status| {
+        is_as_it_should_be(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
+    });
+    assert_ne!(active(&after), name("a.1"));
+    assert_eq!(place.starts().len(), starts + 1);
+
+    client.change(Command::Scale(vec![("a".to_owned(), 1)])).unwrap();
+    let after =
+        wait_for(&place, "the first is active", |status| status.copies.len() == 1 && is_as_it_should_be(status, 0));
+    assert_eq!(active(&after), name("a.1"));
+    client.change(Command::Scale(vec![("a".to_owned(), 2)])).unwrap();
+    wait_for(&place, "one stands by", |status| is_as_it_should_be(status, 1));
+    client.change(Command::Restart(vec!["a".to_owned()])).unwrap();
+    wait_for(&place, "all have started again", |status| is_as_it_should_be(status, 1) && !are_ready(status, 2));
+    client.change(Command::Stop(vec!["a".to_owned()])).unwrap();
+    wait_for(&place, "none runs", |status| count(status, "a", CopyCondition::Stopped) == 2);
+    client.change(Command::Start(vec!["a".to_owned()])).unwrap();
+    wait_for(&place, "one is active again", |status| is_as_it_should_be(status, 1));
+    down(&place);
+}
+
+/// Launchers of three copies without any supervisor; each that is killed is started again.
+fn killed_at_any_moment(rounds: u64, random: &mut Random) {
+    let place = Place::without_supervisor();
+    let copies = ["b.1", "b.2", "b.3"];
+    let mut incarnation = 0;
+    let mut start = |copy: &str| {
+        incarnation += 1;
+        place.intend(&name(copy), incarnation, SINGLE);
+        let mut command = place.launcher(&name(copy), incarnation);
+        (incarnation, Process::start_as(command.stderr(Stdio::null())))
+    };
+    let mut running = copies.map(&mut start);
+    for _ in 0..rounds {
+        let index = random.below(copies.len() as u64) as usize;
+        running[index].1.kill();
+        running[index].1.wait();
+        running[index] = start(copies[index]);
+        if random.happens(200) {
+            // One of those that run has become its program.
+            until_some("one is active", || {
+                let starts = place.starts();
+                let is_active = |(copy, (incarnation, _)): &(&&str, &(u64, Process))| {
+                    starts.contains_key(&(name(copy), *incarnation))
+                };
+                copies.iter().zip(&running).any(|both| is_active(&both)).then_some(())
+            });
+        } else {
+            std::thread::sleep(Duration::from_micros(random.below(6_000)));
+        }
+    }
+    place.check_starts();
+    let starts = place.starts().len();
+    assert!(starts as u64 >= rounds / 10, "{starts} were active in {rounds} rounds");
+    println!("{starts} of {incarnation} starts were active");
+}

@@ -1,0 +1,193 @@
+//! A copy that serves routes finishes what it has before it gets its stop signal, so a reload and fewer copies lose no call, not even
+//! of callers that repeat nothing.
+
+use super::floor::{are_ready, down, find, place, process, up, wait_for};
+use super::place::{Place, kill};
+use super::serving_program::{FOR_EVER, ROUTE, SERVE, WORKERS};
+use gapless_rpc::{Call, CallOptions, Caller, Domain, DomainOptions, Retry};
+use gapless_supervisor::EndStatus;
+use gapless_supervisor::control::ControlClient;
+use gapless_supervisor::control::protocol::CopyCondition;
+use gapless_supervisor::state_directory::RoleLock;
+use gapless_supervisor::supervision::copy::End;
+use gapless_supervisor::supervision::event::Command;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until};
+use rustix::process::Signal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("not_one_call_fails_under_reloads_and_scales", not_one_call_fails_under_reloads_and_scales)
+        .scenario("also_of_copies_whose_file_names_no_route", also_of_copies_whose_file_names_no_route)
+        .with_choices("whenever_the_supervisor_is_killed_meanwhile", whenever_the_supervisor_is_killed_meanwhile)
+        .scenario("one_that_does_not_finish_is_stopped_in_half_its_grace", one_that_does_not_finish_is_stopped)
+        .scenario("one_that_hears_nothing_is_killed_after_its_grace", one_that_hears_nothing_is_killed)
+}
+
+const ROUTED: &str = "copies = { min = 2, max = 4 }\nready = { route = \"answer\" }\n";
+const CALLERS: u64 = 4;
+
+fn caller(place: &Place) -> Caller<u64, u32> {
+    let domain = Domain::open_directory(place.directory.path().join("domain"), DomainOptions::default()).unwrap();
+    domain.caller(ROUTE).unwrap()
+}
+
+fn once() -> CallOptions {
+    CallOptions {
+        timeout: Some(PATIENCE),
+        wait_for_route: Some(PATIENCE),
+        retry: Retry::Never,
+        ..CallOptions::default()
+    }
+}
+
+/// Calls that never end while it lives, each made once.
+struct Traffic {
+    is_over: Arc<AtomicBool>,
+    made: Arc<AtomicU64>,
+    threads: Vec<JoinHandle<Vec<String>>>,
+}
+
+impl Traffic {
+    fn begin(place: &Place) -> Self {
+        let (is_over, made) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let threads = (0..CALLERS).map(|number| {
+            let (caller, is_over, made) = (caller(place), Arc::clone(&is_over), Arc::clone(&made));
+            std::thread::spawn(move || {
+                let mut failed = Vec::new();
+                // Some are done at once, some take a while.
+                for ms in (number..).map(|count| count % 4) {
+                    if is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    made.fetch_add(1, Ordering::SeqCst);
+                    failed.extend(caller.call_with(ms, &once()).err().map(|error| format!("{error:?}")));
+                }
+                failed
+            })
+        });
+        let threads = threads.collect();
+        Self { is_over, made, threads }
+    }
+
+    /// Some more are made.
+    fn go_on(&self) {
+        let before = self.made.load(Ordering::SeqCst);
+        until("calls go on", || self.made.load(Ordering::SeqCst) > before + 20);
+    }
+
+    #[track_caller]
+    fn end(self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        let failed: Vec<String> = self.threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        println!("{} calls", self.made.load(Ordering::SeqCst));
+        assert_eq!(failed, [] as [String; 0]);
+    }
+}
+
+fn not_one_call_fails_under_reloads_and_scales() {
+    let place = place();
+    let mut client = up(&place, &[process(&place, "a", SERVE, ROUTED)]);
+    let mut before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let traffic = Traffic::begin(&place);
+    for _ in 0..3 {
+        traffic.go_on();
+        client.change(Command::Reload(vec!["a".to_owned()])).unwrap();
+        let old = before.copies.iter().map(|copy| copy.process_id).collect::<Vec<_>>();
+        before = wait_for(&place, "all are others", |status| {
+            are_ready(status, 2)
+                && status.copies.len() == 2
+                && status.copies.iter().all(|copy| !old.contains(&copy.process_id))
+        });
+    }
+    for count in [4, 2, 3, 2] {
+        client.change(Command::Scale(vec![("a".to_owned(), count)])).unwrap();
+        wait_for(&place, "there are so many", |status| {
+            are_ready(status, count as usize) && status.copies.len() == count as usize
+        });
+        traffic.go_on();
+    }
+    traffic.end();
+    down(&place);
+}
+
+fn whenever_the_supervisor_is_killed_meanwhile(random: &mut Random) {
+    let place = place();
+    up(&place, &[process(&place, "a", SERVE, ROUTED)]);
+    let mut before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let traffic = Traffic::begin(&place);
+    for _ in 0..6 {
+        traffic.go_on();
+        let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
+        client.change(Command::Reload(vec!["a".to_owned()])).unwrap();
+        std::thread::sleep(Duration::from_millis(random.below(120)));
+        kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
+        let old = before.copies.iter().map(|copy| copy.process_id).collect::<Vec<_>>();
+        before = wait_for(&place, "all are others", |status| {
+            are_ready(status, 2)
+                && status.copies.len() == 2
+                && status.copies.iter().all(|copy| !old.contains(&copy.process_id))
+        });
+    }
+    traffic.end();
+    down(&place);
+}
+
+fn also_of_copies_whose_file_names_no_route() {
+    let place = place();
+    let mut client = up(&place, &[process(&place, "a", SERVE, "copies = { min = 1, max = 3 }\n")]);
+    client.change(Command::Scale(vec![("a".to_owned(), 3)])).unwrap();
+    let all = wait_for(&place, "they run", |status| are_ready(status, 3));
+    let caller = caller(&place);
+    // Each has been heard of.
+    let mut unseen: Vec<u32> = all.copies.iter().filter_map(|copy| copy.process_id).collect();
+    until("each answers", || {
+        let calls: Vec<Call<u32>> = (0..3 * WORKERS).map(|_| caller.start_with(5, &once())).collect();
+        let answered: Vec<u32> = calls.into_iter().map(|call| call.wait().unwrap()).collect();
+        unseen.retain(|pid| !answered.contains(pid));
+        unseen.is_empty()
+    });
+    let traffic = Traffic::begin(&place);
+    traffic.go_on();
+    client.change(Command::Scale(vec![("a".to_owned(), 1)])).unwrap();
+    wait_for(&place, "one is left", |status| status.copies.len() == 1);
+    traffic.go_on();
+    traffic.end();
+    down(&place);
+}
+
+fn one_that_does_not_finish_is_stopped() {
+    let place = place();
+    let more = "copies = 1\nready = { route = \"answer\" }\nstop = { grace = \"2 s\" }\n";
+    let mut client = up(&place, &[process(&place, "a", SERVE, more)]);
+    wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    let endless = caller(&place).start_with(FOR_EVER, &once());
+    until("it has begun", || caller(&place).call_with(0, &once()).is_ok());
+    client.change(Command::Stop(vec!["a".to_owned()])).unwrap();
+    let after = wait_for(&place, "it has stopped", |status| find(status, "a.1").state == CopyCondition::Stopped);
+    assert_eq!(
+        find(&after, "a.1").last_end,
+        Some(End::Status(EndStatus::Signaled { signal: 15, has_core: false })),
+        "not killed"
+    );
+    assert!(endless.wait().is_err());
+    down(&place);
+}
+
+fn one_that_hears_nothing_is_killed() {
+    let place = place();
+    let more = "copies = 1\nready = { route = \"answer\" }\nstop = { grace = \"500 ms\" }\n";
+    let mut client = up(&place, &[process(&place, "a", SERVE, more)]);
+    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    kill(find(&before, "a.1").process_id.unwrap(), Signal::STOP);
+    client.change(Command::Stop(vec!["a".to_owned()])).unwrap();
+    let after = wait_for(&place, "it has stopped", |status| find(status, "a.1").state == CopyCondition::Stopped);
+    let end = find(&after, "a.1").last_end.clone();
+    assert_eq!(end, Some(End::Status(EndStatus::Signaled { signal: 9, has_core: false })));
+    down(&place);
+}

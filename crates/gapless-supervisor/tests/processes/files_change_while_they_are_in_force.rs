@@ -1,0 +1,196 @@
+//! The file in force and the programs of its processes change while they run: what is finished is taken, copy by copy; what
+//! is wrong leaves the old one in force, and says so.
+
+use super::copy_program::{OWN, ROLE, STAY};
+use super::floor::{are_ready, down, find, pids, place, process, status, up, wait_for, write};
+use super::place::{Place, lines};
+use gapless_supervisor::control::protocol::Request;
+use gapless_supervisor::supervision::copy::End;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::until;
+use rustix::process::Signal;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("a_changed_file_is_taken_by_itself", a_changed_file_is_taken_by_itself)
+        .scenario("a_file_that_becomes_wrong_leaves_the_old_one", a_file_that_becomes_wrong_leaves_the_old_one)
+        .scenario("a_file_is_read_again_by_hand", a_file_is_read_again_by_hand)
+        .scenario("copies_start_anew_with_a_replaced_program", copies_start_anew_with_a_replaced_program)
+        .scenario("a_program_that_is_written_slowly_is_waited_for", a_program_that_is_written_slowly_is_waited_for)
+        .scenario("copies_start_anew_with_another_input", copies_start_anew_with_another_input)
+        .scenario("one_replaced_without_a_supervisor_is_noticed", one_replaced_without_a_supervisor_is_noticed)
+}
+
+/// How often something stands in the log of events.
+fn events(place: &Place, what: &str) -> usize {
+    lines(&place.directory.events()).iter().filter(|line| line.contains(what)).count()
+}
+
+fn a_changed_file_is_taken_by_itself() {
+    let place = place();
+    let stays = process(&place, "stays", STAY, "");
+    up(&place, &[stays.clone(), process(&place, "changes", STAY, "copies = 2"), process(&place, "goes", STAY, "")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 4));
+    let changed = "copies = 2\nenvironment = { NEW = \"1\" }";
+    let later = "environment = { NEW = \"1\" }\nreload = { file = false }";
+    write(&place, &[stays, process(&place, "changes", STAY, changed), process(&place, "comes", STAY, later)]);
+    let after = wait_for(&place, "the new file is in force", |status| {
+        let has = |name: &str| status.copies.iter().any(|copy| copy.copy.process() == name);
+        let is_other = |copy: &str| find(status, copy).process_id != find(&before, copy).process_id;
+        !has("goes") && has("comes") && are_ready(status, 4) && is_other("changes.1") && is_other("changes.2")
+    });
+    assert_eq!(find(&after, "stays.1").process_id, find(&before, "stays.1").process_id);
+    assert_eq!((after.supervisor.problem, events(&place, "file_taken")), (None, 1));
+    down(&place);
+}
+
+fn a_file_that_becomes_wrong_leaves_the_old_one() {
+    let place = place();
+    let right = [process(&place, "a", STAY, "copies = 2")];
+    up(&place, &right);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    write(&place, &[process(&place, "a", STAY, "copies = 0")]);
+    let wrong = wait_for(&place, "it says what is wrong", |status| status.supervisor.problem.is_some());
+    let problem = wrong.supervisor.problem.as_ref().unwrap();
+    assert!(problem.contains("floor.toml:5: process.a.copies: 0 was found"), "{problem}");
+    assert_eq!(pids(&wrong), pids(&before));
+    assert_eq!(events(&place, "floor.toml:5"), 1, "it is told once");
+    // The next supervisor says so, too.
+    super::place::kill(wrong.supervisor.supervisor_process_id.unwrap(), Signal::KILL);
+    let again = wait_for(&place, "the next one says it", |status| {
+        status.supervisor.supervisor_process_id != wrong.supervisor.supervisor_process_id
+            && status.supervisor.problem.is_some()
+    });
+    assert_eq!(pids(&again), pids(&before));
+    write(&place, &right);
+    let after = wait_for(&place, "nothing is wrong", |status| status.supervisor.problem.is_none());
+    assert_eq!(pids(&after), pids(&before));
+    down(&place);
+}
+
+fn a_file_is_read_again_by_hand() {
+    let place = place();
+    let mut client = up(&place, &[process(&place, "a", STAY, "")]);
+    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    write(&place, &[process(&place, "a", STAY, "nice = 1")]);
+    let error = client.request(&Request::TakeFile).unwrap_err().to_string();
+    assert!(error.contains("floor.toml:5: process.a.nice: unknown"), "{error}");
+    assert!(status(&place).unwrap().supervisor.problem.is_some_and(|problem| problem.contains(&error)));
+    write(&place, &[process(&place, "a", STAY, ""), process(&place, "b", STAY, "")]);
+    client.request(&Request::TakeFile).unwrap();
+    let after = wait_for(&place, "the other runs", |status| are_ready(status, 2));
+    assert_eq!(find(&after, "a.1").process_id, find(&before, "a.1").process_id);
+    assert_eq!(after.supervisor.problem, None);
+    down(&place);
+}
+
+/// A program that becomes a copy of the tests'.
+fn script(mark: &str) -> String {
+    format!("#!/bin/sh\n# {mark}\nexec \"{}\" \"$@\"\n", std::env::current_exe().unwrap().display())
+}
+
+fn program_path(place: &Place) -> PathBuf {
+    place.folder().join("program")
+}
+
+fn put(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::rename(new, path).unwrap();
+}
+
+fn of_program(place: &Place, more: &str) -> String {
+    let (program, folder) = (program_path(place), place.folder());
+    let words = [program.to_str().unwrap(), ROLE, folder.to_str().unwrap(), OWN, OWN, STAY];
+    format!("[process.a]\ncommand = {words:?}\ncopies = 2\n{more}\n")
+}
+
+fn copies_start_anew_with_a_replaced_program() {
+    let place = place();
+    put(&program_path(&place), &script("first"));
+    up(&place, &[of_program(&place, "reload = { program = true }"), process(&place, "b", STAY, "")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 3));
+    put(&program_path(&place), &script("second"));
+    let after = wait_for(&place, "both are others", |status| {
+        let is_other = |copy: &str| find(status, copy).process_id != find(&before, copy).process_id;
+        are_ready(status, 3) && is_other("a.1") && is_other("a.2")
+    });
+    assert_eq!(find(&after, "b.1").process_id, find(&before, "b.1").process_id);
+    assert_eq!(events(&place, "program_replaced"), 1);
+    assert_eq!(find(&after, "a.1").restarts + find(&after, "a.2").restarts, 0, "nothing has failed");
+    down(&place);
+}
+
+fn a_program_that_is_written_slowly_is_waited_for() {
+    let place = place();
+    put(&program_path(&place), &script("first"));
+    up(&place, &[of_program(&place, "reload = { program = true }")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let text = script("second");
+    std::fs::remove_file(program_path(&place)).unwrap();
+    let mut slow = File::options().write(true).create_new(true).mode(0o755).open(program_path(&place)).unwrap();
+    for piece in text.as_bytes().chunks(text.len() / 3 + 1) {
+        slow.write_all(piece).unwrap();
+        // Longer than it takes to be taken for finished, were nobody writing.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        assert_eq!(pids(&status(&place).unwrap()), pids(&before), "it is being written");
+    }
+    drop(slow);
+    let after = wait_for(&place, "both are others", |status| {
+        are_ready(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
+    });
+    assert_eq!(events(&place, "program_replaced"), 1);
+    assert_eq!(find(&after, "a.1").restarts + find(&after, "a.2").restarts, 0, "nothing has failed");
+    down(&place);
+}
+
+fn copies_start_anew_with_another_input() {
+    let place = place();
+    let input = place.folder().join("in");
+    std::fs::write(&input, "first\n").unwrap();
+    let reads = "[process.reads]\ncommand = [\"sh\", \"-c\", \"cat; echo read; exec sleep 300\"]\ninput = \"in\"\n\
+                 ready = { line = \"read\" }\nreload = { input = true }\n";
+    up(&place, &[reads.to_owned(), process(&place, "b", STAY, "")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let log = find(&before, "reads.1").log.clone().unwrap();
+    assert_eq!(lines(&log), ["first", "read"]);
+    std::fs::write(&input, "second\n").unwrap();
+    let after = wait_for(&place, "it is another", |status| {
+        find(status, "reads.1").process_id != find(&before, "reads.1").process_id && are_ready(status, 2)
+    });
+    assert_eq!(lines(&log), ["first", "read", "second", "read"]);
+    assert_eq!(find(&after, "b.1").process_id, find(&before, "b.1").process_id);
+    assert_eq!((events(&place, "input_replaced"), find(&after, "reads.1").restarts), (1, 0));
+    // Without it nothing starts, and it is told why.
+    std::fs::remove_file(&input).unwrap();
+    super::place::kill(find(&after, "reads.1").process_id.unwrap(), Signal::KILL);
+    let without = wait_for(&place, "it does not start", |status| {
+        matches!(find(status, "reads.1").last_end, Some(End::NotStarted(_)))
+    });
+    let Some(End::NotStarted(reason)) = &find(&without, "reads.1").last_end else { unreachable!() };
+    assert!(reason.contains("opening its input") && reason.contains("/in: No such file"), "{reason}");
+    std::fs::write(&input, "third\n").unwrap();
+    wait_for(&place, "it is back", |status| are_ready(status, 2));
+    down(&place);
+}
+
+fn one_replaced_without_a_supervisor_is_noticed() {
+    let place = place();
+    put(&program_path(&place), &script("first"));
+    let processes = [of_program(&place, "reload = { program = true }")];
+    up(&place, &processes);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    super::floor::kill_both(&place);
+    put(&program_path(&place), &script("second"));
+    up(&place, &processes);
+    wait_for(&place, "both are others", |status| {
+        are_ready(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
+    });
+    until("it is told", || events(&place, "program_replaced") == 1);
+    down(&place);
+}

@@ -1,0 +1,93 @@
+//! A file of processes that the real supervisor looks after, and what tests ask of it.
+
+use super::copy_program::{OWN, ROLE};
+use super::place::{Place, kill_if_there, name, roles};
+use super::stand_in::REAL;
+use gapless_supervisor::SupervisorConfig;
+use gapless_supervisor::control::protocol::{Answer, CopyCondition, CopyStatus, Request};
+use gapless_supervisor::control::{ControlClient, Status, take_charge};
+use gapless_supervisor::state_directory::RoleLock;
+use gapless_testkit::wait::{PATIENCE, until, until_some};
+use rustix::process::Signal;
+use std::path::PathBuf;
+
+/// A process of a file.
+pub fn process(place: &Place, name: &str, wish: &str, more: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    let words = [program.to_str().unwrap(), ROLE, place.folder().to_str().unwrap(), OWN, OWN, wish];
+    format!("[process.{name}]\ncommand = {words:?}\n{more}\n")
+}
+
+pub fn place() -> Place {
+    let place = Place::new();
+    std::fs::write(place.folder().join(REAL), "").unwrap();
+    place
+}
+
+pub fn write(place: &Place, processes: &[String]) -> PathBuf {
+    let path = place.folder().join("floor.toml");
+    let text = format!("[supervisor]\ndirectory = \"state\"\n{}", processes.concat());
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// What `gapless up` does.
+pub fn up(place: &Place, processes: &[String]) -> ControlClient {
+    let path = write(place, processes);
+    let config = SupervisorConfig::load(&path).unwrap();
+    take_charge(&path, &config, &roles(), PATIENCE).unwrap()
+}
+
+/// The status that anybody gives who is in charge by then.
+pub fn status(place: &Place) -> Option<Status> {
+    ControlClient::connect(place.directory.path()).ok()??.status().ok()
+}
+
+#[track_caller]
+pub fn wait_for(place: &Place, what: &str, is_so: impl Fn(&Status) -> bool) -> Status {
+    until_some(what, || status(place).filter(|status| is_so(status)))
+}
+
+pub fn find<'a>(status: &'a Status, copy: &str) -> &'a CopyStatus {
+    status.copies.iter().find(|found| found.copy == name(copy)).unwrap_or_else(|| panic!("{copy} in {status:?}"))
+}
+
+pub fn are_ready(status: &Status, count: usize) -> bool {
+    status.copies.iter().filter(|copy| copy.state == CopyCondition::Ready).count() == count
+}
+
+pub fn pids(status: &Status) -> Vec<Option<u32>> {
+    status.copies.iter().map(|copy| copy.process_id).collect()
+}
+
+/// One that nobody waits for, as its guardian was killed, is dead, too.
+pub fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
+}
+
+/// Ends everything, and checks that nothing is left.
+#[track_caller]
+pub fn down(place: &Place) {
+    let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
+    client.ask(&Request::Down).unwrap();
+    let answer = until_some("it has ended", || client.next(PATIENCE).unwrap());
+    assert_eq!(answer, Answer::Done);
+    until("nobody runs", || {
+        [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none())
+    });
+    place.check_starts();
+    let left: Vec<u32> = place.starts().into_values().filter(|pid| lives(*pid)).collect();
+    assert_eq!(left, [] as [u32; 0], "copies that live");
+    assert_eq!(place.directory.read_config_in_force().unwrap(), None);
+}
+
+/// Kills guardian and supervisor, so that neither starts the other.
+pub fn kill_both(place: &Place) {
+    until("both are dead", || {
+        let both = [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.running_as(role_lock));
+        both.into_iter().flatten().for_each(|pid| kill_if_there(pid, Signal::STOP));
+        both.into_iter().flatten().for_each(|pid| kill_if_there(pid, Signal::KILL));
+        both == [None, None]
+    });
+}

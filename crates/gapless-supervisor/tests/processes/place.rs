@@ -1,0 +1,285 @@
+//! [`Place`]: a state directory with what tests ask of it; whoever was started there is gone when it is dropped.
+
+use super::copy_program::{DOUBLES, ROLE, STARTS, TEST};
+use gapless_supervisor::control_groups::ControlGroups;
+use gapless_supervisor::guardian::protocol::{Ask, Told};
+use gapless_supervisor::guardian::{self, Client};
+use gapless_supervisor::role::{Role, RoleCommand};
+use gapless_supervisor::state_directory::{Holder, LaunchPlan, RoleLock, StateDirectory};
+use gapless_supervisor::{CopyName, EndStatus, Variables};
+use gapless_testkit::process::this_program;
+use gapless_testkit::wait::{PATIENCE, until, until_some};
+use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// The argument before a role.
+pub const SUPERVISE: &str = "supervise";
+/// In the folder: supervisors end at once, with this there.
+pub const NO_SUPERVISOR: &str = "no-supervisor";
+
+pub struct Place {
+    folder: TempDir,
+    pub directory: StateDirectory,
+}
+
+/// This program in all roles.
+pub fn roles() -> RoleCommand {
+    RoleCommand::new(std::env::current_exe().unwrap(), [SUPERVISE])
+}
+
+pub fn name(text: &str) -> CopyName {
+    text.parse().unwrap()
+}
+
+/// A state directory below this folder.
+pub fn state_of(folder: &Path) -> PathBuf {
+    folder.join("state")
+}
+
+impl Place {
+    /// Where supervisors start what `wanted` names; none does while there is nothing.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = StateDirectory::create(&state_of(folder.path()), None).unwrap();
+        std::fs::write(folder.path().join(TEST), std::process::id().to_string()).unwrap();
+        Self { folder, directory }
+    }
+
+    /// Where supervisors end at once: the test is the supervisor.
+    pub fn without_supervisor() -> Self {
+        let place = Self::new();
+        std::fs::write(place.folder().join(NO_SUPERVISOR), "").unwrap();
+        place
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The intent of a copy of the tests' own program.
+    pub fn plan(&self, copy: &CopyName, incarnation: u64, wish: &str) -> LaunchPlan {
+        plan(self.folder(), &self.directory, copy, incarnation, wish)
+    }
+
+    /// A launcher of an intent, not by a guardian.
+    pub fn launcher(&self, copy: &CopyName, incarnation: u64) -> Command {
+        let directory = self.directory.path().to_owned();
+        let mut command = this_program();
+        command.arg(SUPERVISE).args(Role::Launch { directory, copy: copy.clone(), incarnation }.arguments());
+        command
+    }
+
+    /// Writes an intent.
+    pub fn intend(&self, copy: &CopyName, incarnation: u64, wish: &str) {
+        let files = self.directory.copy(copy);
+        files.prepare().unwrap();
+        files.write_launch(&self.plan(copy, incarnation, wish)).unwrap();
+    }
+
+    /// What `gapless up` does.
+    pub fn start_guardian(&self) -> u32 {
+        guardian::start_if_missing(&self.directory, &roles(), PATIENCE).unwrap()
+    }
+
+    /// What a supervisor does. Where there is another one, it is heard when that one is gone.
+    pub fn connect(&self) -> Client {
+        Client::connect_or_start(&self.directory, &roles(), PATIENCE).unwrap()
+    }
+
+    /// Writes an intent and has it started; its process.
+    pub fn start(&self, client: &mut Client, copy: &str, incarnation: u64, wish: &str) -> u32 {
+        let copy = name(copy);
+        self.intend(&copy, incarnation, wish);
+        client.ask(&Ask::Start { copy: copy.clone(), incarnation }).unwrap();
+        match told(client, |told| !matches!(told, Told::OrphanEnded { .. })) {
+            Told::Started { copy: started, incarnation: number, process_id }
+                if started == copy && number == incarnation =>
+            {
+                process_id
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Every start that was noted: the process of each copy and incarnation.
+    pub fn starts(&self) -> BTreeMap<(CopyName, u64), u32> {
+        let mut starts = BTreeMap::new();
+        for line in lines(&self.folder().join(STARTS)) {
+            let fields = line.split(' ').collect::<Vec<_>>();
+            let key = (name(fields[0]), fields[1].parse().unwrap());
+            let before = starts.insert(key, fields[2].parse().unwrap());
+            assert_eq!(before, None, "the same start twice: {line}");
+        }
+        starts
+    }
+
+    /// Nothing was started twice.
+    #[track_caller]
+    pub fn check_starts(&self) {
+        self.starts();
+        assert_eq!(lines(&self.folder().join(DOUBLES)), [] as [String; 0], "two of the same copy ran");
+    }
+
+    /// Waits until this start was noted.
+    #[track_caller]
+    pub fn wait_for_start(&self, copy: &str, incarnation: u64) -> u32 {
+        let key = (name(copy), incarnation);
+        until_some(&format!("{copy} of incarnation {incarnation} runs"), || self.starts().get(&key).copied())
+    }
+
+    /// Which process runs in a role, if any.
+    pub fn running_as(&self, role_lock: RoleLock) -> Option<u32> {
+        match self.directory.role_holder(role_lock).unwrap() {
+            Holder::Recorded { record, .. } => Some(record.process.process_id),
+            Holder::Others(found) => found.first().map(|process| process.process_id),
+            Holder::Nobody { .. } => None,
+        }
+    }
+
+    #[track_caller]
+    pub fn wait_for_role(&self, role_lock: RoleLock) -> u32 {
+        until_some(&format!("there is a {role_lock:?}"), || self.running_as(role_lock))
+    }
+}
+
+pub fn plan(folder: &Path, state: &StateDirectory, copy: &CopyName, incarnation: u64, wish: &str) -> LaunchPlan {
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let arguments = vec![ROLE.into(), text(folder), copy.to_string(), incarnation.to_string(), wish.to_owned()];
+    LaunchPlan {
+        incarnation,
+        program: std::env::current_exe().unwrap(),
+        arguments,
+        environment: Variables::from_iter([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
+        folder: folder.to_owned(),
+        input: None,
+        identity: None,
+        cpus: None,
+        limits: Default::default(),
+        cgroup: None,
+        // The points of those that stand by are passed, too.
+        singleton: (copy.process() == "b").then(|| state.singleton_lock("b").unwrap()),
+        log: state.log(copy),
+        notify_socket: None,
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What dies may be started again until all who could are dead.
+        let is_quiet = || {
+            let mut held = 0;
+            let mut kill = |holder: Holder| {
+                let pidfds = match holder {
+                    Holder::Nobody { .. } => Vec::new(),
+                    Holder::Recorded { pidfd, .. } => vec![pidfd],
+                    Holder::Others(found) => found.into_iter().map(|process| process.pidfd).collect(),
+                };
+                held += pidfds.len();
+                for pidfd in &pidfds {
+                    // It may have died meanwhile.
+                    let _ = pidfd_send_signal(pidfd, Signal::KILL);
+                }
+            };
+            for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
+                kill(self.directory.role_holder(role_lock).unwrap());
+            }
+            for copy in self.directory.copies().unwrap() {
+                kill(self.directory.copy(&copy).holder().unwrap());
+            }
+            // And those that hold nothing yet.
+            let folder = self.folder().to_str().unwrap();
+            let processes = std::fs::read_dir("/proc").unwrap().flatten();
+            let others = processes.filter_map(|entry| {
+                let pid = entry.file_name().to_str()?.parse::<u32>().ok()?;
+                let arguments = std::fs::read(entry.path().join("cmdline")).ok()?;
+                String::from_utf8_lossy(&arguments).contains(folder).then_some(pid)
+            });
+            for pid in others {
+                held += 1;
+                kill_if_there(pid, Signal::KILL);
+            }
+            held == 0
+        };
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(self.directory.guardian_log()).unwrap_or_default();
+            println!("the guardian's log:\n{log}");
+            for file in [STARTS, "ends", "supervisors"] {
+                println!("{file}: {:?}", lines(&self.folder().join(file)));
+            }
+            for copy in self.directory.copies().unwrap() {
+                println!("{copy}: {:?}", self.directory.copy(&copy).holder());
+            }
+            for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
+                println!("{role_lock:?}: {:?}", self.running_as(role_lock));
+            }
+        }
+        std::fs::write(self.folder().join(NO_SUPERVISOR), "").unwrap();
+        if !std::thread::panicking() {
+            until("all are dead", is_quiet);
+        } else {
+            (0..100).any(|_| is_quiet());
+        }
+        ControlGroups::of(&self.directory).iter().for_each(ControlGroups::remove);
+    }
+}
+
+/// What the guardian tells next of this kind; what it tells beside it is passed over.
+#[track_caller]
+pub fn told(client: &mut Client, is_meant: impl Fn(&Told) -> bool) -> Told {
+    until_some("the guardian tells it", || {
+        let told = client.wait(PATIENCE).unwrap().expect("it tells something");
+        is_meant(&told).then_some(told)
+    })
+}
+
+/// How a copy has ended, as the guardian tells it.
+#[track_caller]
+pub fn ended(client: &mut Client, copy: &str, number: u64) -> EndStatus {
+    let name = name(copy);
+    let is_meant =
+        |told: &Told| matches!(told, Told::Ended { copy, incarnation, .. } if *copy == name && *incarnation == number);
+    match told(client, is_meant) {
+        Told::Ended { status, .. } => status,
+        _ => unreachable!(),
+    }
+}
+
+pub fn kill(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
+}
+
+/// As [`kill`], of one that may have died meanwhile.
+pub fn kill_if_there(pid: u32, signal: Signal) {
+    let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), signal);
+}
+
+pub fn lines(path: &Path) -> Vec<String> {
+    std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// How many descriptors a process has open.
+pub fn descriptors(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+/// The children of a process: number and state.
+pub fn children(pid: u32) -> Vec<(u32, char)> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let children = numbers.filter_map(|number| {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = fields.next()?.chars().next()?;
+        (fields.next()?.parse() == Ok(pid)).then_some((number, state))
+    });
+    children.collect()
+}
+
+/// Waits until a process has no dead child that it has not waited for.
+#[track_caller]
+pub fn no_zombies(pid: u32) {
+    until("the dead are waited for", || children(pid).iter().all(|(_, state)| *state != 'Z'));
+}

@@ -1,0 +1,187 @@
+//! Copies that serve routes: they are ready when they do, and one that does not answer is killed, though nobody sees it end.
+
+use super::copy_program::STAY;
+use super::floor::{are_ready, down, find, place, process, status, up, wait_for};
+use super::place::{Place, kill, kill_if_there};
+use super::serving_program::{FOR_EVER, ROUTE, SERVE, SERVE_IN_50_MS, SERVE_LATE, WORKERS};
+use gapless_rpc::{Call, CallOptions, Caller, Domain, DomainOptions};
+use gapless_supervisor::EndStatus;
+use gapless_supervisor::control::Status;
+use gapless_supervisor::control::protocol::CopyCondition;
+use gapless_supervisor::state_directory::RoleLock;
+use gapless_supervisor::supervision::copy::End;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until};
+use rustix::process::Signal;
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("a_copy_is_ready_when_it_serves_itself", a_copy_is_ready_when_it_serves_itself)
+        .scenario("a_stopped_copy_is_killed_and_the_others_are_not", a_stopped_copy_is_killed)
+        .scenario("a_copy_whose_handlers_never_end_is_killed", a_copy_whose_handlers_never_end_is_killed)
+        .scenario("one_that_is_busy_and_answers_in_time_stays", one_that_is_busy_stays)
+        .scenario("the_next_supervisor_pings_as_well", the_next_supervisor_pings_as_well)
+        .scenario("what_lies_in_the_domain_harms_no_supervisor", what_lies_in_the_domain_harms_no_supervisor)
+        .scenario("a_replacement_serves_soon", a_replacement_serves_soon)
+}
+
+const READY: &str = "ready = { route = \"answer\" }\n";
+const PING: &str = "ping = { every = \"100 ms\", within = \"100 ms\", failures_max = 3 }\n";
+
+fn pid(status: &Status, copy: &str) -> u32 {
+    find(status, copy).process_id.unwrap()
+}
+
+fn domain(place: &Place) -> Domain {
+    Domain::open_directory(place.directory.path().join("domain"), DomainOptions::default()).unwrap()
+}
+
+fn caller(place: &Place) -> Caller<u64, u32> {
+    domain(place).caller(ROUTE).unwrap()
+}
+
+fn patient() -> CallOptions {
+    CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
+}
+
+fn events(place: &Place) -> String {
+    std::fs::read_to_string(place.directory.events()).unwrap()
+}
+
+/// Waits until the copy has been killed because it did not answer, and is back.
+#[track_caller]
+fn wait_for_stuck(place: &Place, copy: &str, ready: usize) -> Status {
+    let after = wait_for(place, "it was killed, and is back", |status| {
+        find(status, copy).restarts == 1 && are_ready(status, ready)
+    });
+    let reason = "stuck: did not answer 3 pings in 100ms";
+    assert_eq!(find(&after, copy).last_reason.as_deref(), Some(reason));
+    assert_eq!(find(&after, copy).last_end, Some(End::Status(EndStatus::Signaled { signal: 9, has_core: false })));
+    assert_eq!(events(place).matches(reason).count(), 1);
+    after
+}
+
+fn a_copy_is_ready_when_it_serves_itself() {
+    let place = place();
+    let processes = [
+        process(&place, "early", SERVE, READY),
+        process(&place, "late", SERVE_LATE, READY),
+        process(&place, "none", STAY, "ready = { route = \"nothing\" }"),
+        process(&place, "behind", STAY, "after = [\"late\"]"),
+    ];
+    up(&place, &processes);
+    wait_for(&place, "one is ready", |status| are_ready(status, 1));
+    std::thread::sleep(Duration::from_millis(50));
+    let before = status(&place).unwrap();
+    let state = |copy: &str| find(&before, copy).state;
+    let states = [state("early.1"), state("late.1"), state("none.1"), state("behind.1")];
+    let starting = CopyCondition::Starting;
+    assert_eq!(states, [CopyCondition::Ready, starting, starting, CopyCondition::Waiting], "each serves for itself");
+    std::fs::write(place.folder().join(SERVE), "").unwrap();
+    let begun = Instant::now();
+    wait_for(&place, "the others are ready, too", |status| are_ready(status, 3));
+    println!("a copy was seen as ready {:?} after it was allowed to serve", begun.elapsed());
+    // Who takes over finds the same, and what is not ready yet.
+    kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
+    wait_for(&place, "as before", |status| are_ready(status, 3) && find(status, "none.1").state == starting);
+    down(&place);
+}
+
+fn a_stopped_copy_is_killed() {
+    let place = place();
+    up(&place, &[process(&place, "a", SERVE, &format!("copies = 2\n{READY}{PING}"))]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    // They answer for a while.
+    std::thread::sleep(Duration::from_millis(500));
+    kill(pid(&before, "a.1"), Signal::STOP);
+    let after = wait_for_stuck(&place, "a.1", 2);
+    assert_eq!((pid(&after, "a.2"), find(&after, "a.2").restarts), (pid(&before, "a.2"), 0));
+    down(&place);
+}
+
+fn a_copy_whose_handlers_never_end_is_killed() {
+    let place = place();
+    up(&place, &[process(&place, "a", SERVE, &format!("{READY}{PING}"))]);
+    wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    let caller = caller(&place);
+    let endless: Vec<Call<u32>> = (0..WORKERS).map(|_| caller.start_with(FOR_EVER, &patient())).collect();
+    wait_for_stuck(&place, "a.1", 1);
+    drop(endless);
+    down(&place);
+}
+
+fn one_that_is_busy_stays() {
+    let place = place();
+    let ping = "ping = { every = \"100 ms\", within = \"5 s\", failures_max = 1 }\n";
+    up(&place, &[process(&place, "a", SERVE, &format!("{READY}{ping}"))]);
+    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    let caller = caller(&place);
+    // Many more than workers, in the line before each ping.
+    let calls: Vec<Call<u32>> = (0..20).map(|_| caller.start_with(50, &patient())).collect();
+    for call in calls {
+        assert_eq!(call.wait(), Ok(pid(&before, "a.1")));
+    }
+    assert!(!events(&place).contains("stuck"));
+    down(&place);
+}
+
+fn the_next_supervisor_pings_as_well() {
+    let place = place();
+    up(&place, &[process(&place, "a", SERVE, &format!("copies = 2\n{READY}{PING}"))]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    kill(pid(&before, "a.2"), Signal::STOP);
+    kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
+    let after = wait_for_stuck(&place, "a.2", 2);
+    assert_eq!(pid(&after, "a.1"), pid(&before, "a.1"));
+    down(&place);
+}
+
+fn what_lies_in_the_domain_harms_no_supervisor() {
+    let place = place();
+    up(&place, &[process(&place, "a", SERVE, &format!("copies = 2\n{READY}{PING}"))]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let domain = place.directory.path().join("domain");
+    // What is no socket, one that nobody hears, and one behind which somebody says nothing.
+    for number in 0..4_u128 {
+        std::fs::write(domain.join(format!("copy-{number:032x}.sock")), "nothing").unwrap();
+    }
+    let silent = UnixListener::bind(domain.join(format!("copy-{:032x}.sock", 7))).unwrap();
+    for entry in std::fs::read_dir(&domain).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().ends_with(".counters") {
+            std::fs::File::options().write(true).open(entry.path()).unwrap().set_len(100).unwrap();
+        }
+    }
+    kill(pid(&before, "a.1"), Signal::STOP);
+    let after = wait_for_stuck(&place, "a.1", 2);
+    assert_eq!(after.supervisor.supervisor_process_id, before.supervisor.supervisor_process_id);
+    drop(silent);
+    down(&place);
+}
+
+fn a_replacement_serves_soon() {
+    let place = place();
+    let restart = "restart = { healthy_after = \"1 ms\", restarts_max = 100 }\n";
+    up(&place, &[process(&place, "a", SERVE_IN_50_MS, &format!("{READY}{restart}"))]);
+    let mut serving = pid(&wait_for(&place, "it is ready", |status| are_ready(status, 1)), "a.1");
+    let caller = caller(&place);
+    let mut silences = Vec::new();
+    for _ in 0..5 {
+        kill_if_there(serving, Signal::KILL);
+        let begun = Instant::now();
+        until("the next one answers", || match caller.call_with(0, &patient()) {
+            Ok(next) if next != serving => {
+                serving = next;
+                true
+            }
+            _ => false,
+        });
+        silences.push(begun.elapsed());
+        wait_for(&place, "it is ready", |status| are_ready(status, 1));
+        // Longer than `healthy_after`: the restart does not wait.
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    println!("from the death of a copy to the first reply of the next, which serves after 50 ms: {silences:?}");
+    down(&place);
+}

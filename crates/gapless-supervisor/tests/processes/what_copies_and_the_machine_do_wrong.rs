@@ -1,0 +1,83 @@
+//! A launcher that cannot be forked is tried again; a copy that forks itself away is found; a wall clock that was set says
+//! nothing about how long something runs.
+
+use super::copy_program::STAY;
+use super::floor::{are_ready, down, find, lives, place, process, up, wait_for};
+use super::place::{lines, name};
+use gapless_supervisor::EndStatus;
+use gapless_supervisor::control::protocol::CopyCondition;
+use gapless_supervisor::control::status_of_files;
+use gapless_supervisor::state_directory::{Holder, RoleLock};
+use gapless_supervisor::supervision::copy::End;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::until;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use std::os::unix::fs::FileExt;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("a_launcher_that_cannot_be_forked_is_tried_again", a_launcher_that_cannot_be_forked_is_tried_again)
+        .scenario("a_copy_that_forks_itself_away_is_found", a_copy_that_forks_itself_away_is_found)
+        .scenario("a_wall_clock_that_was_set_says_nothing", a_wall_clock_that_was_set_says_nothing)
+}
+
+fn a_launcher_that_cannot_be_forked_is_tried_again() {
+    let place = place();
+    let restart = "restart = { restarts_max = 100000, backoff_max = \"20 ms\", backoff_first = \"1 ms\" }";
+    let mut client = up(&place, &[process(&place, "a", STAY, restart), process(&place, "b", STAY, "")]);
+    let before = wait_for(&place, "both are ready", |status| are_ready(status, 2));
+    // Without a descriptor it forks nothing; RLIMIT_NPROC does not hold for root.
+    let guardian = Pid::from_raw(place.wait_for_role(RoleLock::Guardian) as i32);
+    let lowered = Rlimit { current: Some(3), ..getrlimit(Resource::Nofile) };
+    let old = prlimit(guardian, Resource::Nofile, lowered).unwrap();
+    client.change(gapless_supervisor::supervision::event::Command::Restart(vec!["a".to_owned()])).unwrap();
+    let held = wait_for(
+        &place,
+        "it is not started",
+        |status| matches!(&find(status, "a.1").last_end, Some(End::NotStarted(reason)) if reason.contains("starting a launcher")),
+    );
+    assert_eq!(find(&held, "b.1").process_id, find(&before, "b.1").process_id);
+    prlimit(guardian, Resource::Nofile, old).unwrap();
+    let after = wait_for(&place, "it runs", |status| are_ready(status, 2));
+    assert!(find(&after, "a.1").restarts > 0 && find(&after, "b.1").restarts == 0);
+    down(&place);
+}
+
+fn a_copy_that_forks_itself_away_is_found() {
+    let place = place();
+    let away = place.folder().join("away");
+    // As a daemon does: another session, and nobody waits.
+    let script = format!("setsid sh -c 'echo $$ > {}; exec sleep 300' & sleep 0.2; exit 0", away.display());
+    up(&place, &[format!("[process.a]\ncommand = {:?}\nonce = true\n", ["sh", "-c", &script])]);
+    let status = wait_for(&place, "it is done", |status| find(status, "a.1").state == CopyCondition::Done);
+    assert_eq!(find(&status, "a.1").last_end, Some(End::Status(EndStatus::Exited(0))));
+    let pid: u32 = lines(&away)[0].parse().unwrap();
+    until("what went away is dead", || !lives(pid));
+    assert!(matches!(place.directory.copy(&name("a.1")).holder().unwrap(), Holder::Nobody { .. }));
+    down(&place);
+}
+
+fn a_wall_clock_that_was_set_says_nothing() {
+    let place = place();
+    let processes = [process(&place, "a", STAY, "")];
+    up(&place, &processes);
+    wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    super::floor::kill_both(&place);
+    // As if the wall clock had been years ahead when it was started, or behind.
+    let path = place.directory.copy(&name("a.1")).path().join("lock");
+    for unix_time_ms in [9_000_000_000_000_u64, 1] {
+        let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        record["unix_time_ms"] = unix_time_ms.into();
+        let mut text = serde_json::to_vec(&record).unwrap();
+        text.resize(512, b' ');
+        std::fs::File::options().write(true).open(&path).unwrap().write_all_at(&text, 0).unwrap();
+        let status = status_of_files(&place.directory).unwrap();
+        let copy = find(&status, "a.1");
+        assert_eq!(copy.state, CopyCondition::Unwatched);
+        assert!(copy.since_ms < 3_600_000, "{copy:?}");
+    }
+    up(&place, &processes);
+    let status = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    assert!(find(&status, "a.1").since_ms < 3_600_000);
+    down(&place);
+}

@@ -1,0 +1,126 @@
+//! Supervisor, guardian and copies are killed at any moment: nothing is started twice, no child is lost, and of each that
+//! has died it is known how, or that it is not known.
+
+use super::place::{Place, descriptors, kill_if_there, lines, name, no_zombies};
+use super::stand_in::{ENDS, WANTED};
+use gapless_supervisor::state_directory::{Holder, RoleLock};
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::until;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub const COPIES: [&str; 3] = ["a.1", "a.2", "b.1"];
+
+pub fn module(kills: u64) -> Module {
+    Module::new(module_path!()).with_choices("killed_at_any_moment", move |random| killed_at_any_moment(kills, random))
+}
+
+/// Has everything started.
+pub fn up(place: &Place) {
+    std::fs::write(place.folder().join(WANTED), COPIES.join("\n")).unwrap();
+    place.start_guardian();
+}
+
+/// Waits until each copy runs, and both roles are held.
+#[track_caller]
+pub fn wait_until_all_run(place: &Place, when: &str) {
+    for copy in COPIES {
+        until(&format!("{copy} runs {when}"), || {
+            start_if_nobody_is_there(place);
+            let holder = place.directory.copy(&name(copy)).holder().unwrap();
+            // Noted by the program itself, so no launcher any more.
+            matches!(holder, Holder::Recorded { record, .. }
+                if place.starts().get(&(name(copy), record.incarnation)) == Some(&record.process.process_id))
+        });
+    }
+    // Who was killed may have died only now.
+    for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
+        until(&format!("there is a {role_lock:?} {when}"), || {
+            start_if_nobody_is_there(place);
+            place.running_as(role_lock).is_some()
+        });
+    }
+}
+
+/// Where both were killed at once nobody does anything until the next `up`.
+fn start_if_nobody_is_there(place: &Place) {
+    if [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none()) {
+        place.start_guardian();
+    }
+}
+
+/// Every start but the last of each copy has an end, and what is known of it is true.
+#[track_caller]
+pub fn check_ends(place: &Place, killed: &BTreeMap<u32, Vec<Signal>>) -> (usize, usize) {
+    let starts = place.starts();
+    let mut ends = BTreeMap::new();
+    for line in lines(&place.folder().join(ENDS)) {
+        let (copy, rest) = line.split_once(' ').unwrap();
+        let (incarnation, how) = rest.split_once(' ').unwrap();
+        // A supervisor that is killed before it remembers notes it again.
+        let noted: &mut Vec<String> = ends.entry((name(copy), incarnation.parse::<u64>().unwrap())).or_default();
+        noted.push(how.to_owned());
+    }
+    let (mut known, mut unknown) = (0, 0);
+    for ((copy, incarnation), pid) in &starts {
+        let is_last = !starts.contains_key(&(copy.clone(), incarnation + 1))
+            && starts.keys().filter(|(other, _)| other == copy).map(|(_, number)| number).max() == Some(incarnation);
+        match ends.get(&(copy.clone(), *incarnation)) {
+            None => assert!(is_last, "nobody knows that {copy} of incarnation {incarnation} has ended"),
+            Some(noted) => {
+                // Of two that came before it was dead either may have been the first.
+                let sent = killed.get(pid).into_iter().flatten();
+                let sent: Vec<_> = sent.map(|signal| format!("killed by signal {}", signal.as_raw())).collect();
+                for how in noted {
+                    let is_true = how == "unknown" || sent.contains(how);
+                    assert!(is_true, "{copy} of incarnation {incarnation}: {how}, and sent was {sent:?}");
+                    if how == "unknown" { unknown += 1 } else { known += 1 }
+                }
+            }
+        }
+    }
+    (known, unknown)
+}
+
+fn killed_at_any_moment(kills: u64, random: &mut Random) {
+    let place = Place::new();
+    up(&place);
+    wait_until_all_run(&place, "at first");
+    let mut killed: BTreeMap<u32, Vec<Signal>> = BTreeMap::new();
+    let open = descriptors(place.wait_for_role(RoleLock::Guardian));
+    for round in 0..kills {
+        // Guardian, supervisor, copies, both: whose guardian dies, of that is not known how it ends.
+        let victim: usize = random.pick(&[0, 1, 1, 2, 3, 4, 2, 3, 4, 2, 3, 4, 5]);
+        let signal = random.pick(&[Signal::KILL, Signal::TERM, Signal::USR1]);
+        if victim == 0 || victim == 5 {
+            place.running_as(RoleLock::Guardian).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL));
+        }
+        if victim == 1 || victim == 5 {
+            place.running_as(RoleLock::Supervisor).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL));
+        }
+        if let Some(copy) = COPIES.get(victim.wrapping_sub(2)) {
+            let holder = place.directory.copy(&name(copy)).holder().unwrap();
+            if let Holder::Recorded { record, pidfd } = holder {
+                // A launcher would not be noted, nor be killed by each signal.
+                let is_noted = place.starts().values().any(|pid| *pid == record.process.process_id);
+                if is_noted && rustix::process::pidfd_send_signal(&pidfd, signal).is_ok() {
+                    killed.entry(record.process.process_id).or_default().push(signal);
+                }
+            }
+        }
+        if random.happens(300) {
+            wait_until_all_run(&place, &format!("after kill {round}"));
+        } else {
+            std::thread::sleep(Duration::from_micros(random.below(30_000)));
+        }
+    }
+    wait_until_all_run(&place, "in the end");
+    place.check_starts();
+    let (known, unknown) = check_ends(&place, &killed);
+    let guardian = place.wait_for_role(RoleLock::Guardian);
+    no_zombies(guardian);
+    until("its descriptors are as at the beginning", || descriptors(guardian) <= open);
+    println!("{} starts; ends: {known} known, {unknown} unknown", place.starts().len());
+}

@@ -1,0 +1,118 @@
+//! A supervisor or guardian that lives and says nothing is killed, a socket whose file was removed is opened again, and what
+//! no file tells of any more does not run twice.
+
+use super::copy_program::{NOTIFY, STAY};
+use super::floor::{are_ready, down, find, lives, pids, place, process, up, wait_for, write};
+use super::place::{Place, kill, kill_if_there, roles};
+use gapless_supervisor::SupervisorConfig;
+use gapless_supervisor::control::protocol::{Answer, Request};
+use gapless_supervisor::control::{ControlClient, take_charge};
+use gapless_supervisor::state_directory::RoleLock;
+use gapless_supervisor::supervision::event::Command;
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::{PATIENCE, until, until_some};
+use rustix::process::Signal;
+use std::time::Duration;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("a_stopped_supervisor_is_replaced", || a_stopped_role_is_replaced(RoleLock::Supervisor))
+        .scenario("a_stopped_guardian_is_replaced", || a_stopped_role_is_replaced(RoleLock::Guardian))
+        .scenario("a_removed_socket_is_there_again", a_removed_socket_is_there_again)
+        .scenario("a_copy_whose_files_were_removed_does_not_run_twice", a_copy_whose_files_were_removed)
+        .scenario("a_removed_directory_is_not_made_anew_while_copies_run", a_removed_directory)
+        .scenario("up_takes_over_from_those_who_are_just_dying", up_takes_over_from_the_dying)
+}
+
+fn a_stopped_role_is_replaced(role_lock: RoleLock) {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "copies = 2")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let victim = place.wait_for_role(role_lock);
+    // Long enough that each has asked the other whether it hears.
+    std::thread::sleep(Duration::from_millis(1500));
+    kill(victim, Signal::STOP);
+    until("another is there", || place.running_as(role_lock).is_some_and(|pid| pid != victim));
+    assert!(!lives(victim));
+    let after = wait_for(&place, "it is in control", |status| are_ready(status, 2));
+    assert_eq!(pids(&after), pids(&before), "it is none of the copies' affairs");
+    kill(find(&after, "a.1").process_id.unwrap(), Signal::KILL);
+    wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
+    down(&place);
+}
+
+fn a_removed_socket_is_there_again() {
+    let place = place();
+    std::fs::write(place.folder().join("ready"), "").unwrap();
+    up(&place, &[process(&place, "a", NOTIFY, "ready = \"notify\"")]);
+    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    for socket in ["control.socket", "guardian.socket", "notify/socket"] {
+        std::fs::remove_file(place.directory.path().join(socket)).unwrap();
+    }
+    let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
+    until("all are there", || {
+        ["guardian.socket", "notify/socket"].iter().all(|socket| place.directory.path().join(socket).exists())
+    });
+    let supervisor = place.wait_for_role(RoleLock::Supervisor);
+    client.change(Command::Restart(vec!["a".to_owned()])).unwrap();
+    wait_for(&place, "it says that it is ready", |status| pids(status) != pids(&before) && are_ready(status, 1));
+    kill(supervisor, Signal::KILL);
+    until("there is another", || place.running_as(RoleLock::Supervisor).is_some_and(|pid| pid != supervisor));
+    wait_for(&place, "it is in control", |status| are_ready(status, 1));
+    down(&place);
+}
+
+fn a_copy_whose_files_were_removed() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "copies = 2")]);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let lost = find(&before, "a.1").process_id.unwrap();
+    std::fs::remove_dir_all(place.directory.path().join("copies/a.1")).unwrap();
+    kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
+    let after =
+        wait_for(&place, "it runs anew", |status| are_ready(status, 2) && find(status, "a.1").process_id != Some(lost));
+    assert!(!lives(lost));
+    assert_eq!(find(&after, "a.2").process_id, find(&before, "a.2").process_id);
+    down(&place);
+}
+
+fn a_removed_directory() {
+    let place = place();
+    let processes = [process(&place, "a", STAY, "copies = 2")];
+    up(&place, &processes);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    let guardian = place.wait_for_role(RoleLock::Guardian);
+    std::fs::remove_dir_all(place.directory.path()).unwrap();
+    let again = |place: &Place| {
+        let path = write(place, &processes);
+        take_charge(&path, &SupervisorConfig::load(&path).unwrap(), &roles(), PATIENCE)
+    };
+    let error = again(&place).unwrap_err().to_string();
+    assert!(error.contains(&guardian.to_string()) && error.contains("run twice"), "{error}");
+    assert!(!place.directory.path().exists());
+    pids(&before).into_iter().flatten().for_each(|pid| kill_if_there(pid, Signal::KILL));
+    until("the guardian has ended with them", || !lives(guardian));
+    again(&place).unwrap();
+    wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    // The place looks into the directory that was removed.
+    let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
+    client.ask(&Request::Down).unwrap();
+    assert_eq!(until_some("it has ended", || client.next(PATIENCE).unwrap()), Answer::Done);
+}
+
+fn up_takes_over_from_the_dying() {
+    let place = place();
+    let processes = [process(&place, "a", STAY, "copies = 2")];
+    up(&place, &processes);
+    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
+    for _ in 0..15 {
+        let both = [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.wait_for_role(role_lock));
+        both.into_iter().for_each(|pid| kill_if_there(pid, Signal::STOP));
+        both.into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL));
+        // At once, while they still hold their locks and their sockets take connections.
+        up(&place, &processes);
+        let after = wait_for(&place, "somebody watches", |status| are_ready(status, 2));
+        assert_eq!(pids(&after), pids(&before));
+    }
+    down(&place);
+}

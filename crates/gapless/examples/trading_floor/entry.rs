@@ -1,0 +1,57 @@
+//! An order entry. Its memory is the stream: started again, it reads there which of its orders are in it, and goes on behind them.
+
+use super::messages::{FILLED, Numbers, ORDER};
+use super::{Failure, STREAM_FILE};
+use gapless::prelude::*;
+use std::time::Instant;
+
+/// Its name in the stream, and its number: whoever comes under the name takes its place.
+const TOKEN: u128 = 0x0065_6e74_7279 << 64;
+/// Between two orders.
+const ORDER_INTERVAL: Duration = Duration::from_millis(20);
+/// Between two lines in the log.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Runs the order entry `entry` until it is over.
+pub fn run(entry: u64, is_over: impl Fn() -> bool) -> Result<(), Failure> {
+    let config = StreamConfig::load(STREAM_FILE)?;
+    let mut node = StreamNode::new(config.link()?, config.node_options(Some(TOKEN | u128::from(entry))));
+    // Orders in the stream, and those that were filled.
+    let (mut sent, mut filled, mut wrong) = (0, 0, None);
+    let (mut is_live, mut has_begun) = (false, false);
+    let (mut order_due, mut line_due) = (Instant::now(), Instant::now());
+    while !is_over() {
+        if is_live && node.can_publish() && node.in_flight() == 0 && order_due.elapsed() >= ORDER_INTERVAL {
+            if !has_begun {
+                println!("trades from order {} on", sent + 1);
+                has_begun = true;
+            }
+            order_due = Instant::now();
+            node.publish(ORDER, &Numbers { entry, order: sent + 1, quantity: sent % 100 + 1 }.to_bytes())?;
+        }
+        let count = node.poll(256, |event| match event {
+            NodeEvent::State(state) => is_live = state == NodeState::Live,
+            NodeEvent::Message(message) => {
+                let numbers = Numbers::from_bytes(message.payload).filter(|numbers| numbers.entry == entry);
+                let Some(numbers) = numbers else { return };
+                let last = if message.schema == FILLED.schema { &mut filled } else { &mut sent };
+                if numbers.order != *last + 1 {
+                    wrong = Some(format!("{} follows order {last}: {numbers:?}", message.schema & 0xffff));
+                }
+                *last = numbers.order;
+            }
+            _ => {}
+        })?;
+        if let Some(wrong) = wrong {
+            return Err(wrong.into());
+        }
+        if count == 0 {
+            node.wait(Duration::from_millis(5))?;
+        }
+        if line_due.elapsed() >= LINE_INTERVAL {
+            line_due = Instant::now();
+            println!("{sent} orders in the stream, {filled} filled");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! The command bus: commands, aggregates, and an event store that is the stream: with the feature `cqrs`.
+//!
+//! An aggregate decides on commands and is made of its events. The bus puts the events of each command into the stream as one transaction, and
+//! answers when that is as durable as the tier promises:
+//!
+//! ```
+//! use gapless::cqrs::{
+//!     Aggregate, BusOptions, CommandError, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Message,
+//! };
+//! use gapless::service::ServiceHostOptions;
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize, Message)]
+//! enum Command { Open, Deposit(u64), Withdraw(u64) }
+//!
+//! #[derive(Serialize, Deserialize, Message)]
+//! enum Event { Opened, Deposited(u64), Withdrawn(u64) }
+//!
+//! #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
+//! struct Overdrawn { balance: u64 }
+//!
+//! #[derive(Clone)]
+//! struct Account { balance: u64 }
+//!
+//! impl Aggregate for Account {
+//!     const NAME: &'static str = "account";
+//!     type Id = u64;
+//!     type Command = Command;
+//!     type Event = Event;
+//!     type Refusal = Overdrawn;
+//!
+//!     fn new(_: &u64) -> Self {
+//!         Self { balance: 0 }
+//!     }
+//!     fn creation(command: &Command) -> Creation {
+//!         if matches!(command, Command::Open) { Creation::Creates } else { Creation::MustExist }
+//!     }
+//!     fn decide(&self, command: Command, decision: &mut Decision<'_, Event>) -> Result<(), Overdrawn> {
+//!         match command {
+//!             Command::Open => decision.emit(Event::Opened),
+//!             Command::Deposit(amount) => decision.emit(Event::Deposited(amount)),
+//!             Command::Withdraw(amount) if amount > self.balance => return Err(Overdrawn { balance: self.balance }),
+//!             Command::Withdraw(amount) => decision.emit(Event::Withdrawn(amount)),
+//!         };
+//!         Ok(())
+//!     }
+//!     fn apply(&mut self, event: &Event) {
+//!         match event {
+//!             Event::Opened => {}
+//!             Event::Deposited(amount) => self.balance += amount,
+//!             Event::Withdrawn(amount) => self.balance -= amount,
+//!         }
+//!     }
+//! }
+//!
+//! let model = CommandModel::new().aggregate::<Account>();
+//! let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory())?;
+//! let bus = host.bus(&BusOptions::default())?;
+//! bus.call(Account::command(&7, &Command::Open))?;
+//! let accepted = bus.call(Account::command(&7, &Command::Deposit(30)))?;
+//! assert_eq!((accepted.version, accepted.events), (2, 1));
+//! let refused = bus.call(Account::command(&7, &Command::Withdraw(31)));
+//! assert_eq!(refused, Err(CommandError::Refused(Overdrawn { balance: 30 })));
+//! host.stop()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The guide `docs/guides/commanding.md` has the rest: handlers over several aggregates, identifiers and expected versions, reading events,
+//! tests, and what happens when something fails.
+
+pub use gapless_cqrs::message;
+pub use gapless_cqrs::message::{Message, MessageError};
+pub use gapless_cqrs::{
+    Accepted, Aggregate, AggregateId, BusError, BusOptions, Circumstances, CommandBus, CommandError, CommandHandler,
+    CommandHost, CommandHostOptions, CommandIdentity, CommandModel, Creation, Decision, Draft, Entity, EventReader,
+    Fixture, Headers, HostError, IdentifierLimits, Interruption, Invariants, ModelError, Pending, Position, Random,
+    ReadError, RecordedEvent, RecordedTransaction, Stop, Tags, TypeKey, Undone, When, Work,
+};
+/// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
+///
+/// ```
+/// use gapless::cqrs::Message;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Message)]
+/// #[message(version = 2)]
+/// enum Event {
+///     Opened,
+///     #[message(since = 2)]
+///     Closed,
+/// }
+/// assert_eq!(Event::shape(), "Event v2 enum {Opened, Closed}");
+/// ```
+pub use gapless_rpc_macros::FaceCommandMessage as Message;
+
+/// The code of the guide is compiled as the examples of this module are.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/commanding.md")]
+struct Guide;
