@@ -25,7 +25,7 @@ impl Answers {
     /// Asks all that serve in the directory but the socket `own`, and waits up to `timeout` for their answers, on this thread.
     ///
     /// # Errors
-    /// A directory that cannot be listed.
+    /// A directory that cannot be listed; a process or a machine without descriptors.
     pub fn ask(directory: &DomainDirectory, own: Option<CopyId>, timeout: Duration) -> Result<Self, RegistryError> {
         let until = Instant::now() + timeout;
         let process_name = "asks who answers".to_owned();
@@ -34,14 +34,27 @@ impl Answers {
         let hello = Packet::Hello(hello).encode();
         let hello: Arc<[u8]> = hello.map_err(|reason| RegistryError::Option { option: "process name", reason })?.into();
         let sockets = directory.list()?.into_iter().filter(|(id, kind)| *kind == FileKind::Socket && Some(*id) != own);
-        let ask = |(id, _): (CopyId, FileKind)| {
+        let mut asked: Vec<(u32, Connection)> = Vec::new();
+        for (id, _) in sockets {
             // Who refuses is dead; of one that has no room for this, nobody knows who it is.
-            let mut connection = Connection::connect(directory, id).ok()?;
-            let (identity, _pidfd) = peer::identify(&connection).ok()?;
-            connection.send(Arc::clone(&hello), Vec::new()).ok()?;
-            Some((identity.process_id, connection))
-        };
-        let mut asked: Vec<(u32, Connection)> = sockets.filter_map(ask).collect();
+            let mut connection = match Connection::connect(directory, id) {
+                Ok(connection) => connection,
+                Err(errno) => {
+                    let error = RegistryError::system("asking who serves")(errno);
+                    if peer::lacks_descriptors(&error) {
+                        return Err(error);
+                    }
+                    continue;
+                }
+            };
+            match peer::identify(&connection) {
+                Ok((identity, _pidfd)) if connection.send(Arc::clone(&hello), Vec::new()).is_ok() => {
+                    asked.push((identity.process_id, connection));
+                }
+                Err(error) if peer::lacks_descriptors(&error) => return Err(error),
+                Ok(_) | Err(_) => {}
+            }
+        }
         let (mut answers, mut buffer) = (Self::default(), vec![0; BUFFER_BYTES]);
         while !asked.is_empty() {
             asked.retain(|(process_id, connection)| {

@@ -246,7 +246,7 @@ impl IoHandle {
     /// Which processes that serve in this domain answer now, this one left out. Waits on this thread, up to `timeout`.
     ///
     /// # Errors
-    /// A directory that cannot be listed.
+    /// A directory that cannot be listed; a process or a machine without descriptors.
     pub fn answers(&self, timeout: Duration) -> Result<Answers, RegistryError> {
         let own = *lock(&self.0.own);
         Answers::ask(&self.0.directory, own, timeout)

@@ -109,7 +109,7 @@ impl Domain {
     /// those that it counts.
     ///
     /// # Errors
-    /// A directory that cannot be watched or listed.
+    /// A directory that cannot be watched or listed; a process or a machine without descriptors.
     pub fn routes(&self, timeout: Duration) -> Result<KnownRoutes, RpcError> {
         self.shared.check_process()?;
         let Some(machine) = &self.shared.machine else { return Ok(KnownRoutes::default()) };
