@@ -227,7 +227,7 @@ fn sequenced(frames: &mut [u8], by_sequencer: bool) -> Vec<Vec<u8>> {
             stream.push(bytes);
             continue;
         }
-        if sequencer.decide(&frame, connection) != Decision::Append {
+        if sequencer.decide(&frame, connection, 0) != Decision::Append {
             continue;
         }
         let open = (frame.kind() == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload())).flatten();

@@ -233,7 +233,7 @@ impl Ingress {
                 // After a part that was lost it is too early.
                 Some(Decision::Append) => Decision::Malformed("a message was left unfinished"),
                 Some(other) => other,
-                None => self.sequencer.decide(&frame, connection),
+                None => self.sequencer.decide(&frame, connection, self.now.epoch_ns),
             };
             match decision {
                 Decision::Append if kind == Kind::Command && self.speculation.is_some() => {

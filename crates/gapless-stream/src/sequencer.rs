@@ -5,7 +5,7 @@ use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
 use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
-use gapless_wire::{Fragment, Frame, Kind};
+use gapless_wire::{Frame, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -111,10 +111,9 @@ impl SessionState {
     }
 
     #[inline]
-    fn append(&mut self, frames: u64, last_timestamp_ns: u64) {
+    fn append(&mut self, frames: u64, timestamp_ns: u64) {
         self.next_session_seq += frames;
-        // The time of the last stamp is close enough, and the same at every replay within the scan's second.
-        self.last_active_ns = last_timestamp_ns;
+        self.last_active_ns = timestamp_ns;
     }
 }
 
@@ -201,9 +200,6 @@ impl Sequencer {
     /// Folds in a frame that is in the stream already: at a recovery, and as a leader's follower. Its state is then
     /// that of the sequencer that stamped the frame.
     pub fn observe(&mut self, frame: &Frame<'_>) {
-        // As `append` decides, which is asked about a message in one frame before that is stamped.
-        let is_whole = frame.fragment() == Fragment::WHOLE;
-        let active_ns = if is_whole { self.last_timestamp_ns } else { frame.timestamp_ns() };
         self.last_sequence = frame.sequence();
         self.last_timestamp_ns = frame.timestamp_ns();
         self.term = frame.term();
@@ -232,7 +228,7 @@ impl Sequencer {
             kind => {
                 if let Some(state) = self.sessions.get_mut(&frame.session()) {
                     state.next_session_seq = frame.session_seq().saturating_add(1);
-                    state.last_active_ns = active_ns;
+                    state.last_active_ns = frame.timestamp_ns();
                 }
                 if kind == Kind::TimerRequest
                     && frame.flags() & REFUSED_FLAG == 0
@@ -253,9 +249,9 @@ impl Sequencer {
     }
 
     /// Decides on a frame from `connection` whose checksums are right. A frame to be appended is
-    /// counted as appended: the caller appends it, or calls nothing and loses the session's order.
+    /// counted as appended: the caller stamps it at `epoch_ns` and appends it, or calls nothing and loses the session's order.
     #[inline]
-    pub fn decide(&mut self, frame: &Frame<'_>, connection: ConnectionId) -> Decision {
+    pub fn decide(&mut self, frame: &Frame<'_>, connection: ConnectionId, epoch_ns: u64) -> Decision {
         if frame.flags() & TRANSACTION_FLAG != 0 {
             return Decision::Malformed("a transaction is a leader's, not a publisher's");
         }
@@ -265,6 +261,7 @@ impl Sequencer {
             Kind::SessionOpen => return self.decide_open(frame),
             _ => return Decision::Malformed("a publisher may not send frames of this kind"),
         }
+        let timestamp_ns = self.next_timestamp_ns(epoch_ns);
         let Some(state) = self.sessions.get_mut(&frame.session()).filter(|state| state.is_of(connection)) else {
             return Decision::SessionUnknown;
         };
@@ -279,7 +276,7 @@ impl Sequencer {
             if frame.flags() & REFUSED_FLAG != 0 {
                 return Decision::Malformed("whether a timer is refused is for the sequencer to say");
             }
-            state.append(1, self.last_timestamp_ns);
+            state.append(1, timestamp_ns);
             let is_known = self.deadlines.contains_key(&(frame.session(), request.timer));
             if request.deadline_ns != 0 && !is_known && self.deadlines.len() >= self.rules.timers_max {
                 return Decision::AppendRefused;
@@ -287,7 +284,7 @@ impl Sequencer {
             self.request_timer(frame.session(), request);
             return Decision::Append;
         }
-        state.append(1, self.last_timestamp_ns);
+        state.append(1, timestamp_ns);
         if frame.kind() == Kind::SessionClose {
             self.forget(frame.session());
         }
@@ -388,8 +385,13 @@ impl Sequencer {
     #[inline]
     pub fn stamp(&mut self, epoch_ns: u64) -> (u64, u64) {
         self.last_sequence += 1;
-        self.last_timestamp_ns = (self.last_timestamp_ns + 1).max(epoch_ns);
+        self.last_timestamp_ns = self.next_timestamp_ns(epoch_ns);
         (self.last_sequence, self.last_timestamp_ns)
+    }
+
+    #[inline]
+    fn next_timestamp_ns(&self, epoch_ns: u64) -> u64 {
+        (self.last_timestamp_ns + 1).max(epoch_ns)
     }
 
     /// The frames that it takes, and its limits.

@@ -128,10 +128,11 @@ impl Ingress {
             command.extend_from_slice(frame.payload());
             last = frame.header();
         }
-        sequencer.count_message(session, frames.len() as u64);
+        let frames = frames.len() as u64;
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..last };
         speculation.append(header, &command, sequencer, now.epoch_ns).append(window, sequencer)?;
+        sequencer.count_message(session, frames);
         speculation.command = command;
         Ok(())
     }

@@ -213,6 +213,21 @@ fn time_goes_on_behind_the_leaders_where_the_clock_is_behind() {
 }
 
 #[test]
+fn a_session_lives_from_its_own_last_frame_on() {
+    let (mut leader, mut publisher, session) = leader(1_000 * S);
+    // The stream was silent before it, almost for as long as a session lives.
+    let sent_ns = 999 * S + EXPIRY_NS;
+    send(&mut publisher, &event(session, 1, b"one"));
+    leader.poll(sent_ns);
+    leader.poll(sent_ns + 2 * S);
+    let follower = follower_of(&mut leader);
+    for member in [&leader, &follower] {
+        assert!(!member.ingress.sequencer().is_expired(session, sent_ns + EXPIRY_NS));
+        assert!(member.ingress.sequencer().is_expired(session, sent_ns + EXPIRY_NS + 1));
+    }
+}
+
+#[test]
 fn a_leader_whose_clock_is_ahead_expires_nothing_as_it_was_told_the_time() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     send(&mut publisher, &event(session, 1, b"one"));
