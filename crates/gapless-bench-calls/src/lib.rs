@@ -5,16 +5,15 @@
 //! | [`faults`] | `gapless bench rpc faults`: what callers notice of processes that are killed, beside a broker that is |
 //! | [`payloads`] | `gapless bench rpc payloads`: calls a second by the size of what travels |
 //! | [`scenarios`] | `gapless bench rpc scenarios`: a process under load, and a lone call beside it |
-//! | `reporting` | from a measurement to its report, interrupted or not |
 
 #![forbid(unsafe_code)]
 
 pub mod faults;
 pub mod payloads;
-mod reporting;
 pub mod scenarios;
 
-use gapless_measure::BenchError;
+use gapless_measure::{BenchError, Result, reporting};
+use std::sync::atomic::AtomicBool;
 
 /// The benchmarks' name in errors.
 const NAME: &str = "rpc";
@@ -22,4 +21,9 @@ const NAME: &str = "rpc";
 /// An error of the measurement.
 fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
+}
+
+/// An error if the benchmark was interrupted.
+fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
+    reporting::check_interrupted(NAME, interrupted)
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`roles`] | the work of each child process of a benchmark |
 //! | [`compare`] | `gapless bench compare`: whether one build is slower than another |
+//! | [`commands`] | `gapless bench commands`: the command bus, beside the canonical row |
 //! | [`components`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
 //! | [`canonical`] | `gapless bench canonical` |
 //! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod canonical;
+pub mod commands;
 pub mod compare;
 pub mod components;
 pub mod failover;

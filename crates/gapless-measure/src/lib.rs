@@ -2,6 +2,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`reporting`] | from a measurement to its report, interrupted or not |
+//! | [`turns`] | one row of several turns |
 //! | [`floor`] | the floors of the machine itself, measured in the same run |
 //! | [`time_sources`] | clocks that can be read, and their cost |
 //! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
@@ -22,8 +24,10 @@ pub mod floor;
 pub mod histogram;
 pub mod open_loop;
 pub mod own_directory;
+pub mod reporting;
 pub mod resources;
 pub mod statistics;
 pub mod time_sources;
+pub mod turns;
 
 pub use error::{BenchError, Result};

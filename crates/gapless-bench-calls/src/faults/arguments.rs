@@ -2,9 +2,9 @@
 
 use super::Until;
 use super::killing::new_seed;
-use crate::reporting::OutputArguments;
 use clap::Args;
 use gapless_measure::Result;
+use gapless_measure::reporting::OutputArguments;
 use std::time::Duration;
 
 /// Kills of each row with copies, and of the broker, which takes seconds to start.

@@ -28,13 +28,14 @@ mod traffic;
 
 pub use arguments::FaultsArguments;
 
+use crate::check_interrupted;
 use crate::failed;
-use crate::reporting::{Run, Shown, check_interrupted};
 use arguments::Plan;
 use gapless::Copies;
 use gapless_measure::Result;
 use gapless_measure::floor::{FloorKind, FloorPlan};
 use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::reporting::{Run, Shown};
 use gapless_rpc::Retry;
 use killing::{Dice, Kill, Victims};
 use rabbitmq::Broker;

@@ -3,8 +3,8 @@
 use super::Plan;
 use super::rows::{NOT_MEASURED, TARGET_P99_NS};
 use super::serving::{WORK, WORKERS};
-use crate::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
 use gapless_measure::Result;
+use gapless_measure::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
 use gapless_report::table::{
     Column, Table, TableStyle, absent, floor_ratio, floor_section, grouped, notes as all_notes, throughput, verified,
 };

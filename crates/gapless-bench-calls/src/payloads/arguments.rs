@@ -4,7 +4,7 @@ use clap::Args;
 use gapless_measure::Result;
 use std::time::Duration;
 
-use crate::reporting::OutputArguments;
+use gapless_measure::reporting::OutputArguments;
 
 /// What others have published, and the sizes of it, bytes.
 pub(super) const SIZES: [Published; 4] = [

@@ -3,8 +3,8 @@
 
 use super::content::Payloads;
 use super::served::SLOTS;
+use crate::check_interrupted;
 use crate::failed;
-use crate::reporting::check_interrupted;
 use gapless_measure::Result;
 use gapless_measure::resources::process_cpu_ns;
 use gapless_rpc::caller::together;

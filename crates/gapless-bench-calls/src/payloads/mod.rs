@@ -17,7 +17,6 @@ mod table;
 
 pub use arguments::PayloadsArguments;
 
-use crate::reporting::{Run, Shown, put};
 use crate::{NAME, failed};
 use arguments::{Plan, Published, SIZES};
 use content::is_whole;
@@ -26,6 +25,7 @@ use gapless_measure::Result;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::floor::{FloorKind, FloorPlan};
 use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::reporting::{Run, Shown, put};
 use gapless_report::{CpuPerMessage, FloorRow, Row, RowConfig};
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{Caller, CallerOptions, Domain, Reach};

@@ -2,8 +2,8 @@
 
 use super::Plan;
 use super::served::{SLOTS, WORKERS};
-use crate::reporting::{self, number, of_config};
 use gapless_measure::Result;
+use gapless_measure::reporting::{self, number, of_config};
 use gapless_report::plot::Curve;
 use gapless_report::table::{
     Column, Table, TableStyle, absent, bytes, floor_ratio, floor_section, grouped, microseconds, notes as all_notes,

@@ -1,7 +1,7 @@
 //! The options of `gapless bench rpc scenarios`.
 
-use crate::reporting::OutputArguments;
 use clap::Args;
+use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{BenchError, Result};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -15,11 +15,12 @@ mod table;
 
 pub use arguments::ScenariosArguments;
 
-use crate::reporting::{Run, Shown, check_interrupted, put};
+use crate::check_interrupted;
 use arguments::Plan;
 use gapless_measure::Result;
 use gapless_measure::floor::{FloorKind, FloorPlan};
 use gapless_measure::histogram::LatencyHistogram;
+use gapless_measure::reporting::{Run, Shown, put};
 use gapless_measure::resources::process_cpu_ns;
 use gapless_measure::statistics::median;
 use gapless_report::affinity::pair_of_cores;

@@ -1,8 +1,8 @@
 //! The probe: lone calls of another route, one after the other, each of which sleeps and is woken.
 
 use super::load::Payload;
+use crate::check_interrupted;
 use crate::failed;
-use crate::reporting::check_interrupted;
 use gapless_measure::Result;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_report::affinity::pin_current_thread;

@@ -1,8 +1,8 @@
 //! What is printed, and what is drawn.
 
 use super::Plan;
-use crate::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
 use gapless_measure::Result;
+use gapless_measure::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
 use gapless_report::table::{
     Column, Table, TableStyle, absent, driver_cpu, floor_ratio, floor_section, grouped, latency, microseconds,
     notes as all_notes, rate, text as text_of, throughput, verified,

@@ -39,7 +39,8 @@ use crate::child_process::Child;
 use crate::floor::FloorPlan;
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::options::{
-    BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, OutputSettings, Role, RunPlan, RunSettings, SheetFigure,
+    BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, MessageEncoding, OutputSettings, Role, RunPlan, RunSettings,
+    SheetFigure,
 };
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
@@ -137,6 +138,26 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         Some(row) => Err(failed(format!("the check failed: {}", row.notes.join("; ")))),
         None => Ok(()),
     }
+}
+
+/// Measures one row of the matrix, by itself, for another benchmark that it stands beside: `sbe.serial`, its files below `parent`, and
+/// with so many messages if it is not to have the matrix's own number.
+///
+/// # Errors
+/// A node that cannot be run.
+pub(crate) fn one_row(
+    arguments: &CanonicalArguments,
+    count: Option<u64>,
+    parent: &Path,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Row> {
+    let runs = arguments.resolve_here()?.plan;
+    let found = runs.runs().iter().find(|run| run.encoding == MessageEncoding::SbeSerial);
+    let mut settings = found.ok_or_else(|| failed("there is no such row"))?.clone();
+    settings.count = count.unwrap_or(settings.count);
+    let progress = Progress::new(100, NAME, true);
+    let finished = run_one(&settings, parent, 0, &OutputSettings::default(), &progress, interrupted)?;
+    Ok(finished.row)
 }
 
 /// Serves primaries of other hosts.

@@ -3,6 +3,7 @@
 use super::{Outcome, interrupt, print};
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
+use gapless_bench::commands::{self, CommandsArguments};
 use gapless_bench::compare::{self, CompareArguments};
 use gapless_bench::components::{
     self, ComponentArguments, link::LinkArguments, persistence::PersistenceArguments, storage::StorageArguments,
@@ -61,6 +62,11 @@ enum Benchmark {
         after_help = "Examples:\n  gapless bench failover --json failover.json --plot failover.svg\n  gapless bench failover --members witness --repeat 10\n  gapless bench failover --only catch-up --behind-frames 5000000\n  gapless bench failover --quick"
     )]
     Failover(FailoverArguments),
+    /// The command bus: commands a second and latency by aggregates, tier, encoding, identifiers and size; replay of its events
+    #[command(
+        after_help = "Examples:\n  gapless bench commands --json commands.json --plot commands.svg\n  gapless bench commands --only throughput --turns 3 --seconds 1\n  gapless bench commands --only replay --replayed-events 50000000\n  gapless bench commands --quick"
+    )]
+    Commands(CommandsArguments),
     /// Calls between processes, beside those of other systems
     #[command(subcommand)]
     Rpc(RpcBenchmark),
@@ -114,6 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             print(&text)?;
             return Ok(outcome?);
         }
+        Benchmark::Commands(arguments) => commands::run(arguments, &interrupt()?),
         Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
         Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, &*interrupt()?),

@@ -16,6 +16,7 @@ mod calls_are_measured_beside_other_systems;
 mod calls_are_measured_by_payload;
 mod calls_are_measured_under_load;
 mod calls_go_on_while_processes_are_killed;
+mod commands_are_measured;
 mod each_part_is_measured_beside_its_floor;
 mod every_option_of_canonical_has_its_effect;
 mod members_are_changed_by_commands;

@@ -7,7 +7,6 @@
 //! | `earlier` | the results of an earlier run beside these |
 //! | `plot` | the two pictures |
 //! | `table` | what is printed |
-//! | `turns` | one row of several turns |
 //! | `rows` | the rows of the report, and by what they are told apart |
 //!
 //! All systems are measured in one run, by turns at each size, each beside the floor of the machine. Every server is a
@@ -18,7 +17,6 @@ mod earlier;
 mod plot;
 mod rows;
 mod table;
-mod turns;
 
 pub use arguments::CurveArguments;
 
@@ -28,6 +26,7 @@ use super::{check_interrupted, failed};
 use crate::Result;
 use crate::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use arguments::Plan;
+use gapless_measure::turns;
 use gapless_report::progress::Progress;
 use gapless_report::{FloorRow, Report, Row, plot as pictures};
 use rows::Figure;

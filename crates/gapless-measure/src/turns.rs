@@ -8,7 +8,7 @@ const TURNS: &str = "turns";
 
 /// Of the same rows, measured in turns: each time the row of the turn in the middle by its rate, with the ratio in the middle
 /// and the figures of all turns. One turn stays as it is.
-pub(super) fn middle_rows(turns: Vec<Vec<Row>>) -> Vec<Row> {
+pub fn middle_rows(turns: Vec<Vec<Row>>) -> Vec<Row> {
     if turns.len() == 1 {
         return turns.into_iter().flatten().collect();
     }
@@ -31,7 +31,7 @@ fn middle_row(turns: Vec<Row>) -> Row {
 }
 
 /// Of the same floors, measured in turns: each time the one in the middle.
-pub(super) fn middle_floors(turns: Vec<Vec<FloorRow>>) -> Vec<FloorRow> {
+pub fn middle_floors(turns: Vec<Vec<FloorRow>>) -> Vec<FloorRow> {
     let figure = |row: &FloorRow| row.p50_ns.map_or(row.rate_per_s.unwrap_or(0.0), |p50_ns| p50_ns as f64);
     transposed(turns).into_iter().map(|turns| middle(turns, figure)).collect()
 }

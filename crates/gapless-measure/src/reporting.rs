@@ -1,15 +1,14 @@
 //! From a measurement to its report, interrupted or not.
 
-use super::failed;
+use crate::{BenchError, Result};
 use clap::Args;
-use gapless_measure::{BenchError, Result};
 use gapless_report::progress::Progress;
-use gapless_report::{LatencyNs, Report, ReportError, Row, plot};
+use gapless_report::{LatencyNs, Report, Row, plot};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The options that every benchmark of calls has.
+/// The options of a benchmark that prints a table, and may write and draw its report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct OutputArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
@@ -30,10 +29,10 @@ impl OutputArguments {
     ///
     /// # Errors
     /// A place for the picture that is no file; a build without pictures.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         match &self.plot {
             Some(path) if path.file_stem().is_none() => {
-                Err(BenchError::Option("--plot: expected the name of a file, as rpc.svg".to_owned()))
+                Err(BenchError::Option("--plot: expected the name of a file, as figures.svg".to_owned()))
             }
             Some(_) => Ok(plot::check()?),
             None => Ok(()),
@@ -42,19 +41,20 @@ impl OutputArguments {
 }
 
 /// What a benchmark is called, and how its report is shown.
-pub(crate) struct Shown {
-    pub(crate) benchmark: &'static str,
+pub struct Shown {
+    pub benchmark: &'static str,
     /// Of the measurement, for its progress.
-    pub(crate) steps: usize,
-    pub(crate) notes: Vec<String>,
-    pub(crate) text: fn(&Report) -> String,
-    pub(crate) draw: fn(&Report, &Path) -> Result<()>,
+    pub steps: usize,
+    pub notes: Vec<String>,
+    pub text: fn(&Report) -> String,
+    pub draw: fn(&Report, &Path) -> Result<()>,
 }
 
 /// A measurement under way.
-pub(crate) struct Run<'a> {
-    pub(crate) report: Report,
-    pub(crate) interrupted: &'a AtomicBool,
+pub struct Run<'a> {
+    pub report: Report,
+    pub interrupted: &'a AtomicBool,
+    benchmark: &'static str,
     progress: Progress,
     step: u64,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Run<'a> {
 impl<'a> Run<'a> {
     /// Measures and reports, what was measured until an interrupt, too. Returns the report, and the text to print: none if the JSON
     /// goes to stdout.
-    pub(crate) fn of(
+    pub fn of(
         shown: Shown,
         output: &OutputArguments,
         interrupted: &'a AtomicBool,
@@ -71,7 +71,7 @@ impl<'a> Run<'a> {
         let Shown { benchmark, steps, notes, text, draw } = shown;
         let is_quiet = output.json.as_deref() == Some(Path::new("-"));
         let progress = Progress::new(steps as u64, benchmark, is_quiet);
-        let mut run = Self { report: Report::new(benchmark), interrupted, progress, step: 0 };
+        let mut run = Self { report: Report::new(benchmark), interrupted, benchmark, progress, step: 0 };
         let measured = measure(&mut run);
         run.progress.finish();
         let mut report = run.report;
@@ -96,11 +96,11 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// The benchmark was interrupted.
-    pub(crate) fn next(&mut self, what: &str) -> Result<()> {
+    pub fn next(&mut self, what: &str) -> Result<()> {
         self.progress.set_label(what);
         self.progress.set_position(self.step);
         self.step += 1;
-        check_interrupted(self.interrupted)
+        check_interrupted(self.benchmark, self.interrupted)
     }
 }
 
@@ -110,22 +110,25 @@ fn is_set(interrupted: &AtomicBool) -> bool {
 }
 
 /// An error if the benchmark was interrupted.
-pub(crate) fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
-    if is_set(interrupted) { Err(failed("interrupted")) } else { Ok(()) }
+///
+/// # Errors
+/// That.
+pub fn check_interrupted(benchmark: &'static str, interrupted: &AtomicBool) -> Result<()> {
+    if is_set(interrupted) { Err(BenchError::measurement(benchmark, "interrupted")) } else { Ok(()) }
 }
 
 /// A latency against its percentile: 90 % is one nine, 99 % are two.
-pub(crate) fn percentiles(name: String, latency: LatencyNs) -> plot::Curve {
+pub fn percentiles(name: String, latency: LatencyNs) -> plot::Curve {
     let of = [(50.0_f64, latency.p50), (90.0, latency.p90), (99.0, latency.p99), (99.9, latency.p99_9)];
     let points = of.map(|(percent, ns)| (-(1.0 - percent / 100.0).log10(), ns as f64 / 1000.0));
     plot::Curve { name, points: points.into() }
 }
 
 /// What [`percentiles`] stand on.
-pub(crate) const PERCENTILE_LABEL: &str = "percentile, nines: 1 is 90 %, 2 is 99 %, 3 is 99.9 %";
+pub const PERCENTILE_LABEL: &str = "percentile, nines: 1 is 90 %, 2 is 99 %, 3 is 99.9 %";
 
 /// Draws curves of a report under a title, with what its axes are.
-pub(crate) fn draw(
+pub fn draw(
     report: &Report,
     (title, x_label, y_label): (&str, &str, &str),
     curves: Vec<plot::Curve>,
@@ -139,23 +142,20 @@ pub(crate) fn draw(
         y_label: y_label.to_owned(),
         curves,
     };
-    plot::write_curves(&curves, path).map_err(|error| match error {
-        ReportError::Plot(_) => failed(error.to_string()),
-        error => error.into(),
-    })
+    Ok(plot::write_curves(&curves, path)?)
 }
 
 /// A text of the row's configuration.
-pub(crate) fn of_config<'row>(row: &'row Row, key: &str) -> &'row str {
+pub fn of_config<'row>(row: &'row Row, key: &str) -> &'row str {
     row.config.extra.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Adds a figure to a row beside the usual ones.
-pub(crate) fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
+pub fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
     row.extra.insert(key.to_owned(), value.into());
 }
 
 /// A number that the row has beside the usual ones.
-pub(crate) fn number(row: &Row, key: &str) -> Option<f64> {
+pub fn number(row: &Row, key: &str) -> Option<f64> {
     row.extra.get(key).and_then(Value::as_f64)
 }

@@ -1,0 +1,129 @@
+//! What a row varies.
+
+use clap::ValueEnum;
+
+/// How commands reach the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Drive {
+    /// Through a ring, from any thread, to a thread that decides
+    Pipelined,
+}
+
+/// How durable a command is before it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tier {
+    /// In this process
+    Memory,
+    /// In the operating system's hands
+    Journal,
+    /// On the device
+    Sync,
+}
+
+/// How commands and events are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Encoding {
+    /// Simple Binary Encoding
+    Sbe,
+    /// serde, as postcard
+    Serde,
+}
+
+/// The identifiers of commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Identifiers {
+    /// Session and number, which the bus gives
+    Position,
+    /// Random ones of the caller, remembered; 1 % of the commands are sent twice
+    Random,
+    /// The same, but in the order of their time
+    TimeOrdered,
+}
+
+/// What a row varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) drive: Drive,
+    pub(crate) tier: Tier,
+    pub(crate) encoding: Encoding,
+    pub(crate) aggregates: u64,
+    pub(crate) identifiers: Identifiers,
+    /// Bytes of the command's note.
+    pub(crate) size: usize,
+}
+
+impl Case {
+    /// In memory, by SBE, one aggregate, nothing beside.
+    pub(crate) const fn base(drive: Drive) -> Self {
+        Self {
+            drive,
+            tier: Tier::Memory,
+            encoding: Encoding::Sbe,
+            aggregates: 1,
+            identifiers: Identifiers::Position,
+            size: 0,
+        }
+    }
+
+    /// All of the throughput's, `many` aggregates where there is more than one.
+    pub(crate) fn all(many: u64) -> Vec<Self> {
+        let mut cases = Vec::new();
+        for drive in Drive::value_variants() {
+            let base = Self::base(*drive);
+            for encoding in [Encoding::Sbe, Encoding::Serde] {
+                cases.extend([1, many].map(|aggregates| Self { encoding, aggregates, ..base }));
+            }
+            cases.extend([256, 1024, 4096].map(|size| Self { size, ..base }));
+            let identified = [Identifiers::Random, Identifiers::TimeOrdered];
+            cases.extend(identified.map(|identifiers| Self { identifiers, ..base }));
+            for tier in [Tier::Journal, Tier::Sync] {
+                cases.extend([1, many].map(|aggregates| Self { tier, aggregates, ..base }));
+            }
+        }
+        cases
+    }
+
+    /// What it is called while it is measured.
+    pub(crate) fn label(&self) -> String {
+        let Self { drive, tier, encoding, aggregates, identifiers, size } = self;
+        let words = [word(*drive), word(*tier), word(*encoding), word(*identifiers)].join(", ");
+        format!("{words}, {aggregates} × {size} B")
+    }
+}
+
+/// A value's name, as options and reports have it.
+pub(crate) fn word(value: impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_of_each_dimension_has_a_row_and_no_row_comes_twice() {
+        let cases = Case::all(9);
+        for (at, case) in cases.iter().enumerate() {
+            assert!(!cases[..at].contains(case), "{} comes twice", case.label());
+        }
+        let has = |found: &dyn Fn(&Case) -> bool| cases.iter().any(found);
+        for drive in Drive::value_variants() {
+            for aggregates in [1, 9] {
+                for tier in Tier::value_variants() {
+                    assert!(has(&|case| (case.drive, case.tier, case.aggregates) == (*drive, *tier, aggregates)));
+                }
+                for encoding in Encoding::value_variants() {
+                    assert!(has(
+                        &|case| (case.drive, case.encoding, case.aggregates) == (*drive, *encoding, aggregates)
+                    ));
+                }
+            }
+            for identifiers in Identifiers::value_variants() {
+                assert!(has(&|case| (case.drive, case.identifiers) == (*drive, *identifiers)));
+            }
+            for size in [0, 256, 1024, 4096] {
+                assert!(has(&|case| (case.drive, case.size) == (*drive, size)));
+            }
+        }
+    }
+}

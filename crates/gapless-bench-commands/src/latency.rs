@@ -1,0 +1,142 @@
+//! How long a command takes at a rate, from the time at which it is due to its answer: slices that alternate with the canonical row
+//! and with the machine's bare ping-pong at the same pace, because tails are the machine's first.
+
+use crate::arguments::Plan;
+use crate::case::{Case, Drive, Tier};
+use crate::load::{headers, note};
+use crate::messages::{Counter, Form, OfSbe};
+use crate::stand::{self, Place, Stand};
+use crate::throughput::CANONICAL;
+use crate::{Canonical, MeasureCanonical, check_interrupted, failed, rows};
+use clap::ValueEnum;
+use gapless_agent::OptimizeFor;
+use gapless_cqrs::{Aggregate as _, CommandBus};
+use gapless_measure::Result;
+use gapless_measure::floor::{FloorKind, FloorPlan, HEADER_BYTES};
+use gapless_measure::histogram::LatencyHistogram;
+use gapless_measure::open_loop::{RateCheck, Schedule};
+use gapless_measure::reporting::Run;
+use gapless_measure::turns;
+use gapless_report::Row;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Commands a second.
+pub(crate) const PER_S: u64 = 10_000;
+/// A floor of a row needs no longer.
+const FLOOR_TIME_MAX: Duration = Duration::from_secs(2);
+/// Messages of a canonical row of a quick run.
+const CANONICAL_QUICK: u64 = 1_000;
+
+pub(crate) fn steps(plan: &Plan) -> usize {
+    plan.turns * (1 + Drive::value_variants().len())
+}
+
+/// What the slices of one row have shown.
+struct Slices {
+    case: Case,
+    histogram: LatencyHistogram,
+    wrong: u64,
+    is_rate_reached: bool,
+}
+
+/// Measures, and adds the rows.
+pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+    let cases = Drive::value_variants().iter().map(|drive| Case { tier: Tier::Journal, ..Case::base(*drive) });
+    let mut slices: Vec<_> = cases
+        .map(|case| Slices { case, histogram: LatencyHistogram::new(), wrong: 0, is_rate_reached: true })
+        .collect();
+    let (mut canonical_rows, mut floors) = (Vec::new(), Vec::new());
+    let measured = (0..plan.turns).try_for_each(|_| {
+        run.next("the canonical row at a rate")?;
+        let items = vec![(FloorKind::ShmPingPongPaced, HEADER_BYTES)];
+        let floor =
+            FloorPlan { time_limit: plan.time.min(FLOOR_TIME_MAX), ..FloorPlan::new(&plan.directory, items) }.measure();
+        run.report.notes.extend(floor.skipped);
+        floors.push(floor.rows);
+        let mut row = canonical(Canonical::Latency, plan.is_quick.then_some(CANONICAL_QUICK), &plan.directory)?;
+        // One that was cut short is none.
+        check_interrupted(run.interrupted)?;
+        row.config.name = Some(CANONICAL.to_owned());
+        canonical_rows.push(vec![row]);
+        slices.iter_mut().try_for_each(|slices| {
+            run.next(&format!("{} at {PER_S} a second", slices.case.label()))?;
+            one_slice::<OfSbe>(plan, run.interrupted, slices)
+        })
+    });
+    let floors = turns::middle_floors(floors);
+    let mut measured_rows = turns::middle_rows(canonical_rows);
+    measured_rows.extend(slices.iter().filter(|slices| slices.histogram.count() > 0).map(row));
+    for mut row in measured_rows {
+        if let Some(floor) = floors.first() {
+            row.compare_with(floor);
+        }
+        run.report.rows.push(row);
+    }
+    run.report.floor.extend(floors);
+    measured
+}
+
+fn row(slices: &Slices) -> Row {
+    let mut config = rows::config(&slices.case, "latency", 1);
+    config.rate_per_s = Some(PER_S);
+    config.count = Some(slices.histogram.count());
+    Row {
+        config,
+        latency_ns: slices.histogram.latency_ns(),
+        sent: Some(slices.histogram.count()),
+        rate_reached: Some(slices.is_rate_reached),
+        verified: Some(slices.wrong == 0),
+        ..Row::default()
+    }
+}
+
+fn one_slice<F: Form>(plan: &Plan, interrupted: &AtomicBool, slices: &mut Slices) -> Result<()> {
+    let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Latency, is_quick: plan.is_quick };
+    let stand = Stand::start::<F>(&slices.case, place)?;
+    let bus = stand.bus(1)?;
+    let calling = || {
+        stand::pin_driver();
+        paced::<F>(&bus, (plan.warm_up, plan.time), interrupted, slices)
+    };
+    std::thread::scope(|scope| scope.spawn(calling).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))?;
+    drop(bus);
+    stand.stop()
+}
+
+/// Calls at the pace. One that is late because the last one took so long begins at once, and its latency when it was due.
+fn paced<F: Form>(
+    bus: &CommandBus,
+    (warm_up, time): (Duration, Duration),
+    interrupted: &AtomicBool,
+    slices: &mut Slices,
+) -> Result<()> {
+    let of = |time: Duration| (time.as_secs_f64() * PER_S as f64) as u64;
+    let (uncounted, counted) = (of(warm_up), of(time).max(1));
+    let (command, headers) = (F::command(1, &note(slices.case.size)), headers());
+    let begin = Instant::now();
+    let clock_ns = || begin.elapsed().as_nanos() as u64;
+    let schedule = Schedule::new(clock_ns(), PER_S);
+    let mut pacer = schedule.pacer();
+    let mut last_sent_ns = 0;
+    for number in 0..uncounted + counted {
+        if number % 256 == 0 {
+            check_interrupted(interrupted)?;
+        }
+        let due_ns = pacer.wait_for_next(clock_ns);
+        last_sent_ns = clock_ns();
+        let outcome = bus.call(Counter::<F>::command(&0, &command).with(&headers));
+        let latency_ns = clock_ns() - due_ns;
+        if number >= uncounted {
+            slices.histogram.record(latency_ns);
+        }
+        slices.wrong += u64::from(!outcome.is_ok_and(|accepted| accepted.version == number + 1));
+    }
+    let check = RateCheck {
+        first_due_ns: schedule.due_ns(uncounted),
+        last_due_ns: schedule.due_ns(uncounted + counted - 1),
+        last_injected_ns: last_sent_ns,
+    };
+    slices.is_rate_reached &= check.reached();
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Benchmarks of the command bus. What they measure with is in `gapless-measure`; the canonical row beside them comes from the caller.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `table` | what is printed, and what is drawn |
+//! | `targets` | what the figures are to reach, and whether they do |
+//! | `latency` | how long a command takes at a rate, beside the canonical row |
+//! | `throughput` | commands a second, beside encoding and appending alone and the canonical row |
+//! | `replay` | events a second of a fold of the whole stream |
+//! | [`arguments`] | the options of `gapless bench commands` |
+//! | `bare` | the floor: encoding and appending, with nothing around it |
+//! | `rows` | from figures to a row of the report |
+//! | `load` | commands that are sent, awaited and checked |
+//! | `stand` | the bus of one row |
+//! | `case` | what a row varies |
+//! | `messages` | the aggregate, its command and its event, in two encodings |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
+
+pub mod arguments;
+mod bare;
+mod case;
+mod latency;
+mod load;
+mod messages;
+mod replay;
+mod rows;
+mod stand;
+mod table;
+mod targets;
+mod throughput;
+
+pub use arguments::CommandsArguments;
+
+use arguments::{Part, Plan};
+use gapless_measure::reporting::{self, Run, Shown};
+use gapless_measure::{BenchError, Result};
+use gapless_report::Row;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// The benchmark's name.
+const NAME: &str = "commands";
+
+/// An error of the measurement.
+fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
+}
+
+/// An error if the benchmark was interrupted.
+fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
+    reporting::check_interrupted(NAME, interrupted)
+}
+
+/// A row of the canonical benchmark, SBE, at tier `journal`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canonical {
+    /// Event sourcing, as fast as possible.
+    Throughput,
+    /// Event sourcing, 10,000 a second.
+    Latency,
+}
+
+/// Measures a row of the canonical benchmark, its files below that directory, with so many messages if it is not to have its own number.
+pub type MeasureCanonical<'a> = dyn Fn(Canonical, Option<u64>, &Path) -> Result<Row> + 'a;
+
+/// Measures; returns the text to print.
+///
+/// # Errors
+/// Options that make no sense, a bus that does not start, a report or a picture that cannot be written.
+pub fn run(
+    arguments: &CommandsArguments,
+    canonical: &MeasureCanonical<'_>,
+    interrupted: &AtomicBool,
+) -> Result<String> {
+    let plan = arguments.plan()?;
+    let shown = Shown {
+        benchmark: NAME,
+        steps: steps(&plan),
+        notes: table::notes(&plan),
+        text: table::text,
+        draw: table::draw,
+    };
+    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, canonical, run))?.1)
+}
+
+fn steps(plan: &Plan) -> usize {
+    let of = |part: Part| match part {
+        Part::Throughput => throughput::steps(plan),
+        Part::Latency => latency::steps(plan),
+        Part::Replay => replay::steps(plan),
+    };
+    plan.parts.iter().map(|part| of(*part)).sum()
+}
+
+fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+    for part in &plan.parts {
+        match part {
+            Part::Throughput => throughput::measure(plan, canonical, run),
+            Part::Latency => latency::measure(plan, canonical, run),
+            Part::Replay => replay::measure(plan, run),
+        }?;
+    }
+    targets::note(&mut run.report);
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! The bus of one row: started for it, in a directory of its own, and removed behind it.
+
+use crate::case::{Case, Tier};
+use crate::failed;
+use crate::messages::{Counter, Form};
+use gapless_agent::{CpuMask, OptimizeFor};
+use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel};
+use gapless_engine::{Persistence, ServiceHostOptions, Threads};
+use gapless_measure::Result;
+use gapless_measure::own_directory::{OwnDirectory, settle};
+use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use std::path::Path;
+
+/// Written full of zeros before the run, as in the canonical benchmark: a virtual machine hands out memory slowly that it has not used
+/// for a while, and that would be measured instead. Bytes.
+const SEGMENT_BYTES: u64 = 2 << 30;
+const SEGMENT_BYTES_QUICK: u64 = 16 << 20;
+
+/// A bus, and where its stream lies.
+pub(crate) struct Stand {
+    host: CommandHost,
+    // Removed behind the host.
+    _directory: Option<OwnDirectory>,
+}
+
+/// Where and how a bus is started.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) parent: &'a Path,
+    pub(crate) optimize_for: OptimizeFor,
+    pub(crate) is_quick: bool,
+}
+
+impl Stand {
+    /// Starts the bus of a row.
+    pub(crate) fn start<F: Form>(case: &Case, place: Place<'_>) -> Result<Self> {
+        let (directory, mut options) = match case.tier {
+            Tier::Memory => (None, ServiceHostOptions::in_memory()),
+            Tier::Journal | Tier::Sync => {
+                let name = format!(".gapless-commands-{}", std::process::id());
+                let directory = OwnDirectory::create(place.parent, &name)?;
+                settle(directory.path())?;
+                let mut options = ServiceHostOptions::in_directory(directory.path());
+                options.persistence = Persistence {
+                    segment_length_bytes: if place.is_quick { SEGMENT_BYTES_QUICK } else { SEGMENT_BYTES },
+                    zero_initial: true,
+                    ..Persistence::default()
+                };
+                (Some(directory), options)
+            }
+        };
+        options.tier = match case.tier {
+            Tier::Memory => gapless_transport::Tier::Memory,
+            Tier::Journal => gapless_transport::Tier::Journal,
+            Tier::Sync => gapless_transport::Tier::Sync,
+        };
+        options.snapshot_on_stop = false;
+        options.threads = Threads {
+            optimize_for: place.optimize_for,
+            callers_hot: 1,
+            service_cpus: beside_driver(),
+            ..Threads::default()
+        };
+        let model = CommandModel::new().aggregate::<Counter<F>>();
+        let host = CommandHost::start(model, CommandHostOptions::default(), options).map_err(failed)?;
+        Ok(Self { host, _directory: directory })
+    }
+
+    pub(crate) const fn host(&self) -> &CommandHost {
+        &self.host
+    }
+
+    /// A handle with so many commands in flight.
+    pub(crate) fn bus(&self, in_flight_max: usize) -> Result<CommandBus> {
+        self.host.bus(&BusOptions { in_flight_max }).map_err(failed)
+    }
+
+    /// Stops it: an error that it has met is one of the measurement.
+    pub(crate) fn stop(self) -> Result<()> {
+        self.host.stop().map(drop).map_err(failed)
+    }
+}
+
+/// Pins the calling thread to the driver's core, if there are two.
+pub(crate) fn pin_driver() {
+    if let Some((first, _)) = pair_of_cores() {
+        // An unpinned driver is slower, not wrong.
+        drop(pin_current_thread(&[first]));
+    }
+}
+
+/// Every CPU but the driver's.
+fn beside_driver() -> Option<CpuMask> {
+    let (first, _) = pair_of_cores()?;
+    let others: Vec<usize> = available_cpus().into_iter().filter(|cpu| *cpu != first).collect();
+    CpuMask::of(&others)
+}

@@ -1,0 +1,108 @@
+//! Commands a second: every row in each turn, beside encoding and appending alone, and the canonical row.
+
+use crate::arguments::Plan;
+use crate::case::{Case, Encoding, Tier};
+use crate::load::{Load, Until, drive};
+use crate::messages::{Form, OfSbe, OfSerde};
+use crate::stand::{Place, Stand};
+use crate::{Canonical, MeasureCanonical, bare, check_interrupted, rows};
+use gapless_agent::OptimizeFor;
+use gapless_measure::Result;
+use gapless_measure::reporting::Run;
+use gapless_measure::turns;
+use gapless_report::{FloorRow, Row};
+use std::time::Duration;
+
+/// Messages of a canonical row of a quick run.
+const CANONICAL_QUICK: u64 = 20_000;
+/// A floor of a row needs no longer.
+const FLOOR_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// One turn.
+#[derive(Default)]
+struct Turn {
+    rows: Vec<Row>,
+    floors: Vec<FloorRow>,
+}
+
+/// Steps of the measurement, for its progress.
+pub(crate) fn steps(plan: &Plan) -> usize {
+    plan.turns * (Case::all(plan.aggregates).len() + 2)
+}
+
+/// Measures, and adds the rows and floors in the middle.
+pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+    let mut turns = Vec::new();
+    let mut measured = Ok(());
+    for _ in 0..plan.turns {
+        let mut turn = Turn::default();
+        measured = one_turn(plan, canonical, run, &mut turn);
+        // A turn that was interrupted counts only where there is no whole one.
+        if measured.is_ok() || turns.is_empty() {
+            turns.push(turn);
+        }
+        if measured.is_err() {
+            break;
+        }
+    }
+    let (rows, floors) = turns.into_iter().map(|turn| (turn.rows, turn.floors)).unzip();
+    run.report.rows.extend(turns::middle_rows(rows));
+    run.report.floor.extend(turns::middle_floors(floors));
+    measured
+}
+
+fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
+    let cases = Case::all(plan.aggregates);
+    run.next("encoding and appending alone")?;
+    for case in &cases {
+        if floor_of(&turn.floors, case).is_none() && case.tier == Tier::Memory {
+            turn.floors.push(bare::measure(case.encoding, case.size, (plan.time / 4).min(FLOOR_TIME_MAX))?);
+        }
+    }
+    run.next("the canonical row")?;
+    let mut row = canonical(Canonical::Throughput, plan.is_quick.then_some(CANONICAL_QUICK), &plan.directory)?;
+    // One that was cut short is none.
+    check_interrupted(run.interrupted)?;
+    row.config.name = Some(CANONICAL.to_owned());
+    turn.floors.push(FloorRow {
+        name: CANONICAL.to_owned(),
+        payload_bytes: row.config.payload_bytes.unwrap_or(0),
+        rate_per_s: row.throughput_per_s,
+        ..FloorRow::default()
+    });
+    turn.rows.push(row);
+    for case in cases {
+        run.next(&case.label())?;
+        let mut row = match case.encoding {
+            Encoding::Sbe => one_row::<OfSbe>(plan, run, case),
+            Encoding::Serde => one_row::<OfSerde>(plan, run, case),
+        }?;
+        if let Some(floor) = floor_of(&turn.floors, &case) {
+            row.compare_with(floor);
+        }
+        turn.rows.push(row);
+    }
+    Ok(())
+}
+
+/// The canonical row's name, as a row and as a floor.
+pub(crate) const CANONICAL: &str = "canonical";
+
+/// What a row stands beside: in memory the work of encoding and appending alone, at `journal` the canonical row.
+fn floor_of<'a>(floors: &'a [FloorRow], case: &Case) -> Option<&'a FloorRow> {
+    floors.iter().find(|floor| match case.tier {
+        Tier::Memory => floor.name == bare::name(case.encoding) && floor.payload_bytes == case.size as u64,
+        Tier::Journal => floor.name == CANONICAL,
+        Tier::Sync => false,
+    })
+}
+
+fn one_row<F: Form>(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
+    let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
+    let stand = Stand::start::<F>(&case, place)?;
+    let until = Until::Time(plan.warm_up, plan.time);
+    let load = Load { case, until, in_flight: plan.in_flight, interrupted: run.interrupted };
+    let loaded = drive::<F>(&stand.bus(plan.in_flight)?, load)?;
+    stand.stop()?;
+    Ok(rows::throughput(&case, plan.in_flight, &loaded))
+}

@@ -1,0 +1,99 @@
+//! `gapless bench commands`: every row, beside its floor and the canonical row; every outcome as it must be, and no file left.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::bench_process::{LongRun, report, rows};
+use crate::program::{gapless, names};
+use gapless_testkit::wait::until;
+use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+
+#[test]
+fn every_row_is_measured_and_every_outcome_is_verified() {
+    let words = ["--quick", "--plot", "out.svg"];
+    let (report, table) = report("commands", &words, &["out.json", "out.svg"]);
+    let of = |row: &Value, key: &str| row["config"][key].clone();
+    for row in rows(&report) {
+        assert_eq!(row["verified"], true, "{row}");
+        assert!(
+            row["throughput_per_s"].as_f64().is_some_and(|rate| rate > 0.0) || row["latency_ns"].is_object(),
+            "{row}"
+        );
+    }
+    let throughput: Vec<&Value> = rows(&report).iter().filter(|row| of(row, "mode") == "throughput").collect();
+    let has =
+        |pairs: &[(&str, Value)]| throughput.iter().any(|row| pairs.iter().all(|(key, value)| of(row, key) == *value));
+    for drive in ["pipelined"] {
+        for tier in ["memory", "journal", "sync"] {
+            for aggregates in [1, 100] {
+                let row = [("drive", drive.into()), ("tier", tier.into()), ("aggregates", aggregates.into())];
+                assert!(has(&row), "{row:?}");
+            }
+        }
+        for (key, values) in [("encoding", ["sbe", "serde"]), ("identifiers", ["random", "time-ordered"])] {
+            assert!(values.iter().all(|value| has(&[("drive", drive.into()), (key, (*value).into())])), "{key}");
+        }
+        assert!(
+            [0, 256, 1024, 4096].iter().all(|size| has(&[("drive", drive.into()), ("payload_bytes", (*size).into())]))
+        );
+    }
+    for row in &throughput {
+        assert!(row["cpu_ns_per_message"]["driver"].as_f64().unwrap() > 0.0, "{row}");
+        let is_of_a_drive = row["config"].get("drive").is_some();
+        let has_floor = is_of_a_drive && of(row, "tier") != "sync";
+        assert_eq!(row.get("floor_ratio").is_some(), has_floor, "{row}");
+        let is_repeated = is_of_a_drive && of(row, "identifiers") != "position";
+        assert_eq!(row["repeated"].as_u64().unwrap_or(0) > 0, is_repeated, "{row}");
+    }
+    let named = |name: &str| {
+        report["floor"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|floor| floor["name"].as_str().unwrap().starts_with(name))
+            .count()
+    };
+    assert_eq!((named("encode_and_append"), named("canonical"), named("shm_ping_pong_paced")), (5, 1, 1));
+    let latencies = rows(&report).iter().filter(|row| of(row, "mode") == "latency");
+    assert!(latencies.clone().count() == 2 && latencies.clone().all(|row| row["config"]["rate_per_s"] == 10_000));
+    let replay = rows(&report).iter().find(|row| of(row, "mode") == "replay").unwrap();
+    assert_eq!(replay["sent"], replay["config"]["count"]);
+    assert!(
+        table.contains("replay of") && table.contains("encode_and_append_serde") && !table.contains("NOT VERIFIED"),
+        "{table}"
+    );
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_before_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = [
+        ("--seconds", "0"),
+        ("--turns", "0"),
+        ("--in-flight", "1"),
+        ("--aggregates", "1"),
+        ("--replayed-events", "0"),
+        ("--only", "nothing"),
+        ("--directory", "nowhere"),
+        ("--plot", ".."),
+    ];
+    for (option, value) in refused {
+        let ended: crate::program::Ended =
+            gapless(directory.path(), &["bench", "commands", option, value]).output().unwrap().into();
+        let refused = ended.error(2);
+        assert!(refused.contains(option), "{refused}");
+    }
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_was_measured_and_leaves_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["commands", "--only", "throughput", "--seconds", "600", "--json", "out.json"];
+    let run = LongRun::start(directory.path(), &words);
+    // A row in memory has no directory: the canonical one before it has.
+    until("the canonical row begins", || names(directory.path()).iter().any(|name| name.starts_with(".gapless")));
+    kill_process(run.pid(), Signal::INT).unwrap();
+    let table = run.end().good();
+    assert_eq!(names(directory.path()), ["out.json"]);
+    assert!(table.contains("interrupted"), "{table}");
+}
