@@ -12,6 +12,9 @@ const SECONDS: f64 = 2.0;
 const IN_FLIGHT: usize = 4096;
 /// Aggregates where there are many.
 const AGGREGATES: u64 = 10_000;
+/// Events, aggregates, and those for which most commands are, where there are very many.
+const SCALE: (u64, u64, u64) = (50_000_000, 5_000_000, 5_000);
+const SCALE_QUICK: (u64, u64, u64) = (20_000, 2_000, 50);
 const REPLAYED_EVENTS: u64 = 10_000_000;
 /// Seconds of a turn, and events, of a quick run.
 const SECONDS_QUICK: f64 = 0.05;
@@ -27,6 +30,8 @@ pub enum Part {
     Latency,
     /// Events a second of a fold of the whole stream
     Replay,
+    /// Many aggregates, on a stream whose process was killed
+    Scale,
 }
 
 /// What it takes.
@@ -59,6 +64,14 @@ pub struct CommandsArguments {
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub replayed_events: Option<u64>,
 
+    /// Events of the row with very many aggregates [default: 50,000,000]
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(2..=10_000_000_000))]
+    pub scale_events: Option<u64>,
+
+    /// Aggregates of that row, at most as many as events [default: 5,000,000]
+    #[arg(long, value_name = "AGGREGATES", value_parser = clap::value_parser!(u64).range(2..=1_000_000_000))]
+    pub scale_aggregates: Option<u64>,
+
     /// Where journals are written; what is there stays [default: the current directory]
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
@@ -75,6 +88,10 @@ pub(crate) struct Plan {
     pub(crate) in_flight: usize,
     pub(crate) aggregates: u64,
     pub(crate) replayed_events: u64,
+    pub(crate) scale_events: u64,
+    pub(crate) scale_aggregates: u64,
+    /// Aggregates for which most commands are.
+    pub(crate) scale_hot: u64,
     pub(crate) directory: PathBuf,
     /// Little of everything.
     pub(crate) is_quick: bool,
@@ -96,6 +113,15 @@ impl CommandsArguments {
         if !directory.is_dir() {
             return Err(BenchError::Option(format!("--directory {}: there is no such directory", directory.display())));
         }
+        let scale = if is_quick { SCALE_QUICK } else { SCALE };
+        let scale_events = self.scale_events.unwrap_or(scale.0);
+        // Fewer events than usual are of fewer aggregates.
+        let scale_aggregates = self.scale_aggregates.unwrap_or_else(|| scale.1.min((scale_events / 10).max(2)));
+        if scale_aggregates > scale_events {
+            return Err(BenchError::Option(format!(
+                "--scale-aggregates {scale_aggregates}: each has an event, and --scale-events are {scale_events}"
+            )));
+        }
         let mut parts = self.only.clone();
         if parts.is_empty() {
             parts = Part::value_variants().to_vec();
@@ -113,6 +139,9 @@ impl CommandsArguments {
             } else {
                 REPLAYED_EVENTS
             }),
+            scale_events,
+            scale_aggregates,
+            scale_hot: scale.2.min(scale_aggregates),
             directory,
             is_quick,
         })
@@ -136,11 +165,13 @@ mod tests {
             in_flight: Some(7),
             aggregates: Some(9),
             replayed_events: Some(11),
+            scale_events: Some(300),
             ..CommandsArguments::default()
         };
         let plan = arguments.plan().unwrap();
         assert_eq!((plan.parts, plan.turns, plan.in_flight), (vec![Part::Replay], 3, 7));
         assert_eq!((plan.aggregates, plan.replayed_events, plan.time), (9, 11, Duration::from_millis(500)));
+        assert_eq!((plan.scale_events, plan.scale_aggregates, plan.scale_hot), (300, 30, 30));
         let quick = OutputArguments { quick: true, ..OutputArguments::default() };
         let plan = CommandsArguments { output: quick, ..CommandsArguments::default() }.plan().unwrap();
         assert!(plan.is_quick && plan.turns == 1 && plan.replayed_events == REPLAYED_EVENTS_QUICK);
@@ -153,6 +184,9 @@ mod tests {
             let error = arguments.plan().unwrap_err();
             assert!(error.is_about_options() && error.to_string().contains("--seconds"), "{error}");
         }
+        let few =
+            CommandsArguments { scale_events: Some(5), scale_aggregates: Some(6), ..CommandsArguments::default() };
+        assert!(few.plan().unwrap_err().to_string().contains("--scale-aggregates"));
         let nowhere = CommandsArguments { directory: Some("/nowhere/at/all".into()), ..CommandsArguments::default() };
         let error = nowhere.plan().unwrap_err();
         assert!(error.is_about_options() && error.to_string().contains("--directory"), "{error}");

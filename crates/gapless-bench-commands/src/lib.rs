@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `table` | what is printed, and what is drawn |
 //! | `targets` | what the figures are to reach, and whether they do |
+//! | [`scale`] | many aggregates, on a stream whose process was killed |
 //! | `latency` | how long a command takes at a rate, beside the canonical row |
 //! | `throughput` | commands a second, beside encoding and appending alone and the canonical row |
 //! | `replay` | events a second of a fold of the whole stream |
@@ -26,6 +27,7 @@ mod load;
 mod messages;
 mod replay;
 mod rows;
+pub mod scale;
 mod stand;
 mod table;
 mod targets;
@@ -90,6 +92,7 @@ fn steps(plan: &Plan) -> usize {
         Part::Throughput => throughput::steps(plan),
         Part::Latency => latency::steps(plan),
         Part::Replay => replay::steps(plan),
+        Part::Scale => scale::steps(plan),
     };
     plan.parts.iter().map(|part| of(*part)).sum()
 }
@@ -100,6 +103,7 @@ fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> 
             Part::Throughput => throughput::measure(plan, canonical, run),
             Part::Latency => latency::measure(plan, canonical, run),
             Part::Replay => replay::measure(plan, run),
+            Part::Scale => scale::measure(plan, run),
         }?;
     }
     targets::note(&mut run.report);

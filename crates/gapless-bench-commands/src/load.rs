@@ -30,9 +30,20 @@ pub(crate) enum Until {
 #[derive(Clone, Copy)]
 pub(crate) struct Load<'a> {
     pub(crate) case: Case,
+    /// The number of the first command: so many were sent before.
+    pub(crate) first: u64,
     pub(crate) until: Until,
     pub(crate) in_flight: usize,
+    /// Whether each aggregate is asked behind it how many events it has had, which gives it one more.
+    pub(crate) is_checked_behind: bool,
     pub(crate) interrupted: &'a AtomicBool,
+}
+
+impl<'a> Load<'a> {
+    /// One command, from the first on, checked behind it.
+    pub(crate) const fn of(case: Case, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
+        Self { case, first: 0, until: Until::Count(1), in_flight, is_checked_behind: true, interrupted }
+    }
 }
 
 /// What came of it.
@@ -50,6 +61,15 @@ pub(crate) struct Loaded {
     /// Outcomes that are not as they must be, and the first of them.
     pub(crate) wrong: u64,
     pub(crate) first_wrong: Option<String>,
+}
+
+impl Loaded {
+    #[cold]
+    pub(crate) fn note_wrong(&mut self, outcome: &std::result::Result<Accepted, CommandError<()>>, version: u64) {
+        self.wrong += 1;
+        let text = || format!("one event and version {version} were expected; the outcome is {outcome:?}");
+        self.first_wrong.get_or_insert_with(text);
+    }
 }
 
 /// The metadata of every command: where it comes from and what it belongs to.
@@ -102,7 +122,7 @@ impl<'a, F: Form> Driver<'a, F> {
             headers: headers(),
             identifiers: IdentifierSource::new(load.case.identifiers),
             sent: VecDeque::with_capacity(load.in_flight),
-            number: 0,
+            number: load.first,
             answered: 0,
             last: Position::default(),
             loaded: Loaded::default(),
@@ -110,7 +130,7 @@ impl<'a, F: Form> Driver<'a, F> {
     }
 
     fn run(mut self) -> Result<Loaded> {
-        let most = if let Until::Count(count) = self.load.until { count } else { u64::MAX };
+        let most = if let Until::Count(count) = self.load.until { self.load.first + count } else { u64::MAX };
         let mut counted = Counted::begin(0);
         if let Until::Time(warm_up, _) = self.load.until {
             while counted.begin.elapsed() < warm_up {
@@ -129,8 +149,10 @@ impl<'a, F: Form> Driver<'a, F> {
         while !self.sent.is_empty() {
             self.take();
         }
-        self.loaded.sent = self.number;
-        self.check_aggregates()?;
+        self.loaded.sent = self.number - self.load.first;
+        if self.load.is_checked_behind {
+            self.check_aggregates()?;
+        }
         Ok(self.loaded)
     }
 
@@ -176,15 +198,8 @@ impl<'a, F: Form> Driver<'a, F> {
         }
         match outcome {
             Ok(accepted) if is_right => self.last = accepted.position,
-            outcome => self.wrong(&outcome, version),
+            outcome => self.loaded.note_wrong(&outcome, version),
         }
-    }
-
-    #[cold]
-    fn wrong(&mut self, outcome: &std::result::Result<Accepted, CommandError<()>>, version: u64) {
-        self.loaded.wrong += 1;
-        let text = || format!("one event and version {version} were expected; the outcome is {outcome:?}");
-        self.loaded.first_wrong.get_or_insert_with(text);
     }
 
     /// Whether each has had as many events as it was sent commands.
@@ -213,7 +228,7 @@ impl<'a, F: Form> Driver<'a, F> {
 
 /// Whose a command is by its number from 0, and which of its aggregate's, from 1.
 #[inline]
-fn whose(number: u64, aggregates: u64) -> (u64, u64) {
+pub(crate) fn whose(number: u64, aggregates: u64) -> (u64, u64) {
     if aggregates == 1 {
         return (0, number + 1);
     }
@@ -222,24 +237,24 @@ fn whose(number: u64, aggregates: u64) -> (u64, u64) {
 }
 
 /// How many of the first `count` commands are of the aggregate whose first one has this number.
-fn commands_of(first: u64, count: u64, aggregates: u64) -> u64 {
+pub(crate) fn commands_of(first: u64, count: u64, aggregates: u64) -> u64 {
     count / aggregates + u64::from(first < count % aggregates)
 }
 
 /// The clocks at the beginning of what counts.
-struct Counted {
-    begin: Instant,
+pub(crate) struct Counted {
+    pub(crate) begin: Instant,
     answered: u64,
     driver_cpu_ns: u64,
     process_cpu_ns: u64,
 }
 
 impl Counted {
-    fn begin(answered: u64) -> Self {
+    pub(crate) fn begin(answered: u64) -> Self {
         Self { answered, driver_cpu_ns: thread_cpu_ns(), process_cpu_ns: process_cpu_ns(), begin: Instant::now() }
     }
 
-    fn end(self, answered: u64, loaded: &mut Loaded) {
+    pub(crate) fn end(self, answered: u64, loaded: &mut Loaded) {
         loaded.elapsed = self.begin.elapsed();
         loaded.counted = answered - self.answered;
         loaded.driver_cpu_ns = thread_cpu_ns() - self.driver_cpu_ns;
@@ -323,7 +338,7 @@ mod tests {
         let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, is_quick: true };
         let stand = Stand::start::<F>(&case, place).unwrap();
         let interrupted = AtomicBool::new(false);
-        let load = Load { case, until: Until::Count(1000), in_flight: 64, interrupted: &interrupted };
+        let load = Load { until: Until::Count(1000), ..Load::of(case, 64, &interrupted) };
         let loaded = drive::<F>(&stand.bus(64).unwrap(), load).unwrap();
         stand.stop().unwrap();
         loaded
@@ -350,7 +365,7 @@ mod tests {
         let bus = stand.bus(64).unwrap();
         bus.call(Counter::<OfSbe>::command(&0, &OfSbe::command(1, ""))).unwrap();
         let interrupted = AtomicBool::new(false);
-        let load = Load { case, until: Until::Count(10), in_flight: 64, interrupted: &interrupted };
+        let load = Load { until: Until::Count(10), ..Load::of(case, 64, &interrupted) };
         let loaded = drive::<OfSbe>(&bus, load).unwrap();
         assert_eq!(loaded.wrong, 11, "each outcome, and the check of the aggregate");
         assert!(loaded.first_wrong.unwrap().contains("version 1 were expected"));

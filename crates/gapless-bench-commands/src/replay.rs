@@ -37,7 +37,7 @@ fn replayed<F: Form>(plan: &Plan, run: &mut Run<'_>) -> Result<Row> {
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
     let stand = Stand::start::<F>(&case, place)?;
     let until = Until::Count(plan.replayed_events);
-    let load = Load { case, until, in_flight: plan.in_flight, interrupted: run.interrupted };
+    let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };
     let loaded = drive::<F>(&stand.bus(plan.in_flight)?, load)?;
     let mut turns = Vec::new();
     for _ in 0..plan.turns {

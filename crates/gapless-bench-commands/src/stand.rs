@@ -54,13 +54,21 @@ impl Stand {
             Tier::Journal => gapless_transport::Tier::Journal,
             Tier::Sync => gapless_transport::Tier::Sync,
         };
+        Self::with::<F>(options, place.optimize_for, directory)
+    }
+
+    /// Starts one on what a directory holds, at tier `journal`; the directory stays.
+    pub(crate) fn in_directory<F: Form>(directory: &Path) -> Result<Self> {
+        Self::with::<F>(ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
+    }
+
+    fn with<F: Form>(
+        mut options: ServiceHostOptions,
+        optimize_for: OptimizeFor,
+        directory: Option<OwnDirectory>,
+    ) -> Result<Self> {
         options.snapshot_on_stop = false;
-        options.threads = Threads {
-            optimize_for: place.optimize_for,
-            callers_hot: 1,
-            service_cpus: beside_driver(),
-            ..Threads::default()
-        };
+        options.threads = Threads { optimize_for, callers_hot: 1, service_cpus: beside_driver(), ..Threads::default() };
         let model = CommandModel::new().aggregate::<Counter<F>>();
         let host = CommandHost::start(model, CommandHostOptions::default(), options).map_err(failed)?;
         Ok(Self { host, _directory: directory })

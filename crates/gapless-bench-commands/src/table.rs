@@ -51,10 +51,25 @@ pub(crate) fn text(report: &Report) -> String {
         ("target", target),
         ("verified", verified),
     ];
+    let scales: [Column; 9] = [
+        ("very many aggregates", |row| of_config(row, "what").to_owned()),
+        ("commands/s", throughput),
+        ("p50 µs", |row| latency(row, |latency| latency.p50)),
+        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        ("s", |row| row.elapsed_ns.map_or_else(absent, |ns| format!("{:.2}", ns as f64 / 1e9))),
+        ("CPU ns/command", |row| row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver + cpu.service))),
+        ("peak MiB", |row| row.peak_memory_bytes.map_or_else(absent, |bytes| grouped(bytes >> 20))),
+        ("target", target),
+        ("verified", verified),
+    ];
     let mut text = report.environment.summary() + "\n";
-    for (mode, columns, left) in
-        [("throughput", &rates[..], 4), ("latency", &latencies[..], 2), ("replay", &replays[..], 2)]
-    {
+    let tables = [
+        ("throughput", &rates[..], 4),
+        ("latency", &latencies[..], 2),
+        ("replay", &replays[..], 2),
+        ("scale", &scales[..], 1),
+    ];
+    for (mode, columns, left) in tables {
         let rows: Vec<&Row> = report.rows.iter().filter(|row| row.config.mode.as_deref() == Some(mode)).collect();
         if !rows.is_empty() {
             text += &format!("\n{}\n", Table::of_rows(style, &rows, left, columns));
@@ -133,6 +148,13 @@ pub(crate) fn notes(plan: &Plan) -> Vec<String> {
         format!(
             "latency: {PER_S} commands a second, one after the other, from the time at which each is due; the floor is the shared memory \
              ping-pong at the same pace. replay: a reader of the whole stream that decodes each event and adds it to its aggregate's sum"
+        ),
+        format!(
+            "very many: {} events over {} aggregates at tier journal, one after the other and again; then the process is killed. Of another \
+             one: from the start of the program to the answer of a command that expects the last event. Any: at random; others are for {}",
+            grouped(plan.scale_events),
+            grouped(plan.scale_aggregates),
+            grouped(plan.scale_hot)
         ),
     ]
 }

@@ -1,5 +1,6 @@
 //! What the figures are to reach, and whether they do.
 
+use crate::scale::RESTART;
 use crate::throughput::CANONICAL;
 use gapless_measure::reporting::{of_config, put};
 use gapless_report::{Report, Row};
@@ -13,6 +14,8 @@ const PART_OF_FLOOR: f64 = 0.4;
 const PART_OF_SBE: f64 = 0.6;
 /// Events a second of a replay.
 const REPLAYED_PER_S: f64 = 5e6;
+/// A start behind `kill -9`.
+const RESTART_S: f64 = 2.0;
 /// The median and the 99th percentile by those of the canonical row.
 const P50_BY_CANONICAL: f64 = 1.5;
 const P99_BY_CANONICAL: f64 = 2.0;
@@ -36,6 +39,9 @@ fn verdict(report: &Report, row: &Row) -> Option<(String, bool)> {
         "throughput" => of_throughput(report, row),
         "replay" => Some((format!("{:.1} M/s", REPLAYED_PER_S / 1e6), row.throughput_per_s? >= REPLAYED_PER_S)),
         "latency" => of_latency(report, row),
+        "scale" if of_config(row, "what") == RESTART => {
+            Some((format!("{RESTART_S} s and the unsealed segment"), row.elapsed_ns? as f64 <= RESTART_S * 1e9))
+        }
         _ => None,
     }
 }

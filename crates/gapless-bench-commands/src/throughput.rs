@@ -101,7 +101,7 @@ fn one_row<F: Form>(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
     let stand = Stand::start::<F>(&case, place)?;
     let until = Until::Time(plan.warm_up, plan.time);
-    let load = Load { case, until, in_flight: plan.in_flight, interrupted: run.interrupted };
+    let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };
     let loaded = drive::<F>(&stand.bus(plan.in_flight)?, load)?;
     stand.stop()?;
     Ok(rows::throughput(&case, plan.in_flight, &loaded))

@@ -1,6 +1,6 @@
 //! `gapless bench commands`: the benchmark of `gapless-bench-commands`, with the canonical rows that stand beside it.
 
-pub use gapless_bench_commands::CommandsArguments;
+pub use gapless_bench_commands::{CommandsArguments, scale};
 
 use crate::options::{CanonicalArguments, Mode, Tier};
 use crate::{Result, canonical};

@@ -2,7 +2,7 @@
 
 pub use gapless_measure::child_process::Role;
 
-use crate::{Result, canonical, components, failover, rpc, sequencer};
+use crate::{Result, canonical, commands, components, failover, rpc, sequencer};
 
 /// Does the work of `assignment`, as JSON, for a child process in `role`.
 ///
@@ -19,5 +19,6 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::RpcServer => rpc::server_process::main(assignment),
         Role::RpcFaults => rpc::faults::serving::main(assignment),
         Role::RpcPayloads => rpc::payloads::served::main(assignment),
+        Role::CommandsBus => commands::scale::bus_process::main(assignment),
     }
 }

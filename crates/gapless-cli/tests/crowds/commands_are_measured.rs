@@ -1,7 +1,7 @@
 //! `gapless bench commands`: every row, beside its floor and the canonical row; every outcome as it must be, and no file left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::bench_process::{LongRun, report, rows};
+use crate::bench_process::{LongRun, processes_of, report, rows};
 use crate::program::{gapless, names};
 use gapless_testkit::wait::until;
 use rustix::process::{Signal, kill_process};
@@ -14,10 +14,8 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
     let of = |row: &Value, key: &str| row["config"][key].clone();
     for row in rows(&report) {
         assert_eq!(row["verified"], true, "{row}");
-        assert!(
-            row["throughput_per_s"].as_f64().is_some_and(|rate| rate > 0.0) || row["latency_ns"].is_object(),
-            "{row}"
-        );
+        let has_rate = row["throughput_per_s"].as_f64().is_some_and(|rate| rate > 0.0);
+        assert!(has_rate || row["latency_ns"].is_object() || row["elapsed_ns"].is_u64(), "{row}");
     }
     let throughput: Vec<&Value> = rows(&report).iter().filter(|row| of(row, "mode") == "throughput").collect();
     let has =
@@ -57,6 +55,13 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
     assert!(latencies.clone().count() == 2 && latencies.clone().all(|row| row["config"]["rate_per_s"] == 10_000));
     let replay = rows(&report).iter().find(|row| of(row, "mode") == "replay").unwrap();
     assert_eq!(replay["sent"], replay["config"]["count"]);
+    let scale: Vec<&Value> = rows(&report).iter().filter(|row| of(row, "mode") == "scale").collect();
+    assert_eq!(scale.len(), 8);
+    let is_restart = |row: &&&Value| of(row, "what").as_str().unwrap().starts_with("restart");
+    let restart = scale.iter().find(is_restart).unwrap();
+    for key in ["elapsed_ns", "peak_memory_bytes", "anonymous_memory_bytes", "stream_bytes"] {
+        assert!(restart[key].as_u64().unwrap() > 0, "{key}: {restart}");
+    }
     assert!(
         table.contains("replay of") && table.contains("encode_and_append_serde") && !table.contains("NOT VERIFIED"),
         "{table}"
@@ -72,6 +77,8 @@ fn options_that_make_no_sense_are_refused_before_the_run() {
         ("--in-flight", "1"),
         ("--aggregates", "1"),
         ("--replayed-events", "0"),
+        ("--scale-events", "1"),
+        ("--scale-aggregates", "50000001"),
         ("--only", "nothing"),
         ("--directory", "nowhere"),
         ("--plot", ".."),
@@ -96,4 +103,18 @@ fn an_interrupt_ends_it_with_what_was_measured_and_leaves_no_file() {
     let table = run.end().good();
     assert_eq!(names(directory.path()), ["out.json"]);
     assert!(table.contains("interrupted"), "{table}");
+}
+
+#[test]
+fn an_interrupt_ends_the_process_of_the_bus_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["commands", "--only", "scale", "--scale-events", "1000000000", "--json", "out.json"];
+    let run = LongRun::start(directory.path(), &words);
+    let place = format!(".gapless-commands-{}", run.pid().as_raw_nonzero());
+    let of_the_bus = || processes_of(&["commands-bus", &place]);
+    until("the bus is there", || !of_the_bus().is_empty());
+    kill_process(run.pid(), Signal::INT).unwrap();
+    let table = run.end().good();
+    assert!(of_the_bus().is_empty() && table.contains("interrupted"), "{table}");
+    assert_eq!(names(directory.path()), ["out.json"]);
 }

@@ -40,6 +40,8 @@ pub enum Role {
     RpcFaults,
     /// The server of `rpc payloads`
     RpcPayloads,
+    /// The bus of `commands` with very many aggregates
+    CommandsBus,
 }
 
 /// Writes `value` as a line of JSON.
