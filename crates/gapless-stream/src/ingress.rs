@@ -22,6 +22,7 @@ mod publishers;
 mod speculative_execution;
 mod window_frames;
 
+use crate::deferred::Deferred;
 use crate::fragments::{Collected, Fragments};
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::sequencer::{Decision, Sequencer, compare};
@@ -55,6 +56,7 @@ pub struct Ingress {
     options: IngressOptions,
     shared: Arc<IngressShared>,
     fragments: Fragments,
+    deferred: Deferred,
     state_writer: Option<SequencerStateWriter>,
     /// Requests to the sequencer that did not fit the window yet.
     asked: VecDeque<SequencerRequest>,
@@ -101,6 +103,7 @@ impl Ingress {
             options,
             shared: Arc::new(IngressShared { feeds, ..IngressShared::default() }),
             fragments: Fragments::new(options.fragments_bytes_max, options.message_bytes_max),
+            deferred: Deferred::default(),
             state_writer: None,
             asked: VecDeque::new(),
             asked_between: None,
@@ -237,7 +240,7 @@ impl Ingress {
             };
             match decision {
                 Decision::Append if kind == Kind::Command && self.speculation.is_some() => {
-                    self.append_transaction(length)?;
+                    self.append_transaction(length, connection)?;
                     Step::Taken
                 }
                 Decision::Append | Decision::AppendRefused => {
@@ -286,6 +289,11 @@ impl Ingress {
             // A repeated message has one answer.
             Collected::Answer(Decision::Repeat) if !is_last => {}
             Collected::PutOff => self.links.counters.frames_refused.add(1),
+            Collected::Answer(Decision::Gap { .. })
+                if self.deferred.drops(session, session_seq, self.now.monotonic_ns) =>
+            {
+                self.links.counters.frames_refused.add(1);
+            }
             Collected::Answer(decision) => return self.answer_frame(number, decision, session, session_seq),
         }
         Step::Taken
@@ -302,7 +310,11 @@ impl Ingress {
         session_seq: u64,
     ) -> Step {
         let is_early = matches!(decision, Decision::Gap { .. });
-        if is_early && self.fragments.passes_by(session, session_seq, self.now.monotonic_ns) {
+        let now_ns = self.now.monotonic_ns;
+        if is_early
+            && (self.fragments.passes_by(session, session_seq, now_ns)
+                || self.deferred.drops(session, session_seq, now_ns))
+        {
             self.links.counters.frames_refused.add(1);
             return Step::Taken;
         }
@@ -342,8 +354,9 @@ impl Ingress {
         connection: ConnectionId,
     ) {
         self.sequencer.attach(session, connection, open.shared);
-        // A publisher that goes on sends unfinished messages anew.
+        // A publisher that goes on sends unfinished messages anew, and deferred ones.
         self.fragments.forget(session);
+        self.deferred.forget(session);
         // Frames appended in this turn are not published yet.
         let (notices_seen, last_sequence) = (open.notices_seen, self.window.last_sequence());
         self.tell(ResponderMessage::Reopen {
@@ -374,7 +387,8 @@ impl Ingress {
             if !self.window.has_room(speculation.room_bytes)? {
                 return Ok(false);
             }
-            self.append_long_transaction(session)?;
+            let connection = publisher.connection;
+            self.append_long_transaction(session, connection)?;
             self.fragments.forget(session);
             self.publishers[number].complete = None;
             return Ok(true);
@@ -443,6 +457,7 @@ impl Ingress {
         if self.publishers.iter().any(|publisher| publisher.done) {
             for publisher in self.publishers.iter().filter(|publisher| publisher.done) {
                 self.fragments.forget_from(publisher.connection);
+                self.deferred.forget_from(publisher.connection);
                 self.sequencer.detach(publisher.connection);
             }
             self.publishers.retain(|publisher| !publisher.done);
@@ -558,6 +573,7 @@ impl Agent for Ingress {
         // Requests that wait for room overtake the frames that publishers have sent.
         if may_append && self.asked.is_empty() && (!self.sequencer.is_closed() || self.is_following()) {
             self.recall();
+            self.recall_deferred();
             work += self.take_from_all()?;
         }
         if self.window.last_sequence() != before {

@@ -13,6 +13,7 @@
 //! | [`preparer_thread`] | the thread that prepares segments before the journal's writer needs them |
 //! | [`relay`] | the agent that stands where the sequencer would, where a stream is passed on |
 //! | `fragments` | messages of which not every part is there yet |
+//! | `deferred` | sessions whose next command its service cannot run yet |
 //! | `ingress_links` | the connections of an [`Ingress`] |
 //! | [`options`] | [`EventStreamOptions`](options::EventStreamOptions): how an event stream is run |
 //! | [`network`] | where nodes and clients of other machines are served |
@@ -42,6 +43,7 @@ pub mod acceptor;
 pub mod agent_role;
 pub mod control_server;
 mod counters;
+mod deferred;
 pub mod egress;
 pub mod error;
 pub mod event_stream;

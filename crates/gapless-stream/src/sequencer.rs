@@ -305,6 +305,22 @@ impl Sequencer {
         }
     }
 
+    /// The frame of `session` that was counted last, and stamped behind `last_timestamp_ns`, is not appended after all.
+    #[cold]
+    pub(crate) fn take_back(&mut self, session: u64, last_timestamp_ns: u64) {
+        if let Some(state) = self.sessions.get_mut(&session) {
+            state.next_session_seq -= 1;
+        }
+        self.take_stamp_back(last_timestamp_ns);
+    }
+
+    /// What was stamped last, behind `last_timestamp_ns`, is not appended after all.
+    #[cold]
+    pub(crate) const fn take_stamp_back(&mut self, last_timestamp_ns: u64) {
+        self.last_sequence -= 1;
+        self.last_timestamp_ns = last_timestamp_ns;
+    }
+
     /// The next `frames` frames of `session`, a message, are appended.
     pub fn count_message(&mut self, session: u64, frames: u64) {
         if let Some(state) = self.sessions.get_mut(&session) {

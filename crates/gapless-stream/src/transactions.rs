@@ -4,6 +4,16 @@
 use crate::sequencer::Sequencer;
 use gapless_wire::{FrameHeader, control::TimerFired};
 
+/// What has become of a command that was handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// Its transaction is made.
+    Done,
+    /// It cannot be run yet; nothing has changed. It is dropped, and so is what its session sends behind it, until
+    /// [`Transactions::ready`] names the session, whose publisher then sends all of it again. Other sessions go on.
+    Later,
+}
+
 /// Runs handlers for an [`Ingress`](crate::Ingress) that leads, and makes transactions of their changes.
 ///
 /// Everything happens in the order of the stream: each command is appended before the next is handed in, and nothing is
@@ -22,7 +32,7 @@ pub trait Transactions: Send {
     /// transaction, its `session_seq` the last of the command. Appends the transaction to `out`, which is empty: at most
     /// `length_max` bytes. `sequencer` knows which sessions are open.
     ///
-    /// There always is a transaction: one whose handler fails says that it was refused, and changes nothing.
+    /// Of a command that is run there always is a transaction: one whose handler fails says that it was refused, and changes nothing.
     fn command(
         &mut self,
         header: &FrameHeader,
@@ -30,7 +40,13 @@ pub trait Transactions: Send {
         sequencer: &Sequencer,
         length_max: usize,
         out: &mut Vec<u8>,
-    );
+    ) -> Execution;
+
+    /// A session of which a command could not be run before, and can be now; each once. Asked in each turn, behind
+    /// [`Transactions::poll`].
+    fn ready(&mut self) -> Option<u64> {
+        None
+    }
 
     /// Whether this timer is still set. One that is not has no place in the stream.
     fn is_set(&self, fired: TimerFired) -> bool;

@@ -7,10 +7,11 @@ use crate::writer::{Failure, Ran, Stamp, Writer};
 use gapless_agent::Waker;
 use gapless_engine::transaction_service::{WriterParts, write_done, write_refusal};
 use gapless_stream::Sequencer;
-use gapless_stream::transactions::Transactions;
+use gapless_stream::transactions::{Execution, Transactions};
 use gapless_wire::FrameHeader;
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::fields::FieldReader;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Frames of the stream that are read in one turn at most.
@@ -27,6 +28,8 @@ pub(super) struct BusTransactions {
     leading: Leading,
     /// Whether aggregates are being folded anew, by the stream up to there.
     refolding_to: Option<u64>,
+    /// Sessions whose commands wait for that.
+    deferred: VecDeque<u64>,
 }
 
 /// How far the writer is towards deciding.
@@ -41,7 +44,7 @@ impl BusTransactions {
     pub fn new(writer: Writer, handover: Arc<Handover>, parts: WriterParts) -> Self {
         let reader = EventReader::over(parts.reader(1), Position::default());
         let (released_waker, leading) = (parts.released_waker, Leading::No);
-        Self { writer, handover, released_waker, reader, leading, refolding_to: None }
+        Self { writer, handover, released_waker, reader, leading, refolding_to: None, deferred: VecDeque::new() }
     }
 
     /// Reads on in the stream. Whether everything up to `last_sequence` is read.
@@ -114,6 +117,7 @@ impl Transactions for BusTransactions {
     fn follow(&mut self, _last_sequence: u64) {
         self.handover.withdraw();
         self.leading = Leading::No;
+        self.deferred.clear();
     }
 
     #[inline]
@@ -136,7 +140,7 @@ impl Transactions for BusTransactions {
         _sequencer: &Sequencer,
         length_max: usize,
         out: &mut Vec<u8>,
-    ) {
+    ) -> Execution {
         let stamp = Stamp {
             sequence: header.sequence,
             time_ns: header.timestamp_ns,
@@ -157,9 +161,15 @@ impl Transactions for BusTransactions {
                 write_refusal(out, code, self.writer.text(), true);
             }
             Ran::Later => {
-                write_refusal(out, RefusalCode::Rejected, "the aggregate is being made anew; send it again", false)
+                self.deferred.push_back(stamp.session);
+                return Execution::Later;
             }
         }
+        Execution::Done
+    }
+
+    fn ready(&mut self) -> Option<u64> {
+        self.deferred.pop_front()
     }
 
     fn is_set(&self, _: TimerFired) -> bool {

@@ -10,7 +10,7 @@ use crate::sessions::Receivers;
 use crate::store::Transaction;
 use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
 use gapless_stream::Sequencer;
-use gapless_stream::transactions::Transactions;
+use gapless_stream::transactions::{Execution, Transactions};
 use gapless_wire::FrameHeader;
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::Encoding;
@@ -187,11 +187,12 @@ impl Transactions for SpeculativeExecutor {
         sequencer: &Sequencer,
         length_max: usize,
         out: &mut Vec<u8>,
-    ) {
+    ) -> Execution {
         let encoding = Encoding::from_flags(header.flags).expect("the flags of a frame are checked");
         self.run(header, sequencer, length_max, out, &mut |service, store, context| {
             service.handle(store, header.schema, encoding, payload, context)
         });
+        Execution::Done
     }
 
     fn is_set(&self, fired: TimerFired) -> bool {

@@ -131,6 +131,7 @@ impl Ingress {
                     speculation.transactions.follow(self.window.last_sequence());
                 }
                 self.fragments.forget_all();
+                self.deferred.forget_all();
                 self.sequencer.detach_all();
                 self.sequencer.end_term();
                 self.unsent = UnsentRoleChanges { leads_no_more: true, leads_behind: None };

@@ -77,6 +77,7 @@ impl Ingress {
             self.expired.pop();
             self.sequencer.close_expired(session);
             self.fragments.forget(session);
+            self.deferred.forget(session);
             self.note_passed(Kind::SessionClose, session, 0);
             work += 1;
         }

@@ -3,10 +3,12 @@
 
 use super::Ingress;
 use crate::StreamError;
+use crate::messages::ResponderMessage;
 use crate::sequencer::{Sequencer, Timer};
-use crate::transactions::Transactions;
+use crate::transactions::{Execution, Transactions};
 use gapless_log::WindowWriter;
-use gapless_wire::control::TimerFired;
+use gapless_transport::link::ConnectionId;
+use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::descriptor::{ENCODING_FLAGS, REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts};
 
@@ -31,19 +33,21 @@ impl SpeculativeExecution {
         Self { transactions, bytes: Vec::new(), command: Vec::new(), length_max, room_bytes: message_bytes_max }
     }
 
-    /// Runs the handler of a command and appends its transaction. `header` is that of the command, with the sequence
-    /// and the time that were stamped for the transaction.
+    /// Runs the handler of a command, whose transaction is then to be appended; `None` if it cannot be run yet. `header` is that of the
+    /// command, with the sequence and the time that were stamped for the transaction.
     #[inline]
-    fn append(
+    fn run(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
         sequencer: &mut Sequencer,
         epoch_ns: u64,
-    ) -> Appending<'_> {
+    ) -> Option<Appending<'_>> {
         self.bytes.clear();
-        self.transactions.command(&header, payload, sequencer, self.length_max, &mut self.bytes);
-        Appending { header, bytes: &self.bytes, epoch_ns }
+        match self.transactions.command(&header, payload, sequencer, self.length_max, &mut self.bytes) {
+            Execution::Done => Some(Appending { header, bytes: &self.bytes, epoch_ns }),
+            Execution::Later => None,
+        }
     }
 }
 
@@ -101,23 +105,40 @@ impl Ingress {
         }
     }
 
-    /// Appends the transaction of the command in the claim of `length` bytes, whose session has counted it.
+    /// Appends the transaction of the command in the claim of `length` bytes, whose session has counted it, or defers it.
     #[inline]
-    pub(super) fn append_transaction(&mut self, length: usize) -> Result<(), StreamError> {
-        let Self { sequencer, window, speculation, now, .. } = self;
+    pub(super) fn append_transaction(&mut self, length: usize, connection: ConnectionId) -> Result<(), StreamError> {
+        let Self { sequencer, window, speculation, now, deferred, .. } = self;
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         // The same place again: the frame is still there.
         let claim = window.claim(length)?;
         let frame = Frame::parse(claim).expect("it was checked");
+        let last_timestamp_ns = sequencer.last_timestamp_ns();
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..frame.header() };
-        speculation.append(header, frame.payload(), sequencer, now.epoch_ns).append(window, sequencer)
+        match speculation.run(header, frame.payload(), sequencer, now.epoch_ns) {
+            Some(transaction) => {
+                transaction.append(window, sequencer)?;
+                if !deferred.is_empty() {
+                    deferred.forget(header.session);
+                }
+            }
+            None => {
+                sequencer.take_back(header.session, last_timestamp_ns);
+                deferred.defer(header.session, header.session_seq, connection, now.monotonic_ns);
+            }
+        }
+        Ok(())
     }
 
     /// As [`Ingress::append_transaction`], of the complete message of `session`.
     #[cold]
-    pub(super) fn append_long_transaction(&mut self, session: u64) -> Result<(), StreamError> {
-        let Self { sequencer, window, speculation, now, fragments, .. } = self;
+    pub(super) fn append_long_transaction(
+        &mut self,
+        session: u64,
+        connection: ConnectionId,
+    ) -> Result<(), StreamError> {
+        let Self { sequencer, window, speculation, now, fragments, deferred, .. } = self;
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         let (message, frames) = fragments.complete(session);
         let mut command = std::mem::take(&mut speculation.command);
@@ -129,12 +150,37 @@ impl Ingress {
             last = frame.header();
         }
         let frames = frames.len() as u64;
+        let last_timestamp_ns = sequencer.last_timestamp_ns();
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..last };
-        speculation.append(header, &command, sequencer, now.epoch_ns).append(window, sequencer)?;
-        sequencer.count_message(session, frames);
+        match speculation.run(header, &command, sequencer, now.epoch_ns) {
+            Some(transaction) => {
+                transaction.append(window, sequencer)?;
+                sequencer.count_message(session, frames);
+                deferred.forget(session);
+            }
+            None => {
+                sequencer.take_stamp_back(last_timestamp_ns);
+                deferred.defer(session, last.session_seq, connection, now.monotonic_ns);
+            }
+        }
         speculation.command = command;
         Ok(())
+    }
+
+    /// Tells publishers of deferred commands to send them again, whose service can run them now.
+    #[inline]
+    pub(super) fn recall_deferred(&mut self) {
+        while !self.deferred.is_empty() && self.links.service.has_room(1) {
+            let speculation = self.speculation.as_mut();
+            let Some(session) = speculation.and_then(|speculation| speculation.transactions.ready()) else { return };
+            let connection = self.deferred.recall(session, self.now.monotonic_ns);
+            let Some(connection) = connection else { continue };
+            if let Ok(next) = self.sequencer.expected(session, connection) {
+                let (session_seq, code, detail) = (next, RefusalCode::Gap, next);
+                self.tell(ResponderMessage::Refuse { connection, session, session_seq, code, detail });
+            }
+        }
     }
 
     /// Appends the transaction of the service's timer that is due. `false` while the window is full.
