@@ -26,6 +26,8 @@ const AGGREGATES_QUICK: u64 = 100;
 pub enum Part {
     /// Commands a second: aggregates, tiers, encodings, identifiers, sizes
     Throughput,
+    /// Axon Framework 4 by turns with them, where Java and Maven are found
+    Axon,
     /// How long a command takes, 10,000 a second
     Latency,
     /// Events a second of a fold of the whole stream

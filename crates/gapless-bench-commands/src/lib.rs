@@ -8,6 +8,7 @@
 //! | `latency` | how long a command takes at a rate, beside the canonical row |
 //! | `throughput` | commands a second, beside encoding and appending alone and the canonical row |
 //! | `replay` | events a second of a fold of the whole stream |
+//! | `axon` | Axon Framework 4 beside this |
 //! | [`arguments`] | the options of `gapless bench commands` |
 //! | `bare` | the floor: encoding and appending, with nothing around it |
 //! | `rows` | from figures to a row of the report |
@@ -20,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 pub mod arguments;
+mod axon;
 mod bare;
 mod case;
 mod latency;
@@ -89,7 +91,7 @@ pub fn run(
 
 fn steps(plan: &Plan) -> usize {
     let of = |part: Part| match part {
-        Part::Throughput => throughput::steps(plan),
+        Part::Throughput | Part::Axon => throughput::steps(plan, part),
         Part::Latency => latency::steps(plan),
         Part::Replay => replay::steps(plan),
         Part::Scale => scale::steps(plan),
@@ -101,6 +103,9 @@ fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> 
     for part in &plan.parts {
         match part {
             Part::Throughput => throughput::measure(plan, canonical, run),
+            // By turns with the rows of the throughput, if they are wanted, too.
+            Part::Axon if plan.parts.contains(&Part::Throughput) => Ok(()),
+            Part::Axon => throughput::measure(plan, canonical, run),
             Part::Latency => latency::measure(plan, canonical, run),
             Part::Replay => replay::measure(plan, run),
             Part::Scale => scale::measure(plan, run),

@@ -15,7 +15,7 @@ use std::path::Path;
 /// The whole text: commands a second, then latencies, then the replay.
 pub(crate) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
-    let rates: [Column; 14] = [
+    let rates: [Column; 15] = [
         ("drive", |row| drive(row)),
         ("tier", |row| text_of(&row.config.tier)),
         ("encoding", |row| text_of(&row.config.encoding)),
@@ -28,6 +28,7 @@ pub(crate) fn text(report: &Report) -> String {
         ("CPU ns driver", driver_cpu),
         ("CPU ns bus", service_cpu),
         ("× floor", floor_ratio),
+        ("× Axon", |row| reporting::number(row, "axon_ratio").map_or_else(absent, |ratio| format!("{ratio:.1}"))),
         ("target", target),
         ("verified", verified),
     ];
@@ -143,7 +144,8 @@ pub(crate) fn notes(plan: &Plan) -> Vec<String> {
          1 % of those commands are sent twice"
             .to_owned(),
         "the floor in memory: one thread encodes the event and appends the frame that it would be, with its checksums, and nothing else; \
-         at journal: the canonical row, event sourcing, sbe.serial, at tier journal. CPU of the bus: all threads of the process but the one that sends"
+         at journal: the canonical row, event sourcing, sbe.serial, at tier journal. CPU of the bus: all threads of the process but the one that sends; \
+         of Axon the whole process. × Axon: by the fastest of its rows with as many aggregates"
             .to_owned(),
         format!(
             "latency: {PER_S} commands a second, one after the other, from the time at which each is due; the floor is the shared memory \

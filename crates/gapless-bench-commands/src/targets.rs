@@ -1,5 +1,6 @@
 //! What the figures are to reach, and whether they do.
 
+use crate::axon;
 use crate::scale::RESTART;
 use crate::throughput::CANONICAL;
 use gapless_measure::reporting::{of_config, put};
@@ -12,6 +13,8 @@ const MANY_PER_S: f64 = 3.5e6;
 const PART_OF_FLOOR: f64 = 0.4;
 /// By serde, the part of SBE.
 const PART_OF_SBE: f64 = 0.6;
+/// By the faster of Axon's buses.
+const BY_AXON: f64 = 10.0;
 /// Events a second of a replay.
 const REPLAYED_PER_S: f64 = 5e6;
 /// A start behind `kill -9`.
@@ -22,13 +25,26 @@ const P99_BY_CANONICAL: f64 = 2.0;
 
 /// Notes at each row that has a target what it is, and whether it is reached.
 pub(crate) fn note(report: &mut Report) {
-    let verdicts: Vec<_> = report.rows.iter().map(|row| verdict(report, row)).collect();
-    for (row, verdict) in report.rows.iter_mut().zip(verdicts) {
+    let verdicts: Vec<_> = report.rows.iter().map(|row| (verdict(report, row), beside_axon(report, row))).collect();
+    for (row, (verdict, axon_ratio)) in report.rows.iter_mut().zip(verdicts) {
+        if let Some(ratio) = axon_ratio {
+            put(row, "axon_ratio", ratio);
+        }
         if let Some((target, is_met)) = verdict {
             put(row, "target", target);
             put(row, "target_met", is_met);
         }
     }
+}
+
+/// With `axon_ratio`, where both were measured: how many times the faster of Axon's buses with as many aggregates.
+fn beside_axon(report: &Report, row: &Row) -> Option<f64> {
+    let aggregates = row.config.extra.get("aggregates").and_then(serde_json::Value::as_u64)?;
+    let is_of_it = row.config.name.is_none()
+        && (row.config.mode.as_deref(), row.config.tier.as_deref()) == (Some("throughput"), Some("memory"))
+        && row.config.payload_bytes == Some(0);
+    let ratio = row.throughput_per_s.filter(|_| is_of_it)? / axon::fastest(&report.rows, aggregates)?;
+    Some((ratio * 100.0).round() / 100.0)
 }
 
 fn verdict(report: &Report, row: &Row) -> Option<(String, bool)> {
@@ -51,12 +67,21 @@ fn of_throughput(report: &Report, row: &Row) -> Option<(String, bool)> {
     let is_plain = row.config.payload_bytes == Some(0) && of_config(row, "identifiers") == "position";
     let is_one = row.config.extra.get("aggregates").and_then(serde_json::Value::as_u64) == Some(1);
     match (row.config.tier.as_deref()?, row.config.encoding.as_deref()?) {
-        ("memory", "sbe") if is_plain && is_one => {
-            let part = 1.0 / row.floor_ratio?;
-            let target = format!("{:.1} M/s, {PART_OF_FLOOR} of the floor", ONE_PER_S / 1e6);
-            Some((target, rate >= ONE_PER_S && part >= PART_OF_FLOOR))
+        ("memory", "sbe") if is_plain => {
+            let (per_s, is_near_floor) = match is_one {
+                true => (ONE_PER_S, 1.0 / row.floor_ratio? >= PART_OF_FLOOR),
+                false => (MANY_PER_S, true),
+            };
+            let mut target = format!("{:.1} M/s", per_s / 1e6);
+            if is_one {
+                target += &format!(", {PART_OF_FLOOR} of the floor");
+            }
+            let by_axon = beside_axon(report, row);
+            if by_axon.is_some() {
+                target += &format!(", {BY_AXON} × Axon");
+            }
+            Some((target, rate >= per_s && is_near_floor && by_axon.is_none_or(|ratio| ratio >= BY_AXON)))
         }
-        ("memory", "sbe") if is_plain => Some((format!("{:.1} M/s", MANY_PER_S / 1e6), rate >= MANY_PER_S)),
         ("memory", "serde") if is_plain => {
             let by_sbe = report.rows.iter().find(|other| {
                 other.config.encoding.as_deref() == Some("sbe")

@@ -1,6 +1,7 @@
 //! Commands a second: every row in each turn, beside encoding and appending alone, and the canonical row.
 
-use crate::arguments::Plan;
+use crate::arguments::{Part, Plan};
+use crate::axon::{self, Axon, AxonCase};
 use crate::case::{Case, Encoding, Tier};
 use crate::load::{Load, Until, drive};
 use crate::messages::{Form, OfSbe, OfSerde};
@@ -26,17 +27,27 @@ struct Turn {
 }
 
 /// Steps of the measurement, for its progress.
-pub(crate) fn steps(plan: &Plan) -> usize {
-    plan.turns * (Case::all(plan.aggregates).len() + 2)
+pub(crate) fn steps(plan: &Plan, part: Part) -> usize {
+    plan.turns
+        * match part {
+            Part::Axon => AxonCase::all(plan.aggregates).len(),
+            _ => Case::all(plan.aggregates).len() + 2,
+        }
 }
 
 /// Measures, and adds the rows and floors in the middle.
 pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+    let built = if plan.parts.contains(&Part::Axon) { Some(Axon::build(plan, run.interrupted)?) } else { None };
+    let (axon, missing) = match &built {
+        Some(Ok(axon)) => (Some(axon), None),
+        Some(Err(reason)) => (None, Some(axon::missing(reason))),
+        None => (None, None),
+    };
     let mut turns = Vec::new();
     let mut measured = Ok(());
     for _ in 0..plan.turns {
         let mut turn = Turn::default();
-        measured = one_turn(plan, canonical, run, &mut turn);
+        measured = one_turn(plan, canonical, run, &mut turn).and_then(|()| beside(plan, axon, run, &mut turn));
         // A turn that was interrupted counts only where there is no whole one.
         if measured.is_ok() || turns.is_empty() {
             turns.push(turn);
@@ -48,10 +59,24 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
     let (rows, floors) = turns.into_iter().map(|turn| (turn.rows, turn.floors)).unzip();
     run.report.rows.extend(turns::middle_rows(rows));
     run.report.floor.extend(turns::middle_floors(floors));
+    run.report.rows.extend(missing);
     measured
 }
 
+/// The rows of Axon.
+fn beside(plan: &Plan, axon: Option<&Axon>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
+    let Some(axon) = axon else { return Ok(()) };
+    for case in AxonCase::all(plan.aggregates) {
+        run.next(&case.label())?;
+        turn.rows.push(axon.measure(&case, plan, run.interrupted)?);
+    }
+    Ok(())
+}
+
 fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
+    if !plan.parts.contains(&Part::Throughput) {
+        return Ok(());
+    }
     let cases = Case::all(plan.aggregates);
     run.next("encoding and appending alone")?;
     for case in &cases {

@@ -3,13 +3,16 @@
 
 use crate::bench_process::{LongRun, processes_of, report, rows};
 use crate::program::{gapless, names};
+use crate::turn;
 use gapless_testkit::wait::until;
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 #[test]
 fn every_row_is_measured_and_every_outcome_is_verified() {
-    let words = ["--quick", "--plot", "out.svg"];
+    let words = ["--quick", "--plot", "out.svg", "--only", "throughput,latency,replay,scale"];
     let (report, table) = report("commands", &words, &["out.json", "out.svg"]);
     let of = |row: &Value, key: &str| row["config"][key].clone();
     for row in rows(&report) {
@@ -66,6 +69,59 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
         table.contains("replay of") && table.contains("encode_and_append_serde") && !table.contains("NOT VERIFIED"),
         "{table}"
     );
+}
+
+/// A program of that name in a directory.
+fn script(directory: &Path, name: &str, text: &str) {
+    let path = directory.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The report of Axon's rows, with the programs of a directory and no others.
+fn beside_axon(programs: &Path) -> (Value, String) {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["bench", "commands", "--quick", "--only", "axon", "--json", "out.json"];
+    let mut command = gapless(directory.path(), &words);
+    let ended: crate::program::Ended = command.env("PATH", programs).output().unwrap().into();
+    let table = ended.good();
+    assert_eq!(names(directory.path()), ["out.json"]);
+    (serde_json::from_slice(&std::fs::read(directory.path().join("out.json")).unwrap()).unwrap(), table)
+}
+
+#[test]
+fn axon_is_built_and_run_where_java_and_maven_are_found_and_missed_where_they_are_not() {
+    let programs = tempfile::tempdir().unwrap();
+    let (report, table) = beside_axon(programs.path());
+    let reason = rows(&report)[0]["not_measured"].as_str().unwrap();
+    assert!(
+        rows(&report).len() == 1 && reason.contains("java is not on the PATH") && table.contains(reason),
+        "{table}"
+    );
+
+    // It is given all of its source, and says what it counted.
+    script(programs.path(), "mvn", "read -r line < pom.xml && test -f src/main/java/gapless/Main.java");
+    script(
+        programs.path(),
+        "java",
+        r#"echo "{\"counted\":1000,\"elapsed_ns\":2000000,\"cpu_ns\":3000000,\"sent\":1001,\"wrong\":0,\"first_wrong\":null,\"axon\":\"4.0.0\",\"java\":\"17\",\"heap_bytes_max\":1}""#,
+    );
+    let (report, table) = beside_axon(programs.path());
+    assert_eq!(rows(&report).len(), 10, "{table}");
+    for row in rows(&report) {
+        assert!(row["config"]["name"].as_str().unwrap().starts_with("axon "), "{row}");
+        assert_eq!(
+            (&row["throughput_per_s"], &row["cpu_ns_per_message"]["service"]),
+            (&500_000.0.into(), &3_000.0.into())
+        );
+        assert_eq!((&row["verified"], &row["config"]["axon"]), (&true.into(), &"4.0.0".into()), "{row}");
+    }
+
+    script(programs.path(), "mvn", "echo '[ERROR] there is no network'; exit 1");
+    let (report, _) = beside_axon(programs.path());
+    let reason = rows(&report)[0]["not_measured"].as_str().unwrap();
+    assert!(reason.contains("there is no network"), "{reason}");
 }
 
 #[test]
