@@ -1,7 +1,12 @@
-//! Commands a second through the bus in memory, of one aggregate or many: for profiling.
+//! Commands a second through the bus in memory, of one aggregate or many, by either drive: for profiling.
+//!
+//! Arguments: aggregates, commands in a turn, and `direct` for the direct drive.
 #![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
 
-use gapless_cqrs::{Aggregate, BusOptions, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Message};
+use gapless_cqrs::{
+    Aggregate, BusOptions, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, DirectBus, Headers,
+    Message,
+};
 use gapless_engine::ServiceHostOptions;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -40,14 +45,18 @@ impl Aggregate for Counter {
 fn main() {
     let aggregates: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1);
     let count: u64 = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    if std::env::args().nth(3).is_some_and(|drive| drive == "direct") {
+        return direct(aggregates, count);
+    }
     let model = CommandModel::new().aggregate::<Counter>();
     let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
+    let headers = Headers::default().with("user", "profile");
     for turn in 0..5 {
         let begun = Instant::now();
         let mut pending = std::collections::VecDeque::new();
         for number in 0..count {
-            pending.push_back(bus.send(Counter::command(&(number % aggregates), &Add(1))));
+            pending.push_back(bus.send(Counter::command(&(number % aggregates), &Add(1)).with(&headers)));
             if pending.len() >= 2048 {
                 for _ in 0..1024 {
                     pending.pop_front().unwrap().wait().unwrap();
@@ -61,4 +70,26 @@ fn main() {
         println!("turn {turn}: {:.0} commands/s", count as f64 / seconds);
     }
     host.stop().unwrap();
+}
+
+/// The same by the direct drive.
+fn direct(aggregates: u64, count: u64) {
+    let model = CommandModel::new().aggregate::<Counter>();
+    let stream = ServiceHostOptions::in_memory();
+    let mut bus = DirectBus::start(model, CommandHostOptions::default(), stream, &BusOptions::default()).unwrap();
+    let headers = Headers::default().with("user", "profile");
+    let mut pending = std::collections::VecDeque::new();
+    for turn in 0..5 {
+        let begun = Instant::now();
+        for number in 0..count {
+            pending.push_back(bus.send(Counter::command(&(number % aggregates), &Add(1)).with(&headers)));
+            if pending.len() >= 2048 {
+                pending.drain(..1024).for_each(|ticket| _ = bus.wait(ticket).unwrap());
+            }
+        }
+        pending.drain(..).for_each(|ticket| _ = bus.wait(ticket).unwrap());
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("turn {turn}: {:.0} commands/s", count as f64 / seconds);
+    }
+    bus.stop().unwrap();
 }

@@ -50,6 +50,13 @@ pub enum BusError {
     /// No outcome has come in time. The command may still have its effect.
     #[error("there was no outcome in time; the command may still have its effect")]
     TimedOut,
+    /// A handler, or the thread that polls the bus, has waited for an outcome there: it would wait for itself. A command that was sent before
+    /// goes on.
+    #[error("nobody waits here for an outcome: this thread has to make it")]
+    CalledInHandler,
+    /// The outcome is kept no longer: it was taken, or as many commands were sent since as may be in flight.
+    #[error("the outcome is kept no longer")]
+    NotKept,
     /// The answer is none that this program understands.
     #[error("the answer cannot be read: {0}")]
     Unreadable(String),

@@ -2,6 +2,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | `drives` | tests of the promises of a bus, over each of its drives |
+//! | [`direct`] | [`DirectBus`]: the same without threads, polled by its one owner |
 //! | [`host`] | [`CommandHost`]: a command bus and its stream, on one node |
 //! | [`bus`] | [`CommandBus`]: how commands are sent, and outcomes come back |
 //! | [`events`] | [`EventReader`]: the events of the stream |
@@ -12,6 +14,7 @@
 //! | [`handler`] | [`CommandHandler`]: commands that are no single aggregate's |
 //! | [`aggregate`] | [`Aggregate`]: what decides on commands and changes by events |
 //! | [`draft`] | [`Draft`]: a command that is not sent yet |
+//! | `handling` | whether a thread runs a handler, and what that has sent |
 //! | `envelope` | the bytes of a command and of its answer |
 //! | [`identifiers`] | the identifiers of commands that are remembered |
 //! | `samples` | what tests decide on |
@@ -25,12 +28,16 @@
 
 pub mod aggregate;
 pub mod bus;
+pub mod direct;
 pub mod draft;
+#[cfg(test)]
+mod drives;
 mod envelope;
 pub mod error;
 pub mod events;
 pub mod fixture;
 pub mod handler;
+mod handling;
 pub mod host;
 pub mod identifiers;
 pub mod identity;
@@ -43,6 +50,7 @@ mod writer;
 
 pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, Tags};
 pub use bus::{Accepted, BusOptions, CommandBus, Pending};
+pub use direct::{DirectBus, Ticket};
 pub use draft::Draft;
 pub use error::{BusError, CommandError, ModelError};
 pub use events::{EventReader, ReadError, RecordedTransaction};

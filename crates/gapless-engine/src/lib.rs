@@ -3,6 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`stream_service`] | [`StreamService`]: a service as a node of an event stream that belongs to others |
+//! | [`embedded_host`] | [`EmbeddedHost`]: the same without threads, polled by its one owner |
 //! | [`service_host`] | [`ServiceHost`]: a service and a stream of its own, put together and run |
 //! | `replica` | `Replica`: a service on a member of a cluster, with the feature `cluster` |
 //! | [`replica_service`] | a service as a member of a cluster runs it |
@@ -41,6 +42,7 @@
 pub mod context;
 pub mod dead_letters;
 pub mod directory_consistency;
+pub mod embedded_host;
 mod erased_service;
 pub mod error;
 pub mod executor;
@@ -72,6 +74,7 @@ pub mod transaction_layout;
 pub mod transaction_service;
 
 pub use context::{Context, OUTPUT_LENGTH_MAX};
+pub use embedded_host::{Decided, EmbeddedHost};
 pub use error::EngineError;
 pub use fold::{Fold, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use gapless_stream::Persistence;

@@ -16,13 +16,13 @@ use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, sender, snapshot, thread_assignment};
 use gapless_agent::monotonic::saturating_ns;
-use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadPlan};
+use gapless_agent::{Agent, AgentFailure, Clock, CounterView, Counters, Now, Pauses, ThreadPlan, Waker};
 use gapless_client::client::ClientOptions;
 use gapless_client::replay_merge::ReplayMerge;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, ClientError};
 use gapless_journal::RecoveryReport;
-use gapless_log::{Releaser, Scope, StreamIdentity, WindowWriter};
+use gapless_log::{Releaser, Scope, StreamIdentity, Window, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, Journaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
@@ -137,7 +137,21 @@ impl ServiceHost {
         Self::start_fold(Fold::applying_transactions(Box::new(service)), options)
     }
 
-    fn start_fold(mut fold: Fold, options: ServiceHostOptions) -> Result<Self, EngineError> {
+    fn start_fold(fold: Fold, options: ServiceHostOptions) -> Result<Self, EngineError> {
+        Ok(Self::start_driven(fold, options, false)?.0)
+    }
+
+    /// Without threads: what appends is the caller's.
+    pub(crate) fn start_embedded(fold: Fold, options: ServiceHostOptions) -> Result<(Self, Held), EngineError> {
+        let (host, held) = Self::start_driven(fold, options, true)?;
+        Ok((host, held.expect("it is held where there are no threads")))
+    }
+
+    fn start_driven(
+        mut fold: Fold,
+        options: ServiceHostOptions,
+        is_embedded: bool,
+    ) -> Result<(Self, Option<Held>), EngineError> {
         let stream_options = options.stream_options();
         let found = RecoveredDirectory::recover(&mut fold, &options)?;
         let RecoveredDirectory { directory, opened, sequencer, recovered, record, dead_letters, identity } = found;
@@ -201,8 +215,14 @@ impl ServiceHost {
             frames_replayed: recovered.last_sequence - recovered.snapshot_sequence,
             journal: report,
         };
-        let stream = builder.start(Box::new(ingress), answering, shared, recovery, Some(clock))?;
-        Ok(Self {
+        let (window, waker) = (builder.window.clone(), builder.threads.waker(AgentRole::Sequencer));
+        let (stream, held) = if is_embedded {
+            let stream = builder.start(Box::new(PolledByItsOwner), answering, shared, recovery, None)?;
+            (stream, Some(Held { ingress, clock, window, waker }))
+        } else {
+            (builder.start(Box::new(ingress), answering, shared, recovery, Some(clock))?, None)
+        };
+        let host = Self {
             stream,
             snapshots: snapshot_requests,
             handled,
@@ -210,7 +230,18 @@ impl ServiceHost {
             dead_letters: dead_letter_count,
             state,
             recovered,
-        })
+        };
+        Ok((host, held))
+    }
+
+    /// Polls the agents of one without threads.
+    pub(crate) fn turn(&mut self, now: Now) -> Result<usize, AgentFailure> {
+        self.stream.turn(now).map_err(failure_of)
+    }
+
+    /// A step of the clean stop of one without threads. Whether it is the last.
+    pub(crate) fn close_step(&mut self, now: Now) -> Result<bool, EngineError> {
+        self.stream.close_step(now).map_err(stopped)
     }
 
     /// A client inside this process.
@@ -341,6 +372,35 @@ impl ServiceHost {
     pub fn stop(self) -> Result<u64, EngineError> {
         self.stream.stop().map_err(stopped)?;
         Ok(self.handled.get())
+    }
+}
+
+/// What the owner of a host without threads polls itself, and what it needs for it.
+pub(crate) struct Held {
+    pub ingress: Ingress,
+    pub clock: Clock,
+    pub window: Window,
+    /// Of the owner.
+    pub waker: Waker,
+}
+
+/// Stands where the sequencer's agent would: its owner polls that itself.
+struct PolledByItsOwner;
+
+impl Agent for PolledByItsOwner {
+    fn name(&self) -> &str {
+        "owner"
+    }
+
+    fn poll(&mut self, _: Now) -> Result<usize, gapless_agent::AgentError> {
+        Ok(0)
+    }
+}
+
+fn failure_of(error: StreamError) -> AgentFailure {
+    match error {
+        StreamError::Stopped(failure) => failure,
+        other => AgentFailure::new("stream", other.into()),
     }
 }
 

@@ -186,6 +186,22 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
     Ok(Read { outcome: Outcome::Done, reply, hash, layout, changes: fields.rest() })
 }
 
+/// The reply of a transaction, or the text of its refusal. `outputs` is empty.
+///
+/// # Errors
+/// What is wrong with the bytes.
+#[inline]
+pub(crate) fn read_reply<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Result<&'a [u8], &'a str>, String> {
+    let read = read(bytes, outputs)?;
+    match read.outcome {
+        Outcome::Done => Ok(Ok(read.reply.map_or(&[], |reply| reply.payload))),
+        Outcome::Refused { text, .. } => {
+            let text = str::from_utf8(&bytes[HEAD_LENGTH..][..text.len()]);
+            Ok(Err(text.expect("a refusal's text was read")))
+        }
+    }
+}
+
 #[cold]
 fn refused(
     outcome: u8,

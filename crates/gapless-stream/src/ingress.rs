@@ -8,6 +8,7 @@
 //! | `answering` | the answers that the service has to send |
 //! | `housekeeping` | frames of the sequencer's own: timers, expired sessions, marks |
 //! | `controlling` | its operator's commands |
+//! | [`direct`] | commands of the caller that polls it, without a ring |
 //! | `speculative_execution` | transactions in the place of commands |
 //! | `following` | as a member of a cluster: taking over what a leader stamped, and leading |
 //! | `window_frames` | the appended frames that the window still keeps |
@@ -16,6 +17,7 @@ pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, In
 
 mod answering;
 mod controlling;
+pub mod direct;
 mod following;
 mod housekeeping;
 mod publishers;

@@ -8,22 +8,22 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// What the writer has said, or why there is nothing.
-pub(super) type Outcome = Result<Arrived, BusError>;
+pub(crate) type Outcome = Result<Arrived, BusError>;
 
 /// What the writer has said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Arrived {
+pub(crate) enum Arrived {
     Answer(Answer<Vec<u8>>),
     /// It has failed, and why.
     Failed(String),
 }
 
 /// A function that waits for an outcome.
-pub(super) type Callback = Box<dyn FnOnce(Outcome) + Send>;
+pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
 
 /// See the head of the file.
 #[derive(Default)]
-pub(super) struct Completion {
+pub(crate) struct Completion {
     state: Mutex<State>,
     /// Whoever waits is to look for answers itself. Set and taken with `state` locked.
     is_nudged: AtomicBool,

@@ -50,8 +50,12 @@ pub(crate) struct Line {
     /// The thread that looks for answers for tasks and functions.
     attendant: OnceLock<Thread>,
     is_attended: AtomicBool,
+    /// Commands that handlers have sent; the thread of the line sends them on.
+    behind: Mutex<VecDeque<SentBehind>>,
     this: Weak<Self>,
 }
+
+type SentBehind = (TypeKey, Vec<u8>, Arc<Completion>);
 
 struct Inner {
     client: Client,
@@ -85,6 +89,7 @@ impl Line {
             waiting: AtomicUsize::new(0),
             attendant: OnceLock::new(),
             is_attended: AtomicBool::new(false),
+            behind: Mutex::default(),
             this: Weak::clone(this),
         }))
     }
@@ -175,6 +180,28 @@ impl Line {
         thread.unpark();
     }
 
+    /// Sends a command without waiting for room, which may be that of the thread that calls this.
+    #[cold]
+    pub fn send_soon(&self, command: TypeKey, bytes: Vec<u8>, completion: Arc<Completion>) {
+        lock(&self.behind).push_back((command, bytes, completion));
+        // It may sleep for answers.
+        self.waker.wake();
+        self.attend();
+    }
+
+    /// Sends what handlers have sent, in their order.
+    fn send_behind(&self) {
+        loop {
+            let next = lock(&self.behind).pop_front();
+            let Some((command, bytes, completion)) = next else { return };
+            let write = |into: &mut Vec<u8>| {
+                into.extend_from_slice(&bytes);
+                Ok(())
+            };
+            self.send(command, write, &completion);
+        }
+    }
+
     /// Takes what has come; sleeps for something if nothing has, and as long as nobody else wants to send.
     fn look(&self, inner: &mut Inner, most: Duration, called: &mut Called) {
         if inner.poll(called) == 0 && !inner.is_gone && self.wanted.load(Ordering::SeqCst) == 0 {
@@ -231,6 +258,7 @@ impl Line {
 /// Looks for answers as long as the line is there and some are awaited.
 fn attend(line: &Weak<Line>) {
     while let Some(line) = line.upgrade() {
+        line.send_behind();
         let mut called = Called::new();
         let mut inner = line.lock();
         line.look(&mut inner, SLEEP_MAX, &mut called);
@@ -240,6 +268,12 @@ fn attend(line: &Weak<Line>) {
             continue;
         }
         line.is_attended.store(false, Ordering::SeqCst);
+        // Whoever came meanwhile took it for attended.
+        let is_awaited = line.lock().sessions.iter().any(|session| !session.in_flight.is_empty());
+        if is_awaited || !lock(&line.behind).is_empty() {
+            line.is_attended.store(true, Ordering::SeqCst);
+            continue;
+        }
         drop(line);
         // Also wakes by itself, to see whether the line is gone.
         std::thread::park_timeout(SLEEP_MAX);

@@ -5,8 +5,6 @@
 //! | this | [`CommandHost`] and its options |
 //! | `transactions` | the writer as the sequencer's thread calls it |
 
-#[cfg(test)]
-mod tests;
 mod transactions;
 
 use crate::bus::{BusOptions, CommandBus};
@@ -21,6 +19,7 @@ use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts};
 use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
+use gapless_stream::transactions::Transactions;
 use std::sync::Arc;
 use transactions::BusTransactions;
 
@@ -60,14 +59,7 @@ impl CommandHost {
         options: CommandHostOptions,
         stream: ServiceHostOptions,
     ) -> Result<Self, HostError> {
-        let model = model.finish()?;
-        let handover = Arc::new(Handover::default());
-        let released = ReleasedSide(Released::new(options.identifiers, Arc::clone(&handover)));
-        let make_writer = move |parts: WriterParts| {
-            let identifiers = Identifiers::new(options.identifiers);
-            let writer = Writer::new(model, identifiers);
-            Box::new(BusTransactions::new(writer, handover, parts)) as Box<_>
-        };
+        let (released, make_writer) = parts(model, options)?;
         Ok(Self { service: ServiceHost::start_transactions(released, make_writer, stream)? })
     }
 
@@ -99,6 +91,22 @@ impl CommandHost {
     pub fn stop(self) -> Result<u64, HostError> {
         Ok(self.service.stop()?)
     }
+}
+
+/// What is made of released transactions, and of what the writer is made.
+pub(crate) fn parts(
+    model: CommandModel,
+    options: CommandHostOptions,
+) -> Result<(impl ReleasedTransactions, impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send), ModelError> {
+    let model = model.finish()?;
+    let handover = Arc::new(Handover::default());
+    let released = ReleasedSide(Released::new(options.identifiers, Arc::clone(&handover)));
+    let make_writer = move |parts: WriterParts| {
+        let identifiers = Identifiers::new(options.identifiers);
+        let writer = Writer::new(model, identifiers);
+        Box::new(BusTransactions::new(writer, handover, parts)) as Box<dyn Transactions>
+    };
+    Ok((released, make_writer))
 }
 
 /// What is released, as the engine calls it.

@@ -1,6 +1,7 @@
 //! [`BusTransactions`]: the writer as the sequencer's thread calls it.
 
 use crate::events::{Advanced, EventReader};
+use crate::handling;
 use crate::identity::{Position, TypeKey};
 use crate::released::Handover;
 use crate::writer::{Failure, Ran, Stamp, Writer};
@@ -149,7 +150,9 @@ impl Transactions for BusTransactions {
         };
         // What else stands in a transaction.
         let length_max = length_max.saturating_sub(64);
-        match self.writer.run(stamp, payload, length_max) {
+        let ran = handling::within(|| self.writer.run(stamp, payload, length_max));
+        handling::settle(|| ran == Ran::Answered && self.writer.has_accepted());
+        match ran {
             Ran::Answered => write_done(out, ANSWER_SCHEMA, self.writer.answer(), self.writer.changes()),
             Ran::Failed(failure) => {
                 let code = match failure {

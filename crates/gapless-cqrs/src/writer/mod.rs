@@ -97,6 +97,11 @@ impl Writer {
         &self.answer
     }
 
+    /// Whether that says that it was accepted.
+    pub fn has_accepted(&self) -> bool {
+        Answer::read(&self.answer).is_ok_and(|answer| answer.answered == Answered::Accepted)
+    }
+
     /// The bytes of its events.
     pub fn changes(&self) -> &[u8] {
         self.undertaking.changes()

@@ -144,6 +144,27 @@ impl EventStream {
         }
     }
 
+    /// One step of a clean stop of a stream that was started by hand: its agents are closed in their order, and polled until each has
+    /// done what it took. Whether all have: then they are gone.
+    ///
+    /// # Errors
+    /// An error that an agent cannot go on after.
+    ///
+    /// # Panics
+    /// If the stream has threads, or is closed.
+    pub fn close_step(&mut self, now: Now) -> Result<bool, StreamError> {
+        match &mut self.driver {
+            Some(Driver::Caller(agents)) => {
+                let is_closed = agents.get_mut().unwrap_or_else(PoisonError::into_inner).close_step(now)?;
+                if is_closed {
+                    self.driver = None;
+                }
+                Ok(is_closed)
+            }
+            _ => panic!("this stream has threads of its own, or is closed"),
+        }
+    }
+
     /// A publisher's end inside this process.
     ///
     /// # Errors

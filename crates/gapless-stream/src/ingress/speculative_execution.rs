@@ -36,7 +36,7 @@ impl SpeculativeExecution {
     /// Runs the handler of a command, whose transaction is then to be appended; `None` if it cannot be run yet. `header` is that of the
     /// command, with the sequence and the time that were stamped for the transaction.
     #[inline]
-    fn run(
+    pub fn run(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
@@ -49,9 +49,16 @@ impl SpeculativeExecution {
             Execution::Later => None,
         }
     }
+
+    /// The bytes of the last transaction.
+    #[inline]
+    pub fn transaction(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// A transaction on its way into the window.
+#[must_use = "it is not appended yet"]
 pub(super) struct Appending<'a> {
     header: FrameHeader,
     bytes: &'a [u8],

@@ -1,0 +1,121 @@
+//! [`Queue`]: the way of commands to a bus that its one owner polls, from handlers and from other threads.
+
+use super::completion::{Completion, Outcome};
+use crate::error::BusError;
+use crate::identity::TypeKey;
+use gapless_agent::Waker;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+/// The longest sleep of who waits; it is woken before.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// A command that waits for the owner.
+pub(crate) struct Queued {
+    pub command: TypeKey,
+    pub bytes: Vec<u8>,
+    pub completion: Arc<Completion>,
+}
+
+/// See the head of the file.
+pub(crate) struct Queue {
+    inner: Mutex<Inner>,
+    /// How many wait; written with `inner` locked.
+    length: AtomicUsize,
+    length_max: usize,
+    room: Condvar,
+    owner: Waker,
+}
+
+#[derive(Default)]
+struct Inner {
+    commands: VecDeque<Queued>,
+    /// The thread that polls.
+    polled_by: Option<ThreadId>,
+    is_gone: bool,
+}
+
+impl Queue {
+    pub fn new(length_max: usize, owner: Waker) -> Arc<Self> {
+        let (inner, length) = (Mutex::default(), AtomicUsize::new(0));
+        Arc::new(Self { inner, length, length_max, room: Condvar::new(), owner })
+    }
+
+    /// Leaves a command to the owner; waits while as many wait as may, but for who would wait for itself.
+    pub fn send(&self, queued: Queued, may_wait: bool) {
+        let mut inner = self.lock();
+        let this = std::thread::current().id();
+        while may_wait && !inner.is_gone && inner.commands.len() >= self.length_max && inner.polled_by != Some(this) {
+            inner = self.room.wait(inner).unwrap_or_else(PoisonError::into_inner);
+        }
+        if inner.is_gone {
+            drop(inner);
+            // A function that waits for it is set later, and called then.
+            drop(queued.completion.arrive(Err(BusError::Disconnected)));
+            return;
+        }
+        inner.commands.push_back(queued);
+        self.length.store(inner.commands.len(), Ordering::Relaxed);
+        drop(inner);
+        self.owner.wake();
+    }
+
+    /// The outcome. A thread that would wait for itself is told so.
+    pub fn wait(&self, completion: &Completion, until: Option<Instant>) -> Outcome {
+        loop {
+            if let Some(outcome) = completion.take() {
+                return outcome;
+            }
+            if self.lock().polled_by == Some(std::thread::current().id()) {
+                return Err(BusError::CalledInHandler);
+            }
+            let left = until.map_or(SLEEP_MAX, |until| until.saturating_duration_since(Instant::now()).min(SLEEP_MAX));
+            if left.is_zero() {
+                return Err(BusError::TimedOut);
+            }
+            completion.sleep_for(left);
+        }
+    }
+
+    /// How many commands wait; a command that this thread has left is counted.
+    #[inline]
+    pub fn length(&self) -> usize {
+        // Relaxed: of what others leave meanwhile they wake the owner, who looks again.
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// The next one.
+    pub fn take(&self) -> Option<Queued> {
+        let mut inner = self.lock();
+        let queued = inner.commands.pop_front();
+        self.length.store(inner.commands.len(), Ordering::Relaxed);
+        drop(inner);
+        self.room.notify_one();
+        queued
+    }
+
+    /// This thread polls from now on.
+    #[cold]
+    pub fn polled_by(&self, thread: ThreadId) {
+        self.lock().polled_by = Some(thread);
+    }
+
+    /// Nobody polls any more. Returns what nobody has run.
+    pub fn end(&self) -> VecDeque<Queued> {
+        let mut inner = self.lock();
+        inner.is_gone = true;
+        inner.polled_by = None;
+        self.length.store(0, Ordering::Relaxed);
+        let left = std::mem::take(&mut inner.commands);
+        drop(inner);
+        self.room.notify_all();
+        left
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,324 @@
+//! [`DirectBus`]: a command bus without threads of its own, for the one that owns it. It decides where it is called, and polls its stream.
+
+use crate::bus::{Accepted, Arrived, BusOptions, CommandBus, Completion, Outcome, Queue, Queued, read};
+use crate::draft::Draft;
+use crate::envelope::Answer;
+use crate::error::{BusError, CommandError};
+use crate::events::EventReader;
+use crate::host::{CommandHostOptions, HostError, parts};
+use crate::identity::{Position, TypeKey};
+use crate::model::CommandModel;
+use gapless_engine::{EmbeddedHost, EngineError, ServiceHost, ServiceHostOptions};
+use gapless_message::Message;
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::thread::ThreadId;
+use std::time::Duration;
+
+/// The longest sleep of a call that waits; it is woken before.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// A command bus and its stream on one node, without threads for its agents: its owner sends commands by `&mut`, each decided when the call
+/// returns, and polls. Everything else is as on a [`CommandHost`](crate::CommandHost): the same model, options, directory and outcomes.
+///
+/// Its outcomes come when they are as durable as the tier promises: in memory with the next turn, at the other tiers when the journal is
+/// written or synced. A turn is part of each call that waits; whoever never waits calls [`DirectBus::turn`].
+pub struct DirectBus {
+    host: EmbeddedHost,
+    queue: Arc<Queue>,
+    bytes: Vec<u8>,
+    /// The outcomes of the last commands, by their numbers.
+    slots: Vec<Slot>,
+    next: u64,
+    /// What others wait for: until the stream is released up to there.
+    completing: VecDeque<(u64, Outcome, To)>,
+    polled_by: Option<ThreadId>,
+    is_gone: bool,
+}
+
+/// Where an outcome goes.
+enum To {
+    Completion(Arc<Completion>),
+    Function(Box<dyn FnOnce(Outcome) + Send>),
+}
+
+/// The outcome of a command, which counts when the stream is released up to `sequence`.
+#[derive(Default)]
+struct Slot {
+    number: u64,
+    sequence: u64,
+    outcome: Option<Outcome>,
+}
+
+/// A command that was sent. Its outcome is kept until [`BusOptions::in_flight_max`] further ones were sent.
+#[must_use = "the outcome is taken or waited for"]
+#[derive(Debug)]
+pub struct Ticket<Reply, Refusal> {
+    number: u64,
+    expected: u64,
+    types: PhantomData<fn() -> (Reply, Refusal)>,
+}
+
+impl DirectBus {
+    /// Recovers what `stream.directory` holds, and starts. Of `stream` the threads and the socket mean nothing here.
+    ///
+    /// # Errors
+    /// A model that is none, options that make no sense, a directory in use, damage, no memory.
+    pub fn start(
+        model: CommandModel,
+        options: CommandHostOptions,
+        stream: ServiceHostOptions,
+        bus: &BusOptions,
+    ) -> Result<Self, HostError> {
+        let (released, make_writer) = parts(model, options)?;
+        let host = EmbeddedHost::start_transactions(released, make_writer, stream)?;
+        let in_flight_max = bus.in_flight_max.clamp(1, 1 << 16).next_power_of_two();
+        let queue = Queue::new(in_flight_max, host.waker().clone());
+        let slots = std::iter::repeat_with(Slot::default).take(in_flight_max).collect();
+        let (bytes, completing) = (Vec::new(), VecDeque::new());
+        Ok(Self { host, queue, bytes, slots, next: 1, completing, polled_by: None, is_gone: false })
+    }
+
+    /// Sends a command: it is decided when this returns. Waits for the disk where the outcome of the command that was sent
+    /// [`BusOptions::in_flight_max`] before is not there yet.
+    #[inline]
+    pub fn send<Command: Message, Reply: Message, Refusal: Message>(
+        &mut self,
+        draft: Draft<'_, Command, Reply, Refusal>,
+    ) -> Ticket<Reply, Refusal> {
+        let number = self.next;
+        self.next += 1;
+        let index = number as usize & (self.slots.len() - 1);
+        while self.slots[index].sequence > self.host.released_sequence() && !self.is_gone {
+            self.turn_or_sleep(SLEEP_MAX);
+        }
+        let (sequence, outcome) = self.decide_draft(&draft);
+        self.slots[index] = Slot { number, sequence, outcome: Some(outcome) };
+        Ticket { number, expected: draft.expected_version(), types: PhantomData }
+    }
+
+    /// Sends a command, and has a function called with its outcome by a later turn. The function can send nothing itself, but through a handle.
+    pub fn send_then<Command: Message, Reply: Message, Refusal: Message>(
+        &mut self,
+        draft: Draft<'_, Command, Reply, Refusal>,
+        function: impl FnOnce(Result<Accepted<Reply>, CommandError<Refusal>>) + Send + 'static,
+    ) {
+        let (sequence, outcome) = self.decide_draft(&draft);
+        let expected = draft.expected_version();
+        let function = Box::new(move |outcome| function(read(outcome, expected)));
+        self.completing.push_back((sequence, outcome, To::Function(function)));
+    }
+
+    /// Sends a command, and waits for its outcome.
+    ///
+    /// # Errors
+    /// How it ended that was not accepted.
+    pub fn call<Command: Message, Reply: Message, Refusal: Message>(
+        &mut self,
+        draft: Draft<'_, Command, Reply, Refusal>,
+    ) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+        let ticket = self.send(draft);
+        self.wait(ticket)
+    }
+
+    /// The outcome of a command, if it is there; once.
+    #[inline]
+    pub fn take<Reply: Message, Refusal: Message>(
+        &mut self,
+        ticket: &Ticket<Reply, Refusal>,
+    ) -> Option<Result<Accepted<Reply>, CommandError<Refusal>>> {
+        let index = ticket.number as usize & (self.slots.len() - 1);
+        let slot = &mut self.slots[index];
+        if slot.number != ticket.number {
+            return Some(Err(CommandError::Bus(BusError::NotKept)));
+        }
+        if slot.sequence > self.host.released_sequence() {
+            return self.is_gone.then_some(Err(CommandError::Bus(BusError::Disconnected)));
+        }
+        Some(read(slot.outcome.take().unwrap_or(Err(BusError::NotKept)), ticket.expected))
+    }
+
+    /// Waits for the outcome of a command.
+    ///
+    /// # Errors
+    /// How it ended that was not accepted.
+    #[inline]
+    pub fn wait<Reply: Message, Refusal: Message>(
+        &mut self,
+        ticket: Ticket<Reply, Refusal>,
+    ) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+        loop {
+            if let Some(outcome) = self.take(&ticket) {
+                return outcome;
+            }
+            self.turn_or_sleep(SLEEP_MAX);
+        }
+    }
+
+    /// Does what there is to do: commands of handles, the journal, releases, outcomes. Returns the work done: with 0 there was none.
+    pub fn turn(&mut self) -> usize {
+        self.turn_by(EmbeddedHost::turn)
+    }
+
+    /// As [`DirectBus::turn`]; sleeps where there was nothing to do, until there is or for `most`.
+    pub fn turn_or_sleep(&mut self, most: Duration) -> usize {
+        self.turn_by(|host| host.turn_or_sleep(most))
+    }
+
+    /// A handle, for handlers and other threads: what it sends is run by the owner's turns. The thread that polls cannot wait there.
+    #[must_use]
+    pub fn handle(&self) -> CommandBus {
+        CommandBus::queued(Arc::clone(&self.queue))
+    }
+
+    /// A reader of the events, from a position on.
+    #[must_use]
+    pub fn events(&self, from: Position) -> EventReader {
+        EventReader::over(self.host.service().reader(from.sequence), from)
+    }
+
+    /// The stream below it.
+    #[must_use]
+    pub const fn service(&self) -> &ServiceHost {
+        self.host.service()
+    }
+
+    /// Stops cleanly: what was sent is finished. Returns the last sequence.
+    ///
+    /// # Errors
+    /// The error that made it stop by itself, before or now.
+    pub fn stop(mut self) -> Result<u64, HostError> {
+        while !self.is_gone && (self.queue.length() > 0 || !self.completing.is_empty()) {
+            self.turn_or_sleep(SLEEP_MAX);
+        }
+        self.end();
+        Ok(self.host.stop()?)
+    }
+
+    fn turn_by(&mut self, turn: impl FnOnce(&mut EmbeddedHost) -> Result<usize, EngineError>) -> usize {
+        let this = std::thread::current().id();
+        if self.polled_by != Some(this) {
+            self.polled_by = Some(this);
+            self.queue.polled_by(this);
+        }
+        let run = self.run_queued();
+        let work = match turn(&mut self.host) {
+            Ok(work) => work,
+            Err(error) => {
+                self.fail(&error);
+                0
+            }
+        };
+        run + work + self.complete()
+    }
+
+    #[inline]
+    fn decide_draft<Command: Message, Reply, Refusal>(
+        &mut self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+    ) -> (u64, Outcome) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        let decided = match draft.write(&mut bytes) {
+            Ok(()) => self.decide(draft.command_key(), &bytes),
+            Err(reason) => (0, Err(BusError::NotSent(reason))),
+        };
+        self.bytes = bytes;
+        if self.queue.length() > 0 {
+            self.run_queued();
+        }
+        decided
+    }
+
+    /// The outcome of a command, and up to where the stream is to be released for it to count.
+    #[inline]
+    fn decide(&mut self, command: TypeKey, bytes: &[u8]) -> (u64, Outcome) {
+        loop {
+            match self.host.command(command.0, bytes) {
+                Ok(Some(decided)) => {
+                    let outcome = match decided.reply {
+                        Ok(reply) => match Answer::read(reply) {
+                            Ok(answer) => Ok(Arrived::Answer(answer.owned())),
+                            Err(error) => Err(BusError::Unreadable(error.to_string())),
+                        },
+                        Err(text) => Ok(Arrived::Failed(text.to_owned())),
+                    };
+                    return (decided.last_sequence, outcome);
+                }
+                Ok(None) => {
+                    if let Err(error) = self.host.turn_or_sleep(SLEEP_MAX) {
+                        self.fail(&error);
+                        return (0, Err(BusError::Disconnected));
+                    }
+                }
+                Err(EngineError::Option { reason, .. }) => return (0, Err(BusError::NotSent(reason))),
+                Err(error) => {
+                    self.fail(&error);
+                    return (0, Err(BusError::Disconnected));
+                }
+            }
+        }
+    }
+
+    /// Runs what waits now; what handlers send meanwhile waits for the next time.
+    fn run_queued(&mut self) -> usize {
+        let waiting = self.queue.length();
+        for _ in 0..waiting {
+            let Some(Queued { command, bytes, completion }) = self.queue.take() else { break };
+            let (sequence, outcome) = self.decide(command, &bytes);
+            self.completing.push_back((sequence, outcome, To::Completion(completion)));
+        }
+        waiting
+    }
+
+    /// Hands out what counts now.
+    fn complete(&mut self) -> usize {
+        let released = self.host.released_sequence();
+        let mut count = 0;
+        while let Some((_, outcome, to)) = self.completing.pop_front_if(|(sequence, ..)| *sequence <= released) {
+            to.give(outcome);
+            count += 1;
+        }
+        count
+    }
+
+    #[cold]
+    fn fail(&mut self, error: &EngineError) {
+        if !self.is_gone {
+            tracing::warn!("the bus is gone: {error}");
+            self.end();
+        }
+    }
+
+    /// Nothing goes on any more. What is not known to count has no outcome.
+    fn end(&mut self) {
+        self.is_gone = true;
+        self.complete();
+        for queued in self.queue.end() {
+            To::Completion(queued.completion).give(Err(BusError::Disconnected));
+        }
+        for (_, _, to) in self.completing.drain(..) {
+            to.give(Err(BusError::Disconnected));
+        }
+    }
+}
+
+impl Drop for DirectBus {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl To {
+    fn give(self, outcome: Outcome) {
+        match self {
+            Self::Completion(completion) => {
+                if let Some((callback, outcome)) = completion.arrive(outcome) {
+                    callback(outcome);
+                }
+            }
+            Self::Function(function) => function(outcome),
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! What is promised of a bus, of each of its drives: one promise, one function, which runs over all of them.
+
+use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler, TransferRefusal};
+use crate::{
+    Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandError, CommandHandler, CommandHost,
+    CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, Message, Position, Stop, Work,
+};
+use gapless_engine::ServiceHostOptions;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Makes the tests of promises: each over each drive.
+macro_rules! over {
+    ($($drive:ident as $module:ident: $($promise:ident),+;)+) => {$(
+        mod $module {
+            $(
+                #[test]
+                fn $promise() {
+                    super::$promise::<super::$drive>();
+                }
+            )+
+        }
+    )+};
+}
+
+over! {
+    Pipelined as pipelined:
+        a_command_is_answered_when_it_is_in_the_stream,
+        events_are_read_from_any_position_and_live,
+        what_apply_has_left_is_folded_anew,
+        a_restart_has_every_aggregate_and_every_identifier,
+        many_commands_are_on_their_way_at_once,
+        many_threads_send_and_each_gets_its_own_outcomes,
+        an_outcome_is_awaited_or_left_to_a_function,
+        a_handler_s_commands_follow_its_own;
+    Direct as direct:
+        a_command_is_answered_when_it_is_in_the_stream,
+        events_are_read_from_any_position_and_live,
+        what_apply_has_left_is_folded_anew,
+        a_restart_has_every_aggregate_and_every_identifier,
+        many_commands_are_on_their_way_at_once;
+    DirectPolled as handles_of_a_direct_bus:
+        many_threads_send_and_each_gets_its_own_outcomes,
+        an_outcome_is_awaited_or_left_to_a_function,
+        a_handler_s_commands_follow_its_own;
+}
+
+/// A bus that a test sends to.
+trait Drive: Sized {
+    fn start_with(stream: ServiceHostOptions) -> Self;
+
+    fn start(directory: Option<&Path>) -> Self {
+        Self::start_with(directory.map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory))
+    }
+
+    fn call<C: Message, R: Message, F: Message>(
+        &mut self,
+        draft: Draft<'_, C, R, F>,
+    ) -> Result<Accepted<R>, CommandError<F>>;
+
+    /// All of them before the first one is waited for.
+    fn call_all<C: Message, R: Message, F: Message>(
+        &mut self,
+        drafts: Vec<Draft<'_, C, R, F>>,
+    ) -> Vec<Result<Accepted<R>, CommandError<F>>>;
+
+    fn events(&self, from: Position) -> EventReader;
+
+    fn stop(self);
+}
+
+/// A bus whose handles a test has.
+trait Handles: Sized {
+    fn start(model: CommandModel) -> (Self, CommandBus);
+
+    fn stop(self);
+}
+
+/// A host with threads.
+struct Pipelined {
+    host: CommandHost,
+    bus: CommandBus,
+}
+
+impl Drive for Pipelined {
+    fn start_with(stream: ServiceHostOptions) -> Self {
+        let host = CommandHost::start(model(), CommandHostOptions::default(), stream).unwrap();
+        let bus = host.bus(&BusOptions::default()).unwrap();
+        Self { host, bus }
+    }
+
+    fn call<C: Message, R: Message, F: Message>(
+        &mut self,
+        draft: Draft<'_, C, R, F>,
+    ) -> Result<Accepted<R>, CommandError<F>> {
+        self.bus.call(draft)
+    }
+
+    fn call_all<C: Message, R: Message, F: Message>(
+        &mut self,
+        drafts: Vec<Draft<'_, C, R, F>>,
+    ) -> Vec<Result<Accepted<R>, CommandError<F>>> {
+        let pending: Vec<_> = drafts.into_iter().map(|draft| self.bus.send(draft)).collect();
+        pending.into_iter().map(crate::Pending::wait).collect()
+    }
+
+    fn events(&self, from: Position) -> EventReader {
+        self.host.events(from)
+    }
+
+    fn stop(self) {
+        let Self { host, bus } = self;
+        host.stop().unwrap();
+        let gone = bus.call(Account::command(&7, &AccountCommand::Note));
+        assert_eq!(gone, Err(CommandError::Bus(BusError::Disconnected)));
+    }
+}
+
+impl Handles for Pipelined {
+    fn start(model: CommandModel) -> (Self, CommandBus) {
+        let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+        let bus = host.bus(&BusOptions::default()).unwrap();
+        (Self { host, bus: bus.clone() }, bus)
+    }
+
+    fn stop(self) {
+        self.host.stop().unwrap();
+    }
+}
+
+/// A bus without threads, whose owner is the test.
+struct Direct(DirectBus);
+
+impl Drive for Direct {
+    fn start_with(stream: ServiceHostOptions) -> Self {
+        Self(DirectBus::start(model(), CommandHostOptions::default(), stream, &BusOptions::default()).unwrap())
+    }
+
+    fn call<C: Message, R: Message, F: Message>(
+        &mut self,
+        draft: Draft<'_, C, R, F>,
+    ) -> Result<Accepted<R>, CommandError<F>> {
+        self.0.call(draft)
+    }
+
+    fn call_all<C: Message, R: Message, F: Message>(
+        &mut self,
+        drafts: Vec<Draft<'_, C, R, F>>,
+    ) -> Vec<Result<Accepted<R>, CommandError<F>>> {
+        let tickets: Vec<_> = drafts.into_iter().map(|draft| self.0.send(draft)).collect();
+        tickets.into_iter().map(|ticket| self.0.wait(ticket)).collect()
+    }
+
+    fn events(&self, from: Position) -> EventReader {
+        self.0.events(from)
+    }
+
+    fn stop(self) {
+        let handle = self.0.handle();
+        self.0.stop().unwrap();
+        let gone = handle.call(Account::command(&7, &AccountCommand::Note));
+        assert_eq!(gone, Err(CommandError::Bus(BusError::Disconnected)));
+    }
+}
+
+/// The same, whose owner is a thread that only polls.
+struct DirectPolled {
+    is_over: Arc<AtomicBool>,
+    owner: JoinHandle<()>,
+    bus: CommandBus,
+}
+
+impl Handles for DirectPolled {
+    fn start(model: CommandModel) -> (Self, CommandBus) {
+        let options = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
+        let mut direct = DirectBus::start(model, options.0, options.1, &BusOptions { in_flight_max: 64 }).unwrap();
+        let (bus, is_over) = (direct.handle(), Arc::new(AtomicBool::new(false)));
+        let over = Arc::clone(&is_over);
+        let owner = std::thread::spawn(move || {
+            while !over.load(Ordering::Acquire) {
+                direct.turn_or_sleep(Duration::from_secs(100));
+            }
+            direct.stop().unwrap();
+        });
+        (Self { is_over, owner, bus: bus.clone() }, bus)
+    }
+
+    fn stop(self) {
+        self.is_over.store(true, Ordering::Release);
+        // It wakes up by this.
+        let last = self.bus.call(Account::command(&u64::MAX, &AccountCommand::Note));
+        assert!(matches!(last, Err(CommandError::NotFound | CommandError::Bus(BusError::Disconnected))), "{last:?}");
+        self.owner.join().unwrap();
+    }
+}
+
+fn model() -> CommandModel {
+    CommandModel::new().aggregate::<Account>().handler(TransferHandler)
+}
+
+fn a_command_is_answered_when_it_is_in_the_stream<D: Drive>() {
+    let mut bus = D::start(None);
+    let opened = bus.call(Account::command(&7, &AccountCommand::Open)).unwrap();
+    assert_eq!((opened.events, opened.version, opened.reply), (1, 1, ()));
+    let deposited = bus.call(Account::command(&7, &AccountCommand::Deposit(50))).unwrap();
+    assert!(deposited.position > opened.position && deposited.version == 2);
+    let refused = bus.call(Account::command(&7, &AccountCommand::Withdraw(51)));
+    assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 50 })));
+    assert_eq!(bus.call(Account::command(&8, &AccountCommand::Note)), Err(CommandError::NotFound));
+    assert_eq!(bus.call(Account::command(&7, &AccountCommand::Open)), Err(CommandError::AlreadyExists));
+    let conflict = bus.call(Account::command(&7, &AccountCommand::Note).expecting_version(9));
+    assert_eq!(conflict, Err(CommandError::Conflict { expected: 9, found: 2 }));
+    let failed = bus.call(Account::command(&7, &AccountCommand::Panic));
+    assert_eq!(failed, Err(CommandError::Failed("decide panicked: nobody decides on that".to_owned())));
+    bus.call(Account::command(&8, &AccountCommand::Open)).unwrap();
+    let transferred = bus.call(TransferHandler::command(&Transfer { from: 7, to: 8, amount: 20 })).unwrap();
+    assert_eq!((transferred.reply.left, transferred.events), (30, 2));
+    let refused = bus.call(TransferHandler::command(&Transfer { from: 7, to: 9, amount: 20 }));
+    assert_eq!(refused, Err(CommandError::Refused(TransferRefusal::Target(None))));
+    bus.stop();
+}
+
+fn events_are_read_from_any_position_and_live<D: Drive>() {
+    let directory = tempfile::tempdir().unwrap();
+    for path in [Some(directory.path().join("bank")), None] {
+        let mut bus = D::start(path.as_deref());
+        let headers = crate::Headers::default().with("user", "x");
+        bus.call(Account::command(&1, &AccountCommand::Open).with(&headers)).unwrap();
+        bus.call(Account::command(&1, &AccountCommand::Many(3))).unwrap();
+        assert!(bus.call(Account::command(&1, &AccountCommand::Open)).is_err());
+        let mut reader = bus.events(Position::default());
+        let mut first = reader.next_transaction().unwrap().unwrap();
+        assert_eq!((first.headers(), first.identity(), first.number), (headers, None, 1));
+        let opened = first.next_event().unwrap().unwrap();
+        assert_eq!((opened.aggregate, opened.id), (crate::TypeKey::of("account"), &1_u64.to_be_bytes()[..]));
+        assert!(first.next_event().unwrap().is_none());
+        let mut second = reader.next_transaction().unwrap().unwrap();
+        let positions: Vec<Position> =
+            std::iter::from_fn(|| second.next_event().unwrap()).map(|event| event.position).collect();
+        let sequence = second.sequence;
+        assert_eq!(positions, [0, 1, 2].map(|ordinal| Position { sequence, ordinal }));
+        // The refused command has none. It goes on live.
+        assert!(reader.next_transaction().unwrap().is_none());
+        let accepted = bus.call(Account::command(&1, &AccountCommand::Deposit(7))).unwrap();
+        assert_eq!(reader.next_transaction().unwrap().unwrap().sequence, accepted.position.sequence);
+        let mut reader = bus.events(positions[1]);
+        let mut rest = reader.next_transaction().unwrap().unwrap();
+        assert_eq!(rest.next_event().unwrap().unwrap().position, positions[1]);
+        bus.stop();
+    }
+}
+
+fn what_apply_has_left_is_folded_anew<D: Drive>() {
+    let directory = tempfile::tempdir().unwrap();
+    for path in [Some(directory.path().join("bank")), None] {
+        let mut bus = D::start(path.as_deref());
+        for id in [1, 2] {
+            bus.call(Account::command(&id, &AccountCommand::Open)).unwrap();
+            bus.call(Account::command(&id, &AccountCommand::Deposit(50))).unwrap();
+        }
+        let failed = bus.call(Account::command(&1, &AccountCommand::Poison));
+        assert_eq!(failed, Err(CommandError::Failed("apply panicked: nobody applies that".to_owned())));
+        let withdrawn = bus.call(Account::command(&1, &AccountCommand::Withdraw(50))).unwrap();
+        assert_eq!(withdrawn.version, 3);
+        assert_eq!(bus.call(Account::command(&2, &AccountCommand::Deposit(1))).unwrap().version, 3);
+        bus.stop();
+    }
+}
+
+fn a_restart_has_every_aggregate_and_every_identifier<D: Drive>() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bank");
+    let mut balance = 0;
+    for round in 0..3_u64 {
+        let mut bus = D::start(Some(&path));
+        if round == 0 {
+            bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+        }
+        let identified = || Account::command(&1, &AccountCommand::Deposit(10)).identified_by(5);
+        let first = bus.call(identified()).unwrap();
+        assert_eq!((bus.call(identified()).unwrap(), first.version), (first, 2));
+        let other = bus.call(Account::command(&1, &AccountCommand::Deposit(11)).identified_by(5));
+        assert_eq!(other, Err(CommandError::IdentifierReused));
+        balance = 10 + round;
+        // What a handler refuses is remembered, too, whatever becomes of its aggregates.
+        let transfer = Transfer { from: 1, to: 2, amount: 11 };
+        let refused = bus.call(TransferHandler::command(&transfer).identified_by(6));
+        let overdrawn = TransferRefusal::Source(Some(AccountRefusal::Overdrawn { balance: 10 }));
+        assert_eq!(refused, Err(CommandError::Refused(overdrawn)));
+        let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1000)));
+        assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance })));
+        bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();
+        match round {
+            0 => bus.stop(),
+            // As a crash would be, but for what the operating system has.
+            _ => drop(bus),
+        }
+    }
+    assert_eq!(balance, 12);
+}
+
+fn many_threads_send_and_each_gets_its_own_outcomes<H: Handles>() {
+    let (host, bus) = H::start(model());
+    let threads: Vec<_> = (0..8_u64)
+        .map(|id| {
+            let bus = bus.clone();
+            std::thread::spawn(move || {
+                bus.call(Account::command(&id, &AccountCommand::Open)).unwrap();
+                let pending: Vec<_> =
+                    (0..500).map(|_| bus.send(Account::command(&id, &AccountCommand::Deposit(1)))).collect();
+                for (number, pending) in (2..).zip(pending) {
+                    assert_eq!(pending.wait().unwrap().version, number);
+                }
+                for number in 502..600 {
+                    assert_eq!(bus.call(Account::command(&id, &AccountCommand::Deposit(1))).unwrap().version, number);
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    host.stop();
+}
+
+fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
+    let (host, bus) = H::start(model());
+    gapless_agent::block_on::block_on(async {
+        assert_eq!(bus.send(Account::command(&1, &AccountCommand::Open)).await.unwrap().version, 1);
+        let all: Vec<_> = (0..200).map(|_| bus.send(Account::command(&1, &AccountCommand::Deposit(1)))).collect();
+        for pending in all {
+            pending.await.unwrap();
+        }
+    });
+    let (told, tells) = std::sync::mpsc::channel();
+    for _ in 0..100 {
+        let told = told.clone();
+        bus.send(Account::command(&1, &AccountCommand::Deposit(1))).then(move |outcome| told.send(outcome).unwrap());
+    }
+    let versions: Vec<u64> = (0..100).map(|_| tells.recv().unwrap().unwrap().version).collect();
+    assert_eq!(versions, (202..302).collect::<Vec<_>>());
+    // Whoever gives up waiting has still sent it.
+    let mut pending = pin!(bus.send(Account::command(&1, &AccountCommand::Deposit(1))));
+    let _ = matches!(pending.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
+    assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, 303);
+    drop(bus.send(Account::command(&1, &AccountCommand::Deposit(1))));
+    let outcome = bus.send(Account::command(&1, &AccountCommand::Deposit(1))).wait_within(Duration::from_secs(60));
+    assert_eq!(outcome.unwrap().version, 305);
+    host.stop();
+}
+
+fn many_commands_are_on_their_way_at_once<D: Drive>() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut last_balance = 0;
+    // More than the window holds, and more than may be in flight.
+    for (round, path) in
+        [None, Some(directory.path().join("journal")), Some(directory.path().join("sync"))].iter().enumerate()
+    {
+        let mut stream = path.as_ref().map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory);
+        if round == 2 {
+            stream.tier = gapless_transport::Tier::Sync;
+        }
+        stream.window_bytes = 1 << 18;
+        let mut bus = D::start_with(stream);
+        bus.call(Account::command(&1, &AccountCommand::Many(1))).unwrap();
+        let deposit = AccountCommand::Many(20);
+        for _ in 0..3 {
+            let outcomes = bus.call_all((0..3000).map(|_| Account::command(&1, &deposit)).collect());
+            for outcome in outcomes {
+                last_balance += 20;
+                assert_eq!(outcome.unwrap().version, last_balance + 1);
+            }
+        }
+        last_balance = 0;
+        bus.stop();
+    }
+}
+
+/// Deposits, and has the bus deposit somewhere else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate)]
+struct DepositTwice {
+    /// Refuses behind all that.
+    refuses: bool,
+}
+
+struct DepositTwiceHandler {
+    bus: Arc<OnceLock<CommandBus>>,
+    outcomes: Outcomes,
+}
+
+type Outcomes = Arc<Mutex<Vec<Result<u64, CommandError<AccountRefusal>>>>>;
+
+impl CommandHandler for DepositTwiceHandler {
+    type Command = DepositTwice;
+    type Reply = ();
+    type Refusal = ();
+
+    fn handle(&self, command: DepositTwice, work: &mut Work<'_>) -> Result<(), Stop<()>> {
+        work.execute::<Account>(&1, AccountCommand::Deposit(1)).map_err(|undone| undone.refuse(|_| ()))?;
+        let bus = self.bus.get().unwrap();
+        let outcomes = Arc::clone(&self.outcomes);
+        let sent = bus.send(Account::command(&2, &AccountCommand::Deposit(1)));
+        sent.then(move |outcome| outcomes.lock().unwrap().push(outcome.map(|accepted| accepted.version)));
+        // To wait here would be to wait for oneself.
+        let called = bus.call(Account::command(&2, &AccountCommand::Deposit(100)));
+        assert_eq!(called, Err(CommandError::Bus(BusError::CalledInHandler)));
+        let waited = bus.send(Account::command(&2, &AccountCommand::Deposit(0))).wait();
+        assert_eq!(waited, Err(CommandError::Bus(BusError::CalledInHandler)));
+        if command.refuses { Err(Stop::Refused(())) } else { Ok(()) }
+    }
+}
+
+fn a_handler_s_commands_follow_its_own<H: Handles>() {
+    let (bus_of_handler, outcomes) = (Arc::new(OnceLock::new()), Outcomes::default());
+    let handler = DepositTwiceHandler { bus: Arc::clone(&bus_of_handler), outcomes: Arc::clone(&outcomes) };
+    let (host, bus) = H::start(CommandModel::new().aggregate::<Account>().handler(handler));
+    bus_of_handler.set(bus.clone()).unwrap();
+    for id in [1, 2] {
+        bus.call(Account::command(&id, &AccountCommand::Open)).unwrap();
+    }
+    let refused = bus.call(DepositTwiceHandler::command(&DepositTwice { refuses: true }));
+    assert_eq!(refused, Err(CommandError::Refused(())));
+    let reason = "the command whose handler sent it was not accepted".to_owned();
+    assert_eq!(*outcomes.lock().unwrap(), [Err(CommandError::Bus(BusError::NotSent(reason)))]);
+    // More than any ring or queue takes at once.
+    let all: Vec<_> =
+        (0..2000).map(|_| bus.send(DepositTwiceHandler::command(&DepositTwice { refuses: false }))).collect();
+    all.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
+    gapless_testkit::wait::until("every command of a handler has its outcome", || {
+        outcomes.lock().unwrap().len() == 2001
+    });
+    let mut versions: Vec<u64> =
+        outcomes.lock().unwrap()[1..].iter().map(|outcome| *outcome.as_ref().unwrap()).collect();
+    // Several threads call functions.
+    versions.sort_unstable();
+    assert!(versions.into_iter().eq(2..2002));
+    assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(0))).unwrap().version, 2001);
+    host.stop();
+}
+
+#[test]
+fn both_drives_go_on_where_the_other_has_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bank");
+    let mut version = 1;
+    fn deposit<D: Drive>(path: &Path, version: &mut u64) {
+        let mut bus = D::start(Some(path));
+        if *version == 1 {
+            bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+        }
+        for _ in 0..10 {
+            *version += 1;
+            assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, *version);
+        }
+        bus.stop();
+    }
+    for _ in 0..2 {
+        deposit::<Direct>(&path, &mut version);
+        deposit::<Pipelined>(&path, &mut version);
+    }
+}
+
+#[test]
+fn a_direct_bus_outlives_its_session_and_keeps_the_outcomes_that_it_says() {
+    let stream = ServiceHostOptions { session_expiry: Duration::from_millis(1), ..ServiceHostOptions::in_memory() };
+    let options = CommandHostOptions::default();
+    let mut bus = DirectBus::start(model(), options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
+    bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+    // Behind its open and the command.
+    gapless_testkit::wait::until("the session is closed", || {
+        bus.turn();
+        bus.service().released_sequence() >= 3
+    });
+    assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, 2);
+    let tickets: Vec<_> = (0..5).map(|_| bus.send(Account::command(&1, &AccountCommand::Deposit(1)))).collect();
+    assert_eq!(bus.take(&tickets[0]), Some(Err(CommandError::Bus(BusError::NotKept))));
+    for (version, ticket) in (4..).zip(&tickets[1..]) {
+        gapless_testkit::wait::until("it is released", || bus.turn() == 0);
+        assert_eq!(bus.take(ticket).unwrap().unwrap().version, version);
+        assert_eq!(bus.take(ticket), Some(Err(CommandError::Bus(BusError::NotKept))));
+    }
+    let (told, tells) = std::sync::mpsc::channel();
+    bus.send_then(Account::command(&1, &AccountCommand::Withdraw(100)), move |outcome| told.send(outcome).unwrap());
+    // A handle does not wait where its owner would have to work.
+    let handle = bus.handle();
+    let pending = handle.send(Account::command(&1, &AccountCommand::Deposit(1)));
+    assert_eq!(pending.wait(), Err(CommandError::Bus(BusError::CalledInHandler)));
+    gapless_testkit::wait::until("there is nothing to do", || bus.turn() == 0);
+    assert_eq!(tells.recv().unwrap(), Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 6 })));
+    assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, 9);
+    bus.stop().unwrap();
+}
