@@ -24,6 +24,8 @@ const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
 pub(super) struct BusTransactions {
     writer: Writer,
     handover: Arc<Handover>,
+    /// Of the thread that calls this.
+    waker: Waker,
     released_waker: Waker,
     reader: EventReader,
     leading: Leading,
@@ -44,8 +46,8 @@ enum Leading {
 impl BusTransactions {
     pub fn new(writer: Writer, handover: Arc<Handover>, parts: WriterParts) -> Self {
         let reader = EventReader::over(parts.reader(1), Position::default());
-        let (released_waker, leading) = (parts.released_waker, Leading::No);
-        Self { writer, handover, released_waker, reader, leading, refolding_to: None, deferred: VecDeque::new() }
+        let (waker, released_waker, leading) = (parts.waker, parts.released_waker, Leading::No);
+        Self { writer, handover, waker, released_waker, reader, leading, refolding_to: None, deferred: VecDeque::new() }
     }
 
     /// Reads on in the stream. Whether everything up to `last_sequence` is read.
@@ -54,7 +56,12 @@ impl BusTransactions {
         let mut left = FRAMES_A_TURN;
         while self.reader.next_sequence() <= last_sequence {
             match self.reader.advance(left).map_err(|error| error.to_string())? {
-                Advanced::Frames | Advanced::End => return Ok(self.reader.next_sequence() > last_sequence),
+                Advanced::Frames => {
+                    // There is more: a thread that finds nothing else to do would sleep in between.
+                    self.waker.wake();
+                    return Ok(self.reader.next_sequence() > last_sequence);
+                }
+                Advanced::End => return Ok(self.reader.next_sequence() > last_sequence),
                 Advanced::Transaction => {}
             }
             let mut events = self.reader.transaction().map_err(|error| error.to_string())?;
