@@ -7,6 +7,8 @@ use clap::ValueEnum;
 pub enum Drive {
     /// Through a ring, from any thread, to a thread that decides
     Pipelined,
+    /// By the one thread that sends, which decides and polls
+    Direct,
 }
 
 /// How durable a command is before it is answered.

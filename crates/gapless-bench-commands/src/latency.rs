@@ -3,14 +3,14 @@
 
 use crate::arguments::Plan;
 use crate::case::{Case, Drive, Tier};
-use crate::load::{headers, note};
+use crate::load::{Sender, headers, note, on_driver};
 use crate::messages::{Counter, Form, OfSbe};
-use crate::stand::{self, Place, Stand};
+use crate::stand::{Place, Stand};
 use crate::throughput::CANONICAL;
 use crate::{Canonical, MeasureCanonical, check_interrupted, failed, rows};
 use clap::ValueEnum;
 use gapless_agent::OptimizeFor;
-use gapless_cqrs::{Aggregate as _, CommandBus};
+use gapless_cqrs::Aggregate as _;
 use gapless_measure::Result;
 use gapless_measure::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use gapless_measure::histogram::LatencyHistogram;
@@ -93,20 +93,24 @@ fn row(slices: &Slices) -> Row {
 
 fn one_slice<F: Form>(plan: &Plan, interrupted: &AtomicBool, slices: &mut Slices) -> Result<()> {
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Latency, is_quick: plan.is_quick };
+    let times = (plan.warm_up, plan.time);
+    if slices.case.drive == Drive::Direct {
+        return on_driver(|| {
+            let (mut bus, _directory) = Stand::direct::<F>(&slices.case, place, 1)?;
+            paced::<F, _>(&mut bus, times, interrupted, slices)?;
+            bus.stop().map(drop).map_err(failed)
+        });
+    }
     let stand = Stand::start::<F>(&slices.case, place)?;
     let bus = stand.bus(1)?;
-    let calling = || {
-        stand::pin_driver();
-        paced::<F>(&bus, (plan.warm_up, plan.time), interrupted, slices)
-    };
-    std::thread::scope(|scope| scope.spawn(calling).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))?;
+    on_driver(|| paced::<F, _>(&bus, times, interrupted, slices))?;
     drop(bus);
     stand.stop()
 }
 
 /// Calls at the pace. One that is late because the last one took so long begins at once, and its latency when it was due.
-fn paced<F: Form>(
-    bus: &CommandBus,
+fn paced<F: Form, S: Sender<F>>(
+    mut bus: S,
     (warm_up, time): (Duration, Duration),
     interrupted: &AtomicBool,
     slices: &mut Slices,
@@ -125,7 +129,8 @@ fn paced<F: Form>(
         }
         let due_ns = pacer.wait_for_next(clock_ns);
         last_sent_ns = clock_ns();
-        let outcome = bus.call(Counter::<F>::command(&0, &command).with(&headers));
+        let pending = bus.send(Counter::<F>::command(&0, &command).with(&headers));
+        let outcome = bus.wait(pending);
         let latency_ns = clock_ns() - due_ns;
         if number >= uncounted {
             slices.histogram.record(latency_ns);

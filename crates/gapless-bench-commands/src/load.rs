@@ -4,8 +4,11 @@
 use crate::case::{Case, Identifiers};
 use crate::messages::{Counter, Form};
 use crate::{check_interrupted, failed, stand};
-use gapless_cqrs::{Accepted, Aggregate as _, CommandBus, CommandError, Headers, Pending, Position};
+use gapless_cqrs::{
+    Accepted, Aggregate as _, CommandBus, CommandError, DirectBus, Draft, Headers, Pending, Position, Ticket,
+};
 use gapless_measure::Result;
+use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::resources::{process_cpu_ns, thread_cpu_ns};
 use gapless_wire::split_mix;
 use std::collections::VecDeque;
@@ -65,7 +68,7 @@ pub(crate) struct Loaded {
 
 impl Loaded {
     #[cold]
-    pub(crate) fn note_wrong(&mut self, outcome: &std::result::Result<Accepted, CommandError<()>>, version: u64) {
+    pub(crate) fn note_wrong(&mut self, outcome: &Outcome, version: u64) {
         self.wrong += 1;
         let text = || format!("one event and version {version} were expected; the outcome is {outcome:?}");
         self.first_wrong.get_or_insert_with(text);
@@ -82,22 +85,80 @@ pub(crate) fn note(size: usize) -> String {
     "An amount was added to the counter. ".chars().cycle().take(size).collect()
 }
 
+/// How commands are sent and awaited.
+pub(crate) trait Sender<F: Form> {
+    /// A command without an outcome.
+    type Pending;
+
+    fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending;
+    fn wait(&mut self, pending: Self::Pending) -> Outcome;
+}
+
+/// What a command has become.
+pub(crate) type Outcome = std::result::Result<Accepted, CommandError<()>>;
+
+impl<F: Form> Sender<F> for &CommandBus {
+    type Pending = Pending<(), ()>;
+
+    #[inline]
+    fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
+        CommandBus::send(self, draft)
+    }
+
+    #[inline]
+    fn wait(&mut self, pending: Self::Pending) -> Outcome {
+        pending.wait()
+    }
+}
+
+impl<F: Form> Sender<F> for &mut DirectBus {
+    type Pending = Ticket<(), ()>;
+
+    #[inline]
+    fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
+        DirectBus::send(self, draft)
+    }
+
+    #[inline]
+    fn wait(&mut self, pending: Self::Pending) -> Outcome {
+        DirectBus::wait(self, pending)
+    }
+}
+
 /// Drives a bus from a thread of its own.
 pub(crate) fn drive<F: Form>(bus: &CommandBus, load: Load<'_>) -> Result<Loaded> {
+    on_driver(|| Driver::<F, _>::new(bus, load).run())
+}
+
+/// Drives a bus that has no threads from a thread of its own.
+pub(crate) fn drive_direct<F: Form>(
+    start: impl FnOnce() -> Result<(DirectBus, Option<OwnDirectory>)> + Send,
+    load: Load<'_>,
+) -> Result<Loaded> {
+    on_driver(|| {
+        let (mut bus, _directory) = start()?;
+        let loaded = Driver::<F, _>::new(&mut bus, load).run()?;
+        bus.stop().map_err(failed)?;
+        Ok(loaded)
+    })
+}
+
+/// On a thread of its own, which is pinned.
+pub(crate) fn on_driver<T: Send>(drive: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let driving = || {
         stand::pin_driver();
-        Driver::<F>::new(bus, load).run()
+        drive()
     };
     std::thread::scope(|scope| scope.spawn(driving).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))
 }
 
-struct Driver<'a, F: Form> {
-    bus: &'a CommandBus,
+struct Driver<'a, F: Form, S: Sender<F>> {
+    bus: S,
     load: Load<'a>,
     command: F::Command,
     headers: Headers,
     identifiers: IdentifierSource,
-    sent: VecDeque<Sent>,
+    sent: VecDeque<Sent<S::Pending>>,
     /// The next command's.
     number: u64,
     answered: u64,
@@ -107,14 +168,14 @@ struct Driver<'a, F: Form> {
 }
 
 /// A command without an outcome.
-struct Sent {
-    pending: Pending<(), ()>,
+struct Sent<Pending> {
+    pending: Pending,
     version: u64,
     is_repeat: bool,
 }
 
-impl<'a, F: Form> Driver<'a, F> {
-    fn new(bus: &'a CommandBus, load: Load<'a>) -> Self {
+impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
+    fn new(bus: S, load: Load<'a>) -> Self {
         Self {
             bus,
             load,
@@ -171,14 +232,15 @@ impl<'a, F: Form> Driver<'a, F> {
     #[inline]
     fn send(&mut self) {
         let (aggregate, version) = whose(self.number, self.load.case.aggregates);
-        let draft = || Counter::<F>::command(&aggregate, &self.command).with(&self.headers);
+        let Self { bus, command, headers, sent, .. } = self;
+        let draft = || Counter::<F>::command(&aggregate, command).with(headers);
         match self.identifiers.next() {
-            None => self.sent.push_back(Sent { pending: self.bus.send(draft()), version, is_repeat: false }),
+            None => sent.push_back(Sent { pending: bus.send(draft()), version, is_repeat: false }),
             Some(identifier) => {
                 let is_sent_twice = self.number % REPEAT_OF == REPEAT_OF - 1;
                 for is_repeat in [false, true].into_iter().take(1 + usize::from(is_sent_twice)) {
-                    let pending = self.bus.send(draft().identified_by(identifier));
-                    self.sent.push_back(Sent { pending, version, is_repeat });
+                    let pending = bus.send(draft().identified_by(identifier));
+                    sent.push_back(Sent { pending, version, is_repeat });
                 }
             }
         }
@@ -188,7 +250,7 @@ impl<'a, F: Form> Driver<'a, F> {
     #[inline]
     fn take(&mut self) {
         let Some(Sent { pending, version, is_repeat }) = self.sent.pop_front() else { return };
-        let outcome = pending.wait();
+        let outcome = self.bus.wait(pending);
         let is_right = matches!(&outcome, Ok(Accepted { position, events: 1, version: found, .. })
             if *found == version && if is_repeat { *position == self.last } else { *position > self.last });
         if is_repeat {
@@ -336,9 +398,12 @@ mod tests {
     fn driven<F: Form>(case: Case) -> Loaded {
         let directory = tempfile::tempdir().unwrap();
         let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, is_quick: true };
-        let stand = Stand::start::<F>(&case, place).unwrap();
         let interrupted = AtomicBool::new(false);
         let load = Load { until: Until::Count(1000), ..Load::of(case, 64, &interrupted) };
+        if case.drive == Drive::Direct {
+            return drive_direct::<F>(|| Stand::direct::<F>(&case, place, 64), load).unwrap();
+        }
+        let stand = Stand::start::<F>(&case, place).unwrap();
         let loaded = drive::<F>(&stand.bus(64).unwrap(), load).unwrap();
         stand.stop().unwrap();
         loaded
@@ -348,7 +413,8 @@ mod tests {
     fn every_outcome_is_checked_and_repeats_have_the_first_answer() {
         let base = Case::base(Drive::Pipelined);
         let identified = Case { identifiers: Identifiers::Random, aggregates: 7, size: 300, ..base };
-        for case in [base, Case { aggregates: 7, ..base }, identified] {
+        let direct = [base, identified].map(|case| Case { drive: Drive::Direct, ..case });
+        for case in [base, Case { aggregates: 7, ..base }, identified].into_iter().chain(direct) {
             for loaded in [driven::<OfSbe>(case), driven::<OfSerde>(Case { encoding: Encoding::Serde, ..case })] {
                 assert_eq!((loaded.wrong, &loaded.first_wrong), (0, &None));
                 assert_eq!((loaded.sent, loaded.counted), (1000, 1000));

@@ -4,7 +4,7 @@ use crate::case::{Case, Tier};
 use crate::failed;
 use crate::messages::{Counter, Form};
 use gapless_agent::{CpuMask, OptimizeFor};
-use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel};
+use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, DirectBus};
 use gapless_engine::{Persistence, ServiceHostOptions, Threads};
 use gapless_measure::Result;
 use gapless_measure::own_directory::{OwnDirectory, settle};
@@ -34,26 +34,7 @@ pub(crate) struct Place<'a> {
 impl Stand {
     /// Starts the bus of a row.
     pub(crate) fn start<F: Form>(case: &Case, place: Place<'_>) -> Result<Self> {
-        let (directory, mut options) = match case.tier {
-            Tier::Memory => (None, ServiceHostOptions::in_memory()),
-            Tier::Journal | Tier::Sync => {
-                let name = format!(".gapless-commands-{}", std::process::id());
-                let directory = OwnDirectory::create(place.parent, &name)?;
-                settle(directory.path())?;
-                let mut options = ServiceHostOptions::in_directory(directory.path());
-                options.persistence = Persistence {
-                    segment_length_bytes: if place.is_quick { SEGMENT_BYTES_QUICK } else { SEGMENT_BYTES },
-                    zero_initial: true,
-                    ..Persistence::default()
-                };
-                (Some(directory), options)
-            }
-        };
-        options.tier = match case.tier {
-            Tier::Memory => gapless_transport::Tier::Memory,
-            Tier::Journal => gapless_transport::Tier::Journal,
-            Tier::Sync => gapless_transport::Tier::Sync,
-        };
+        let (directory, options) = options(case, place)?;
         Self::with::<F>(options, place.optimize_for, directory)
     }
 
@@ -72,6 +53,21 @@ impl Stand {
         let model = CommandModel::new().aggregate::<Counter<F>>();
         let host = CommandHost::start(model, CommandHostOptions::default(), options).map_err(failed)?;
         Ok(Self { host, _directory: directory })
+    }
+
+    /// A bus of its owner alone, with so many commands in flight, and its directory.
+    pub(crate) fn direct<F: Form>(
+        case: &Case,
+        place: Place<'_>,
+        in_flight_max: usize,
+    ) -> Result<(DirectBus, Option<OwnDirectory>)> {
+        let (directory, mut options) = options(case, place)?;
+        options.snapshot_on_stop = false;
+        options.threads.optimize_for = place.optimize_for;
+        let model = CommandModel::new().aggregate::<Counter<F>>();
+        let bus = BusOptions { in_flight_max };
+        let bus = DirectBus::start(model, CommandHostOptions::default(), options, &bus).map_err(failed)?;
+        Ok((bus, directory))
     }
 
     pub(crate) const fn host(&self) -> &CommandHost {
@@ -102,4 +98,29 @@ fn beside_driver() -> Option<CpuMask> {
     let (first, _) = pair_of_cores()?;
     let others: Vec<usize> = available_cpus().into_iter().filter(|cpu| *cpu != first).collect();
     CpuMask::of(&others)
+}
+
+/// Where the stream of a row lies, and how it is kept.
+fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, ServiceHostOptions)> {
+    let (directory, mut options) = match case.tier {
+        Tier::Memory => (None, ServiceHostOptions::in_memory()),
+        Tier::Journal | Tier::Sync => {
+            let name = format!(".gapless-commands-{}", std::process::id());
+            let directory = OwnDirectory::create(place.parent, &name)?;
+            settle(directory.path())?;
+            let mut options = ServiceHostOptions::in_directory(directory.path());
+            options.persistence = Persistence {
+                segment_length_bytes: if place.is_quick { SEGMENT_BYTES_QUICK } else { SEGMENT_BYTES },
+                zero_initial: true,
+                ..Persistence::default()
+            };
+            (Some(directory), options)
+        }
+    };
+    options.tier = match case.tier {
+        Tier::Memory => gapless_transport::Tier::Memory,
+        Tier::Journal => gapless_transport::Tier::Journal,
+        Tier::Sync => gapless_transport::Tier::Sync,
+    };
+    Ok((directory, options))
 }

@@ -2,8 +2,8 @@
 
 use crate::arguments::{Part, Plan};
 use crate::axon::{self, Axon, AxonCase};
-use crate::case::{Case, Encoding, Tier};
-use crate::load::{Load, Until, drive};
+use crate::case::{Case, Drive, Encoding, Tier};
+use crate::load::{Load, Until, drive, drive_direct};
 use crate::messages::{Form, OfSbe, OfSerde};
 use crate::stand::{Place, Stand};
 use crate::{Canonical, MeasureCanonical, bare, check_interrupted, rows};
@@ -124,10 +124,16 @@ fn floor_of<'a>(floors: &'a [FloorRow], case: &Case) -> Option<&'a FloorRow> {
 
 fn one_row<F: Form>(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
-    let stand = Stand::start::<F>(&case, place)?;
     let until = Until::Time(plan.warm_up, plan.time);
     let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };
-    let loaded = drive::<F>(&stand.bus(plan.in_flight)?, load)?;
-    stand.stop()?;
+    let loaded = match case.drive {
+        Drive::Direct => drive_direct::<F>(|| Stand::direct::<F>(&case, place, plan.in_flight), load)?,
+        Drive::Pipelined => {
+            let stand = Stand::start::<F>(&case, place)?;
+            let loaded = drive::<F>(&stand.bus(plan.in_flight)?, load)?;
+            stand.stop()?;
+            loaded
+        }
+    };
     Ok(rows::throughput(&case, plan.in_flight, &loaded))
 }

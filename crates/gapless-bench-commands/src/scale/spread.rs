@@ -1,9 +1,8 @@
 //! Commands of which most are for few aggregates, and some for any. Each outcome must have its aggregate's next version.
 
-use crate::load::{Counted, Loaded, commands_of, headers, whose};
+use crate::load::{Counted, Loaded, Outcome, commands_of, headers, on_driver, whose};
 use crate::messages::{Counter, Form};
-use crate::{failed, stand};
-use gapless_cqrs::{Accepted, Aggregate as _, CommandBus, CommandError, Pending};
+use gapless_cqrs::{Accepted, Aggregate as _, CommandBus, Pending};
 use gapless_measure::Result;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_report::LatencyNs;
@@ -60,7 +59,7 @@ impl Spread {
             number += 1;
             if number % 100 < percent { spread.any() } else { spread.next_of(number % spread.hot) }
         };
-        sending(|| {
+        on_driver(|| {
             send::<F>(bus, self, in_flight, next, |since, _, is_counted| {
                 since.elapsed() < if is_counted { time } else { warm_up }
             })
@@ -75,17 +74,8 @@ impl Spread {
             created += 1;
             (created - 1, 1)
         };
-        sending(|| send::<F>(bus, self, in_flight, next, |_, answered, is_counted| is_counted && answered < count))
+        on_driver(|| send::<F>(bus, self, in_flight, next, |_, answered, is_counted| is_counted && answered < count))
     }
-}
-
-/// On a thread of its own, which is pinned.
-fn sending<T: Send>(send: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let sending = || {
-        stand::pin_driver();
-        send()
-    };
-    std::thread::scope(|scope| scope.spawn(sending).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))
 }
 
 /// Sends to the aggregates that `next` names as long as `goes_on` says so of the time since its beginning and of the answers, first while
@@ -126,7 +116,7 @@ pub(super) fn call_each<F: Form>(
     spread: &mut Spread,
     count: u64,
 ) -> Result<(Option<LatencyNs>, Loaded)> {
-    sending(|| {
+    on_driver(|| {
         let (command, headers) = (F::command(1, ""), headers());
         let (mut histogram, mut loaded) = (LatencyHistogram::new(), Loaded { sent: count, ..Loaded::default() });
         let counted = Counted::begin(0);
@@ -143,7 +133,7 @@ pub(super) fn call_each<F: Form>(
 }
 
 #[inline]
-fn check(loaded: &mut Loaded, outcome: std::result::Result<Accepted, CommandError<()>>, version: u64) {
+fn check(loaded: &mut Loaded, outcome: Outcome, version: u64) {
     if !matches!(&outcome, Ok(Accepted { events: 1, version: found, .. }) if *found == version) {
         loaded.note_wrong(&outcome, version);
     }

@@ -23,7 +23,7 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
     let throughput: Vec<&Value> = rows(&report).iter().filter(|row| of(row, "mode") == "throughput").collect();
     let has =
         |pairs: &[(&str, Value)]| throughput.iter().any(|row| pairs.iter().all(|(key, value)| of(row, key) == *value));
-    for drive in ["pipelined"] {
+    for drive in ["pipelined", "direct"] {
         for tier in ["memory", "journal", "sync"] {
             for aggregates in [1, 100] {
                 let row = [("drive", drive.into()), ("tier", tier.into()), ("aggregates", aggregates.into())];
@@ -55,7 +55,7 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
     };
     assert_eq!((named("encode_and_append"), named("canonical"), named("shm_ping_pong_paced")), (5, 1, 1));
     let latencies = rows(&report).iter().filter(|row| of(row, "mode") == "latency");
-    assert!(latencies.clone().count() == 2 && latencies.clone().all(|row| row["config"]["rate_per_s"] == 10_000));
+    assert!(latencies.clone().count() == 3 && latencies.clone().all(|row| row["config"]["rate_per_s"] == 10_000));
     let replay = rows(&report).iter().find(|row| of(row, "mode") == "replay").unwrap();
     assert_eq!(replay["sent"], replay["config"]["count"]);
     let scale: Vec<&Value> = rows(&report).iter().filter(|row| of(row, "mode") == "scale").collect();
