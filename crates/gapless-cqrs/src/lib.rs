@@ -3,6 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `drives` | tests of the promises of a bus, over each of its drives |
+//! | `member` | `CommandMember`: a command bus on a member of a cluster, with the feature `cluster` |
 //! | [`direct`] | [`DirectBus`]: the same without threads, polled by its one owner |
 //! | [`host`] | [`CommandHost`]: a command bus and its stream, on one node |
 //! | [`bus`] | [`CommandBus`]: how commands are sent, and outcomes come back |
@@ -41,6 +42,8 @@ mod handling;
 pub mod host;
 pub mod identifiers;
 pub mod identity;
+#[cfg(feature = "cluster")]
+pub mod member;
 pub mod model;
 mod released;
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::snapshot_schedule::SnapshotRequests;
 use crate::state::transaction_applier::StateViews;
 use crate::state::{ServiceFactory, StateOptions, StateService, factory_of};
 use crate::store::Store;
+use crate::transaction_service::{ReleasedTransactions, WriterParts};
 use gapless_agent::{Now, ThreadPlan};
 use gapless_client::Client;
 use gapless_client::ClientError;
@@ -22,6 +23,7 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind, OnFault, ServiceConfig};
 use gapless_stream::AgentRole;
 use gapless_stream::member_service::MemberService;
+use gapless_stream::transactions::Transactions;
 use std::sync::{Arc, PoisonError};
 
 impl ReplicaOptions {
@@ -46,6 +48,20 @@ impl ReplicaOptions {
 /// After how many frames a snapshot is taken: what the operator says counts.
 fn interval(own: Option<u64>, config: &ServiceConfig) -> Option<u64> {
     config.snapshot_interval_frames.map_or(own, |frames| Some(frames).filter(|frames| *frames > 0))
+}
+
+/// What the member's file says of its service must be of use to one whose handlers run before their commands enter the stream.
+fn refuse_policy(config: &ClusterConfig) -> Result<(), EngineError> {
+    for (option, is_said) in [
+        ("service.skip", !config.service.skip.is_empty()),
+        ("service.on_panic", config.service.on_panic == Some(OnFault::Stop)),
+        ("service.on_unhandled", config.service.on_unhandled == Some(OnFault::Stop)),
+    ] {
+        if is_said {
+            return Err(EngineError::Option { option, reason: POLICY_OF_STATE_REFUSED.to_owned() });
+        }
+    }
+    Ok(())
 }
 
 /// A running copy of a service, and the member that it runs on.
@@ -133,6 +149,24 @@ impl Replica {
         )
     }
 
+    /// As [`Replica::start`], of a service whose commands become transactions by a writer of its own, which `make_writer` makes;
+    /// `released` is what is made of them.
+    ///
+    /// # Errors
+    /// As for [`Replica::start_state`]; [`EngineError::Option`] for snapshots, which let go of what the writer reads.
+    pub fn start_transactions(
+        released: impl ReleasedTransactions,
+        make_writer: impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send + 'static,
+        config: &ClusterConfig,
+    ) -> Result<Self, EngineError> {
+        refuse_policy(config)?;
+        if config.service.snapshot_interval_frames.is_some_and(|frames| frames > 0) {
+            let reason = "the writer of transactions reads the whole stream; leave it out".to_owned();
+            return Err(EngineError::Option { option: "service.snapshot_interval_frames", reason });
+        }
+        Self::start_by(ReplicaService::of_transactions(released, make_writer), config, ClusterMember::start_with)
+    }
+
     /// A copy of an event-sourced service for a member that the caller puts together, as
     /// [`ClusterMember::start_by_hand_with_in`] does: what [`Replica::start`] puts on its member.
     #[must_use]
@@ -179,15 +213,7 @@ impl Replica {
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<ReplicaService, EngineError> {
-        for (option, is_said) in [
-            ("service.skip", !config.service.skip.is_empty()),
-            ("service.on_panic", config.service.on_panic == Some(OnFault::Stop)),
-            ("service.on_unhandled", config.service.on_unhandled == Some(OnFault::Stop)),
-        ] {
-            if is_said {
-                return Err(EngineError::Option { option, reason: POLICY_OF_STATE_REFUSED.to_owned() });
-            }
-        }
+        refuse_policy(config)?;
         let snapshot_interval_frames = interval(options.snapshot_interval_frames, &config.service);
         Ok(ReplicaService::of_factory(factory, StateOptions { snapshot_interval_frames, ..options }))
     }

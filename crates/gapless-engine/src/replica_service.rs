@@ -12,13 +12,14 @@ use crate::state::transaction_applier::{StateViews, TransactionApplier};
 use crate::state::{ServiceFactory, StateOptions, StateService, factory_of};
 use crate::state_hasher::StateHasher;
 use crate::store::Store;
+use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, snapshot};
-use gapless_agent::{Agent, CounterView, Waker};
+use gapless_agent::{Agent, CounterView};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DiskWork, FilePoint, Syncer};
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
-use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
+use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, TransactionLinks};
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::transactions::Transactions;
@@ -94,6 +95,19 @@ impl ReplicaService {
         Self::of(Fold::applying_transactions(Box::new(TransactionApplier::new(factory, limits))), options, 0)
     }
 
+    /// Of a service whose commands become transactions by a writer of its own. Its writer is folded from the whole stream, so
+    /// there are no snapshots, which would let the journal go.
+    #[must_use]
+    pub fn of_transactions(
+        released: impl ReleasedTransactions,
+        make_writer: impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send + 'static,
+    ) -> Self {
+        let options =
+            ReplicaOptions { snapshot_interval_frames: None, snapshot_on_stop: false, policy: Policy::default() };
+        let service = TransactionService::new(released, make_writer);
+        Self::of(Fold::applying_transactions(Box::new(service)), options, 0)
+    }
+
     fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
         let (views, state) = (Later::default(), Later::default());
         Self { fold, options, hash_interval_frames, recovered: Recovered::default(), recorded: None, views, state }
@@ -143,8 +157,12 @@ impl MemberService for ReplicaService {
         Ok(())
     }
 
-    fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
-        Some(Box::new(TransactionApplier::in_fold(&mut self.fold)?.speculative_executor(member.clone())))
+    fn transactions(&mut self, links: &TransactionLinks<'_>) -> Option<Box<dyn Transactions>> {
+        if let Some(service) = TransactionService::in_fold(&mut self.fold) {
+            let wakers = (links.member.clone(), links.service.clone());
+            return Some(service.writer(wakers, links.window.clone(), Some(links.layout.journal())));
+        }
+        Some(Box::new(TransactionApplier::in_fold(&mut self.fold)?.speculative_executor(links.member.clone())))
     }
 
     fn versions(&self) -> RangeInclusive<u32> {

@@ -1,10 +1,10 @@
 //! [`ObservedService`]: the shipped copy of a service, whose hashes of its state the simulator sees before its member does.
 
-use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
-use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, StateHash};
+use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, StateHash, TransactionLinks};
 use gapless_stream::transactions::Transactions;
 use gapless_transport::mailbox::Mailbox;
 use rustix::fd::BorrowedFd;
@@ -34,8 +34,8 @@ impl MemberService for ObservedService {
         self.service.recover(layout, identity, sequence)
     }
 
-    fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
-        self.service.transactions(member)
+    fn transactions(&mut self, links: &TransactionLinks<'_>) -> Option<Box<dyn Transactions>> {
+        self.service.transactions(links)
     }
 
     fn versions(&self) -> RangeInclusive<u32> {

@@ -34,9 +34,8 @@ pub trait MemberService {
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError>;
 
     /// Speculative execution, where this member leads; a service that handles what is released has none.
-    /// `member` wakes the agent that calls it.
-    fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
-        let _ = member;
+    fn transactions(&mut self, links: &TransactionLinks<'_>) -> Option<Box<dyn Transactions>> {
+        let _ = links;
         None
     }
 
@@ -50,6 +49,17 @@ pub trait MemberService {
     /// # Errors
     /// No thread, no file.
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError>;
+}
+
+/// The connections of a service's speculative execution.
+pub struct TransactionLinks<'a> {
+    /// Wakes the agent that calls it.
+    pub member: &'a Waker,
+    /// Wakes the service's agent.
+    pub service: &'a Waker,
+    /// What is released.
+    pub window: &'a Window,
+    pub layout: &'a StreamLayout,
 }
 
 /// The connections of a service's agent.

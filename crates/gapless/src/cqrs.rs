@@ -68,6 +68,8 @@
 //! The guide `docs/guides/commanding.md` has the rest: handlers over several aggregates, identifiers and expected versions, reading events,
 //! tests, and what happens when something fails.
 
+#[cfg(feature = "cluster")]
+pub use gapless_cqrs::member::CommandMember;
 pub use gapless_cqrs::message;
 pub use gapless_cqrs::message::{Message, MessageError};
 pub use gapless_cqrs::{

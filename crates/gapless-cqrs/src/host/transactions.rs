@@ -126,6 +126,10 @@ impl Transactions for BusTransactions {
         self.handover.withdraw();
         self.leading = Leading::No;
         self.deferred.clear();
+        // What it has decided may be cut: nothing of that may be decided upon.
+        self.refolding_to = None;
+        self.writer.cache_mut().0.clear();
+        self.reader.seek(Position::default());
     }
 
     #[inline]

@@ -138,6 +138,12 @@ impl Cache {
         self.spoiled > 0
     }
 
+    /// Forgets everything.
+    #[cold]
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// Begins to fold anew what is to be: what follows goes to [`Cache::refold`], from the beginning of the stream.
     #[cold]
     pub fn begin_refold(&mut self, aggregates: &Aggregates) {

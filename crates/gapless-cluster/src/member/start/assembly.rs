@@ -25,7 +25,7 @@ use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
-use gapless_stream::member_service::{MemberService, ServiceParts};
+use gapless_stream::member_service::{MemberService, ServiceParts, TransactionLinks};
 use gapless_stream::options::EventStreamOptions;
 use gapless_stream::persistence::Opening;
 use gapless_stream::responder::Responder;
@@ -108,7 +108,10 @@ impl Assembly<'_> {
         let state_writer =
             self.state_writer(&layout, &builder, identity, state_sequence, (syncer.clone(), watermarks.of_state))?;
         let mut ingress = self.ingress(&builder, head, sequencer, writer)?.writing_state(state_writer);
-        if let Some(transactions) = service.as_mut().and_then(|service| service.transactions(&waker)) {
+        let service_waker = builder.threads.waker(head.answering());
+        let transaction_links =
+            TransactionLinks { member: &waker, service: &service_waker, window: &builder.window, layout: &layout };
+        if let Some(transactions) = service.as_mut().and_then(|service| service.transactions(&transaction_links)) {
             ingress = ingress.with_speculative_execution(transactions);
         }
         if self.is_witness() {

@@ -1,0 +1,143 @@
+//! [`CommandMember`]: a command bus on a member of a cluster. The one that leads decides; what it has decided is answered when a quorum has it.
+//! A member that leads no more forgets its aggregates, of which some may have been decided upon in vain; one that begins to lead folds them from
+//! what is released.
+
+use crate::bus::{BusOptions, CommandBus};
+use crate::host::{CommandHostOptions, HostError, parts};
+use crate::model::CommandModel;
+use gapless_client::Client;
+use gapless_client::client::ClientOptions;
+use gapless_cluster::config::ClusterConfig;
+use gapless_engine::Replica;
+use std::path::Path;
+
+/// A command bus on a member of a cluster.
+pub struct CommandMember {
+    replica: Replica,
+}
+
+impl CommandMember {
+    /// Recovers what the member's directory holds, and starts. Each member has the same model and options.
+    ///
+    /// # Errors
+    /// A model that is none, options that make no sense (snapshots are none: the writer reads the whole stream), a directory in use, damage, no
+    /// threads, no port.
+    pub fn start(model: CommandModel, options: CommandHostOptions, config: &ClusterConfig) -> Result<Self, HostError> {
+        let (released, make_writer) = parts(model, options)?;
+        Ok(Self { replica: Replica::start_transactions(released, make_writer, config)? })
+    }
+
+    /// A handle of the bus. It goes to the member that leads, among those whose sockets are at `paths`.
+    ///
+    /// # Errors
+    /// Nobody there lets it in; no memory or descriptors for it.
+    ///
+    /// # Panics
+    /// If there is no path.
+    pub fn bus_of(paths: &[impl AsRef<Path>], options: &BusOptions) -> Result<CommandBus, HostError> {
+        Ok(CommandBus::over(Client::connect_any(paths, ClientOptions::default())?, options)?)
+    }
+
+    /// The member that it runs on.
+    #[must_use]
+    pub const fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
+    /// Stops it: a leader hands over first. Returns the last sequence that was released here.
+    ///
+    /// # Errors
+    /// What made it stop by itself, before or now.
+    pub fn stop(self) -> Result<u64, HostError> {
+        Ok(self.replica.stop()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
+    use crate::{Accepted, Aggregate, CommandError, CommandHandler};
+    use gapless_client::stream_layout::StreamLayout;
+    use gapless_cluster::consensus::Role;
+    use gapless_testkit::ports::free_ports;
+    use gapless_testkit::wait;
+    use std::path::PathBuf;
+
+    struct Cluster {
+        root: tempfile::TempDir,
+        members: Vec<Option<CommandMember>>,
+    }
+
+    impl Cluster {
+        fn start() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            let members: String = (1..)
+                .zip(free_ports(3))
+                .map(|(id, port)| format!("[[member]]\nid = {id}\naddresses = [\"127.0.0.1:{port}\"]\n"))
+                .collect();
+            for member in 1..=3 {
+                let directory = root.path().join(format!("member-{member}"));
+                let text = format!(
+                    "[cluster]\nname = \"bank\"\nmember = {member}\n{members}[stream]\ndirectory = \"{}\"\n\
+                     window = \"8 MiB\"\n[journal]\nsegment_length = \"2 MiB\"\n",
+                    directory.display()
+                );
+                std::fs::write(root.path().join(format!("{member}.toml")), text).unwrap();
+            }
+            let mut cluster = Self { root, members: (0..3).map(|_| None).collect() };
+            (0..3).for_each(|member| cluster.start_member(member));
+            cluster
+        }
+
+        fn start_member(&mut self, member: usize) {
+            let file = self.root.path().join(format!("{}.toml", member + 1));
+            let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
+            let config = ClusterConfig::load(file).unwrap();
+            self.members[member] = Some(CommandMember::start(model, CommandHostOptions::default(), &config).unwrap());
+        }
+
+        fn leader(&self) -> usize {
+            wait::until_some("a leader", || {
+                let leads = |member: &Option<CommandMember>| {
+                    let status = member.as_ref()?.replica().member().status()?;
+                    Some(status.consensus.role == Role::Leader)
+                };
+                self.members.iter().position(|member| leads(member) == Some(true))
+            })
+        }
+
+        fn bus(&self) -> CommandBus {
+            let socket = |member| StreamLayout::new(self.root.path().join(format!("member-{member}"))).socket();
+            let sockets: Vec<PathBuf> = (1..=3).map(socket).collect();
+            CommandMember::bus_of(&sockets, &BusOptions::default()).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_new_leader_has_every_accepted_command_and_one_that_leads_again_has_those_between() {
+        let mut cluster = Cluster::start();
+        let bus = cluster.bus();
+        bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+        bus.call(Account::command(&2, &AccountCommand::Open)).unwrap();
+        bus.call(Account::command(&1, &AccountCommand::Deposit(100))).unwrap();
+        let paid = || Account::command(&2, &AccountCommand::Deposit(5));
+        let first = bus.call(paid().identified_by(7)).unwrap();
+        let mut left = 100;
+        // Each member leads once at least.
+        for _ in 0..4 {
+            let leader = cluster.leader();
+            let transferred = bus.call(TransferHandler::command(&Transfer { from: 1, to: 2, amount: 10 })).unwrap();
+            left -= 10;
+            assert_eq!(transferred.reply.left, left);
+            cluster.members[leader].take().unwrap().stop().unwrap();
+            // The same command gets the same answer of the next one.
+            let again: Accepted = bus.call(paid().identified_by(7)).unwrap();
+            assert_eq!(again, first);
+            let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1000)));
+            assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: left })));
+            cluster.start_member(leader);
+        }
+        cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
+    }
+}
