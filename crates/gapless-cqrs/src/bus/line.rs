@@ -368,9 +368,20 @@ impl Inner {
         match polled {
             Ok(count) => count,
             Err(error) => {
-                self.end(&error, called);
+                if let Err(error) = self.go_on_behind(error) {
+                    self.end(&error, called);
+                }
                 0
             }
+        }
+    }
+
+    /// Goes to who serves now: a member that leads. What has no answer is sent again there, and is recognised.
+    #[cold]
+    fn go_on_behind(&mut self, error: ClientError) -> Result<(), ClientError> {
+        match error {
+            ClientError::Disconnected { .. } => self.client.reconnect(),
+            other => Err(other),
         }
     }
 
