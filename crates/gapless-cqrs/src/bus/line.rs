@@ -42,7 +42,7 @@ pub(crate) struct Line {
     inner: Mutex<Inner>,
     /// Threads that want `inner` while its owner may sleep.
     wanted: AtomicU32,
-    waker: ClientWaker,
+    waker: Arc<Mutex<ClientWaker>>,
     /// Threads that wait for an outcome while another one looks for answers. When that one leaves, one of them does.
     waiters: Mutex<VecDeque<Arc<Completion>>>,
     /// How many those are, about.
@@ -65,6 +65,8 @@ struct Inner {
     sessions_max: usize,
     bytes: Vec<u8>,
     is_gone: bool,
+    /// The line's.
+    waker: Arc<Mutex<ClientWaker>>,
 }
 
 struct LineSession {
@@ -78,9 +80,17 @@ type Called = Vec<(Callback, Outcome)>;
 
 impl Line {
     pub fn new(client: Client, options: &BusOptions) -> Result<Arc<Self>, ClientError> {
-        let waker = client.waker()?;
+        let waker = Arc::new(Mutex::new(client.waker()?));
         let sessions_max = options.in_flight_max.clamp(1, 1 << 16).div_ceil(SESSION_COMMANDS_MAX as usize);
-        let inner = Inner { client, sessions: Vec::new(), current: 0, sessions_max, bytes: Vec::new(), is_gone: false };
+        let inner = Inner {
+            client,
+            sessions: Vec::new(),
+            current: 0,
+            sessions_max,
+            bytes: Vec::new(),
+            is_gone: false,
+            waker: Arc::clone(&waker),
+        };
         Ok(Arc::new_cyclic(|this| Self {
             inner: Mutex::new(inner),
             wanted: AtomicU32::new(0),
@@ -185,7 +195,7 @@ impl Line {
     pub fn send_soon(&self, command: TypeKey, bytes: Vec<u8>, completion: Arc<Completion>) {
         lock(&self.behind).push_back((command, bytes, completion));
         // It may sleep for answers.
-        self.waker.wake();
+        lock(&self.waker).wake();
         self.attend();
     }
 
@@ -216,7 +226,7 @@ impl Line {
             return inner;
         }
         self.wanted.fetch_add(1, Ordering::SeqCst);
-        self.waker.wake();
+        lock(&self.waker).wake();
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         self.wanted.fetch_sub(1, Ordering::SeqCst);
         inner
@@ -380,7 +390,11 @@ impl Inner {
     #[cold]
     fn go_on_behind(&mut self, error: ClientError) -> Result<(), ClientError> {
         match error {
-            ClientError::Disconnected { .. } => self.client.reconnect(),
+            ClientError::Disconnected { .. } => {
+                self.client.reconnect()?;
+                *lock(&self.waker) = self.client.waker()?;
+                Ok(())
+            }
             other => Err(other),
         }
     }

@@ -21,7 +21,7 @@ use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer};
-use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
+use gapless_log::{GatingCursor, Scope, StreamIdentity, Window, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
@@ -32,6 +32,7 @@ use gapless_stream::responder::Responder;
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state_writer::{SequencerStateWriter, StateInterval};
+use gapless_stream::transactions::Transactions;
 use gapless_stream::{AgentRole, Sequencer, sequencer_recovery};
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::aligned_length;
@@ -108,10 +109,8 @@ impl Assembly<'_> {
         let state_writer =
             self.state_writer(&layout, &builder, identity, state_sequence, (syncer.clone(), watermarks.of_state))?;
         let mut ingress = self.ingress(&builder, head, sequencer, writer)?.writing_state(state_writer);
-        let service_waker = builder.threads.waker(head.answering());
-        let transaction_links =
-            TransactionLinks { member: &waker, service: &service_waker, window: &builder.window, layout: &layout };
-        if let Some(transactions) = service.as_mut().and_then(|service| service.transactions(&transaction_links)) {
+        let wakers = (&waker, &builder.threads.waker(head.answering()));
+        if let Some(transactions) = transactions_of(service.as_mut(), wakers, &builder.window, &layout) {
             ingress = ingress.with_speculative_execution(transactions);
         }
         if self.is_witness() {
@@ -340,4 +339,14 @@ fn take_uncommitted(core: &mut Core, journal: &Path, committed: u64, last: u64) 
     core.journal.pass_over(length)?;
     core.proposed_bytes = 0;
     Ok(())
+}
+
+/// The speculative execution of a member's service, if it has one.
+fn transactions_of(
+    service: Option<&mut Box<dyn MemberService>>,
+    (member, service_waker): (&Waker, &Waker),
+    window: &Window,
+    layout: &StreamLayout,
+) -> Option<Box<dyn Transactions>> {
+    service?.transactions(&TransactionLinks { member, service: service_waker, window, layout })
 }
