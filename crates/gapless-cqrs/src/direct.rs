@@ -5,7 +5,8 @@ use crate::draft::Draft;
 use crate::envelope::Answer;
 use crate::error::{BusError, CommandError};
 use crate::events::EventReader;
-use crate::host::{CommandHostOptions, HostError, parts};
+use crate::found_events::{EventFilter, FoundEvents};
+use crate::host::{BusParts, CommandHostOptions, HostError, Reading, parts};
 use crate::identity::{Position, TypeKey};
 use crate::model::CommandModel;
 use gapless_engine::{EmbeddedHost, EngineError, ServiceHost, ServiceHostOptions};
@@ -26,6 +27,7 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// written or synced. A turn is part of each call that waits; whoever never waits calls [`DirectBus::turn`].
 pub struct DirectBus {
     host: EmbeddedHost,
+    reading: Reading,
     queue: Arc<Queue>,
     bytes: Vec<u8>,
     /// The outcomes of the last commands, by their numbers.
@@ -71,13 +73,13 @@ impl DirectBus {
         stream: ServiceHostOptions,
         bus: &BusOptions,
     ) -> Result<Self, HostError> {
-        let (released, make_writer) = parts(model, options)?;
+        let BusParts { released, make_writer, reading } = parts(model, options)?;
         let host = EmbeddedHost::start_transactions(released, make_writer, stream)?;
         let in_flight_max = bus.in_flight_max.clamp(1, 1 << 16).next_power_of_two();
         let queue = Queue::new(in_flight_max, host.waker().clone());
         let slots = std::iter::repeat_with(Slot::default).take(in_flight_max).collect();
         let (bytes, completing) = (Vec::new(), VecDeque::new());
-        Ok(Self { host, queue, bytes, slots, next: 1, completing, polled_by: None, is_gone: false })
+        Ok(Self { host, reading, queue, bytes, slots, next: 1, completing, polled_by: None, is_gone: false })
     }
 
     /// Sends a command: it is decided when this returns. Waits for the disk where the outcome of the command that was sent
@@ -176,6 +178,12 @@ impl DirectBus {
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         EventReader::over(self.host.service().reader(from.sequence), from)
+    }
+
+    /// As [`CommandHost::found_events`](crate::CommandHost::found_events).
+    #[must_use]
+    pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
+        self.reading.found_events(filter, from, self.events(Position::default()))
     }
 
     /// The stream below it.

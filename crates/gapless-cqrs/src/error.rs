@@ -1,4 +1,6 @@
-//! [`CommandError`]: how a command ends that has no events; [`ModelError`]: why a model is none.
+//! [`CommandError`]: how a command ends that has no events; [`ModelError`]: why a model is none; [`IndexFileError`].
+
+use std::path::PathBuf;
 
 /// How a command ends that was not accepted. It has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,4 +81,14 @@ pub enum ModelError {
         /// Its version.
         version: u32,
     },
+}
+
+/// A file of the index cannot be read, or is not what it should be.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the index file {} cannot be used: {reason}", path.display())]
+pub struct IndexFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
 }

@@ -1,5 +1,6 @@
 //! [`EventReader`]: the events of the stream, one transaction after the other, also live behind its end.
 
+use crate::error::IndexFileError;
 use crate::identity::Position;
 use crate::transaction::{CommandIdentity, RecordedEvent, RecordedEvents};
 use gapless_client::ClientError;
@@ -16,6 +17,20 @@ pub enum ReadError {
     /// The stream does not have them any more, or is damaged, or gone.
     #[error(transparent)]
     Stream(#[from] ClientError),
+    /// A file of the index cannot be read, or is damaged.
+    #[error(transparent)]
+    Index(#[from] IndexFileError),
+    /// A stream without a journal has no index: it is read as one, by [`EventReader`].
+    #[error("a stream at tier memory has no index; read all of its events")]
+    NoIndex,
+    /// The index is being made: read later, or all events.
+    #[error("the index is being made, and is at {indexed} of {released}")]
+    IndexBehind {
+        /// The last sequence that is in it.
+        indexed: u64,
+        /// The last one that is released.
+        released: u64,
+    },
     /// A transaction is none.
     #[error("the transaction {sequence} cannot be read: {reason}")]
     Transaction {
@@ -38,6 +53,10 @@ pub struct EventReader {
     first: First,
     /// Events before it are not handed out.
     from: Position,
+    /// Of the last frame that was read.
+    last_time_ns: u64,
+    /// Whether the last frame that was read ends what it belongs to.
+    is_between_transactions: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -97,7 +116,44 @@ fn unreadable(sequence: u64, error: &FieldError) -> ReadError {
 
 impl EventReader {
     pub(crate) fn over(frames: ReplayMerge, from: Position) -> Self {
-        Self { frames, bytes: Vec::new(), changes_length: 0, first: First::default(), from }
+        Self {
+            frames,
+            bytes: Vec::new(),
+            changes_length: 0,
+            first: First::default(),
+            from,
+            last_time_ns: 0,
+            is_between_transactions: true,
+        }
+    }
+
+    /// The first sequence that the stream still holds.
+    pub(crate) fn first_held(&self) -> u64 {
+        self.frames.first_held()
+    }
+
+    /// The last sequence that can be read now.
+    pub(crate) fn released_sequence(&self) -> u64 {
+        self.frames.released_sequence()
+    }
+
+    /// The time that the stream has given the frame that was read last, ns since the epoch.
+    pub(crate) const fn last_time_ns(&self) -> u64 {
+        self.last_time_ns
+    }
+
+    /// Whether no transaction was begun and not ended.
+    pub(crate) const fn is_between_transactions(&self) -> bool {
+        self.is_between_transactions
+    }
+
+    /// The time of one frame, to which this goes; `None` if it is not released.
+    pub(crate) fn time_of(&mut self, sequence: u64) -> Result<Option<u64>, ReadError> {
+        self.seek(Position { sequence, ordinal: 0 });
+        Ok(match self.frames.read()? {
+            ReplayRead::Frame(frame) => Some(frame.timestamp_ns()),
+            ReplayRead::Empty => None,
+        })
     }
 
     /// Everything before this sequence number is read.
@@ -109,6 +165,7 @@ impl EventReader {
     /// Begins anew from a position on.
     pub fn seek(&mut self, from: Position) {
         self.from = from;
+        self.is_between_transactions = true;
         self.frames.seek(from.sequence);
     }
 
@@ -130,10 +187,11 @@ impl EventReader {
                 ReplayRead::Frame(frame) => frame,
                 ReplayRead::Empty => return Ok(Advanced::End),
             };
+            let fragment = frame.fragment();
+            (self.last_time_ns, self.is_between_transactions) = (frame.timestamp_ns(), fragment.is_last());
             if frame.kind() != Kind::Command || frame.flags() & TRANSACTION_FLAG == 0 {
                 continue;
             }
-            let fragment = frame.fragment();
             if fragment.index == 0 {
                 self.bytes.clear();
                 self.first = First {

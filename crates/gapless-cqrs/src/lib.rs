@@ -7,10 +7,12 @@
 //! | [`direct`] | [`DirectBus`]: the same without threads, polled by its one owner |
 //! | [`host`] | [`CommandHost`]: a command bus and its stream, on one node |
 //! | [`bus`] | [`CommandBus`]: how commands are sent, and outcomes come back |
-//! | [`events`] | [`EventReader`]: the events of the stream |
 //! | [`fixture`] | given, when, then: tests of aggregates, without anything around them |
 //! | `released` | what every member makes of released transactions |
 //! | `writer` | from a command to its transaction |
+//! | [`found_events`] | [`FoundEvents`]: those of an aggregate, with a tag or of a type |
+//! | `store` | where the events of an aggregate, with a tag or of a type are |
+//! | [`events`] | [`EventReader`]: the events of the stream |
 //! | [`model`] | [`CommandModel`]: which aggregates and handlers there are |
 //! | [`handler`] | [`CommandHandler`]: commands that are no single aggregate's |
 //! | [`aggregate`] | [`Aggregate`]: what decides on commands and changes by events |
@@ -37,6 +39,7 @@ mod envelope;
 pub mod error;
 pub mod events;
 pub mod fixture;
+pub mod found_events;
 pub mod handler;
 mod handling;
 pub mod host;
@@ -48,6 +51,7 @@ pub mod model;
 mod released;
 #[cfg(test)]
 mod samples;
+mod store;
 pub mod transaction;
 mod writer;
 
@@ -55,9 +59,10 @@ pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, Tags};
 pub use bus::{Accepted, BusOptions, CommandBus, Pending};
 pub use direct::{DirectBus, Ticket};
 pub use draft::Draft;
-pub use error::{BusError, CommandError, ModelError};
+pub use error::{BusError, CommandError, IndexFileError, ModelError};
 pub use events::{EventReader, ReadError, RecordedTransaction};
 pub use fixture::{Fixture, Invariants, Random, When};
+pub use found_events::{EventFilter, FoundEvents};
 pub use gapless_message as message;
 pub use gapless_message::headers::Headers;
 pub use gapless_message::{Message, MessageError};

@@ -1,9 +1,11 @@
 //! [`CommandMember`]: a command bus on a member of a cluster. The one that leads decides; what it has decided is answered when a quorum has it.
-//! A member that leads no more forgets its aggregates, of which some may have been decided upon in vain; one that begins to lead folds them from
-//! what is released.
+//! A member that leads no more forgets the aggregates that may have been decided upon in vain.
 
 use crate::bus::{BusOptions, CommandBus};
-use crate::host::{CommandHostOptions, HostError, parts};
+use crate::events::EventReader;
+use crate::found_events::{EventFilter, FoundEvents};
+use crate::host::{BusParts, CommandHostOptions, HostError, Reading, parts};
+use crate::identity::Position;
 use crate::model::CommandModel;
 use gapless_client::Client;
 use gapless_client::client::ClientOptions;
@@ -14,6 +16,7 @@ use std::path::Path;
 /// A command bus on a member of a cluster.
 pub struct CommandMember {
     replica: Replica,
+    reading: Reading,
 }
 
 impl CommandMember {
@@ -23,8 +26,8 @@ impl CommandMember {
     /// A model that is none, options that make no sense (snapshots are none: the writer reads the whole stream), a directory in use, damage, no
     /// threads, no port.
     pub fn start(model: CommandModel, options: CommandHostOptions, config: &ClusterConfig) -> Result<Self, HostError> {
-        let (released, make_writer) = parts(model, options)?;
-        Ok(Self { replica: Replica::start_transactions(released, make_writer, config)? })
+        let BusParts { released, make_writer, reading } = parts(model, options)?;
+        Ok(Self { replica: Replica::start_transactions(released, make_writer, config)?, reading })
     }
 
     /// A handle of the bus. It goes to the member that leads, among those whose sockets are at `paths`.
@@ -36,6 +39,18 @@ impl CommandMember {
     /// If there is no path.
     pub fn bus_of(paths: &[impl AsRef<Path>], options: &BusOptions) -> Result<CommandBus, HostError> {
         Ok(CommandBus::over(Client::connect_any(paths, ClientOptions::default())?, options)?)
+    }
+
+    /// A reader of the events, from a position on, as far as they are released here.
+    #[must_use]
+    pub fn events(&self, from: Position) -> EventReader {
+        EventReader::over(self.replica.member().stream().reader(from.sequence), from)
+    }
+
+    /// As [`CommandHost::found_events`](crate::CommandHost::found_events), as far as they are released here.
+    #[must_use]
+    pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
+        self.reading.found_events(filter, from, self.events(Position::default()))
     }
 
     /// The member that it runs on.

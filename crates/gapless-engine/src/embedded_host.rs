@@ -10,6 +10,7 @@ use gapless_log::Window;
 use gapless_stream::Ingress;
 use gapless_stream::ingress::direct::{DirectCommand, DirectSession};
 use gapless_stream::transactions::Transactions;
+use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ impl EmbeddedHost {
     /// As for [`ServiceHost::start_transactions`].
     pub fn start_transactions(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         options: ServiceHostOptions,
     ) -> Result<Self, EngineError> {
         options.check_of_state()?;

@@ -24,6 +24,7 @@ use gapless_cluster::config::{ClusterConfig, MemberKind, OnFault, ServiceConfig}
 use gapless_stream::AgentRole;
 use gapless_stream::member_service::MemberService;
 use gapless_stream::transactions::Transactions;
+use std::io;
 use std::sync::{Arc, PoisonError};
 
 impl ReplicaOptions {
@@ -156,7 +157,7 @@ impl Replica {
     /// As for [`Replica::start_state`]; [`EngineError::Option`] for snapshots, which let go of what the writer reads.
     pub fn start_transactions(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
         refuse_policy(config)?;

@@ -23,6 +23,7 @@ use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, 
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::transactions::Transactions;
+use std::io;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,6 +66,8 @@ pub struct ReplicaService {
     hash_interval_frames: u64,
     recovered: Recovered,
     recorded: Option<RecordedOutputs>,
+    /// Why there is no writer of transactions.
+    failed: Option<EngineError>,
     pub(crate) views: Later<ServiceViews>,
     pub(crate) state: Later<StateViews>,
 }
@@ -100,7 +103,7 @@ impl ReplicaService {
     #[must_use]
     pub fn of_transactions(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
     ) -> Self {
         let options =
             ReplicaOptions { snapshot_interval_frames: None, snapshot_on_stop: false, policy: Policy::default() };
@@ -110,7 +113,16 @@ impl ReplicaService {
 
     fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
         let (views, state) = (Later::default(), Later::default());
-        Self { fold, options, hash_interval_frames, recovered: Recovered::default(), recorded: None, views, state }
+        Self {
+            fold,
+            options,
+            hash_interval_frames,
+            recovered: Recovered::default(),
+            recorded: None,
+            failed: None,
+            views,
+            state,
+        }
     }
 }
 
@@ -160,7 +172,8 @@ impl MemberService for ReplicaService {
     fn transactions(&mut self, links: &TransactionLinks<'_>) -> Option<Box<dyn Transactions>> {
         if let Some(service) = TransactionService::in_fold(&mut self.fold) {
             let wakers = (links.member.clone(), links.service.clone());
-            return Some(service.writer(wakers, links.window.clone(), Some(links.layout.journal())));
+            let writer = service.writer(wakers, links.window.clone(), Some(links.layout.journal()));
+            return writer.map_err(|error| self.failed = Some(error)).ok();
         }
         Some(Box::new(TransactionApplier::in_fold(&mut self.fold)?.speculative_executor(links.member.clone())))
     }
@@ -170,7 +183,10 @@ impl MemberService for ReplicaService {
     }
 
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
-        let Self { mut fold, options, hash_interval_frames, recovered, recorded, views, state } = *self;
+        let Self { mut fold, options, hash_interval_frames, recovered, recorded, failed, views, state } = *self;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
         if let Some(applier) = TransactionApplier::in_fold(&mut fold) {
             let attached = applier.attach(parts.waker.clone(), parts.counters)?;
             *state.lock().unwrap_or_else(PoisonError::into_inner) = Some(attached);

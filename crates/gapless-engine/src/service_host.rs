@@ -33,6 +33,7 @@ use gapless_stream::transactions::Transactions;
 use gapless_stream::{AgentRole, Ingress, IngressOptions, Sequencer, StreamError};
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A service that runs on a stream of its own, in this process.
@@ -126,10 +127,10 @@ impl ServiceHost {
     /// is what is made of them.
     ///
     /// # Errors
-    /// As for [`ServiceHost::start_state`].
+    /// As for [`ServiceHost::start_state`]; [`EngineError::System`] of `make_writer`.
     pub fn start_transactions(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         options: ServiceHostOptions,
     ) -> Result<Self, EngineError> {
         options.check_of_state()?;
@@ -262,6 +263,12 @@ impl ServiceHost {
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
         self.stream.socket_path()
+    }
+
+    /// Which stream it is.
+    #[must_use]
+    pub fn identity(&self) -> StreamIdentity {
+        self.stream.identity()
     }
 
     /// What recovery did at the start.
@@ -504,7 +511,7 @@ fn ingress(
         state = Some(applier.attach(builder.threads.waker(AgentRole::Service), &builder.counters)?);
     } else if let Some(service) = TransactionService::in_fold(fold) {
         let wakers = (builder.threads.waker(AgentRole::Sequencer), builder.threads.waker(AgentRole::Service));
-        let writer = service.writer(wakers, builder.window.clone(), journal);
+        let writer = service.writer(wakers, builder.window.clone(), journal)?;
         ingress = ingress.with_speculative_execution(writer);
         ingress.lead(NO_TERM)?;
     }

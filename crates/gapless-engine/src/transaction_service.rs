@@ -16,6 +16,7 @@ use gapless_schema::Encoding;
 use gapless_stream::transactions::Transactions;
 use gapless_wire::control::RefusalCode;
 use std::any::Any;
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -87,7 +88,7 @@ impl WriterParts {
     }
 }
 
-type MakeWriter = Box<dyn FnOnce(WriterParts) -> Box<dyn Transactions> + Send>;
+type MakeWriter = Box<dyn FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send>;
 
 /// See the head of the file.
 pub(crate) struct TransactionService {
@@ -98,7 +99,7 @@ pub(crate) struct TransactionService {
 impl TransactionService {
     pub fn new(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
     ) -> Self {
         Self { released: Box::new(released), make_writer: Some(Box::new(make_writer)) }
     }
@@ -110,6 +111,9 @@ impl TransactionService {
 
     /// The writer.
     ///
+    /// # Errors
+    /// It cannot be made.
+    ///
     /// # Panics
     /// If it was made before.
     pub fn writer(
@@ -117,9 +121,10 @@ impl TransactionService {
         (waker, released_waker): (Waker, Waker),
         window: Window,
         journal: Option<PathBuf>,
-    ) -> Box<dyn Transactions> {
+    ) -> Result<Box<dyn Transactions>, EngineError> {
         let make = self.make_writer.take().expect("a service has one writer");
-        make(WriterParts { waker, released_waker, window, journal })
+        let made = make(WriterParts { waker, released_waker, window, journal });
+        made.map_err(EngineError::system("making the writer of transactions"))
     }
 }
 

@@ -61,14 +61,20 @@ impl Deferred {
         Some(deferred.connection)
     }
 
-    /// The session is deferred no more.
-    pub fn forget(&mut self, session: u64) {
-        self.sessions.remove(&session);
+    /// The session is deferred no more; whether it was.
+    pub fn forget(&mut self, session: u64) -> bool {
+        self.sessions.remove(&session).is_some()
     }
 
-    /// Nor are those of `connection`.
-    pub fn forget_from(&mut self, connection: ConnectionId) {
-        self.sessions.retain(|_, deferred| deferred.connection != connection);
+    /// Nor are those of `connection`, each of which `gone` is told of.
+    pub fn forget_from(&mut self, connection: ConnectionId, mut gone: impl FnMut(u64)) {
+        self.sessions.retain(|session, deferred| {
+            let is_gone = deferred.connection == connection;
+            if is_gone {
+                gone(*session);
+            }
+            !is_gone
+        });
     }
 
     /// Nor is any.
@@ -96,9 +102,12 @@ mod tests {
         // What is sent again is deferred again.
         deferred.defer(1, 7, ConnectionId(4), 6);
         assert!(deferred.drops(1, 8, 7));
-        deferred.forget_from(connection);
-        assert!(!deferred.is_empty());
-        deferred.forget_from(ConnectionId(4));
-        assert!(deferred.is_empty());
+        let mut gone = Vec::new();
+        deferred.forget_from(connection, |session| gone.push(session));
+        assert!(!deferred.is_empty() && gone.is_empty());
+        deferred.forget_from(ConnectionId(4), |session| gone.push(session));
+        assert!(deferred.is_empty() && gone == [1]);
+        deferred.defer(1, 7, connection, 0);
+        assert!(deferred.forget(1) && !deferred.forget(1));
     }
 }

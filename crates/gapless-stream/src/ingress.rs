@@ -42,7 +42,7 @@ use gapless_wire::control::SessionOpen;
 use gapless_wire::writer::{set_refused, set_session, stamp};
 use gapless_wire::{Fragment, Frame, FrameError, Kind};
 use publishers::{ConnectedPublisher, Turn};
-use speculative_execution::SpeculativeExecution;
+use speculative_execution::{SpeculativeExecution, drop_deferred, forget_deferred_from};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -231,7 +231,14 @@ impl Ingress {
                 Ok(expected) => self.fragments.add(connection, &frame, claim, expected, self.now.monotonic_ns),
                 Err(unknown) => Collected::Answer(unknown),
             };
-            self.have_collected(number, collected, session, session_seq, is_last)
+            let is_early = matches!(collected, Collected::Answer(Decision::Gap { .. }));
+            if is_early && self.deferred.drops(session, session_seq, self.now.monotonic_ns) {
+                drop_deferred(&mut self.speculation, &frame);
+                self.links.counters.frames_refused.add(1);
+                Step::Taken
+            } else {
+                self.have_collected(number, collected, session, session_seq, is_last)
+            }
         } else {
             let expected = self.fragments.expected(session).filter(|_| kind != Kind::SessionOpen);
             let decision = match expected.map(|expected| compare(session_seq, expected)) {
@@ -263,6 +270,11 @@ impl Ingress {
                     }
                     Step::Taken
                 }
+                Decision::Gap { .. } if self.deferred.drops(session, session_seq, self.now.monotonic_ns) => {
+                    drop_deferred(&mut self.speculation, &frame);
+                    self.links.counters.frames_refused.add(1);
+                    Step::Taken
+                }
                 _ => {
                     let open = SessionOpen::from_bytes(frame.payload());
                     self.answer_whole(number, decision, open, session, session_seq)
@@ -291,11 +303,6 @@ impl Ingress {
             // A repeated message has one answer.
             Collected::Answer(Decision::Repeat) if !is_last => {}
             Collected::PutOff => self.links.counters.frames_refused.add(1),
-            Collected::Answer(Decision::Gap { .. })
-                if self.deferred.drops(session, session_seq, self.now.monotonic_ns) =>
-            {
-                self.links.counters.frames_refused.add(1);
-            }
             Collected::Answer(decision) => return self.answer_frame(number, decision, session, session_seq),
         }
         Step::Taken
@@ -312,11 +319,7 @@ impl Ingress {
         session_seq: u64,
     ) -> Step {
         let is_early = matches!(decision, Decision::Gap { .. });
-        let now_ns = self.now.monotonic_ns;
-        if is_early
-            && (self.fragments.passes_by(session, session_seq, now_ns)
-                || self.deferred.drops(session, session_seq, now_ns))
-        {
+        if is_early && self.fragments.passes_by(session, session_seq, self.now.monotonic_ns) {
             self.links.counters.frames_refused.add(1);
             return Step::Taken;
         }
@@ -459,7 +462,7 @@ impl Ingress {
         if self.publishers.iter().any(|publisher| publisher.done) {
             for publisher in self.publishers.iter().filter(|publisher| publisher.done) {
                 self.fragments.forget_from(publisher.connection);
-                self.deferred.forget_from(publisher.connection);
+                forget_deferred_from(&mut self.deferred, &mut self.speculation, publisher.connection);
                 self.sequencer.detach(publisher.connection);
             }
             self.publishers.retain(|publisher| !publisher.done);

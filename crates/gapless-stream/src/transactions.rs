@@ -42,6 +42,12 @@ pub trait Transactions: Send {
         out: &mut Vec<u8>,
     ) -> Execution;
 
+    /// A command of a session that waits for [`Transactions::ready`], or a part of it, was dropped; it comes again.
+    fn dropped(&mut self, _header: &FrameHeader, _payload: &[u8]) {}
+
+    /// A session that waits does not come any more: its publisher has gone, or it is closed.
+    fn gone(&mut self, _session: u64) {}
+
     /// A session of which a command could not be run before, and can be now; each once. Asked in each turn, behind
     /// [`Transactions::poll`].
     fn ready(&mut self) -> Option<u64> {

@@ -75,8 +75,9 @@ pub use gapless_cqrs::message::{Message, MessageError};
 pub use gapless_cqrs::{
     Accepted, Aggregate, AggregateId, BusError, BusOptions, Circumstances, CommandBus, CommandError, CommandHandler,
     CommandHost, CommandHostOptions, CommandIdentity, CommandModel, Creation, Decision, DirectBus, Draft, Entity,
-    EventReader, Fixture, Headers, HostError, IdentifierLimits, Interruption, Invariants, ModelError, Pending,
-    Position, Random, ReadError, RecordedEvent, RecordedTransaction, Stop, Tags, Ticket, TypeKey, Undone, When, Work,
+    EventFilter, EventReader, Fixture, FoundEvents, Headers, HostError, IdentifierLimits, IndexFileError, Interruption,
+    Invariants, ModelError, Pending, Position, Random, ReadError, RecordedEvent, RecordedTransaction, Stop, Tags,
+    Ticket, TypeKey, Undone, When, Work,
 };
 /// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
 ///

@@ -56,6 +56,9 @@ pub(crate) trait ErasedAggregate: Send {
     fn command(&self) -> MessageType;
     fn event(&self) -> MessageType;
 
+    /// The same type once more, for another thread.
+    fn another(&self) -> Box<dyn ErasedAggregate>;
+
     /// One without events; `None` if the bytes are no identifier of its.
     fn create(&self, id: &[u8]) -> Option<State>;
 
@@ -142,6 +145,10 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
 
     fn event(&self) -> MessageType {
         MessageType::of::<A::Event>()
+    }
+
+    fn another(&self) -> Box<dyn ErasedAggregate> {
+        Box::new(Self::new())
     }
 
     fn create(&self, id: &[u8]) -> Option<State> {

@@ -2,32 +2,48 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | `cold_tests` | tests of aggregates that are not in memory |
 //! | this | [`CommandHost`] and its options |
 //! | `transactions` | the writer as the sequencer's thread calls it |
+//! | `loading` | the thread that makes aggregates of their events, and the index |
 
+#[cfg(test)]
+mod cold_tests;
+mod loading;
 mod transactions;
 
 use crate::bus::{BusOptions, CommandBus};
 use crate::error::ModelError;
 use crate::events::EventReader;
+use crate::found_events::{EventFilter, FoundEvents};
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::identity::Position;
 use crate::model::CommandModel;
 use crate::released::{Handover, Released};
-use crate::writer::Writer;
 use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts};
 use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
 use gapless_stream::transactions::Transactions;
-use std::sync::Arc;
+use loading::IndexReader;
+use std::io;
+use std::sync::{Arc, OnceLock};
 use transactions::BusTransactions;
 
 /// How a command bus is set up, beside its stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandHostOptions {
     /// How long the identifiers of commands are remembered.
     pub identifiers: IdentifierLimits,
+    /// Aggregates in memory at most, about: those with events that are not indexed yet stay. At tier `memory` all stay.
+    pub aggregates_max: usize,
+}
+
+impl Default for CommandHostOptions {
+    /// A million aggregates in memory; a million identifiers, for a day.
+    fn default() -> Self {
+        Self { identifiers: IdentifierLimits::default(), aggregates_max: 1_000_000 }
+    }
 }
 
 /// Why a command bus does not start, or has stopped.
@@ -47,6 +63,7 @@ pub enum HostError {
 /// A command bus and its stream, on one node.
 pub struct CommandHost {
     service: ServiceHost,
+    reading: Reading,
 }
 
 impl CommandHost {
@@ -59,8 +76,8 @@ impl CommandHost {
         options: CommandHostOptions,
         stream: ServiceHostOptions,
     ) -> Result<Self, HostError> {
-        let (released, make_writer) = parts(model, options)?;
-        Ok(Self { service: ServiceHost::start_transactions(released, make_writer, stream)? })
+        let BusParts { released, make_writer, reading } = parts(model, options)?;
+        Ok(Self { service: ServiceHost::start_transactions(released, make_writer, stream)?, reading })
     }
 
     /// A handle of the bus.
@@ -78,6 +95,12 @@ impl CommandHost {
         EventReader::over(self.service.reader(from.sequence), from)
     }
 
+    /// A reader of the events that a filter has, from a position on. It sees all that is released: what a command was answered for is there.
+    #[must_use]
+    pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
+        self.reading.found_events(filter, from, self.events(Position::default()))
+    }
+
     /// The stream below it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
@@ -93,24 +116,45 @@ impl CommandHost {
     }
 }
 
-/// What is made of released transactions, and of what the writer is made.
-pub(crate) fn parts(
-    model: CommandModel,
-    options: CommandHostOptions,
-) -> Result<(impl ReleasedTransactions, impl FnOnce(WriterParts) -> Box<dyn Transactions> + Send), ModelError> {
+/// The index of a bus, which its writer brings when it is made.
+pub(crate) struct Reading(Arc<OnceLock<IndexReader>>);
+
+impl Reading {
+    /// Events that are found by it, read by `reader`.
+    pub fn found_events(&self, filter: EventFilter, from: Position, reader: EventReader) -> FoundEvents {
+        let index = self.0.get().expect("a bus that has started has made its writer").clone();
+        FoundEvents::new(filter, from, Box::new(index), reader)
+    }
+}
+
+type MakeWriter = Box<dyn FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send>;
+
+/// What a bus is made of.
+pub(crate) struct BusParts {
+    /// What is made of released transactions.
+    pub released: ReleasedSide,
+    pub make_writer: MakeWriter,
+    pub reading: Reading,
+}
+
+pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<BusParts, ModelError> {
     let model = model.finish()?;
     let handover = Arc::new(Handover::default());
     let released = ReleasedSide(Released::new(options.identifiers, Arc::clone(&handover)));
+    let reading = Reading(Arc::default());
+    let index = Arc::clone(&reading.0);
     let make_writer = move |parts: WriterParts| {
         let identifiers = Identifiers::new(options.identifiers);
-        let writer = Writer::new(model, identifiers);
-        Box::new(BusTransactions::new(writer, handover, parts)) as Box<dyn Transactions>
+        let writer = BusTransactions::new(model, identifiers, options.aggregates_max, handover, parts)?;
+        // It is made once.
+        let _ = index.set(writer.index_reader());
+        Ok(Box::new(writer) as Box<dyn Transactions>)
     };
-    Ok((released, make_writer))
+    Ok(BusParts { released, make_writer: Box::new(make_writer), reading })
 }
 
 /// What is released, as the engine calls it.
-struct ReleasedSide(Released);
+pub(crate) struct ReleasedSide(Released);
 
 impl ReleasedTransactions for ReleasedSide {
     #[inline]

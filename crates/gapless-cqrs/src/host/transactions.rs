@@ -1,10 +1,14 @@
 //! [`BusTransactions`]: the writer as the sequencer's thread calls it.
 
-use crate::events::{Advanced, EventReader};
+use super::loading::{Changed, IndexReader, Loader, LoaderParts};
+use crate::events::EventReader;
 use crate::handling;
+use crate::identifiers::Identifiers;
 use crate::identity::{Position, TypeKey};
+use crate::model::Model;
 use crate::released::Handover;
-use crate::writer::{Failure, Ran, Stamp, Writer};
+use crate::store::Index;
+use crate::writer::{Cache, Failure, Ran, Stamp, Writer};
 use gapless_agent::Waker;
 use gapless_engine::transaction_service::{WriterParts, write_done, write_refusal};
 use gapless_stream::Sequencer;
@@ -12,75 +16,80 @@ use gapless_stream::transactions::{Execution, Transactions};
 use gapless_wire::FrameHeader;
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::fields::FieldReader;
-use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
-/// Frames of the stream that are read in one turn at most.
-const FRAMES_A_TURN: usize = 4096;
 /// The schema of an answer.
 const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
+/// The index's folder, beside the journal.
+const INDEX_FOLDER: &str = "index";
 
 /// See the head of the file.
 pub(super) struct BusTransactions {
     writer: Writer,
     handover: Arc<Handover>,
-    /// Of the thread that calls this.
-    waker: Waker,
     released_waker: Waker,
-    reader: EventReader,
     leading: Leading,
-    /// Whether aggregates are being folded anew, by the stream up to there.
-    refolding_to: Option<u64>,
-    /// Sessions whose commands wait for that.
-    deferred: VecDeque<u64>,
+    loader: Loader,
+    index: Index,
+    index_reader: IndexReader,
 }
 
 /// How far the writer is towards deciding.
 enum Leading {
     No,
-    /// The stream is read up to there, and the identifiers are waited for.
+    /// The identifiers are waited for, as they are there; and if it has followed since it led, what others have changed.
     From(u64),
     Yes,
 }
 
 impl BusTransactions {
-    pub fn new(writer: Writer, handover: Arc<Handover>, parts: WriterParts) -> Self {
-        let reader = EventReader::over(parts.reader(1), Position::default());
-        let (waker, released_waker, leading) = (parts.waker, parts.released_waker, Leading::No);
-        Self { writer, handover, waker, released_waker, reader, leading, refolding_to: None, deferred: VecDeque::new() }
+    /// # Errors
+    /// There is no thread for the loader.
+    pub fn new(
+        model: Model,
+        identifiers: Identifiers,
+        aggregates_max: usize,
+        handover: Arc<Handover>,
+        parts: WriterParts,
+    ) -> io::Result<Self> {
+        let index = Index::empty();
+        let directory = parts.journal().map(|journal| journal.with_file_name(INDEX_FOLDER));
+        let filters = directory.as_ref().map(|_| index.filters());
+        let (window, has_index) = (parts.window().clone(), directory.is_some());
+        let loader = LoaderParts {
+            identity: parts.window().identity(),
+            directory,
+            readers: [1, 1].map(|sequence| EventReader::over(parts.reader(sequence), Position::default())),
+            aggregates: model.aggregates.all.iter().map(|aggregate| aggregate.another()).collect(),
+            waker: parts.waker,
+        };
+        let loader = Loader::start(index.clone(), loader)?;
+        let index_reader = loader.index_reader(window, has_index);
+        let writer = Writer::new(model, identifiers, Cache::new(filters, aggregates_max));
+        let (released_waker, leading) = (parts.released_waker, Leading::No);
+        Ok(Self { writer, handover, released_waker, leading, loader, index, index_reader })
     }
 
-    /// Reads on in the stream. Whether everything up to `last_sequence` is read.
-    #[cold]
-    fn fill(&mut self, last_sequence: u64) -> Result<bool, String> {
-        let mut left = FRAMES_A_TURN;
-        while self.reader.next_sequence() <= last_sequence {
-            match self.reader.advance(left).map_err(|error| error.to_string())? {
-                Advanced::Frames => {
-                    // There is more: a thread that finds nothing else to do would sleep in between.
-                    self.waker.wake();
-                    return Ok(self.reader.next_sequence() > last_sequence);
-                }
-                Advanced::End => return Ok(self.reader.next_sequence() > last_sequence),
-                Advanced::Transaction => {}
-            }
-            let mut events = self.reader.transaction().map_err(|error| error.to_string())?;
-            let (cache, model) = self.writer.cache_mut();
-            while let Some(event) = events.next_event().map_err(|error| error.to_string())? {
-                match self.refolding_to {
-                    None => cache.fold(&model.aggregates, &event),
-                    Some(_) => cache.refold(&model.aggregates, &event),
-                }
-            }
-            left = left.saturating_sub(1);
-        }
-        Ok(true)
+    /// Finds events.
+    pub fn index_reader(&self) -> IndexReader {
+        self.index_reader.clone()
     }
 
     #[cold]
     fn take_over(&mut self, last_sequence: u64) -> Result<bool, String> {
-        if !self.fill(last_sequence)? {
-            return Ok(false);
+        if self.writer.cache_mut().0.len() > 0 {
+            let Some(changed) = self.loader.changes_through(last_sequence) else { return Ok(false) };
+            let (cache, _) = self.writer.cache_mut();
+            match changed {
+                Changed::Unnoted => {}
+                Changed::Keys(keys) => keys.into_iter().for_each(|key| cache.drop_key(key)),
+                Changed::All => drop_elsewhere(cache.clear()),
+            }
+        } else {
+            // Nothing is here that could have changed.
+            let _ = self.loader.changes_through(0);
         }
         let Some(bytes) = self.handover.take() else {
             self.released_waker.wake();
@@ -88,31 +97,43 @@ impl BusTransactions {
         };
         let read = self.writer.identifiers_mut().read(&mut FieldReader::new(&bytes));
         read.map_err(|error| error.to_string())?;
+        self.writer.cache_mut().0.lead_behind(last_sequence);
         self.leading = Leading::Yes;
         Ok(true)
     }
+
+    /// Takes in what the loader has made.
+    #[inline]
+    fn take_loaded(&mut self) {
+        for loaded in self.loader.loaded() {
+            let (cache, model) = self.writer.cache_mut();
+            cache.loaded(loaded, &model.aggregates);
+        }
+    }
+
+    /// Who has waited for an aggregate and does not come holds up the others for a moment only.
+    #[inline]
+    fn pass_over_the_dead(&mut self) {
+        let (cache, _) = self.writer.cache_mut();
+        if cache.has_lines() {
+            cache.expire_lines(Instant::now());
+            self.loader.wake_in_a_moment();
+        }
+    }
+
+    fn ask_for_loads(&mut self) {
+        let loads = self.writer.cache_mut().0.loads();
+        if !loads.is_empty() {
+            self.loader.load(loads);
+        }
+    }
 }
 
-impl BusTransactions {
-    /// Goes on folding anew what a panic has left without a state. Whether that is done. Nobody decides meanwhile.
-    #[cold]
-    fn refold(&mut self, last_sequence: u64) -> bool {
-        let to = *self.refolding_to.get_or_insert_with(|| {
-            let (cache, model) = self.writer.cache_mut();
-            cache.begin_refold(&model.aggregates);
-            self.reader.seek(Position::default());
-            last_sequence
-        });
-        match self.fill(to) {
-            Ok(false) => return false,
-            Ok(true) => self.writer.cache_mut().0.end_refold(),
-            Err(reason) => {
-                let reason = format!("it cannot be made anew: {reason}");
-                self.writer.cache_mut().0.quarantine_refolding(&reason);
-            }
-        }
-        self.refolding_to = None;
-        true
+/// Millions of aggregates take longer to drop than a leader may be silent.
+fn drop_elsewhere(aggregates: impl Send + 'static) {
+    let dropping = std::thread::Builder::new().name("gapless-drop".to_owned()).spawn(move || drop(aggregates));
+    if let Err(error) = dropping {
+        tracing::warn!("there was no thread to drop aggregates, which has taken time: {error}");
     }
 }
 
@@ -125,21 +146,21 @@ impl Transactions for BusTransactions {
     fn follow(&mut self, _last_sequence: u64) {
         self.handover.withdraw();
         self.leading = Leading::No;
-        self.deferred.clear();
-        // What it has decided may be cut: nothing of that may be decided upon.
-        self.refolding_to = None;
-        self.writer.cache_mut().0.clear();
-        self.reader.seek(Position::default());
+        let indexed = self.loader.note_changes();
+        self.writer.cache_mut().0.drop_behind(indexed);
     }
 
     #[inline]
-    fn poll(&mut self, last_sequence: u64) -> bool {
+    fn poll(&mut self, _last_sequence: u64) -> bool {
         match self.leading {
-            Leading::Yes if self.writer.has_spoiled() || self.refolding_to.is_some() => self.refold(last_sequence),
-            Leading::Yes => true,
+            Leading::Yes => {
+                self.take_loaded();
+                self.pass_over_the_dead();
+                true
+            }
             Leading::No => false,
             Leading::From(last_sequence) => self.take_over(last_sequence).unwrap_or_else(|reason| {
-                tracing::error!("the stream cannot be read: {reason}");
+                tracing::error!("the identifiers of commands cannot be taken over: {reason}");
                 false
             }),
         }
@@ -161,6 +182,9 @@ impl Transactions for BusTransactions {
         };
         // What else stands in a transaction.
         let length_max = length_max.saturating_sub(64);
+        let (cache, _) = self.writer.cache_mut();
+        cache.make_room(self.index.last_sequence());
+        cache.begin(header.session, header.session_seq);
         let ran = handling::within(|| self.writer.run(stamp, payload, length_max));
         handling::settle(|| ran == Ran::Answered && self.writer.has_accepted());
         match ran {
@@ -173,17 +197,34 @@ impl Transactions for BusTransactions {
                     Failure::Inadmissible => RefusalCode::Rejected,
                 };
                 write_refusal(out, code, self.writer.text(), true);
+                // An aggregate whose *apply* has panicked is made anew.
+                self.ask_for_loads();
             }
             Ran::Later => {
-                self.deferred.push_back(stamp.session);
+                self.writer.cache_mut().0.wait();
+                self.ask_for_loads();
                 return Execution::Later;
             }
         }
+        self.writer.cache_mut().0.end();
         Execution::Done
     }
 
+    fn dropped(&mut self, header: &FrameHeader, payload: &[u8]) {
+        if header.fragment.index == 0 {
+            let number = header.session_seq + u64::from(header.fragment.count) - 1;
+            self.writer.cache_mut().0.begin(header.session, number);
+            self.writer.stand_in_line(payload);
+            self.ask_for_loads();
+        }
+    }
+
+    fn gone(&mut self, session: u64) {
+        self.writer.cache_mut().0.gone(session);
+    }
+
     fn ready(&mut self) -> Option<u64> {
-        self.deferred.pop_front()
+        self.writer.cache_mut().0.ready().pop()
     }
 
     fn is_set(&self, _: TimerFired) -> bool {

@@ -1,96 +1,214 @@
 //! [`Cache`]: the aggregates that are in memory.
+//!
+//! ```text
+//!  not there ──no events──▶ made ──────────────┐
+//!      │                                       ▼
+//!      └──may have events──▶ Loading ──▶ State, or Quarantined
+//!                              ▲               │
+//!          apply has panicked ─┘               └──not used, and indexed──▶ not there
+//! ```
 
-use crate::aggregate::State;
+use super::lines::{Line, Lines};
+use crate::aggregate::{ErasedAggregate, State};
 use crate::identity::TypeKey;
 use crate::model::Aggregates;
-use crate::transaction::RecordedEvent;
+use crate::store::{Filters, IndexKey};
 use rustc_hash::FxHashMap;
+use std::time::Instant;
 
 /// Why an aggregate is not there.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cold {
-    /// It is to be folded anew first.
-    Spoiled,
+    /// It is being made of its events, or others have waited for that and come first.
+    Loading,
     /// The bytes are no identifier of its type.
     NoIdentifier,
     /// It cannot be made of its events, and why.
     Quarantined(String),
 }
 
-/// An aggregate's place in the cache, until the next call that removes any.
+/// An aggregate that is to be made of its events.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub key: IndexKey,
+    /// Of its type.
+    pub index: usize,
+    pub id: Box<[u8]>,
+    /// All events up to here count.
+    pub through: u64,
+    /// Answers to what was asked before the cache was cleared are of no use.
+    round: u64,
+}
+
+/// One that was made: its state, how many events it has had, and the sequence of the last; or why it cannot be.
+pub(crate) struct Loaded {
+    pub load: Load,
+    pub content: Result<(State, u64, u64), String>,
+}
+
+/// An aggregate's place in the cache, until the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
 /// Behind the last one of a chain.
 const NONE: u32 = u32::MAX;
+/// Aggregates that are looked at for one that may go.
+const LOOKED_AT: usize = 64;
 
-/// The aggregates in memory: all that have events.
-#[derive(Default)]
+/// The aggregates in memory.
 pub(crate) struct Cache {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// The first entry of each hash.
-    first: FxHashMap<u64, u32>,
-    /// Entries that are to be folded anew.
-    spoiled: usize,
+    /// The first entry of each key.
+    first: FxHashMap<IndexKey, u32>,
+    /// Which aggregates have events; without it, those that are not here have none.
+    filters: Option<Filters>,
+    /// More than so many are let go.
+    aggregates_max: usize,
+    /// The next to be looked at for that.
+    hand: usize,
+    /// Events up to here may be of aggregates that are not here.
+    cold_through: u64,
+    /// What is to be asked for.
+    loads: Vec<Load>,
+    /// The aggregate that was missed last.
+    missed: Option<Place>,
+    lines: Lines,
+    /// Whose command is decided, and which.
+    session: u64,
+    number: u64,
+    round: u64,
 }
 
 struct Entry {
-    hash: u64,
+    key: IndexKey,
     aggregate: TypeKey,
     id: Box<[u8]>,
     content: Content,
     /// Its events so far.
     version: u64,
-    /// It is being folded anew.
-    is_refolding: bool,
-    /// The next one of the same hash.
+    /// The sequence of the last.
+    last_sequence: u64,
+    /// It was used since it was looked at.
+    is_used: bool,
+    /// The next one of the same key.
     next: u32,
 }
 
 enum Content {
     State(State),
     Quarantined(String),
-    /// It is folded anew.
-    Spoiled,
+    /// It is asked for; these wait for it.
+    Loading(Line),
     Vacant,
 }
 
 impl Cache {
+    /// An empty one, for so many aggregates; without `filters` nothing is ever let go.
+    pub fn new(filters: Option<Filters>, aggregates_max: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+            first: FxHashMap::default(),
+            aggregates_max: if filters.is_some() { aggregates_max } else { usize::MAX },
+            filters,
+            hand: 0,
+            cold_through: 0,
+            loads: Vec::new(),
+            missed: None,
+            lines: Lines::default(),
+            session: 0,
+            number: 0,
+            round: 0,
+        }
+    }
+
+    /// The command of that session with that number is the next to be decided.
+    #[inline]
+    pub const fn begin(&mut self, session: u64, number: u64) {
+        (self.session, self.number) = (session, number);
+    }
+
+    /// It is decided.
+    #[inline]
+    pub fn end(&mut self) {
+        if !self.lines.is_empty() {
+            self.lines.decided(self.session, self.number);
+        }
+    }
+
+    /// Sessions whose aggregates have been made and whose turn it is, since the last call.
+    #[inline]
+    pub const fn ready(&mut self) -> &mut Vec<u64> {
+        self.lines.ready()
+    }
+
+    /// Whether sessions have waited, and may have to be passed over.
+    #[inline]
+    pub fn has_lines(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// Passes over sessions that do not come though it is their turn.
+    #[cold]
+    pub fn expire_lines(&mut self, now: Instant) {
+        self.lines.expire(now);
+    }
+
+    /// How many are in memory.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
     /// The aggregate of that type and identifier; one without events is made.
     #[inline]
     pub fn find(&mut self, aggregates: &Aggregates, index: usize, id: &[u8]) -> Result<Place, Cold> {
         let aggregate = aggregates.all[index].key();
-        let hash = hash_of(aggregate, id);
-        let mut place = self.first.get(&hash).copied().unwrap_or(NONE);
-        while let Some(entry) = self.entries.get(place as usize) {
+        let key = IndexKey::of_aggregate(aggregate, id);
+        let mut place = self.first.get(&key).copied().unwrap_or(NONE);
+        while let Some(entry) = self.entries.get_mut(place as usize) {
             if entry.aggregate == aggregate && *entry.id == *id {
+                entry.is_used = true;
+                if !self.lines.is_empty() && self.lines.has_before(place, self.session, self.number) {
+                    self.missed = Some(Place(place));
+                    return Err(Cold::Loading);
+                }
                 return match &entry.content {
                     Content::State(_) => Ok(Place(place)),
                     Content::Quarantined(reason) => Err(Cold::Quarantined(reason.clone())),
-                    Content::Spoiled | Content::Vacant => Err(Cold::Spoiled),
+                    Content::Loading(_) | Content::Vacant => {
+                        self.missed = Some(Place(place));
+                        Err(Cold::Loading)
+                    }
                 };
             }
             place = entry.next;
         }
-        self.make(aggregates, index, (aggregate, hash), id)
+        self.make(&*aggregates.all[index], (index, aggregate, key), id)
     }
 
     #[cold]
     fn make(
         &mut self,
-        aggregates: &Aggregates,
-        index: usize,
-        (aggregate, hash): (TypeKey, u64),
+        erased: &dyn ErasedAggregate,
+        (index, aggregate, key): (usize, TypeKey, IndexKey),
         id: &[u8],
     ) -> Result<Place, Cold> {
-        let state = aggregates.all[index].create(id).ok_or(Cold::NoIdentifier)?;
-        Ok(self.put(aggregate, hash, id, Content::State(state)))
+        let state = erased.create(id).ok_or(Cold::NoIdentifier)?;
+        let through = self.cold_through;
+        if self.filters.as_mut().is_some_and(|filters| filters.may_have(key, through)) {
+            let place = self.put(aggregate, key, id, Content::Loading(Line::default()));
+            self.loads.push(Load { key, index, id: id.into(), through, round: self.round });
+            self.missed = Some(place);
+            return Err(Cold::Loading);
+        }
+        Ok(self.put(aggregate, key, id, Content::State(state)))
     }
 
-    fn put(&mut self, aggregate: TypeKey, hash: u64, id: &[u8], content: Content) -> Place {
-        let next = self.first.get(&hash).copied().unwrap_or(NONE);
-        let entry = Entry { hash, aggregate, id: id.into(), content, version: 0, is_refolding: false, next };
+    fn put(&mut self, aggregate: TypeKey, key: IndexKey, id: &[u8], content: Content) -> Place {
+        let next = self.first.get(&key).copied().unwrap_or(NONE);
+        let entry = Entry { key, aggregate, id: id.into(), content, version: 0, last_sequence: 0, is_used: true, next };
         let place = match self.free.pop() {
             Some(place) => {
                 self.entries[place as usize] = entry;
@@ -101,83 +219,137 @@ impl Cache {
                 u32::try_from(self.entries.len() - 1).expect("so many aggregates have no room in memory")
             }
         };
-        self.first.insert(hash, place);
+        self.first.insert(key, place);
         Place(place)
     }
 
-    /// Folds an event of the stream into its aggregate, which is made if it is not there; of another type nothing is folded. Events come in
-    /// the order of the stream.
-    pub fn fold(&mut self, aggregates: &Aggregates, event: &RecordedEvent<'_>) {
-        let Some(index) = aggregates.find(event.aggregate) else { return };
-        let place = match self.find(aggregates, index, event.id) {
-            Ok(place) => place,
-            Err(Cold::NoIdentifier) => {
-                let reason = format!("{}: its bytes are no identifier of such an aggregate", event.position);
-                let hash = hash_of(event.aggregate, event.id);
-                self.put(event.aggregate, hash, event.id, Content::Quarantined(reason));
-                return;
+    /// The command waits for the aggregate that was missed last.
+    #[cold]
+    pub fn wait(&mut self) {
+        if let Some(place) = self.missed.take() {
+            self.wait_for(place);
+        }
+    }
+
+    fn wait_for(&mut self, Place(place): Place) {
+        match &mut self.entries[place as usize].content {
+            Content::Loading(line) => line.join(self.session, self.number),
+            _ => self.lines.join(place, self.session, self.number),
+        }
+    }
+
+    /// A command of this aggregate is not decided now, because another one of its session waits: it keeps its place before those that come later.
+    #[cold]
+    pub fn stand_in_line(&mut self, aggregates: &Aggregates, index: usize, id: &[u8]) {
+        match self.find(aggregates, index, id) {
+            Ok(place) => self.wait_for(place),
+            Err(Cold::Loading) => self.wait(),
+            // It will be told.
+            Err(Cold::NoIdentifier | Cold::Quarantined(_)) => {}
+        }
+    }
+
+    /// A session does not come any more.
+    #[cold]
+    pub fn gone(&mut self, session: u64) {
+        self.lines.gone(session);
+    }
+
+    /// What is to be asked for since the last call.
+    #[inline]
+    pub const fn loads(&mut self) -> &mut Vec<Load> {
+        &mut self.loads
+    }
+
+    /// Takes in an aggregate that was asked for.
+    #[cold]
+    pub fn loaded(&mut self, Loaded { load, content }: Loaded, aggregates: &Aggregates) {
+        if load.round != self.round {
+            return;
+        }
+        let aggregate = aggregates.all[load.index].key();
+        let mut place = self.first.get(&load.key).copied().unwrap_or(NONE);
+        while let Some(entry) = self.entries.get_mut(place as usize) {
+            if entry.aggregate == aggregate && entry.id == load.id {
+                let Content::Loading(line) = &mut entry.content else { return };
+                let line = std::mem::take(line);
+                match content {
+                    Ok((state, version, last_sequence)) => {
+                        (entry.version, entry.last_sequence) = (version, last_sequence);
+                        entry.content = Content::State(state);
+                    }
+                    Err(reason) => entry.content = Content::Quarantined(reason),
+                }
+                return self.lines.begin(place, line);
             }
-            Err(Cold::Spoiled | Cold::Quarantined(_)) => return,
-        };
-        let entry = &mut self.entries[place.0 as usize];
-        let Content::State(state) = &mut entry.content else { unreachable!("it was found") };
-        let erased = &aggregates.all[index];
-        let folded = if erased.event().key == event.event {
-            erased.fold(state, event.version, event.payload).map_err(|error| error.to_string())
-        } else {
-            Err(format!("its type {:#010x} is not that of {}", event.event.0, erased.name()))
-        };
-        match folded {
-            Ok(()) => self.note(place, 1),
-            Err(reason) => entry.content = Content::Quarantined(format!("event {}: {reason}", event.position)),
+            place = entry.next;
         }
     }
 
-    /// Whether some are to be folded anew.
-    pub const fn has_spoiled(&self) -> bool {
-        self.spoiled > 0
-    }
-
-    /// Forgets everything.
-    #[cold]
-    pub fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    /// Begins to fold anew what is to be: what follows goes to [`Cache::refold`], from the beginning of the stream.
-    #[cold]
-    pub fn begin_refold(&mut self, aggregates: &Aggregates) {
-        for entry in self.entries.iter_mut().filter(|entry| matches!(entry.content, Content::Spoiled)) {
-            let made = aggregates.find(entry.aggregate).and_then(|index| aggregates.all[index].create(&entry.id));
-            entry.content = Content::State(made.expect("it was made before"));
-            (entry.version, entry.is_refolding) = (0, true);
-        }
-        self.spoiled = 0;
-    }
-
-    /// As [`Cache::fold`], for those alone that are folded anew.
-    #[cold]
-    pub fn refold(&mut self, aggregates: &Aggregates, event: &RecordedEvent<'_>) {
-        let is_refolding =
-            |entry: &Entry| entry.is_refolding && entry.aggregate == event.aggregate && *entry.id == *event.id;
-        if self.entries.iter().any(is_refolding) {
-            self.fold(aggregates, event);
+    /// Lets aggregates go that were not used for long, if there are more than have room. Those with events behind `indexed`, which nobody would
+    /// find, stay. To be called between two commands.
+    #[inline]
+    pub fn make_room(&mut self, indexed: u64) {
+        if self.len() > self.aggregates_max {
+            self.let_go(indexed);
         }
     }
 
-    /// Everything is folded.
     #[cold]
-    pub fn end_refold(&mut self) {
-        self.entries.iter_mut().for_each(|entry| entry.is_refolding = false);
+    fn let_go(&mut self, indexed: u64) {
+        for _ in 0..LOOKED_AT {
+            self.hand = if self.hand + 1 < self.entries.len() { self.hand + 1 } else { 0 };
+            let entry = &mut self.entries[self.hand];
+            let stays = matches!(entry.content, Content::Vacant | Content::Loading(_)) || entry.last_sequence > indexed;
+            if stays || self.lines.has(self.hand as u32) {
+                continue;
+            }
+            if !std::mem::replace(&mut entry.is_used, false) {
+                self.cold_through = self.cold_through.max(entry.last_sequence);
+                self.remove(self.hand as u32);
+                if self.len() <= self.aggregates_max {
+                    return;
+                }
+            }
+        }
     }
 
-    /// What cannot be folded anew, and why.
+    /// From now on aggregates may have events up to that sequence that are not here.
+    pub fn lead_behind(&mut self, sequence: u64) {
+        self.cold_through = self.cold_through.max(sequence);
+    }
+
+    /// Lets go what is asked for, and what has got an event behind that sequence.
     #[cold]
-    pub fn quarantine_refolding(&mut self, reason: &str) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.is_refolding) {
-            entry.is_refolding = false;
-            entry.content = Content::Quarantined(reason.to_owned());
+    pub fn drop_behind(&mut self, sequence: u64) {
+        self.round += 1;
+        self.loads.clear();
+        self.lines.clear();
+        self.missed = None;
+        for place in 0..self.entries.len() {
+            let entry = &self.entries[place];
+            let is_behind = entry.last_sequence > sequence && !matches!(entry.content, Content::Vacant);
+            if is_behind || matches!(entry.content, Content::Loading(_)) {
+                self.remove(place as u32);
+            }
         }
+    }
+
+    /// Lets go what has this key.
+    pub fn drop_key(&mut self, key: IndexKey) {
+        while let Some(place) = self.first.get(&key).copied() {
+            self.remove(place);
+        }
+    }
+
+    /// Lets everything go. It comes back, for who has time to drop it.
+    #[cold]
+    pub fn clear(&mut self) -> impl Send + use<> {
+        self.round += 1;
+        self.loads.clear();
+        self.lines.clear();
+        (self.missed, self.hand) = (None, 0);
+        (std::mem::take(&mut self.entries), std::mem::take(&mut self.first), std::mem::take(&mut self.free))
     }
 
     /// An aggregate's state, which is there.
@@ -209,19 +381,23 @@ impl Cache {
         (entry.aggregate, &entry.id)
     }
 
-    /// It has got events, which are applied.
+    /// It has got events at that sequence, which are applied.
     #[inline]
-    pub fn note(&mut self, place: Place, events: u64) {
-        self.entries[place.0 as usize].version += events;
+    pub fn note(&mut self, place: Place, events: u64, sequence: u64) {
+        let entry = &mut self.entries[place.0 as usize];
+        entry.version += events;
+        entry.last_sequence = sequence;
     }
 
-    /// Its state is none any more: it is to be folded anew before it is used again.
+    /// Its state is none any more: it is made anew before it is used again.
     #[cold]
-    pub fn spoil(&mut self, place: Place) {
+    pub fn spoil(&mut self, place: Place, aggregates: &Aggregates) {
         let entry = &mut self.entries[place.0 as usize];
-        if !matches!(entry.content, Content::Vacant | Content::Spoiled) {
-            entry.content = Content::Spoiled;
-            self.spoiled += 1;
+        let Some(index) = aggregates.find(entry.aggregate) else { return };
+        if matches!(entry.content, Content::State(_)) && entry.version > 0 {
+            entry.content = Content::Loading(Line::default());
+            let (key, through) = (entry.key, entry.last_sequence);
+            self.loads.push(Load { key, index, id: entry.id.clone(), through, round: self.round });
         }
     }
 
@@ -229,18 +405,16 @@ impl Cache {
     #[cold]
     pub fn drop_if_empty(&mut self, place: Place) {
         let entry = &self.entries[place.0 as usize];
-        if entry.version > 0 || matches!(entry.content, Content::Vacant) {
-            return;
+        if entry.version == 0 && matches!(entry.content, Content::State(_) | Content::Quarantined(_)) {
+            self.remove(place.0);
         }
-        self.spoiled -= usize::from(matches!(entry.content, Content::Spoiled));
-        self.remove(place.0);
     }
 
     fn remove(&mut self, place: u32) {
-        let Entry { hash, next, .. } = self.entries[place as usize];
-        match self.first.get_mut(&hash) {
+        let Entry { key, next, .. } = self.entries[place as usize];
+        match self.first.get_mut(&key) {
             Some(first) if *first == place && next == NONE => {
-                self.first.remove(&hash);
+                self.first.remove(&key);
             }
             Some(first) if *first == place => *first = next,
             first => {
@@ -255,21 +429,9 @@ impl Cache {
             }
         }
         let entry = &mut self.entries[place as usize];
-        (entry.content, entry.id) = (Content::Vacant, Box::default());
+        (entry.content, entry.id, entry.version, entry.last_sequence) = (Content::Vacant, Box::default(), 0, 0);
         self.free.push(place);
     }
 }
 
 const IS_THERE: &str = "a place that was found has a state until the end of its command";
-
-/// Of an aggregate in memory; in no file.
-#[inline]
-fn hash_of(aggregate: TypeKey, id: &[u8]) -> u64 {
-    let mut hash = u64::from(aggregate.0) << 8 | id.len() as u64;
-    for chunk in id.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        hash = gapless_wire::split_mix::finish(hash ^ u64::from_le_bytes(word));
-    }
-    hash
-}

@@ -5,13 +5,15 @@
 //! | this | [`Writer`]: one command after the other |
 //! | `undertaking` | what one command does to the cache, until it is known whether it counts |
 //! | `cache` | the aggregates that are in memory |
+//! | `lines` | who has waited for one of them, and whose turn it is |
 
 mod cache;
+mod lines;
 #[cfg(test)]
 mod tests;
 mod undertaking;
 
-pub(crate) use cache::{Cache, Cold};
+pub(crate) use cache::{Cache, Cold, Load, Loaded};
 
 use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided};
 use crate::envelope::{Answer, Answered, Envelope};
@@ -56,7 +58,7 @@ pub(crate) enum Ran {
     Answered,
     /// Nothing of it counts, and its caller is told why: the writer's text.
     Failed(Failure),
-    /// An aggregate is to be folded anew first. Nothing of it counts.
+    /// An aggregate is to be made of its events first. Nothing of it counts.
     Later,
 }
 
@@ -81,15 +83,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub fn new(model: Model, identifiers: Identifiers) -> Self {
-        Self {
-            model,
-            cache: Cache::default(),
-            identifiers,
-            undertaking: Undertaking::default(),
-            answer: Vec::new(),
-            text: String::new(),
-        }
+    pub fn new(model: Model, identifiers: Identifiers, cache: Cache) -> Self {
+        Self { model, cache, identifiers, undertaking: Undertaking::default(), answer: Vec::new(), text: String::new() }
     }
 
     /// The answer to the last command.
@@ -110,12 +105,6 @@ impl Writer {
     /// Why it failed.
     pub fn text(&self) -> &str {
         &self.text
-    }
-
-    /// Whether aggregates are to be folded anew.
-    #[inline]
-    pub const fn has_spoiled(&self) -> bool {
-        self.cache.has_spoiled()
     }
 
     pub fn identifiers_mut(&mut self) -> &mut Identifiers {
@@ -168,6 +157,16 @@ impl Writer {
         }
     }
 
+    /// A command is not decided now, because another one of its session waits. `bytes` are its first ones at least.
+    #[cold]
+    pub fn stand_in_line(&mut self, bytes: &[u8]) {
+        if let Ok(envelope) = Envelope::read(bytes)
+            && let Some(index) = self.model.aggregates.find(envelope.aggregate)
+        {
+            self.cache.stand_in_line(&self.model.aggregates, index, envelope.id);
+        }
+    }
+
     /// A command of an aggregate.
     #[inline]
     fn decide(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
@@ -216,7 +215,7 @@ impl Writer {
     #[cold]
     fn not_there(&mut self, here: Here, cold: Cold) -> Ran {
         match cold {
-            Cold::Spoiled => Ran::Later,
+            Cold::Loading => Ran::Later,
             Cold::NoIdentifier => {
                 self.failed(Failure::Malformed, "its bytes are no identifier of such an aggregate".to_owned())
             }
@@ -270,18 +269,18 @@ impl Writer {
             (Ok(_), Some(interrupted)) => Handled::Interrupted(interrupted),
             (Ok(handled), None) => handled,
             (Err(panic), _) => {
-                self.undertaking.undo(&mut self.cache);
+                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
                 return self.failed(Failure::Panicked, format!("the handler panicked: {}", said(&*panic)));
             }
         };
         match handled {
             Handled::Done(message, reply) => self.finish(here, 0, Some((message, reply))),
             Handled::Refused(message, bytes) => {
-                self.undertaking.undo(&mut self.cache);
+                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
                 self.not_decided(here, NotDecided::Refused(message, bytes), 0)
             }
             Handled::Interrupted(interrupted) => {
-                self.undertaking.undo(&mut self.cache);
+                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
                 match interrupted {
                     Interrupted::Cold => Ran::Later,
                     Interrupted::Quarantined(reason) => {
@@ -303,11 +302,11 @@ impl Writer {
         let events = match encoded {
             Ok(Ok(events)) => events,
             Ok(Err(reason)) => {
-                undertaking.undo(cache);
+                undertaking.undo(cache, &model.aggregates);
                 return self.failed(Failure::Inadmissible, reason);
             }
             Err(panic) => {
-                undertaking.undo(cache);
+                undertaking.undo(cache, &model.aggregates);
                 return self.failed(Failure::Panicked, format!("an event panicked: {}", said(&*panic)));
             }
         };
@@ -327,16 +326,16 @@ impl Writer {
         .write(&mut self.answer);
         let length = self.answer.len() + undertaking.changes().len();
         if length > here.length_max {
-            undertaking.undo(cache);
+            undertaking.undo(cache, &model.aggregates);
             return self.too_long(here, length);
         }
         let applied = catch_unwind(AssertUnwindSafe(|| undertaking.apply(cache, &model.aggregates)));
         if let Err(panic) = applied {
             // What the panic has left is no state.
-            undertaking.undo(cache);
+            undertaking.undo(cache, &model.aggregates);
             return self.failed(Failure::Panicked, format!("apply panicked: {}", said(&*panic)));
         }
-        undertaking.keep(cache);
+        undertaking.keep(cache, here.stamp.sequence);
         if let Some(identity) = here.identity {
             self.identifiers.remember(identity, here.stamp.time_ns, &self.answer);
         }

@@ -110,12 +110,12 @@ impl Undertaking {
 
     /// It counts.
     #[inline]
-    pub fn keep(&self, cache: &mut Cache) {
+    pub fn keep(&self, cache: &mut Cache, sequence: u64) {
         let mut has_empty = false;
         for step in &self.steps {
             match step.events.len() {
                 0 => has_empty = true,
-                events => cache.note(step.place, events as u64),
+                events => cache.note(step.place, events as u64, sequence),
             }
         }
         if has_empty {
@@ -126,12 +126,12 @@ impl Undertaking {
 
     /// It does not count: everything is as it was before; what has changed and cannot be put back is to be folded anew.
     #[cold]
-    pub fn undo(&mut self, cache: &mut Cache) {
+    pub fn undo(&mut self, cache: &mut Cache, aggregates: &Aggregates) {
         for step in &self.steps {
             if let Some(at) = self.before.iter().position(|(place, _)| *place == step.place) {
                 *cache.state_mut(step.place) = self.before.swap_remove(at).1;
             } else if step.is_applied && !step.events.is_empty() && !step.is_kept {
-                cache.spoil(step.place);
+                cache.spoil(step.place, aggregates);
             }
         }
         self.steps.iter().for_each(|step| cache.drop_if_empty(step.place));
@@ -166,7 +166,7 @@ impl UndertakingWorkspace<'_> {
             Interrupted::Impossible(format!("the model has no aggregate with the key {:#010x}", aggregate.0))
         })?;
         let place = self.cache.find(self.aggregates, index, id).map_err(|cold| match cold {
-            Cold::Spoiled => Interrupted::Cold,
+            Cold::Loading => Interrupted::Cold,
             Cold::NoIdentifier => Interrupted::Impossible("an aggregate's identifier cannot be read".to_owned()),
             Cold::Quarantined(reason) => Interrupted::Quarantined(reason),
         })?;

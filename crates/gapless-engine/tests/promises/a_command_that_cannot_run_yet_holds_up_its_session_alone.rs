@@ -106,7 +106,7 @@ fn start<W: Transactions + 'static>(
     make_writer: impl FnOnce(WriterParts) -> W + Send + 'static,
     ran: &Ran,
 ) -> ServiceHost {
-    let make_writer = move |parts: WriterParts| Box::new(make_writer(parts)) as Box<dyn Transactions>;
+    let make_writer = move |parts: WriterParts| Ok(Box::new(make_writer(parts)) as Box<dyn Transactions>);
     ServiceHost::start_transactions(ran.clone(), make_writer, ServiceHostOptions::in_memory()).unwrap()
 }
 

@@ -77,7 +77,11 @@ impl Ingress {
             self.expired.pop();
             self.sequencer.close_expired(session);
             self.fragments.forget(session);
-            self.deferred.forget(session);
+            if self.deferred.forget(session)
+                && let Some(speculation) = &mut self.speculation
+            {
+                speculation.transactions.gone(session);
+            }
             self.note_passed(Kind::SessionClose, session, 0);
             work += 1;
         }

@@ -3,6 +3,7 @@
 
 use super::Ingress;
 use crate::StreamError;
+use crate::deferred::Deferred;
 use crate::messages::ResponderMessage;
 use crate::sequencer::{Sequencer, Timer};
 use crate::transactions::{Execution, Transactions};
@@ -83,6 +84,27 @@ impl Appending<'_> {
             window.commit(length, header.sequence);
         }
         Ok(())
+    }
+}
+
+/// A frame of a session that waits is dropped.
+#[cold]
+pub(super) fn drop_deferred(speculation: &mut Option<SpeculativeExecution>, frame: &Frame<'_>) {
+    if let Some(speculation) = speculation
+        && frame.kind() == Kind::Command
+    {
+        speculation.transactions.dropped(&frame.header(), frame.payload());
+    }
+}
+
+/// Nothing comes from a connection any more.
+pub(super) fn forget_deferred_from(
+    deferred: &mut Deferred,
+    speculation: &mut Option<SpeculativeExecution>,
+    connection: ConnectionId,
+) {
+    if let Some(speculation) = speculation {
+        deferred.forget_from(connection, |session| speculation.transactions.gone(session));
     }
 }
 

@@ -1,0 +1,192 @@
+//! Aggregates that are not in memory: decided on as if they were, by few in memory, over restarts, and with an index that is gone or damaged.
+
+use super::*;
+use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
+use crate::{Aggregate as _, CommandError, CommandHandler as _};
+use gapless_testkit::random::Random;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const ACCOUNTS: u64 = 100;
+
+fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
+    let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
+    let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+    let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory)).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    (host, bus)
+}
+
+/// What the accounts that are open have, and how many events they have had.
+#[derive(Default)]
+struct Expected(BTreeMap<u64, (u64, u64)>);
+
+impl Expected {
+    /// One command by chance, whose outcome must be the expected one.
+    fn decide(&mut self, bus: &CommandBus, random: &mut Random) {
+        let id = random.below(ACCOUNTS);
+        let amount = 1 + random.below(50);
+        match random.below(4) {
+            0 => match bus.call(Account::command(&id, &AccountCommand::Open)) {
+                Ok(opened) => {
+                    assert_eq!(opened.version, 1);
+                    assert!(self.0.insert(id, (0, 1)).is_none(), "{id} was open");
+                }
+                Err(error) => assert!(error == CommandError::AlreadyExists && self.0.contains_key(&id), "{error}"),
+            },
+            1 => match (bus.call(Account::command(&id, &AccountCommand::Deposit(amount))), self.0.get_mut(&id)) {
+                (Ok(deposited), Some((balance, version))) => {
+                    (*balance, *version) = (*balance + amount, *version + 1);
+                    assert_eq!(deposited.version, *version);
+                }
+                (outcome, known) => assert!(outcome == Err(CommandError::NotFound) && known.is_none(), "{outcome:?}"),
+            },
+            2 => match (bus.call(Account::command(&id, &AccountCommand::Withdraw(amount))), self.0.get_mut(&id)) {
+                (Ok(withdrawn), Some((balance, version))) => {
+                    (*balance, *version) = (*balance - amount, *version + 1);
+                    assert_eq!(withdrawn.version, *version);
+                }
+                (Err(CommandError::Refused(AccountRefusal::Overdrawn { balance })), Some((known, _))) => {
+                    assert!(balance == *known && balance < amount);
+                }
+                (outcome, known) => assert!(outcome == Err(CommandError::NotFound) && known.is_none(), "{outcome:?}"),
+            },
+            _ => {
+                let to = random.below(ACCOUNTS);
+                let outcome = bus.call(TransferHandler::command(&Transfer { from: id, to, amount }));
+                let has_enough = self.0.get(&id).is_some_and(|(balance, _)| *balance >= amount);
+                assert_eq!(outcome.is_ok(), has_enough && self.0.contains_key(&to), "{id} to {to}: {outcome:?}");
+                if outcome.is_ok() {
+                    for (id, is_credit) in [(id, false), (to, true)] {
+                        let (balance, version) = self.0.get_mut(&id).unwrap();
+                        *balance = if is_credit { *balance + amount } else { *balance - amount };
+                        *version += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// All are as they should be.
+    fn check(&self, bus: &CommandBus) {
+        for (id, (balance, _)) in &self.0 {
+            let refused = bus.call(Account::command(id, &AccountCommand::Withdraw(u64::MAX)));
+            assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: *balance })), "{id}");
+        }
+    }
+}
+
+#[test]
+fn few_in_memory_decide_as_all_would_over_restarts() {
+    let mut random = Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let index = directory.path().join("index");
+    let mut expected = Expected::default();
+    for round in 0..6 {
+        let (host, bus) = start(directory.path(), 10);
+        for _ in 0..400 {
+            expected.decide(&bus, &mut random);
+        }
+        expected.check(&bus);
+        match round {
+            0 | 3 => drop(host),
+            _ => _ = host.stop().unwrap(),
+        }
+        if round == 2 {
+            std::fs::remove_dir_all(&index).unwrap();
+        }
+    }
+    assert!(index.is_dir());
+}
+
+#[test]
+fn commands_of_one_aggregate_keep_their_order_while_it_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(directory.path(), 10);
+    for id in 0..20_u64 {
+        bus.call(Account::command(&id, &AccountCommand::Open)).unwrap();
+    }
+    host.stop().unwrap();
+    for round in 0..5 {
+        let (host, bus) = start(directory.path(), 10);
+        // More than one session takes; the sessions come one after the other.
+        let pending: Vec<_> = (0..300_u64)
+            .flat_map(|_| [1, 2, 3])
+            .map(|id| (id, bus.send(Account::command(&id, &AccountCommand::Deposit(1)))))
+            .collect();
+        let mut versions = BTreeMap::from([1, 2, 3].map(|id: u64| (id, 1 + 300 * round)));
+        for (id, pending) in pending {
+            let version = versions.get_mut(&id).unwrap();
+            *version += 1;
+            assert_eq!(pending.wait().unwrap().version, *version, "of {id}, in round {round}");
+        }
+        host.stop().unwrap();
+    }
+}
+
+#[test]
+fn many_threads_wait_for_aggregates_and_each_gets_its_own_outcomes() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(directory.path(), 10);
+    let threads: Vec<_> = (0..6_u64)
+        .map(|thread| {
+            let bus = bus.clone();
+            std::thread::spawn(move || {
+                for round in 1..=20 {
+                    let own = (0..10).map(|number| 100 * thread + number);
+                    let many: Vec<_> =
+                        own.map(|id| bus.send(Account::command(&id, &AccountCommand::Many(3)))).collect();
+                    for pending in many {
+                        assert_eq!(pending.wait().unwrap().version, 3 * round);
+                    }
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    host.stop().unwrap();
+}
+
+#[test]
+fn events_are_found_by_aggregate_tag_and_type_live() {
+    let mut random = Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(directory.path(), 10);
+    let filters = [
+        EventFilter::aggregate::<Account>(&7),
+        EventFilter::tag("amount", *b"3"),
+        EventFilter::event::<crate::samples::AccountEvent>(),
+        EventFilter::aggregate::<Account>(&ACCOUNTS),
+    ];
+    let mut found: Vec<_> =
+        filters.iter().map(|filter| host.found_events(filter.clone(), Position::default())).collect();
+    let mut positions = vec![Vec::new(); filters.len()];
+    let mut expected = Expected::default();
+    for _ in 0..20 {
+        (0..20).for_each(|_| expected.decide(&bus, &mut random));
+        for (found, positions) in found.iter_mut().zip(&mut positions) {
+            while let Some((transaction, event)) = found.next_event().unwrap() {
+                assert_eq!(transaction.sequence, event.position.sequence);
+                positions.push(event.position);
+            }
+        }
+    }
+    let mut all = vec![Vec::new(); filters.len()];
+    let mut reader = host.events(Position::default());
+    while let Some(mut transaction) = reader.next_transaction().unwrap() {
+        while let Some(event) = transaction.next_event().unwrap() {
+            let has = filters.iter().zip(&mut all).filter(|(filter, _)| filter.has(&event));
+            has.for_each(|(_, positions)| positions.push(event.position));
+        }
+    }
+    assert_eq!(positions, all);
+    assert!(all[2].len() > 50 && all[3].is_empty());
+    let middle = all[2][all[2].len() / 2];
+    let mut from = host.found_events(filters[2].clone(), middle);
+    assert_eq!(from.next_event().unwrap().unwrap().1.position, middle);
+    host.stop().unwrap();
+    let model = CommandModel::new().aggregate::<Account>();
+    let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+    let mut none = host.found_events(filters[0].clone(), Position::default());
+    assert!(matches!(none.next_event(), Err(crate::ReadError::NoIndex)));
+}

@@ -1,0 +1,86 @@
+//! [`Filter`]: which keys there may be, in little memory: none is missed, and of the others about one in 150 is said to be there.
+//!
+//! A split block Bloom filter (Felix Putze, Peter Sanders, Johannes Singler: "Cache-, Hash- and Space-Efficient Bloom Filters", 2007; with one bit
+//! for each word of a block, as Apache Parquet has it): a lookup touches one line of cache. One thread inserts while others look.
+
+use super::key::IndexKey;
+use gapless_wire::split_mix::finish;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words of a block, of 64 bits each.
+const WORDS: usize = 8;
+const BITS_A_KEY: usize = 12;
+/// Bytes of a block.
+const BLOCK_BYTES: usize = WORDS * 8;
+
+type Block = [AtomicU64; WORDS];
+
+/// See the head of the file.
+pub(crate) struct Filter(Box<[Block]>);
+
+impl Filter {
+    /// An empty one, for so many keys.
+    pub fn for_keys(count: usize) -> Self {
+        let blocks = (count * BITS_A_KEY).div_ceil(BLOCK_BYTES * 8).max(1);
+        Self((0..blocks).map(|_| Block::default()).collect())
+    }
+
+    #[inline]
+    fn place(&self, key: IndexKey) -> (&Block, u64) {
+        let block = (u128::from(key.0) * self.0.len() as u128) >> 64;
+        (&self.0[block as usize], finish(key.0))
+    }
+
+    /// A key is there from now on.
+    #[inline]
+    pub fn insert(&self, key: IndexKey) {
+        let (block, hash) = self.place(key);
+        for (index, word) in block.iter().enumerate() {
+            // Relaxed: who must see it has seen something that was released behind it.
+            word.fetch_or(1 << (hash >> (6 * index) & 63), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a key may be there.
+    #[inline]
+    pub fn may_have(&self, key: IndexKey) -> bool {
+        let (block, hash) = self.place(key);
+        let has =
+            |(index, word): (usize, &AtomicU64)| word.load(Ordering::Relaxed) & 1 << (hash >> (6 * index) & 63) != 0;
+        block.iter().enumerate().all(has)
+    }
+
+    /// Its bytes: words, little-endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flatten().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect()
+    }
+
+    /// The one of these bytes; `None` if they are none.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.is_empty() || !bytes.len().is_multiple_of(BLOCK_BYTES) {
+            return None;
+        }
+        let word = |bytes: &[u8]| AtomicU64::new(u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+        let block = |bytes: &[u8]| std::array::from_fn(|index| word(&bytes[8 * index..][..8]));
+        Some(Self(bytes.chunks(BLOCK_BYTES).map(block).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_it_is_found_and_little_else() {
+        let filter = Filter::for_keys(10_000);
+        let key = |number: u64| IndexKey(finish(number));
+        (0..10_000).for_each(|number| filter.insert(key(number)));
+        let read = Filter::from_bytes(&filter.to_bytes()).unwrap();
+        for filter in [&filter, &read] {
+            assert!((0..10_000).all(|number| filter.may_have(key(number))));
+            let wrong = (10_000..110_000).filter(|number| filter.may_have(key(*number))).count();
+            assert!(wrong < 1_500, "{wrong} of 100,000");
+        }
+        assert!(Filter::from_bytes(&[]).is_none() && Filter::from_bytes(&[0; 65]).is_none());
+    }
+}

@@ -1,0 +1,61 @@
+//! [`IndexKey`]: what events are found by, as a number. Two keys may have the same one: who finds an event looks whether it is meant.
+
+use crate::identity::TypeKey;
+use gapless_wire::split_mix::finish;
+
+/// An aggregate, a tag or a type of events, hashed. The hash stands in files: it is for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct IndexKey(pub u64);
+
+impl IndexKey {
+    /// Of an aggregate's type and identifier.
+    #[inline]
+    pub fn of_aggregate(aggregate: TypeKey, id: &[u8]) -> Self {
+        Self(hashed(1 << 62 | u64::from(aggregate.0) << 8, id))
+    }
+
+    /// Of a tag's name and value.
+    pub fn of_tag(name: &str, value: &[u8]) -> Self {
+        Self(hashed(hashed(2 << 62, name.as_bytes()), value))
+    }
+
+    /// Of a type of events.
+    #[inline]
+    pub fn of_type(event: TypeKey) -> Self {
+        Self(hashed(3 << 62 | u64::from(event.0), &[]))
+    }
+}
+
+/// Words of 8 bytes, little-endian, the last one filled with zeros; the length goes in first.
+#[inline]
+fn hashed(begin: u64, bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(finish(begin ^ bytes.len() as u64), |hash, chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        finish(hash ^ u64::from_le_bytes(word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_as_files_have_them_and_differ() {
+        let keys = [
+            IndexKey::of_aggregate(TypeKey(1), b"id"),
+            IndexKey::of_aggregate(TypeKey(2), b"id"),
+            IndexKey::of_aggregate(TypeKey(1), b"id\0"),
+            IndexKey::of_tag("seat", b"17"),
+            IndexKey::of_tag("seat1", b"7"),
+            IndexKey::of_type(TypeKey(1)),
+        ];
+        let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len());
+        assert_eq!(
+            keys[0],
+            IndexKey(finish(finish(1 << 62 | 1 << 8 ^ 2) ^ 0x6469)),
+            "a file of today is read tomorrow"
+        );
+    }
+}

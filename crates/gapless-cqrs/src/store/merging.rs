@@ -1,0 +1,73 @@
+//! Several runs that follow each other become one.
+
+use super::filter::Filter;
+use super::key::IndexKey;
+use super::run::{Entries, Extent, Run, RunWriter};
+use crate::error::IndexFileError;
+use crate::identity::Position;
+use gapless_log::StreamIdentity;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Why runs were not merged; they stay.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MergeError {
+    #[error(transparent)]
+    Read(#[from] IndexFileError),
+    #[error("a merged index file cannot be written: {0}")]
+    Write(#[from] io::Error),
+    #[error("the index is closed")]
+    Closed,
+}
+
+/// A run that is read, and the entry that is its next.
+struct Source<'a> {
+    entries: Entries<'a>,
+    key: Option<IndexKey>,
+    positions: Vec<Position>,
+}
+
+impl Source<'_> {
+    fn advance(&mut self) -> Result<(), IndexFileError> {
+        self.key = self.entries.next(&mut self.positions)?;
+        Ok(())
+    }
+}
+
+/// Writes one run in the place of `runs`, which follow each other. Theirs are still there. It ends early when `is_closed` is set.
+pub(super) fn merge(
+    directory: &Path,
+    identity: StreamIdentity,
+    runs: &[Arc<Run>],
+    is_closed: &AtomicBool,
+) -> Result<Run, MergeError> {
+    let (first, last) = (runs[0].extent, runs[runs.len() - 1].extent);
+    let extent = Extent { first_sequence: first.first_sequence, ..last };
+    // Keys that several have are counted several times: the filter is a little larger than it needs to be.
+    let keys: u64 = runs.iter().map(|run| run.keys).sum();
+    let filter = Filter::for_keys(keys as usize);
+    let mut writer = RunWriter::begin(directory, identity, extent)?;
+    let mut sources = Vec::new();
+    for run in runs {
+        let mut source = Source { entries: run.entries(), key: None, positions: Vec::new() };
+        source.advance()?;
+        sources.push(source);
+    }
+    // They are few. Of the same key the earlier run comes first, and the positions rise.
+    while let Some(key) = sources.iter().filter_map(|source| source.key).min() {
+        // Relaxed: it guards nothing.
+        if is_closed.load(Ordering::Relaxed) {
+            return Err(MergeError::Closed);
+        }
+        filter.insert(key);
+        for source in sources.iter_mut() {
+            while source.key == Some(key) {
+                writer.put(key, &source.positions)?;
+                source.advance()?;
+            }
+        }
+    }
+    Ok(writer.finish(&filter)?)
+}

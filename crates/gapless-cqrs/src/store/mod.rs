@@ -1,0 +1,419 @@
+//! [`Index`]: where the events of an aggregate, with a tag or of a type are, for those of the stream that are released. It is made of the stream
+//! alone and may be deleted at any time.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`Index`]: what is found; [`IndexBuilder`]: the one thread that makes it |
+//! | `merging` | several runs become one |
+//! | `run` | an immutable file of a part of the stream |
+//! | `recent` | what is behind the last run, in memory |
+//! | `postings` | the bytes of positions |
+//! | `filter` | which keys there may be |
+//! | `key` | what events are found by |
+//!
+//! ```text
+//! released frames ──▶ recent (memory) ──full──▶ run ──four of a size──▶ merged run
+//! a lookup:  runs in the order of the stream, then recent
+//! ```
+//! Runs follow each other without a gap, from the first frame on. Their names say which frames they are made of; no other file says so. One that a
+//! merge has left beside its successor is removed at the next start, and what is damaged, of another stream or not of this history is made anew
+//! with all behind it.
+
+mod filter;
+mod key;
+mod merging;
+mod postings;
+mod recent;
+mod run;
+
+pub(crate) use filter::Filter;
+pub(crate) use key::IndexKey;
+
+use crate::error::IndexFileError;
+use crate::events::{Advanced, EventReader, ReadError};
+use crate::identity::Position;
+use gapless_log::StreamIdentity;
+use merging::MergeError;
+use recent::Recent;
+use run::{Extent, Run, RunWriter, extent_of_name};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+
+/// So many runs of about one size become one.
+const MERGED_AT: usize = 4;
+/// Postings in memory before they become a run: about 80 MB.
+const POSTINGS_MAX: usize = 2 << 20;
+/// Transactions that are indexed before others may look again.
+const TRANSACTIONS_A_TURN: usize = 256;
+
+/// Finds events; cheap to clone, for any thread.
+#[derive(Clone)]
+pub(crate) struct Index(Arc<Shared>);
+
+struct Shared {
+    recent: RwLock<Recent>,
+    /// Changed only while `recent` is locked for writing.
+    runs: Mutex<Arc<[Arc<Run>]>>,
+    /// Grows by one whenever the filters are others.
+    filters_changed: AtomicU64,
+    /// Everything up to here is in it.
+    last_sequence: AtomicU64,
+}
+
+impl Index {
+    /// One that has nothing yet: until it is made, there may be anything.
+    pub fn empty() -> Self {
+        Self(Arc::new(Shared {
+            recent: RwLock::new(Recent::new(1, 0)),
+            runs: Mutex::new(Arc::default()),
+            filters_changed: AtomicU64::new(0),
+            last_sequence: AtomicU64::new(0),
+        }))
+    }
+
+    /// Puts these in the place of all that is in it.
+    fn reset(&self, runs: Vec<Arc<Run>>, first_sequence: u64, postings_max: usize) {
+        let mut recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
+        // First, so that nobody believes the new filters before they are whole.
+        self.0.last_sequence.store(first_sequence - 1, Ordering::Release);
+        *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner) = runs.into();
+        *recent = Recent::new(first_sequence, postings_max);
+        self.0.filters_changed.fetch_add(1, Ordering::Release);
+    }
+
+    /// The last sequence that is in it.
+    #[inline]
+    pub fn last_sequence(&self) -> u64 {
+        // Acquire: pairs with `IndexBuilder::follow`; what is in it is found, and its keys are in the filters.
+        self.0.last_sequence.load(Ordering::Acquire)
+    }
+
+    /// The positions of a key's events, and of a few others: at most `limit`, from one on.
+    ///
+    /// # Errors
+    /// An index file that cannot be read or is damaged.
+    pub fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, IndexFileError> {
+        let (mut found, mut recently) = (Vec::new(), Vec::new());
+        let runs = {
+            let recent = self.0.recent.read().unwrap_or_else(PoisonError::into_inner);
+            recent.find(key, from, limit, &mut recently);
+            Arc::clone(&self.0.runs.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        for run in runs.iter() {
+            run.find(key, from, limit - found.len(), &mut found)?;
+            if found.len() == limit {
+                return Ok(found);
+            }
+        }
+        recently.truncate(limit - found.len());
+        found.append(&mut recently);
+        Ok(found)
+    }
+
+    /// How many runs there are, how many postings are in them, and how many bytes they take.
+    #[cfg(test)]
+    pub fn size(&self) -> (usize, u64, u64) {
+        let runs = Arc::clone(&self.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
+        let bytes = runs.iter().map(|run| run.path.metadata().map_or(0, |metadata| metadata.len())).sum();
+        (runs.len(), runs.iter().map(|run| run.postings).sum(), bytes)
+    }
+
+    /// Filters for one thread.
+    pub fn filters(&self) -> Filters {
+        Filters { index: self.clone(), seen: u64::MAX, all: Vec::new() }
+    }
+}
+
+/// Which keys an index may have, for one thread that asks often: no lock unless a run has come.
+pub(crate) struct Filters {
+    index: Index,
+    seen: u64,
+    all: Vec<Arc<Filter>>,
+}
+
+impl Filters {
+    /// Whether there may be events of that key, up to `through`.
+    #[inline]
+    pub fn may_have(&mut self, key: IndexKey, through: u64) -> bool {
+        // Acquire: pairs with the builder, which changes them before it puts the first key in the new ones, and where all are made anew, takes
+        // the sequence back before that.
+        let changed = self.index.0.filters_changed.load(Ordering::Acquire);
+        if changed != self.seen {
+            let recent = self.index.0.recent.read().unwrap_or_else(PoisonError::into_inner);
+            let runs = self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            self.all = runs.iter().map(|run| Arc::clone(&run.filter)).collect();
+            self.all.push(Arc::clone(&recent.filter));
+            self.seen = changed;
+        }
+        self.index.last_sequence() < through || self.all.iter().any(|filter| filter.may_have(key))
+    }
+}
+
+/// Makes the index, on one thread.
+pub(crate) struct IndexBuilder {
+    index: Index,
+    directory: PathBuf,
+    identity: StreamIdentity,
+    postings_max: usize,
+    merging: Option<JoinHandle<Result<Run, MergeError>>>,
+    /// A merge or a run that failed is tried again when the next run is due.
+    has_failed: bool,
+    /// Ends a merge early.
+    is_closed: Arc<AtomicBool>,
+}
+
+impl IndexBuilder {
+    /// Opens what there is of `index` in `directory`, which is made if it is not there. `reader` reads the stream: what follows the runs that are
+    /// believed is indexed by [`IndexBuilder::follow`], from where this has put it.
+    ///
+    /// # Errors
+    /// A directory that cannot be read or made.
+    pub fn open(
+        index: Index,
+        directory: PathBuf,
+        identity: StreamIdentity,
+        reader: &mut EventReader,
+    ) -> io::Result<Self> {
+        Self::open_with(index, directory, identity, reader, POSTINGS_MAX)
+    }
+
+    fn open_with(
+        index: Index,
+        directory: PathBuf,
+        identity: StreamIdentity,
+        reader: &mut EventReader,
+        postings_max: usize,
+    ) -> io::Result<Self> {
+        std::fs::create_dir_all(&directory)?;
+        let runs = believed(&directory, identity, reader)?;
+        let first_sequence = runs.last().map_or(reader.first_held(), |run| run.extent.last_sequence + 1);
+        reader.seek(Position { sequence: first_sequence, ordinal: 0 });
+        index.reset(runs, first_sequence, postings_max);
+        let (merging, has_failed, is_closed) = (None, false, Arc::default());
+        Ok(Self { index, directory, identity, postings_max, merging, has_failed, is_closed })
+    }
+
+    /// Makes all of it anew, because a file of it cannot be used any more.
+    ///
+    /// # Errors
+    /// A file that cannot be removed.
+    #[cold]
+    pub fn make_anew(&mut self, reader: &mut EventReader) -> io::Result<()> {
+        self.end_merge();
+        let first_sequence = reader.first_held();
+        let runs = Arc::clone(&self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
+        self.index.reset(Vec::new(), first_sequence, self.postings_max);
+        reader.seek(Position { sequence: first_sequence, ordinal: 0 });
+        runs.iter().try_for_each(|run| match std::fs::remove_file(&run.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        })
+    }
+
+    /// What finds events in it.
+    #[cfg(test)]
+    pub fn index(&self) -> Index {
+        self.index.clone()
+    }
+
+    /// Indexes what is released, one part of it. Whether there is more. `note` is told of each transaction's events before anybody finds them.
+    ///
+    /// # Errors
+    /// The stream cannot be read.
+    pub fn follow(&mut self, reader: &mut EventReader, mut note: impl FnMut(IndexKey)) -> Result<bool, ReadError> {
+        let shared = Arc::clone(&self.index.0);
+        let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
+        let mut is_more = true;
+        for _ in 0..TRANSACTIONS_A_TURN {
+            match reader.advance(TRANSACTIONS_A_TURN)? {
+                Advanced::Transaction => {}
+                Advanced::Frames => break,
+                Advanced::End => {
+                    is_more = false;
+                    break;
+                }
+            }
+            let mut transaction = reader.transaction()?;
+            while let Some(event) = transaction.next_event()? {
+                for key in postings::keys_of(&event) {
+                    recent.add(key, event.position);
+                    note(key);
+                }
+            }
+        }
+        if reader.is_between_transactions() {
+            let last_sequence = reader.next_sequence() - 1;
+            if recent.len() >= self.postings_max {
+                self.seal(&mut recent, last_sequence, reader.last_time_ns());
+            }
+            // Release: pairs with `Index::last_sequence`.
+            shared.last_sequence.store(last_sequence, Ordering::Release);
+        }
+        drop(recent);
+        self.merge();
+        Ok(is_more)
+    }
+
+    /// What is in memory becomes a run.
+    fn seal(&mut self, recent: &mut Recent, last_sequence: u64, last_time_ns: u64) {
+        let extent = Extent { first_sequence: recent.first_sequence, last_sequence, last_time_ns };
+        let write = || {
+            let mut writer = RunWriter::begin(&self.directory, self.identity, extent)?;
+            let mut positions = Vec::new();
+            for key in recent.keys() {
+                positions.clear();
+                recent.find(key, Position::default(), usize::MAX, &mut positions);
+                writer.put(key, &positions)?;
+            }
+            writer.finish(&recent.filter)
+        };
+        match write() {
+            Ok(run) => {
+                let mut runs = self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
+                *runs = runs.iter().cloned().chain([Arc::new(run)]).collect();
+                *recent = Recent::new(last_sequence + 1, self.postings_max);
+                self.index.0.filters_changed.fetch_add(1, Ordering::Release);
+                self.has_failed = false;
+            }
+            // It stays in memory, and is tried again with the next that would be one.
+            Err(error) => {
+                self.postings_max = recent.len() + POSTINGS_MAX;
+                if !std::mem::replace(&mut self.has_failed, true) {
+                    tracing::error!("the index of the events stays in memory, because no file can be written: {error}");
+                }
+            }
+        }
+    }
+
+    /// Has runs of about one size merged by another thread, and puts what that has made in their place.
+    fn merge(&mut self) {
+        if let Some(merging) = self.merging.take_if(|merging| merging.is_finished()) {
+            match merging.join() {
+                Ok(Ok(run)) => self.replace(run),
+                Ok(Err(error)) => {
+                    tracing::error!("{error}; the index files stay as they are");
+                    self.has_failed = true;
+                }
+                Err(_) => self.has_failed = true,
+            }
+        }
+        if self.merging.is_some() || self.has_failed {
+            return;
+        }
+        let runs = Arc::clone(&self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
+        let size = |run: &Run| run.postings.max(1).ilog2() / 2;
+        let Some(last) = runs.last() else { return };
+        let alike = runs.iter().rev().take_while(|run| size(run) <= size(last)).count();
+        if alike < MERGED_AT {
+            return;
+        }
+        let (directory, identity) = (self.directory.clone(), self.identity);
+        let merged = runs[runs.len() - alike..].to_vec();
+        let is_closed = Arc::clone(&self.is_closed);
+        let merge = move || merging::merge(&directory, identity, &merged, &is_closed);
+        match std::thread::Builder::new().name("gapless-merge".to_owned()).spawn(merge) {
+            Ok(merging) => self.merging = Some(merging),
+            Err(error) => {
+                tracing::error!("index files are not merged, for want of a thread: {error}");
+                self.has_failed = true;
+            }
+        }
+    }
+
+    /// Puts a run in the place of those that it is made of.
+    fn replace(&self, merged: Run) {
+        let extent = merged.extent;
+        let is_in = |run: &Run| (extent.first_sequence..=extent.last_sequence).contains(&run.extent.first_sequence);
+        let merged = Arc::new(merged);
+        let recent = self.index.0.recent.write().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = runs.iter().take_while(|run| !is_in(run)).cloned();
+        let behind = runs.iter().filter(|run| run.extent.first_sequence > extent.last_sequence).cloned();
+        let gone: Vec<_> = runs.iter().filter(|run| is_in(run)).cloned().collect();
+        *runs = before.chain([Arc::clone(&merged)]).chain(behind).collect();
+        self.index.0.filters_changed.fetch_add(1, Ordering::Release);
+        drop((runs, recent));
+        // Who reads them has them open.
+        for run in gone.iter().filter(|run| run.path != merged.path) {
+            if let Err(error) = std::fs::remove_file(&run.path) {
+                tracing::warn!("the index file {}, which was merged, is still there: {error}", run.path.display());
+            }
+        }
+    }
+}
+
+impl IndexBuilder {
+    fn end_merge(&mut self) {
+        if let Some(merging) = self.merging.take() {
+            self.is_closed.store(true, Ordering::Relaxed);
+            // What it has made by now is found at the next start.
+            let _ = merging.join();
+            self.is_closed = Arc::default();
+        }
+    }
+}
+
+impl Drop for IndexBuilder {
+    fn drop(&mut self) {
+        self.end_merge();
+    }
+}
+
+/// The runs in `directory` that can be believed, from the first frame that the stream holds on, without a gap; the others are removed.
+fn believed(directory: &Path, identity: StreamIdentity, reader: &mut EventReader) -> io::Result<Vec<Arc<Run>>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        match name.to_str().and_then(extent_of_name) {
+            Some(extent) => found.push((extent, entry.path())),
+            // What a death has left unfinished.
+            None if entry.path().extension().is_some_and(|extension| extension == "new") => {
+                std::fs::remove_file(entry.path())?;
+            }
+            None => {}
+        }
+    }
+    // Of those that begin alike the longest comes first: it was merged of the others.
+    found.sort_unstable_by_key(|((first, last), _)| (*first, u64::MAX - last));
+    let first_held = reader.first_held();
+    let mut runs: Vec<Arc<Run>> = Vec::new();
+    for ((first, last), path) in found {
+        let next = runs.last().map(|run| run.extent.last_sequence + 1);
+        let reason = match next {
+            Some(next) if last < next => None,
+            Some(next) if first != next => Some(format!("what is before it is missing, from {next} on")),
+            None if first > first_held => Some(format!("what is before it is missing, from {first_held} on")),
+            _ => match Run::open(&path, identity) {
+                Ok(run) if (run.extent.first_sequence, run.extent.last_sequence) != (first, last) => {
+                    Some("its name is another's".to_owned())
+                }
+                Ok(run) => match is_of_history(&run, first_held, reader) {
+                    true => {
+                        runs.push(Arc::new(run));
+                        continue;
+                    }
+                    false => Some("the stream has another history".to_owned()),
+                },
+                Err(error) => Some(error.reason),
+            },
+        };
+        if let Some(reason) = reason {
+            tracing::warn!("the index file {} is made anew: {reason}", path.display());
+        }
+        std::fs::remove_file(&path)?;
+    }
+    Ok(runs)
+}
+
+/// Whether the stream has the last frame of a run as the run says, or does not hold it any more.
+fn is_of_history(run: &Run, first_held: u64, reader: &mut EventReader) -> bool {
+    let Extent { last_sequence, last_time_ns, .. } = run.extent;
+    last_sequence < first_held || reader.time_of(last_sequence).is_ok_and(|time_ns| time_ns == Some(last_time_ns))
+}
+
+#[cfg(test)]
+mod tests;

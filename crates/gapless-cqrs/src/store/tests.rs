@@ -1,0 +1,223 @@
+//! The index of a stream of accounts, against a reading of the whole stream.
+
+use super::*;
+use crate::aggregate::Aggregate as _;
+use crate::host::{CommandHost, CommandHostOptions};
+use crate::identity::{AggregateId as _, ID_LENGTH_MAX, TypeKey};
+use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
+use crate::{BusOptions, CommandBus, CommandHandler as _, CommandModel};
+use gapless_engine::ServiceHostOptions;
+use gapless_testkit::random::Random;
+use std::collections::BTreeMap;
+
+const ACCOUNTS: u64 = 40;
+
+fn start(directory: &Path) -> (CommandHost, CommandBus) {
+    let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
+    let stream = ServiceHostOptions::in_directory(directory);
+    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    (host, bus)
+}
+
+/// Commands by chance, some of which are refused.
+fn decide(bus: &CommandBus, count: u64, random: &mut Random) {
+    for _ in 0..count {
+        let id = random.below(ACCOUNTS);
+        // Whatever comes of it.
+        let _ = match random.below(5) {
+            0 => bus.call(Account::command(&id, &AccountCommand::Open)).map(drop),
+            1 => bus.call(Account::command(&id, &AccountCommand::Many(random.below(20) as u32))).map(drop),
+            2 => bus.call(Account::command(&id, &AccountCommand::Withdraw(random.below(3)))).map(drop),
+            _ => {
+                let transfer = Transfer { from: id, to: random.below(ACCOUNTS), amount: 1 };
+                return_nothing(bus.call(TransferHandler::command(&transfer)));
+                Ok(())
+            }
+        };
+    }
+}
+
+fn return_nothing<T, E>(_: Result<T, E>) {}
+
+fn account(id: u64) -> IndexKey {
+    let mut bytes = [0; ID_LENGTH_MAX];
+    let length = id.write(&mut bytes).unwrap();
+    IndexKey::of_aggregate(TypeKey::of(Account::NAME), &bytes[..length])
+}
+
+/// All positions of each key, by reading all events.
+fn read_all(host: &CommandHost) -> BTreeMap<IndexKey, Vec<Position>> {
+    let mut all = BTreeMap::<_, Vec<_>>::new();
+    let mut reader = host.events(Position::default());
+    while let Some(mut transaction) = reader.next_transaction().unwrap() {
+        while let Some(event) = transaction.next_event().unwrap() {
+            postings::keys_of(&event).for_each(|key| all.entry(key).or_default().push(event.position));
+        }
+    }
+    all
+}
+
+/// An index with small runs, of all that is released.
+fn build(directory: &Path, host: &CommandHost) -> (IndexBuilder, u64) {
+    let mut reader = host.events(Position::default());
+    let identity = host.service().identity();
+    let mut builder =
+        IndexBuilder::open_with(Index::empty(), directory.join("index"), identity, &mut reader, 100).unwrap();
+    let begun_at = reader.next_sequence();
+    while builder.index().last_sequence() < host.service().released_sequence() {
+        builder.follow(&mut reader, |_| ()).unwrap();
+    }
+    (builder, begun_at)
+}
+
+#[track_caller]
+fn assert_complete(index: &Index, all: &BTreeMap<IndexKey, Vec<Position>>, random: &mut Random) {
+    let mut filters = index.filters();
+    for (key, positions) in all {
+        assert!(filters.may_have(*key, index.last_sequence()));
+        assert_eq!(index.find(*key, Position::default(), usize::MAX).unwrap(), *positions);
+        let from = random.below(positions.len() as u64) as usize;
+        let limit = 1 + random.below(5) as usize;
+        let expected: Vec<_> = positions[from..].iter().take(limit).copied().collect();
+        assert_eq!(index.find(*key, positions[from], limit).unwrap(), expected);
+    }
+    assert_eq!(index.find(account(ACCOUNTS), Position::default(), 9).unwrap(), []);
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory.join("index")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_event_is_found_over_runs_merges_and_restarts() {
+    let mut random = Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let mut begun_before = 0;
+    for round in 0..4 {
+        let (host, bus) = start(path);
+        decide(&bus, 1_000, &mut random);
+        let all = read_all(&host);
+        let (builder, begun_at) = build(path, &host);
+        assert!(begun_at > begun_before || round == 0, "a restart reads what is behind the last run alone");
+        begun_before = begun_at;
+        assert_complete(&builder.index(), &all, &mut random);
+        let (runs, postings, bytes) = builder.index().size();
+        assert!(runs > 0 && postings > 0 && bytes > 0);
+        host.stop().unwrap();
+    }
+    let (host, bus) = start(path);
+    decide(&bus, 10, &mut random);
+    let (mut builder, _) = build(path, &host);
+    // Everything that can be merged is.
+    let mut reader = host.events(Position::default());
+    gapless_testkit::wait::until("the runs are merged", || {
+        reader.seek(Position { sequence: builder.index().last_sequence() + 1, ordinal: 0 });
+        builder.follow(&mut reader, |_| ()).unwrap();
+        builder.merging.is_none()
+    });
+    assert_complete(&builder.index(), &read_all(&host), &mut random);
+    assert_eq!(builder.index().size().0, files(path).len(), "what was merged is gone");
+    host.stop().unwrap();
+}
+
+#[test]
+fn what_cannot_be_believed_is_made_anew() {
+    let mut random = Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (host, bus) = start(path);
+    decide(&bus, 2_000, &mut random);
+    let all = read_all(&host);
+    drop(build(path, &host));
+    let whole: Vec<_> = files(path).into_iter().map(|file| (std::fs::read(&file).unwrap(), file)).collect();
+    assert!(whole.len() > 1, "{} files", whole.len());
+    let spoil: [&dyn Fn(&Path); 5] = [
+        &|file| std::fs::remove_file(file).unwrap(),
+        &|file| std::fs::write(file, b"").unwrap(),
+        &|file| {
+            let mut bytes = std::fs::read(file).unwrap();
+            let at = bytes.len() - 100;
+            bytes[at] ^= 1;
+            std::fs::write(file, bytes).unwrap();
+        },
+        &|file| std::fs::write(file.with_extension("new"), b"unfinished").unwrap(),
+        // One that a merge has left.
+        &|file| {
+            let (first, last) = extent_of_name(file.file_name().unwrap().to_str().unwrap()).unwrap();
+            let inner = file.with_file_name(run::name_of(first, last.saturating_sub(1).max(first)));
+            std::fs::copy(file, inner).unwrap();
+        },
+    ];
+    for spoil in spoil {
+        for (_, file) in &whole {
+            files(path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+            whole.iter().for_each(|(bytes, file)| std::fs::write(file, bytes).unwrap());
+            spoil(file);
+            let (builder, _) = build(path, &host);
+            assert_complete(&builder.index(), &all, &mut random);
+            drop(builder);
+            assert!(files(path).iter().all(|file| file.extension().is_none()));
+        }
+    }
+    // Of a stream that had another frame there.
+    files(path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    let mut reader = host.events(Position::default());
+    let identity = host.service().identity();
+    let mut builder = IndexBuilder::open_with(Index::empty(), path.join("index"), identity, &mut reader, 100).unwrap();
+    builder.follow(&mut reader, |_| ()).unwrap();
+    let (mut recent, last) = (Recent::new(1, 100), builder.index().last_sequence());
+    recent.add(IndexKey(1), Position { sequence: last, ordinal: 0 });
+    builder.seal(&mut recent, last, 1);
+    drop(builder);
+    let (builder, begun_at) = build(path, &host);
+    assert_eq!(begun_at, 1);
+    assert_complete(&builder.index(), &all, &mut random);
+    host.stop().unwrap();
+}
+
+#[test]
+fn there_may_be_anything_until_all_is_made_anew() {
+    let mut random = Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(directory.path());
+    decide(&bus, 1_000, &mut random);
+    let all = read_all(&host);
+    let (mut builder, _) = build(directory.path(), &host);
+    let (index, through) = (builder.index(), builder.index().last_sequence());
+    let mut filters = index.filters();
+    assert!(!filters.may_have(account(ACCOUNTS), through));
+    let mut reader = host.events(Position::default());
+    builder.make_anew(&mut reader).unwrap();
+    assert!(filters.may_have(account(ACCOUNTS), through) && files(directory.path()).is_empty());
+    while builder.follow(&mut reader, |_| ()).unwrap() {
+        assert!(all.keys().all(|key| filters.may_have(*key, through)));
+    }
+    assert!(!filters.may_have(account(ACCOUNTS), through));
+    assert_complete(&index, &all, &mut random);
+    host.stop().unwrap();
+}
+
+#[test]
+fn a_disk_that_takes_no_file_keeps_the_index_in_memory() {
+    let mut random = Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(directory.path());
+    decide(&bus, 200, &mut random);
+    let all = read_all(&host);
+    let mut reader = host.events(Position::default());
+    let place = directory.path().join("index");
+    let identity = host.service().identity();
+    let mut builder = IndexBuilder::open_with(Index::empty(), place.clone(), identity, &mut reader, 50).unwrap();
+    std::fs::remove_dir(&place).unwrap();
+    while builder.index().last_sequence() < host.service().released_sequence() {
+        builder.follow(&mut reader, |_| ()).unwrap();
+    }
+    assert_eq!(builder.index().size().0, 0);
+    assert_complete(&builder.index(), &all, &mut random);
+    host.stop().unwrap();
+}
