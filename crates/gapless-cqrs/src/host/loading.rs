@@ -84,7 +84,7 @@ pub(super) struct IndexReader {
 }
 
 /// Whoever reads by the index waits so long until it has what is released.
-const INDEX_AWAITED: Duration = Duration::from_secs(1);
+const INDEX_AWAITED: Duration = Duration::from_secs(5);
 
 impl Positions for IndexReader {
     fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, ReadError> {

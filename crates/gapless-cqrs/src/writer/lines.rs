@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// A session whose turn it is and that does not come loses its place after so long: its publisher may stand still.
-const TURN: Duration = Duration::from_secs(1);
+const TURN: Duration = Duration::from_secs(5);
 
 /// Commands of one session that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
