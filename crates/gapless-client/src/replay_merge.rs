@@ -14,6 +14,8 @@ pub struct ReplayMerge {
     /// Where the journal is; a stream at tier `memory` has none.
     journal: Option<PathBuf>,
     replay: Option<Replay>,
+    /// The journal, as it was when so much was released.
+    opened: Option<(JournalReader, u64)>,
     /// Frames copied from the window and not read yet: those from `next` on, padded, up to `filled`.
     frames: Vec<u8>,
     next: usize,
@@ -43,7 +45,7 @@ impl ReplayMerge {
         let cursor = window.free_cursor(sequence.max(1));
         let frames = vec![0; COPIED_LENGTH];
         let sequence = cursor.sequence();
-        Self { window, cursor, journal, replay: None, frames, next: 0, filled: 0, sequence, laps: 0 }
+        Self { window, cursor, journal, replay: None, opened: None, frames, next: 0, filled: 0, sequence, laps: 0 }
     }
 
     /// The sequence that it reads next.
@@ -172,14 +174,25 @@ impl ReplayMerge {
     }
 
     #[cold]
-    fn open_journal(&self, sequence: u64) -> Result<Replay, ClientError> {
+    fn open_journal(&mut self, sequence: u64) -> Result<Replay, ClientError> {
         let Some(journal) = &self.journal else {
             return Err(ClientError::Lapped { sequence, reason: "the stream keeps no journal".to_owned() });
         };
         // Released frames are never cut off.
         let released = self.window.released_sequence();
-        let replay = JournalReader::open(journal).and_then(|reader| reader.replay_until(sequence, released));
-        replay.map_err(|error| cut_off(error, journal, sequence))
+        // Segments that were deleted since are an error, and then it is opened anew.
+        if let Some((reader, through)) = &self.opened
+            && sequence <= *through
+            && let Ok(replay) = reader.replay_until(sequence, released)
+        {
+            return Ok(replay);
+        }
+        self.opened = None;
+        let opened = JournalReader::open(journal);
+        let replay = opened.and_then(|reader| Ok((reader.replay_until(sequence, released)?, reader)));
+        let (replay, reader) = replay.map_err(|error| cut_off(error, journal, sequence))?;
+        self.opened = Some((reader, released));
+        Ok(replay)
     }
 
     fn read_journal(&mut self) -> Result<ReplayRead<'_>, ClientError> {

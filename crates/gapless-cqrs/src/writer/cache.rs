@@ -73,6 +73,8 @@ pub(crate) struct Cache {
     loads: Vec<Load>,
     /// The aggregate that was missed last.
     missed: Option<Place>,
+    /// How many are asked for.
+    loading: usize,
     lines: Lines,
     /// Whose command is decided, and which.
     session: u64,
@@ -116,6 +118,7 @@ impl Cache {
             cold_through: 0,
             loads: Vec::new(),
             missed: None,
+            loading: 0,
             lines: Lines::default(),
             session: 0,
             number: 0,
@@ -125,8 +128,9 @@ impl Cache {
 
     /// The command of that session with that number is the next to be decided.
     #[inline]
-    pub const fn begin(&mut self, session: u64, number: u64) {
+    pub fn begin(&mut self, session: u64, number: u64) {
         (self.session, self.number) = (session, number);
+        self.lines.begin_command();
     }
 
     /// It is decided.
@@ -152,7 +156,7 @@ impl Cache {
     /// Passes over sessions that do not come though it is their turn.
     #[cold]
     pub fn expire_lines(&mut self, now: Instant) {
-        self.lines.expire(now);
+        self.lines.expire(now, self.loading > 0);
     }
 
     /// How many are in memory.
@@ -199,6 +203,7 @@ impl Cache {
         let through = self.cold_through;
         if self.filters.as_mut().is_some_and(|filters| filters.may_have(key, through)) {
             let place = self.put(aggregate, key, id, Content::Loading(Line::default()));
+            self.loading += 1;
             self.loads.push(Load { key, index, id: id.into(), through, round: self.round });
             self.missed = Some(place);
             return Err(Cold::Loading);
@@ -273,6 +278,7 @@ impl Cache {
             if entry.aggregate == aggregate && entry.id == load.id {
                 let Content::Loading(line) = &mut entry.content else { return };
                 let line = std::mem::take(line);
+                self.loading -= 1;
                 match content {
                     Ok((state, version, last_sequence)) => {
                         (entry.version, entry.last_sequence) = (version, last_sequence);
@@ -323,6 +329,7 @@ impl Cache {
     #[cold]
     pub fn drop_behind(&mut self, sequence: u64) {
         self.round += 1;
+        self.loading = 0;
         self.loads.clear();
         self.lines.clear();
         self.missed = None;
@@ -346,6 +353,7 @@ impl Cache {
     #[cold]
     pub fn clear(&mut self) -> impl Send + use<> {
         self.round += 1;
+        self.loading = 0;
         self.loads.clear();
         self.lines.clear();
         (self.missed, self.hand) = (None, 0);
@@ -396,6 +404,7 @@ impl Cache {
         let Some(index) = aggregates.find(entry.aggregate) else { return };
         if matches!(entry.content, Content::State(_)) && entry.version > 0 {
             entry.content = Content::Loading(Line::default());
+            self.loading += 1;
             let (key, through) = (entry.key, entry.last_sequence);
             self.loads.push(Load { key, index, id: entry.id.clone(), through, round: self.round });
         }

@@ -1,7 +1,9 @@
 //! [`Lines`]: commands that wait for an aggregate, and whose turn it is. They are sent again, and are decided in the order in which they came first,
 //! before any other of that aggregate.
 
-use std::collections::{BTreeMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
 /// A session whose turn it is and that does not come loses its place after so long: its publisher may stand still.
@@ -33,12 +35,18 @@ impl Line {
     }
 }
 
+/// It is looked for those who do not come so often.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Those who wait for aggregates that are there, by the aggregate's place in the cache.
 #[derive(Default)]
 pub(super) struct Lines {
-    lines: BTreeMap<u32, (Line, Instant)>,
+    lines: FxHashMap<u32, (Line, Instant)>,
     /// Whose turn has begun.
     ready: Vec<u64>,
+    /// Aggregates that the command uses and for which others wait.
+    used: Vec<u32>,
+    looked_at: Option<Instant>,
 }
 
 impl Lines {
@@ -61,9 +69,16 @@ impl Lines {
     }
 
     /// Whether others come before this command.
-    pub fn has_before(&self, place: u32, session: u64, number: u64) -> bool {
-        let first = self.lines.get(&place).and_then(|(line, _)| line.0.front());
-        first.is_some_and(|first| first.session != session || number > first.last_number)
+    pub fn has_before(&mut self, place: u32, session: u64, number: u64) -> bool {
+        let Some(first) = self.lines.get(&place).and_then(|(line, _)| line.0.front()) else { return false };
+        self.used.push(place);
+        first.session != session || number > first.last_number
+    }
+
+    /// Another command begins.
+    #[inline]
+    pub fn begin_command(&mut self) {
+        self.used.clear();
     }
 
     /// A command waits behind the others.
@@ -75,12 +90,31 @@ impl Lines {
     /// A command was decided: where it was the last of those whose turn it was, it is the next one's.
     #[cold]
     pub fn decided(&mut self, session: u64, number: u64) {
-        self.pass(Instant::now(), |first, _| first.session == session && number >= first.last_number);
+        let is_over = |first: &Waiting| first.session == session && number >= first.last_number;
+        if self.used.is_empty() {
+            // It was answered without its aggregate.
+            return self.pass(Instant::now(), |first, _| is_over(first));
+        }
+        for place in std::mem::take(&mut self.used) {
+            if let Entry::Occupied(mut entry) = self.lines.entry(place)
+                && !pass(entry.get_mut(), &mut self.ready, Instant::now(), |first, _| is_over(first))
+            {
+                entry.remove();
+            }
+        }
     }
 
     /// Ends the turns of those who have not come.
     #[cold]
-    pub fn expire(&mut self, now: Instant) {
+    pub fn expire(&mut self, now: Instant, is_loading: bool) {
+        if self.looked_at.is_some_and(|looked_at| now < looked_at + LOOK_INTERVAL) {
+            return;
+        }
+        self.looked_at = Some(now);
+        if is_loading {
+            // Whose turn it is may wait for another aggregate.
+            return self.lines.values_mut().for_each(|(_, until)| *until = now + TURN);
+        }
         self.pass(now, |_, until| now >= until);
     }
 
@@ -97,14 +131,7 @@ impl Lines {
 
     fn pass(&mut self, now: Instant, is_over: impl Fn(&Waiting, Instant) -> bool) {
         let ready = &mut self.ready;
-        self.lines.retain(|_, (line, until)| {
-            while line.0.front().is_some_and(|first| is_over(first, *until)) {
-                line.0.pop_front();
-                *until = now + TURN;
-                ready.extend(line.0.front().map(|first| first.session));
-            }
-            !line.0.is_empty()
-        });
+        self.lines.retain(|_, line| pass(line, ready, now, &is_over));
     }
 
     /// Whose turn has begun since the last call.
@@ -117,6 +144,21 @@ impl Lines {
         self.lines.clear();
         self.ready.clear();
     }
+}
+
+/// Passes over the first ones whose turn is over. Whether others wait.
+fn pass(
+    (line, until): &mut (Line, Instant),
+    ready: &mut Vec<u64>,
+    now: Instant,
+    is_over: impl Fn(&Waiting, Instant) -> bool,
+) -> bool {
+    while line.0.front().is_some_and(|first| is_over(first, *until)) {
+        line.0.pop_front();
+        *until = now + TURN;
+        ready.extend(line.0.front().map(|first| first.session));
+    }
+    !line.0.is_empty()
 }
 
 #[cfg(test)]
@@ -159,11 +201,11 @@ mod tests {
         lines.begin(7, line(&[(1, 10), (2, 5), (3, 1), (2, 6)]));
         lines.ready().clear();
         let begun = Instant::now();
-        lines.expire(begun);
+        lines.expire(begun, false);
         assert!(lines.ready().is_empty());
         for (turns, expected) in [(1, &[2][..]), (2, &[3]), (3, &[2]), (4, &[])] {
             // The first has begun a little later.
-            lines.expire(begun + turns * TURN + TURN / 2);
+            lines.expire(begun + turns * TURN + TURN / 2, false);
             assert_eq!(std::mem::take(lines.ready()), expected);
         }
         assert!(lines.is_empty());
