@@ -79,21 +79,17 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         let id = self.id.as_ref().map_err(|length| {
             format!("an aggregate's identifier has at most {ID_LENGTH_MAX} bytes, and this one {length}")
         })?;
-        let mut metadata = Vec::new();
-        if let Some(headers) = self.headers {
-            headers.encode(&mut metadata)?;
-        }
         Envelope {
             aggregate: self.aggregate,
             command: self.command_key(),
             version: Command::VERSION,
             identifier: self.identifier,
             expected_version: self.expected_version,
-            metadata: &metadata,
+            metadata: &[],
             id: &id.bytes[..usize::from(id.length)],
             payload: &[],
         }
-        .write_head(into);
+        .write_head(into, |into| self.headers.map_or(Ok(()), |headers| headers.encode(into)))?;
         self.command.encode(into).map_err(|error| error.to_string())
     }
 }

@@ -23,6 +23,8 @@ const VERSION: u8 = 1;
 const HAS_IDENTIFIER: u8 = 1;
 const HAS_EXPECTED_VERSION: u8 = 2;
 const COMMAND_HEAD_LENGTH: usize = 16;
+/// In the head of a command.
+const METADATA_LENGTH_AT: usize = 12;
 const ANSWER_HEAD_LENGTH: usize = 32;
 
 /// A command, where its bytes lie.
@@ -42,9 +44,16 @@ pub(crate) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Appends everything but the payload, which is to follow.
+    /// Appends everything but the payload, which is to follow. `write_metadata` appends the metadata, in the place of those that stand here.
+    ///
+    /// # Errors
+    /// Those of `write_metadata`.
     #[inline]
-    pub fn write_head(&self, into: &mut Vec<u8>) {
+    pub fn write_head(
+        &self,
+        into: &mut Vec<u8>,
+        write_metadata: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
+    ) -> Result<(), String> {
         let flags = (u8::from(self.identifier.is_some()) * HAS_IDENTIFIER)
             | (u8::from(self.expected_version.is_some()) * HAS_EXPECTED_VERSION);
         let mut head = [0; COMMAND_HEAD_LENGTH];
@@ -52,12 +61,16 @@ impl<'a> Envelope<'a> {
         head[2..4].copy_from_slice(&(self.version as u16).to_le_bytes());
         head[4..8].copy_from_slice(&self.aggregate.0.to_le_bytes());
         head[8..12].copy_from_slice(&self.command.0.to_le_bytes());
-        head[12..14].copy_from_slice(&(self.metadata.len() as u16).to_le_bytes());
+        let begin = into.len();
         into.extend_from_slice(&head);
         self.identifier.iter().for_each(|identifier| into.extend_from_slice(&identifier.to_le_bytes()));
         self.expected_version.iter().for_each(|version| into.extend_from_slice(&version.to_le_bytes()));
-        into.extend_from_slice(self.metadata);
+        let metadata = into.len();
+        write_metadata(into)?;
+        let length = (into.len() - metadata) as u16;
+        into[begin + METADATA_LENGTH_AT..][..2].copy_from_slice(&length.to_le_bytes());
         into.extend_from_slice(self.id);
+        Ok(())
     }
 
     /// Reads one.
@@ -79,7 +92,7 @@ impl<'a> Envelope<'a> {
             0 => None,
             _ => Some(fields.u64("the expected version")?),
         };
-        let metadata = fields.bytes(u16_at(&head, 12).into(), "metadata")?;
+        let metadata = fields.bytes(u16_at(&head, METADATA_LENGTH_AT).into(), "metadata")?;
         let id = fields.bytes(head[14].into(), "an aggregate's identifier")?;
         let (aggregate, command) = (TypeKey(u32_at(&head, 4)), TypeKey(u32_at(&head, 8)));
         let version = u16_at(&head, 2).into();
@@ -186,7 +199,11 @@ mod tests {
                 payload: b"payload",
             };
             let mut bytes = Vec::new();
-            envelope.write_head(&mut bytes);
+            let written = envelope.write_head(&mut bytes, |into| {
+                into.extend_from_slice(envelope.metadata);
+                Ok(())
+            });
+            assert_eq!(written, Ok(()));
             let head_length = bytes.len();
             bytes.extend_from_slice(envelope.payload);
             assert_eq!(Envelope::read(&bytes), Ok(envelope));

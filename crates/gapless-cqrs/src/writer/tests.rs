@@ -26,7 +26,11 @@ impl Bench {
         self.sequence += 1;
         let stamp = Stamp { sequence: self.sequence, time_ns: self.sequence * 10, session: 1, number: self.sequence };
         let mut bytes = Vec::new();
-        envelope.write_head(&mut bytes);
+        let written = envelope.write_head(&mut bytes, |into| {
+            into.extend_from_slice(envelope.metadata);
+            Ok(())
+        });
+        written.unwrap();
         bytes.extend_from_slice(envelope.payload);
         self.writer.run(stamp, &bytes, 1 << 20)
     }
