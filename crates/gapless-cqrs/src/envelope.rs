@@ -80,7 +80,7 @@ impl<'a> Envelope<'a> {
     #[inline]
     pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
-        let head: [u8; COMMAND_HEAD_LENGTH] = fields.array("the head of a command")?;
+        let head: &[u8; COMMAND_HEAD_LENGTH] = fields.head("the head of a command")?;
         if head[0] != VERSION || head[1] & !(HAS_IDENTIFIER | HAS_EXPECTED_VERSION) != 0 {
             return Err(FieldError::Value { what: "the version of a command's head" });
         }
@@ -92,10 +92,10 @@ impl<'a> Envelope<'a> {
             0 => None,
             _ => Some(fields.u64("the expected version")?),
         };
-        let metadata = fields.bytes(u16_at(&head, METADATA_LENGTH_AT).into(), "metadata")?;
+        let metadata = fields.bytes(u16_at(head, METADATA_LENGTH_AT).into(), "metadata")?;
         let id = fields.bytes(head[14].into(), "an aggregate's identifier")?;
-        let (aggregate, command) = (TypeKey(u32_at(&head, 4)), TypeKey(u32_at(&head, 8)));
-        let version = u16_at(&head, 2).into();
+        let (aggregate, command) = (TypeKey(u32_at(head, 4)), TypeKey(u32_at(head, 8)));
+        let version = u16_at(head, 2).into();
         let payload = fields.rest();
         Ok(Self { aggregate, command, version, identifier, expected_version, metadata, id, payload })
     }
@@ -160,7 +160,7 @@ impl<'a> Answer<&'a [u8]> {
     /// What is wrong with the bytes.
     pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
-        let head: [u8; ANSWER_HEAD_LENGTH] = fields.array("the head of an answer")?;
+        let head: &[u8; ANSWER_HEAD_LENGTH] = fields.head("the head of an answer")?;
         let answered = match head[1] {
             0 => Answered::Accepted,
             1 => Answered::Refused,
@@ -174,9 +174,9 @@ impl<'a> Answer<&'a [u8]> {
         if head[0] != VERSION {
             return Err(FieldError::Value { what: "the version of an answer" });
         }
-        let (message, message_version) = (TypeKey(u32_at(&head, 4)), u16_at(&head, 2).into());
-        let position = Position { sequence: u64_at(&head, 8), ordinal: 0 };
-        let (aggregate_version, events) = (u64_at(&head, 16), u32_at(&head, 24));
+        let (message, message_version) = (TypeKey(u32_at(head, 4)), u16_at(head, 2).into());
+        let position = Position { sequence: u64_at(head, 8), ordinal: 0 };
+        let (aggregate_version, events) = (u64_at(head, 16), u32_at(head, 24));
         Ok(Self { answered, message, message_version, position, aggregate_version, events, rest: fields.rest() })
     }
 }

@@ -151,7 +151,7 @@ impl<'a> RecordedEvents<'a> {
     /// What is wrong with the bytes.
     pub fn read(sequence: u64, bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
-        let head: [u8; 4] = fields.array("the head of a transaction's events")?;
+        let head: &[u8; 4] = fields.head("the head of a transaction's events")?;
         if head[0] != VERSION || head[1] & !(HAS_IDENTIFIER | HAS_HEADERS) != 0 {
             return Err(FieldError::Value { what: "the version of a transaction's events" });
         }
@@ -169,7 +169,7 @@ impl<'a> RecordedEvents<'a> {
                 fields.bytes(length.into(), "metadata")?
             }
         };
-        Ok(Self { identity, headers, fields, next: Position { sequence, ordinal: 0 }, left: u16_at(&head, COUNT_AT) })
+        Ok(Self { identity, headers, fields, next: Position { sequence, ordinal: 0 }, left: u16_at(head, COUNT_AT) })
     }
 
     /// The identifier that the command was given, if it was given one.
@@ -197,17 +197,17 @@ impl<'a> RecordedEvents<'a> {
             };
         };
         let fields = &mut self.fields;
-        let head: [u8; EVENT_HEAD_LENGTH] = fields.array("the head of an event")?;
+        let head: &[u8; EVENT_HEAD_LENGTH] = fields.head("the head of an event")?;
         let id = fields.bytes(head[6].into(), "an aggregate's identifier")?;
-        let tags = fields.bytes(u32_at(&head, 12) as usize, "an event's tags")?;
-        let payload = fields.bytes(u32_at(&head, PAYLOAD_LENGTH_AT) as usize, "an event")?;
+        let tags = fields.bytes(u32_at(head, 12) as usize, "an event's tags")?;
+        let payload = fields.bytes(u32_at(head, PAYLOAD_LENGTH_AT) as usize, "an event")?;
         let mut checked = FieldReader::new(tags);
         while read_tag(&mut checked)?.is_some() {}
         let position = self.next;
         self.left = left;
         self.next.ordinal = position.ordinal.wrapping_add(1);
-        let (event, aggregate) = (TypeKey(u32_at(&head, 0)), TypeKey(u32_at(&head, 8)));
-        Ok(Some(RecordedEvent { position, event, version: u16_at(&head, 4).into(), aggregate, id, tags, payload }))
+        let (event, aggregate) = (TypeKey(u32_at(head, 0)), TypeKey(u32_at(head, 8)));
+        Ok(Some(RecordedEvent { position, event, version: u16_at(head, 4).into(), aggregate, id, tags, payload }))
     }
 }
 

@@ -241,6 +241,12 @@ impl SessionTable {
     /// The first session that `outputs` would leave with too many notices, which no handler's outputs do.
     #[inline]
     pub(crate) fn first_flooded(&self, outputs: &Outputs) -> Option<u64> {
+        // Most have no notices.
+        if outputs.notices.is_empty() { None } else { self.first_flooded_of(outputs) }
+    }
+
+    #[cold]
+    fn first_flooded_of(&self, outputs: &Outputs) -> Option<u64> {
         let is_flooded = |session: u64| {
             let new = outputs.notices.iter().filter(|(other, _)| *other == session).count();
             self.unreceived(session).is_some_and(|kept| kept + new > NOTICES_UNRECEIVED_MAX)

@@ -141,14 +141,14 @@ fn encoding_of(flags: u16) -> Result<Encoding, String> {
 #[inline]
 pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a>, String> {
     let mut fields = FieldReader::new(bytes);
-    let head: [u8; HEAD_LENGTH] = fields.array("the head of a transaction")?;
+    let head: &[u8; HEAD_LENGTH] = fields.head("the head of a transaction")?;
     let (version, outcome) = (head[0], head[1]);
     if version != VERSION {
         return Err(format!("a transaction of version {version}, {VERSION} is known here: run a newer program"));
     }
-    let encoding = encoding_of(u16_at(&head, 2))?;
-    let (schema, hash, layout) = (u32_at(&head, 4), u64_at(&head, HASH_AT), u32_at(&head, 16));
-    let (length, notices, timers) = (u32_at(&head, 20), u32_at(&head, 24), u32_at(&head, 28));
+    let encoding = encoding_of(u16_at(head, 2))?;
+    let (schema, hash, layout) = (u32_at(head, 4), u64_at(head, HASH_AT), u32_at(head, 16));
+    let (length, notices, timers) = (u32_at(head, 20), u32_at(head, 24), u32_at(head, 28));
     let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length as usize, "the reply")?) };
     if outcome == DONE_TOO_LONG {
         if reply.is_some() || encoding != Encoding::Opaque {

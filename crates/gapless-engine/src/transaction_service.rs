@@ -42,20 +42,23 @@ pub trait ReleasedTransactions: Send + 'static {
 }
 
 /// A transaction that was released.
+// In this order no two words that are copied for each command lie beside each other in both places: a copy of both at once would wait
+// until each has left the processor's store buffer.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct ReleasedTransaction<'a> {
     /// Of its first frame.
     pub sequence: u64,
-    /// Of its first frame, ns since the epoch.
-    pub timestamp_ns: u64,
-    /// Whose command it was, and which.
-    pub session: u64,
-    /// The number of the command.
-    pub session_seq: u64,
     /// What its publisher is told; `None` of a refusal by the engine.
     pub reply: Option<&'a [u8]>,
+    /// Whose command it was, and which.
+    pub session: u64,
     /// What the writer has written behind it.
     pub changes: &'a [u8],
+    /// Of its first frame, ns since the epoch.
+    pub timestamp_ns: u64,
+    /// The number of the command.
+    pub session_seq: u64,
 }
 
 /// What a writer is made of.

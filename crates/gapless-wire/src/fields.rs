@@ -71,6 +71,17 @@ impl<'a> FieldReader<'a> {
         Ok(*field)
     }
 
+    /// As [`FieldReader::array`], where they lie: for heads of several fields, which a copy would put into other words than they are read in.
+    ///
+    /// # Errors
+    /// As for [`FieldReader::bytes`].
+    #[inline]
+    pub fn head<const N: usize>(&mut self, what: &'static str) -> Result<&'a [u8; N], FieldError> {
+        let Some((head, rest)) = self.0.split_first_chunk() else { return Err(short(what, N, self.0.len())) };
+        self.0 = rest;
+        Ok(head)
+    }
+
     /// Takes one byte.
     ///
     /// # Errors
