@@ -35,10 +35,14 @@ impl Driver {
             return Err(reason.to_owned());
         }
         match request {
-            Request::Up { path } => self.take_file(path)?,
+            Request::Up { path } => {
+                self.take_file(path)?;
+                self.is_dirty = true;
+            }
             Request::TakeFile => {
                 let path = self.file.clone().ok_or("no file is in force")?;
                 self.take_changed_file(path)?;
+                self.is_dirty = true;
             }
             Request::Down => {
                 self.connections.await_end(number);
@@ -49,11 +53,14 @@ impl Driver {
             Request::Change { command } => {
                 let changed = self.supervision.command(now_ns(), &command, &mut self.actions);
                 changed.map_err(|error| error.to_string())?;
+                self.is_dirty = true;
             }
             Request::Hello { .. } => {}
             Request::Status => self.tell_status(number),
             Request::Events => self.connections.subscribe(number),
         }
+        // What is answered for is kept: the next supervisor goes on with it, should this one die now.
+        self.remember();
         self.connections.answer(number, &Answer::Done);
         Ok(())
     }

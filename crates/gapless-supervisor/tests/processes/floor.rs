@@ -10,6 +10,7 @@ use gapless_supervisor::state_directory::RoleLock;
 use gapless_testkit::wait::{PATIENCE, until, until_some};
 use rustix::process::Signal;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// A process of a file.
 pub fn process(place: &Place, name: &str, wish: &str, more: &str) -> String {
@@ -43,9 +44,19 @@ pub fn status(place: &Place) -> Option<Status> {
     ControlClient::connect(place.directory.path()).ok()??.status().ok()
 }
 
+/// Whoever waits so long says what there is.
+const TOLD_AFTER: Duration = Duration::from_secs(20);
+
 #[track_caller]
 pub fn wait_for(place: &Place, what: &str, is_so: impl Fn(&Status) -> bool) -> Status {
-    until_some(what, || status(place).filter(|status| is_so(status)))
+    let (begun, mut is_told) = (Instant::now(), false);
+    until_some(what, || {
+        let found = status(place);
+        if begun.elapsed() > TOLD_AFTER && !std::mem::replace(&mut is_told, true) {
+            eprintln!("{what} is waited for: {found:?}");
+        }
+        found.filter(|status| is_so(status))
+    })
 }
 
 pub fn find<'a>(status: &'a Status, copy: &str) -> &'a CopyStatus {
