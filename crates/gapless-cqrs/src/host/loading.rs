@@ -72,6 +72,8 @@ struct Exchange {
     loaded: Vec<Loaded>,
     /// Somebody waits for the index.
     is_hurried: bool,
+    /// Somebody has found a file of the index that cannot be used.
+    is_damaged: bool,
     is_over: bool,
 }
 
@@ -102,7 +104,12 @@ impl Positions for IndexReader {
                 return Err(ReadError::IndexBehind { indexed, released });
             }
         }
-        Ok(self.shared.index.find(key, from, limit)?)
+        let found = self.shared.index.find(key, from, limit);
+        if found.is_err() {
+            self.shared.lock().is_damaged = true;
+            self.shared.wanted.notify_one();
+        }
+        Ok(found?)
     }
 }
 
@@ -264,6 +271,10 @@ impl Loading {
                 return;
             }
             self.loads.append(&mut state.loads);
+            if std::mem::take(&mut state.is_damaged) {
+                drop(state);
+                self.make_anew();
+            }
         }
     }
 
@@ -310,6 +321,18 @@ impl Loading {
         Ok(is_more)
     }
 
+    /// Makes all of the index anew.
+    #[cold]
+    fn make_anew(&mut self) {
+        tracing::warn!("all of the index of the events is made anew");
+        let [follower, _] = &mut self.parts.readers;
+        if let Some(builder) = &mut self.builder
+            && let Err(error) = builder.make_anew(follower)
+        {
+            tracing::error!("an index file cannot be removed: {error}");
+        }
+    }
+
     /// Makes an aggregate of its events.
     fn make(&mut self, load: Load) {
         let made = catch_unwind(AssertUnwindSafe(|| self.fold(&load)));
@@ -317,13 +340,8 @@ impl Loading {
             Ok(Ok(made)) => Ok(made),
             Ok(Err(LoadError::Aggregate(reason))) => Err(reason),
             Ok(Err(LoadError::Index(error))) => {
-                tracing::error!("{error}; all of the index is made anew");
-                let [follower, _] = &mut self.parts.readers;
-                if let Some(builder) = &mut self.builder
-                    && let Err(error) = builder.make_anew(follower)
-                {
-                    tracing::error!("an index file cannot be removed: {error}");
-                }
+                tracing::error!("{error}");
+                self.make_anew();
                 return self.loads.push(load);
             }
             Err(_) => Err("an event makes it panic".to_owned()),

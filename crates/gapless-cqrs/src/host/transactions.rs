@@ -80,7 +80,10 @@ impl BusTransactions {
     #[cold]
     fn take_over(&mut self, last_sequence: u64) -> Result<bool, String> {
         if self.writer.cache_mut().0.len() > 0 {
-            let Some(changed) = self.loader.changes_through(last_sequence) else { return Ok(false) };
+            let Some(changed) = self.loader.changes_through(last_sequence) else {
+                self.loader.wake_in_a_moment();
+                return Ok(false);
+            };
             let (cache, _) = self.writer.cache_mut();
             match changed {
                 Changed::Unnoted => {}

@@ -36,7 +36,9 @@ use gapless_log::StreamIdentity;
 use merging::MergeError;
 use recent::Recent;
 use run::{Extent, Run, RunWriter, extent_of_name};
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -161,6 +163,8 @@ pub(crate) struct IndexBuilder {
     merging: Option<JoinHandle<Result<Run, MergeError>>>,
     /// A merge or a run that failed is tried again when the next run is due.
     has_failed: bool,
+    /// A transaction of the stream that is none, and why.
+    unreadable: Option<(u64, String)>,
     /// Ends a merge early.
     is_closed: Arc<AtomicBool>,
 }
@@ -187,13 +191,13 @@ impl IndexBuilder {
         reader: &mut EventReader,
         postings_max: usize,
     ) -> io::Result<Self> {
-        std::fs::create_dir_all(&directory)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let runs = believed(&directory, identity, reader)?;
         let first_sequence = runs.last().map_or(reader.first_held(), |run| run.extent.last_sequence + 1);
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
         index.reset(runs, first_sequence, postings_max);
-        let (merging, has_failed, is_closed) = (None, false, Arc::default());
-        Ok(Self { index, directory, identity, postings_max, merging, has_failed, is_closed })
+        let (merging, has_failed, unreadable, is_closed) = (None, false, None, Arc::default());
+        Ok(Self { index, directory, identity, postings_max, merging, has_failed, unreadable, is_closed })
     }
 
     /// Makes all of it anew, because a file of it cannot be used any more.
@@ -203,6 +207,7 @@ impl IndexBuilder {
     #[cold]
     pub fn make_anew(&mut self, reader: &mut EventReader) -> io::Result<()> {
         self.end_merge();
+        self.unreadable = None;
         let first_sequence = reader.first_held();
         let runs = Arc::clone(&self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
         self.index.reset(Vec::new(), first_sequence, self.postings_max);
@@ -222,8 +227,19 @@ impl IndexBuilder {
     /// Indexes what is released, one part of it. Whether there is more. `note` is told of each transaction's events before anybody finds them.
     ///
     /// # Errors
-    /// The stream cannot be read.
-    pub fn follow(&mut self, reader: &mut EventReader, mut note: impl FnMut(IndexKey)) -> Result<bool, ReadError> {
+    /// The stream cannot be read. Behind a transaction that is none nothing is indexed any more: what is of it would be missing without a word.
+    pub fn follow(&mut self, reader: &mut EventReader, note: impl FnMut(IndexKey)) -> Result<bool, ReadError> {
+        if let Some((sequence, reason)) = self.unreadable.clone() {
+            return Err(ReadError::Transaction { sequence, reason });
+        }
+        let followed = self.index_released(reader, note);
+        if let Err(ReadError::Transaction { sequence, reason }) = &followed {
+            self.unreadable = Some((*sequence, reason.clone()));
+        }
+        followed
+    }
+
+    fn index_released(&mut self, reader: &mut EventReader, mut note: impl FnMut(IndexKey)) -> Result<bool, ReadError> {
         let shared = Arc::clone(&self.index.0);
         let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
         let mut is_more = true;

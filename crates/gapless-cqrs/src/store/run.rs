@@ -239,7 +239,7 @@ impl RunWriter {
     pub fn begin(directory: &Path, identity: StreamIdentity, extent: Extent) -> io::Result<Self> {
         let name = name_of(extent.first_sequence, extent.last_sequence);
         let path = directory.join(&name);
-        let file = FileReplacement::begin(&path, directory.join(format!("{name}.new")), 0o666)?;
+        let file = FileReplacement::begin(&path, directory.join(format!("{name}.new")), 0o600)?;
         Ok(Self {
             out: BufWriter::with_capacity(1 << 18, file),
             path,

@@ -5,10 +5,19 @@ use crate::aggregate::Aggregate as _;
 use crate::host::{CommandHost, CommandHostOptions};
 use crate::identity::{AggregateId as _, ID_LENGTH_MAX, TypeKey};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
+use crate::transaction::{EventHead, write_count, write_event, write_head};
 use crate::{BusOptions, CommandBus, CommandHandler as _, CommandModel};
-use gapless_engine::ServiceHostOptions;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, write_done};
+use gapless_engine::{ServiceHost, ServiceHostOptions};
+use gapless_stream::Sequencer;
+use gapless_stream::transactions::{Execution, Transactions};
 use gapless_testkit::random::Random;
+use gapless_testkit::wait::PATIENCE;
+use gapless_wire::control::TimerFired;
+use gapless_wire::{Encoding, FrameHeader};
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 
 const ACCOUNTS: u64 = 40;
 
@@ -122,6 +131,9 @@ fn every_event_is_found_over_runs_merges_and_restarts() {
     });
     assert_complete(&builder.index(), &read_all(&host), &mut random);
     assert_eq!(builder.index().size().0, files(path).len(), "what was merged is gone");
+    for private in files(path).iter().chain([&path.join("index")]) {
+        assert_eq!(private.metadata().unwrap().permissions().mode() & 0o077, 0, "{}", private.display());
+    }
     host.stop().unwrap();
 }
 
@@ -219,5 +231,79 @@ fn a_disk_that_takes_no_file_keeps_the_index_in_memory() {
     }
     assert_eq!(builder.index().size().0, 0);
     assert_complete(&builder.index(), &all, &mut random);
+    host.stop().unwrap();
+}
+
+/// A writer whose second transaction has bytes that are no events.
+struct Spoiling(u64);
+
+impl Transactions for Spoiling {
+    fn lead(&mut self, _: u64, _: u64) {}
+
+    fn follow(&mut self, _: u64) {}
+
+    fn poll(&mut self, _: u64) -> bool {
+        true
+    }
+
+    fn command(&mut self, _: &FrameHeader, _: &[u8], _: &Sequencer, _: usize, out: &mut Vec<u8>) -> Execution {
+        self.0 += 1;
+        let mut changes = Vec::new();
+        write_head(&mut changes, None, &[]);
+        let id = self.0.to_be_bytes();
+        let aggregate = TypeKey::of(Account::NAME);
+        let head = EventHead { event: TypeKey::of("event"), version: 1, aggregate, id: &id, tags: &[] };
+        write_event(&mut changes, &head, |_| Ok::<_, ()>(())).unwrap();
+        write_count(&mut changes, if self.0 == 2 { 7 } else { 1 });
+        write_done(out, 1, &[], &changes);
+        Execution::Done
+    }
+
+    fn is_set(&self, _: TimerFired) -> bool {
+        false
+    }
+
+    fn timer(&mut self, _: &FrameHeader, _: TimerFired, _: &Sequencer, _: usize, _: &mut Vec<u8>) {
+        unreachable!("no timer is set")
+    }
+
+    fn acknowledged(&mut self, _: u64, _: u64) {}
+
+    fn closed(&mut self, _: u64) {}
+}
+
+struct Nothing;
+
+impl ReleasedTransactions for Nothing {
+    fn apply(&mut self, _: &ReleasedTransaction<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn snapshot(&self, _: &mut Vec<u8>) {}
+
+    fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn behind_a_transaction_that_is_none_nothing_is_believed() {
+    let directory = tempfile::tempdir().unwrap();
+    let stream = ServiceHostOptions::in_directory(directory.path());
+    let host = ServiceHost::start_transactions(Nothing, |_| Ok(Box::new(Spoiling(0)) as Box<_>), stream).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(1, 4).unwrap();
+    let message = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+    (0..3).for_each(|_| drop(client.call(session, message, b"", PATIENCE).unwrap()));
+    let mut reader = EventReader::over(host.reader(1), Position::default());
+    let place = directory.path().join("index");
+    let mut builder = IndexBuilder::open(Index::empty(), place, host.identity(), &mut reader).unwrap();
+    for _ in 0..3 {
+        let error = builder.follow(&mut reader, |_| ()).unwrap_err();
+        assert!(error.to_string().starts_with("the transaction 3 cannot be read"), "{error}");
+        assert!(builder.index().last_sequence() < 3);
+    }
+    let mut filters = builder.index().filters();
+    assert!(filters.may_have(account(9), 4), "there may be anything");
     host.stop().unwrap();
 }
