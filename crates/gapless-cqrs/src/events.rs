@@ -2,6 +2,7 @@
 
 use crate::error::IndexFileError;
 use crate::identity::Position;
+use crate::stored_frames::StoredFrames;
 use crate::transaction::{CommandIdentity, RecordedEvent, RecordedEvents};
 use gapless_client::ClientError;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
@@ -44,7 +45,7 @@ pub enum ReadError {
 /// Reads the events of a stream from a position on, as far as they are released: what is read here is never taken back. It holds nobody up; at
 /// the end it says so, and goes on when there is more.
 pub struct EventReader {
-    frames: ReplayMerge,
+    frames: Frames,
     /// The transaction that is read.
     bytes: Vec<u8>,
     /// How much of it at its end are its events.
@@ -57,6 +58,39 @@ pub struct EventReader {
     last_time_ns: u64,
     /// Whether the last frame that was read ends what it belongs to.
     is_between_transactions: bool,
+}
+
+/// Where frames come from.
+enum Frames {
+    /// A stream of this process.
+    Live(ReplayMerge),
+    /// The journal of a directory.
+    Stored(StoredFrames),
+}
+
+impl Frames {
+    #[inline]
+    fn read(&mut self) -> Result<ReplayRead<'_>, ClientError> {
+        match self {
+            Self::Live(frames) => frames.read(),
+            Self::Stored(frames) => frames.read(),
+        }
+    }
+
+    #[inline]
+    const fn sequence(&self) -> u64 {
+        match self {
+            Self::Live(frames) => frames.sequence(),
+            Self::Stored(frames) => frames.sequence(),
+        }
+    }
+
+    fn seek(&mut self, sequence: u64) {
+        match self {
+            Self::Live(frames) => frames.seek(sequence),
+            Self::Stored(frames) => frames.seek(sequence),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -116,11 +150,20 @@ fn unreadable(sequence: u64, error: &FieldError) -> ReadError {
 
 impl EventReader {
     pub(crate) fn over(frames: ReplayMerge, from: Position) -> Self {
+        Self::of(Frames::Live(frames), from)
+    }
+
+    /// Of the journal of a directory, from its first frame on.
+    pub(crate) fn stored(frames: StoredFrames) -> Self {
+        Self::of(Frames::Stored(frames), Position::default())
+    }
+
+    const fn of(frames: Frames, from: Position) -> Self {
         Self {
             frames,
             bytes: Vec::new(),
             changes_length: 0,
-            first: First::default(),
+            first: First { sequence: 0, time_ns: 0, session: 0, number: 0 },
             from,
             last_time_ns: 0,
             is_between_transactions: true,
@@ -129,12 +172,18 @@ impl EventReader {
 
     /// The first sequence that the stream still holds.
     pub(crate) fn first_held(&self) -> u64 {
-        self.frames.first_held()
+        match &self.frames {
+            Frames::Live(frames) => frames.first_held(),
+            Frames::Stored(frames) => frames.first_held(),
+        }
     }
 
     /// The last sequence that can be read now.
     pub(crate) fn released_sequence(&self) -> u64 {
-        self.frames.released_sequence()
+        match &self.frames {
+            Frames::Live(frames) => frames.released_sequence(),
+            Frames::Stored(frames) => frames.released_sequence(),
+        }
     }
 
     /// The time that the stream has given the frame that was read last, ns since the epoch.

@@ -44,7 +44,19 @@ impl EventFilter {
         Self(Kind::Type(TypeKey::of(E::TYPE_NAME)))
     }
 
-    fn key(&self) -> IndexKey {
+    /// Those of the aggregate whose type and identifier are these numbers and bytes.
+    #[must_use]
+    pub fn of_aggregate(aggregate: TypeKey, id: impl Into<Vec<u8>>) -> Self {
+        Self(Kind::Aggregate(aggregate, id.into()))
+    }
+
+    /// Those of the type with this number.
+    #[must_use]
+    pub const fn of_type(event: TypeKey) -> Self {
+        Self(Kind::Type(event))
+    }
+
+    pub(crate) fn key(&self) -> IndexKey {
         match &self.0 {
             Kind::Aggregate(aggregate, id) => IndexKey::of_aggregate(*aggregate, id),
             Kind::Tag(name, value) => IndexKey::of_tag(name, value),

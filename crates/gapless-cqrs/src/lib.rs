@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`directory`] | [`EventDirectory`]: the events of a directory, read from outside |
 //! | `drives` | tests of the promises of a bus, over each of its drives |
 //! | `member` | `CommandMember`: a command bus on a member of a cluster, with the feature `cluster` |
 //! | [`direct`] | [`DirectBus`]: the same without threads, polled by its one owner |
@@ -13,7 +14,9 @@
 //! | [`found_events`] | [`FoundEvents`]: those of an aggregate, with a tag or of a type |
 //! | `store` | where the events of an aggregate, with a tag or of a type are |
 //! | [`events`] | [`EventReader`]: the events of the stream |
+//! | `stored_frames` | the frames of a directory's journal, read from outside |
 //! | [`model`] | [`CommandModel`]: which aggregates and handlers there are |
+//! | [`names`] | [`TypeNames`]: what types are called, in a file beside the journal |
 //! | [`handler`] | [`CommandHandler`]: commands that are no single aggregate's |
 //! | [`aggregate`] | [`Aggregate`]: what decides on commands and changes by events |
 //! | [`draft`] | [`Draft`]: a command that is not sent yet |
@@ -32,6 +35,7 @@
 pub mod aggregate;
 pub mod bus;
 pub mod direct;
+pub mod directory;
 pub mod draft;
 #[cfg(test)]
 mod drives;
@@ -48,16 +52,19 @@ pub mod identity;
 #[cfg(feature = "cluster")]
 pub mod member;
 pub mod model;
+pub mod names;
 mod released;
 #[cfg(test)]
 mod samples;
 mod store;
+mod stored_frames;
 pub mod transaction;
 mod writer;
 
 pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, Tags};
 pub use bus::{Accepted, BusOptions, CommandBus, Pending};
 pub use direct::{DirectBus, Ticket};
+pub use directory::EventDirectory;
 pub use draft::Draft;
 pub use error::{BusError, CommandError, IndexFileError, ModelError};
 pub use events::{EventReader, ReadError, RecordedTransaction};
@@ -86,6 +93,7 @@ pub use gapless_rpc_macros::CommandMessage as Message;
 pub use handler::{CommandHandler, Interruption, Stop, Undone, Work};
 pub use host::{CommandHost, CommandHostOptions, HostError};
 pub use identifiers::IdentifierLimits;
-pub use identity::{AggregateId, Position, TypeKey};
+pub use identity::{AggregateId, IdForm, Position, TypeKey};
 pub use model::CommandModel;
+pub use names::TypeNames;
 pub use transaction::{CommandIdentity, RecordedEvent, RecordedEvents};

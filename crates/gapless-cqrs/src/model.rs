@@ -3,7 +3,8 @@
 use crate::aggregate::{Aggregate, Circumstances, ErasedAggregate, MessageType, TypedAggregate};
 use crate::error::ModelError;
 use crate::handler::{CommandHandler, Interrupted, Interruption, Stop, Work, Workspace};
-use crate::identity::TypeKey;
+use crate::identity::{AggregateId, TypeKey};
+use crate::names::{MessageRole, TypeNames};
 use gapless_message::{Message, MessageError};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ pub struct CommandModel {
     aggregates: Vec<Box<dyn ErasedAggregate>>,
     handlers: Vec<(MessageType, Box<dyn ErasedHandler>)>,
     messages: Vec<MessageType>,
+    names: TypeNames,
 }
 
 impl std::fmt::Debug for CommandModel {
@@ -39,6 +41,10 @@ impl CommandModel {
             MessageType::of::<A::Event>(),
             MessageType::of::<A::Refusal>(),
         ]);
+        self.names.add_aggregate(A::NAME, A::Id::FORM);
+        self.names.add_message::<A::Command>(MessageRole::Command);
+        self.names.add_message::<A::Event>(MessageRole::Event);
+        self.names.add_message::<A::Refusal>(MessageRole::Refusal);
         self
     }
 
@@ -50,7 +56,15 @@ impl CommandModel {
             MessageType::of::<H::Reply>(),
             MessageType::of::<H::Refusal>(),
         ]);
+        self.names.add_message::<H::Command>(MessageRole::Command);
+        self.names.add_message::<H::Reply>(MessageRole::Reply);
+        self.names.add_message::<H::Refusal>(MessageRole::Refusal);
         self
+    }
+
+    /// What its types are called.
+    pub(crate) const fn names(&self) -> &TypeNames {
+        &self.names
     }
 
     /// Looks whether the stream can tell everything apart.

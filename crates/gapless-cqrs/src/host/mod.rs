@@ -19,6 +19,7 @@ use crate::found_events::{EventFilter, FoundEvents};
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::identity::Position;
 use crate::model::CommandModel;
+use crate::names::TypeNames;
 use crate::released::{Handover, Released};
 use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
@@ -138,12 +139,18 @@ pub(crate) struct BusParts {
 }
 
 pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<BusParts, ModelError> {
+    let names = model.names().clone();
     let model = model.finish()?;
     let handover = Arc::new(Handover::default());
     let released = ReleasedSide(Released::new(options.identifiers, Arc::clone(&handover)));
     let reading = Reading(Arc::default());
     let index = Arc::clone(&reading.0);
     let make_writer = move |parts: WriterParts| {
+        if let Some(journal) = parts.journal()
+            && let Err(error) = names.put(&journal.with_file_name(TypeNames::FILE_NAME))
+        {
+            tracing::warn!("who looks at the events from outside is not told what their types are called: {error}");
+        }
         let identifiers = Identifiers::new(options.identifiers);
         let writer = BusTransactions::new(model, identifiers, options.aggregates_max, handover, parts)?;
         // It is made once.

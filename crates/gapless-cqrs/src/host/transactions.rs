@@ -7,7 +7,7 @@ use crate::identifiers::Identifiers;
 use crate::identity::{Position, TypeKey};
 use crate::model::Model;
 use crate::released::Handover;
-use crate::store::Index;
+use crate::store::{INDEX_FOLDER, Index};
 use crate::writer::{Cache, Failure, Ran, Stamp, Writer};
 use gapless_agent::Waker;
 use gapless_engine::transaction_service::{WriterParts, write_done, write_refusal};
@@ -22,8 +22,6 @@ use std::time::Instant;
 
 /// The schema of an answer.
 const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
-/// The index's folder, beside the journal.
-const INDEX_FOLDER: &str = "index";
 
 /// See the head of the file.
 pub(super) struct BusTransactions {
