@@ -4,8 +4,9 @@ use crate::bus::{Accepted, Arrived, BusOptions, CommandBus, Completion, Outcome,
 use crate::draft::Draft;
 use crate::envelope::Answer;
 use crate::error::{BusError, CommandError};
+use crate::event_filter::EventFilter;
 use crate::events::EventReader;
-use crate::found_events::{EventFilter, FoundEvents};
+use crate::found_events::FoundEvents;
 use crate::host::{BusParts, CommandHostOptions, HostError, Reading, parts};
 use crate::identity::{Position, TypeKey};
 use crate::model::CommandModel;

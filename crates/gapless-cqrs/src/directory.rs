@@ -1,23 +1,21 @@
 //! [`EventDirectory`]: the events of a directory, read from outside: of a command bus that runs, as far as it has released them, or of one that has
 //! stopped. Nothing is written.
 
+use crate::event_filter::EventFilter;
 use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
-use crate::found_events::EventFilter;
 use crate::identity::{AggregateId as _, IdForm, Position, TypeKey};
 use crate::names::{MessageRole, TypeNames};
-use crate::store::{INDEX_FOLDER, IndexKey, StoredIndex};
+use crate::store::{INDEX_FOLDER, IndexKey, Search, StoredIndex};
 use crate::stored_frames::{StoredFrames, Writing};
 use crate::transaction::RecordedEvent;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader, inspect};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Positions that are looked up at a time.
-const POSITIONS: usize = 4096;
 /// A host that is starting has so long to say how far its stream is released.
 const START_AWAITED: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -192,16 +190,16 @@ impl EventDirectory {
     pub fn transactions(&self, selection: Selection) -> Result<SelectedTransactions, EventDirectoryError> {
         let mut reader = self.reader();
         let mut found_by = None;
-        if let Some(filter) = selection.filters.first() {
+        if let Some(filter) = selection.filters.iter().cloned().reduce(EventFilter::and) {
             let index = self.index(&mut reader)?;
-            found_by = (index.last_sequence() > 0).then(|| (filter.key(), index));
+            found_by = (index.last_sequence() > 0).then(|| (Search::new(&filter), index));
         }
         let begin = match selection.from {
             Position { sequence: 0, .. } => Position { sequence: reader.first_held(), ordinal: 0 },
             from => from,
         };
         reader.seek(begin);
-        Ok(SelectedTransactions { selection, reader, found_by, found: VecDeque::new(), next: begin, is_over: false })
+        Ok(SelectedTransactions { selection, reader, found_by, next: begin, is_over: false })
     }
 
     /// The aggregates with selected events, of one type or of all, in the order of the first of these; the first `limit`, and how many more
@@ -374,9 +372,7 @@ pub struct SelectedTransactions {
     selection: Selection,
     reader: EventReader,
     /// The index, as long as it has more.
-    found_by: Option<(IndexKey, StoredIndex)>,
-    /// Transactions that were found, and not read yet.
-    found: VecDeque<u64>,
+    found_by: Option<(Search, StoredIndex)>,
     /// Everything before it was found.
     next: Position,
     is_over: bool,
@@ -394,15 +390,9 @@ impl SelectedTransactions {
             return Ok(None);
         }
         self.find()?;
-        if let Some(sequence) = self.found.front()
-            && self.reader.next_sequence() != *sequence
-        {
-            self.reader.seek(Position { sequence: *sequence, ordinal: 0 });
-        }
         if !matches!(self.reader.advance(usize::MAX)?, Advanced::Transaction) {
             return Ok(None);
         }
-        self.found.pop_front();
         let transaction = self.reader.transaction()?;
         if self.selection.until.is_some_and(|until| transaction.sequence > until.sequence) {
             self.is_over = true;
@@ -417,21 +407,23 @@ impl SelectedTransactions {
         self.is_over
     }
 
-    /// Looks up what is read next, where the index has it.
+    /// Goes to what is read next, where the index has it.
     fn find(&mut self) -> Result<(), ReadError> {
-        let Some((key, index)) = self.found_by.as_ref().filter(|_| self.found.is_empty()) else { return Ok(()) };
-        let positions = index.find(*key, self.next, POSITIONS)?;
-        if let Some(last) = positions.last() {
-            self.next = Position { sequence: last.sequence + 1, ordinal: 0 };
-            self.found.extend(positions.iter().map(|position| position.sequence));
-            let mut before = 0;
-            self.found.retain(|sequence| std::mem::replace(&mut before, *sequence) != *sequence);
-            return Ok(());
+        let Some((search, index)) = &mut self.found_by else { return Ok(()) };
+        let indexed = index.last_sequence();
+        let found = search.next(self.next, indexed, |key, from, limit| index.find(key, from, limit))?;
+        let begin = match found {
+            Some(position) => Position { sequence: position.sequence, ordinal: 0 },
+            None => {
+                // The rest is behind the index.
+                self.found_by = None;
+                Position { sequence: self.next.sequence.max(indexed + 1), ordinal: 0 }
+            }
+        };
+        if self.reader.next_sequence() != begin.sequence {
+            self.reader.seek(begin);
         }
-        // The rest is behind the index.
-        self.next.sequence = self.next.sequence.max(index.last_sequence() + 1);
-        self.reader.seek(self.next);
-        self.found_by = None;
+        self.next = Position { sequence: begin.sequence + 1, ordinal: 0 };
         Ok(())
     }
 }

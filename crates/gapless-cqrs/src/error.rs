@@ -1,5 +1,6 @@
 //! [`CommandError`]: how a command ends that has no events; [`ModelError`]: why a model is none; [`IndexFileError`].
 
+use crate::identity::Position;
 use std::path::PathBuf;
 
 /// How a command ends that was not accepted. It has changed nothing.
@@ -22,10 +23,13 @@ pub enum CommandError<Refusal> {
         /// What it is.
         found: u64,
     },
+    /// There is an event that the command's condition excludes, here.
+    #[error("there is an event at {0} that the command's condition excludes")]
+    ConditionFailed(Position),
     /// Another command had the same identifier.
     #[error("another command had the same identifier")]
     IdentifierReused,
-    /// The aggregate cannot be made of its events. Others go on.
+    /// The aggregate, or what else is decided by, cannot be made of its events. Others go on.
     #[error("the aggregate is set apart: {0}")]
     Quarantined(String),
     /// The writer does not know such a command, or its bytes are none, or it has more events than a transaction can hold, or *decide* or

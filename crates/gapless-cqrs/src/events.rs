@@ -63,9 +63,9 @@ pub struct EventReader {
 /// Where frames come from.
 enum Frames {
     /// A stream of this process.
-    Live(ReplayMerge),
+    Live(Box<ReplayMerge>),
     /// The journal of a directory.
-    Stored(StoredFrames),
+    Stored(Box<StoredFrames>),
 }
 
 impl Frames {
@@ -78,7 +78,7 @@ impl Frames {
     }
 
     #[inline]
-    const fn sequence(&self) -> u64 {
+    fn sequence(&self) -> u64 {
         match self {
             Self::Live(frames) => frames.sequence(),
             Self::Stored(frames) => frames.sequence(),
@@ -150,12 +150,12 @@ fn unreadable(sequence: u64, error: &FieldError) -> ReadError {
 
 impl EventReader {
     pub(crate) fn over(frames: ReplayMerge, from: Position) -> Self {
-        Self::of(Frames::Live(frames), from)
+        Self::of(Frames::Live(Box::new(frames)), from)
     }
 
     /// Of the journal of a directory, from its first frame on.
     pub(crate) fn stored(frames: StoredFrames) -> Self {
-        Self::of(Frames::Stored(frames), Position::default())
+        Self::of(Frames::Stored(Box::new(frames)), Position::default())
     }
 
     const fn of(frames: Frames, from: Position) -> Self {
@@ -207,7 +207,7 @@ impl EventReader {
 
     /// Everything before this sequence number is read.
     #[must_use]
-    pub const fn next_sequence(&self) -> u64 {
+    pub fn next_sequence(&self) -> u64 {
         self.frames.sequence()
     }
 

@@ -11,22 +11,25 @@
 //! | [`fixture`] | given, when, then: tests of aggregates, without anything around them |
 //! | `released` | what every member makes of released transactions |
 //! | `writer` | from a command to its transaction |
-//! | [`found_events`] | [`FoundEvents`]: those of an aggregate, with a tag or of a type |
+//! | [`found_events`] | [`FoundEvents`]: the events that a filter has |
 //! | `store` | where the events of an aggregate, with a tag or of a type are |
 //! | [`events`] | [`EventReader`]: the events of the stream |
 //! | `stored_frames` | the frames of a directory's journal, read from outside |
 //! | [`model`] | [`CommandModel`]: which aggregates and handlers there are |
 //! | [`names`] | [`TypeNames`]: what types are called, in a file beside the journal |
 //! | [`handler`] | [`CommandHandler`]: commands that are no single aggregate's |
+//! | [`decision_model`] | [`DecisionModel`]: what is decided by that is no aggregate's state |
 //! | [`aggregate`] | [`Aggregate`]: what decides on commands and changes by events |
 //! | [`draft`] | [`Draft`]: a command that is not sent yet |
 //! | `handling` | whether a thread runs a handler, and what that has sent |
 //! | `envelope` | the bytes of a command and of its answer |
+//! | [`event_filter`] | [`EventFilter`]: which events are meant |
+//! | [`snapshots`] | states of aggregates in files; [`SnapshotPolicy`] |
 //! | [`identifiers`] | the identifiers of commands that are remembered |
 //! | `samples` | what tests decide on |
 //! | [`transaction`] | the bytes of events in the stream |
-//! | [`identity`] | what things are called: [`Position`], [`AggregateId`], [`TypeKey`] |
 //! | [`error`] | [`CommandError`] and [`ModelError`] |
+//! | [`identity`] | what things are called: [`Position`], [`AggregateId`], [`TypeKey`] |
 //!
 //! What commands, events and refusals are, [`message::Message`], is in the crate `gapless-message`, which is here as [`message`].
 #![forbid(unsafe_code)]
@@ -34,6 +37,7 @@
 
 pub mod aggregate;
 pub mod bus;
+pub mod decision_model;
 pub mod direct;
 pub mod directory;
 pub mod draft;
@@ -41,6 +45,7 @@ pub mod draft;
 mod drives;
 mod envelope;
 pub mod error;
+pub mod event_filter;
 pub mod events;
 pub mod fixture;
 pub mod found_events;
@@ -56,6 +61,7 @@ pub mod names;
 mod released;
 #[cfg(test)]
 mod samples;
+pub mod snapshots;
 mod store;
 mod stored_frames;
 pub mod transaction;
@@ -63,13 +69,15 @@ mod writer;
 
 pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, Tags};
 pub use bus::{Accepted, BusOptions, CommandBus, Pending};
+pub use decision_model::DecisionModel;
 pub use direct::{DirectBus, Ticket};
 pub use directory::EventDirectory;
 pub use draft::Draft;
 pub use error::{BusError, CommandError, IndexFileError, ModelError};
+pub use event_filter::EventFilter;
 pub use events::{EventReader, ReadError, RecordedTransaction};
 pub use fixture::{Fixture, Invariants, Random, When};
-pub use found_events::{EventFilter, FoundEvents};
+pub use found_events::FoundEvents;
 pub use gapless_message as message;
 pub use gapless_message::headers::Headers;
 pub use gapless_message::{Message, MessageError};
@@ -90,10 +98,11 @@ pub use gapless_message::{Message, MessageError};
 /// assert_eq!(Event::shape(), "Event v2 enum {Opened, Deposited(u64), Closed}");
 /// ```
 pub use gapless_rpc_macros::CommandMessage as Message;
-pub use handler::{CommandHandler, Interruption, Stop, Undone, Work};
+pub use handler::{CommandHandler, EventTags, Interruption, Stop, Undone, Work};
 pub use host::{CommandHost, CommandHostOptions, HostError};
 pub use identifiers::IdentifierLimits;
 pub use identity::{AggregateId, IdForm, Position, TypeKey};
 pub use model::CommandModel;
 pub use names::TypeNames;
+pub use snapshots::SnapshotPolicy;
 pub use transaction::{CommandIdentity, RecordedEvent, RecordedEvents};

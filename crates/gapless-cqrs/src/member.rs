@@ -2,8 +2,9 @@
 //! A member that leads no more forgets the aggregates that may have been decided upon in vain.
 
 use crate::bus::{BusOptions, CommandBus};
+use crate::event_filter::EventFilter;
 use crate::events::EventReader;
-use crate::found_events::{EventFilter, FoundEvents};
+use crate::found_events::FoundEvents;
 use crate::host::{BusParts, CommandHostOptions, HostError, Reading, parts};
 use crate::identity::Position;
 use crate::model::CommandModel;

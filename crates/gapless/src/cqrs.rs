@@ -74,10 +74,10 @@ pub use gapless_cqrs::message;
 pub use gapless_cqrs::message::{Message, MessageError};
 pub use gapless_cqrs::{
     Accepted, Aggregate, AggregateId, BusError, BusOptions, Circumstances, CommandBus, CommandError, CommandHandler,
-    CommandHost, CommandHostOptions, CommandIdentity, CommandModel, Creation, Decision, DirectBus, Draft, Entity,
-    EventFilter, EventReader, Fixture, FoundEvents, Headers, HostError, IdentifierLimits, IndexFileError, Interruption,
-    Invariants, ModelError, Pending, Position, Random, ReadError, RecordedEvent, RecordedTransaction, Stop, Tags,
-    Ticket, TypeKey, Undone, When, Work,
+    CommandHost, CommandHostOptions, CommandIdentity, CommandModel, Creation, Decision, DecisionModel, DirectBus,
+    Draft, Entity, EventFilter, EventReader, EventTags, Fixture, FoundEvents, Headers, HostError, IdentifierLimits,
+    IndexFileError, Interruption, Invariants, ModelError, Pending, Position, Random, ReadError, RecordedEvent,
+    RecordedTransaction, SnapshotPolicy, Stop, Tags, Ticket, TypeKey, Undone, When, Work,
 };
 /// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
 ///

@@ -3,7 +3,9 @@
 
 use super::decision::{Circumstances, Decision, Events};
 use super::{Aggregate, Creation};
+use crate::event_filter::cut_tag;
 use crate::identity::{AggregateId as _, TypeKey};
+use crate::snapshots::SnapshotPolicy;
 use gapless_message::{Message, MessageError};
 use std::any::Any;
 use std::ops::Range;
@@ -23,6 +25,26 @@ impl MessageType {
     #[inline]
     pub const fn of<M: Message>() -> Self {
         const { Self { name: M::TYPE_NAME, key: TypeKey::of(M::TYPE_NAME), version: M::VERSION } }
+    }
+}
+
+/// How states of a type are kept in files.
+#[derive(Clone, Copy)]
+pub(crate) struct StateFiles {
+    pub policy: SnapshotPolicy,
+    pub version: u32,
+    pub encode: fn(&State, &mut Vec<u8>) -> Result<(), MessageError>,
+    pub decode: fn(&[u8]) -> Result<State, MessageError>,
+}
+
+impl StateFiles {
+    pub fn of<A: Aggregate + Message>(policy: SnapshotPolicy) -> Self {
+        Self {
+            policy,
+            version: A::VERSION,
+            encode: |state, into| state.downcast_ref::<A>().expect(OWN_STATE).encode(into),
+            decode: |bytes| Ok(Box::new(A::decode(bytes)?)),
+        }
     }
 }
 
@@ -59,6 +81,9 @@ pub(crate) trait ErasedAggregate: Send {
     /// The same type once more, for another thread.
     fn another(&self) -> Box<dyn ErasedAggregate>;
 
+    /// How its states are kept in files, if they are.
+    fn state_files(&self) -> Option<&StateFiles>;
+
     /// One without events; `None` if the bytes are no identifier of its.
     fn create(&self, id: &[u8]) -> Option<State>;
 
@@ -76,6 +101,9 @@ pub(crate) trait ErasedAggregate: Send {
 
     /// Puts an event here that nobody has decided on by `decide`: an `Option` of the aggregate's event.
     fn put(&mut self, event: &mut dyn Any) -> Range<usize>;
+
+    /// Gives the last event that was put here a tag.
+    fn tag(&mut self, name: &str, value: &[u8]);
 
     /// Appends an event's bytes.
     fn encode(&self, event: usize, into: &mut Vec<u8>) -> Result<(), MessageError>;
@@ -96,6 +124,7 @@ pub(crate) trait ErasedAggregate: Send {
 /// An aggregate's type, and what its decisions have emitted in this transaction.
 pub(crate) struct TypedAggregate<A: Aggregate> {
     emitted: Emitted<A::Event>,
+    state_files: Option<StateFiles>,
 }
 
 struct Emitted<Event> {
@@ -111,20 +140,24 @@ impl<Event> Events<Event> for Emitted<Event> {
     }
 
     fn tag(&mut self, name: &str, value: &[u8]) {
-        let name = &name[..name.floor_char_boundary(usize::from(u8::MAX))];
-        let value = &value[..value.len().min(usize::from(u8::MAX))];
-        for part in [name.as_bytes(), value] {
-            self.tags.push(part.len() as u8);
-            self.tags.extend_from_slice(part);
-        }
+        write_tag(&mut self.tags, name, value);
         let (_, tags) = self.events.last_mut().expect("an event is tagged behind its emission");
         tags.end = self.tags.len();
     }
 }
 
+/// Appends a tag as it stands in the stream.
+pub(crate) fn write_tag(tags: &mut Vec<u8>, name: &str, value: &[u8]) {
+    let (name, value) = cut_tag(name, value);
+    for part in [name.as_bytes(), value] {
+        tags.push(part.len() as u8);
+        tags.extend_from_slice(part);
+    }
+}
+
 impl<A: Aggregate> TypedAggregate<A> {
-    pub fn new() -> Self {
-        Self { emitted: Emitted { events: Vec::new(), tags: Vec::new() } }
+    pub fn new(state_files: Option<StateFiles>) -> Self {
+        Self { emitted: Emitted { events: Vec::new(), tags: Vec::new() }, state_files }
     }
 }
 
@@ -148,7 +181,11 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
     }
 
     fn another(&self) -> Box<dyn ErasedAggregate> {
-        Box::new(Self::new())
+        Box::new(Self::new(self.state_files))
+    }
+
+    fn state_files(&self) -> Option<&StateFiles> {
+        self.state_files.as_ref()
     }
 
     fn create(&self, id: &[u8]) -> Option<State> {
@@ -198,6 +235,10 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
         let first = self.emitted.events.len();
         self.emitted.put(event.expect("a handler hands over an event of the aggregate's type"));
         first..first + 1
+    }
+
+    fn tag(&mut self, name: &str, value: &[u8]) {
+        self.emitted.tag(name, value);
     }
 
     #[inline]

@@ -9,10 +9,13 @@ mod decision;
 mod erased;
 
 pub use decision::{Circumstances, Decision, Tags};
-pub(crate) use erased::{Commanded, ErasedAggregate, MessageType, NotDecided, State, TypedAggregate};
+pub(crate) use erased::{
+    Commanded, ErasedAggregate, MessageType, NotDecided, State, StateFiles, TypedAggregate, write_tag,
+};
 
 use crate::draft::Draft;
-use crate::identity::{AggregateId, TypeKey};
+use crate::event_filter::EventFilter;
+use crate::identity::{AggregateId, ID_LENGTH_MAX, TypeKey};
 use gapless_message::Message;
 
 /// Something whose state is made of its events. A command is decided on by [`decide`](Self::decide), which changes nothing and says which
@@ -105,6 +108,17 @@ pub trait Aggregate: Clone + Send + 'static {
     /// A command for the aggregate with that identifier, for a bus to send.
     fn command<'a>(id: &Self::Id, command: &'a Self::Command) -> Draft<'a, Self::Command, (), Self::Refusal> {
         Draft::new(const { TypeKey::of(Self::NAME) }, Some(id), command)
+    }
+}
+
+impl EventFilter {
+    /// Those of an aggregate.
+    #[must_use]
+    pub fn aggregate<A: Aggregate>(id: &A::Id) -> Self {
+        let mut bytes = [0; ID_LENGTH_MAX];
+        // One that is too long has no events: no command for it can be sent.
+        let length = id.write(&mut bytes).unwrap_or(0);
+        Self::of_aggregate(TypeKey::of(A::NAME), &bytes[..length])
     }
 }
 

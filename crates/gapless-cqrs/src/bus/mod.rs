@@ -251,6 +251,10 @@ pub(crate) fn read<Reply: Message, Refusal: Message>(
         Answered::NotFound => CommandError::NotFound,
         Answered::AlreadyExists => CommandError::AlreadyExists,
         Answered::Conflict => CommandError::Conflict { expected, found: answer.aggregate_version },
+        Answered::ConditionFailed => CommandError::ConditionFailed(Position {
+            sequence: answer.position.sequence,
+            ordinal: answer.aggregate_version as u16,
+        }),
         Answered::IdentifierReused => CommandError::IdentifierReused,
         Answered::Quarantined => CommandError::Quarantined(String::from_utf8_lossy(&answer.rest).into_owned()),
     })

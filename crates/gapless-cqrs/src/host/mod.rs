@@ -3,19 +3,25 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `cold_tests` | tests of aggregates that are not in memory |
+//! | `decision_tests` | tests of decisions by what is no aggregate's state |
 //! | this | [`CommandHost`] and its options |
 //! | `transactions` | the writer as the sequencer's thread calls it |
-//! | `loading` | the thread that makes aggregates of their events, and the index |
+//! | `loading` | the thread that makes aggregates and decision models of their events, and the index |
+//! | `folding` | how these are made |
 
 #[cfg(test)]
 mod cold_tests;
+#[cfg(test)]
+mod decision_tests;
+mod folding;
 mod loading;
 mod transactions;
 
 use crate::bus::{BusOptions, CommandBus};
 use crate::error::ModelError;
+use crate::event_filter::EventFilter;
 use crate::events::EventReader;
-use crate::found_events::{EventFilter, FoundEvents};
+use crate::found_events::FoundEvents;
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::identity::Position;
 use crate::model::CommandModel;
@@ -38,12 +44,14 @@ pub struct CommandHostOptions {
     pub identifiers: IdentifierLimits,
     /// Aggregates in memory at most, about: those with events that are not indexed yet stay. At tier `memory` all stay.
     pub aggregates_max: usize,
+    /// States of decision models in memory at most, about; also of conditions. At tier `memory` all stay.
+    pub decision_models_max: usize,
 }
 
 impl Default for CommandHostOptions {
-    /// A million aggregates in memory; a million identifiers, for a day.
+    /// A million aggregates and 100,000 decision models in memory; a million identifiers, for a day.
     fn default() -> Self {
-        Self { identifiers: IdentifierLimits::default(), aggregates_max: 1_000_000 }
+        Self { identifiers: IdentifierLimits::default(), aggregates_max: 1_000_000, decision_models_max: 100_000 }
     }
 }
 
@@ -152,7 +160,7 @@ pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<
             tracing::warn!("who looks at the events from outside is not told what their types are called: {error}");
         }
         let identifiers = Identifiers::new(options.identifiers);
-        let writer = BusTransactions::new(model, identifiers, options.aggregates_max, handover, parts)?;
+        let writer = BusTransactions::new(model, identifiers, &options, handover, parts)?;
         // It is made once.
         let _ = index.set(writer.index_reader());
         Ok(Box::new(writer) as Box<dyn Transactions>)

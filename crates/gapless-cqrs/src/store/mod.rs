@@ -6,6 +6,7 @@
 //! | this | [`Index`]: what is found; [`IndexBuilder`]: the one thread that makes it |
 //! | `stored` | [`StoredIndex`]: what is found in the files alone, for others than the one that makes them |
 //! | `believing` | which files are believed |
+//! | `search` | the positions of what a filter may have |
 //! | `merging` | several runs become one |
 //! | `run` | an immutable file of a part of the stream |
 //! | `recent` | what is behind the last run, in memory |
@@ -28,10 +29,13 @@ mod merging;
 mod postings;
 mod recent;
 mod run;
+mod search;
 mod stored;
 
 pub(crate) use filter::Filter;
 pub(crate) use key::IndexKey;
+pub(crate) use postings::keys_of;
+pub(crate) use search::{Search, first_keys_of};
 pub(crate) use stored::StoredIndex;
 
 use crate::error::IndexFileError;
@@ -144,6 +148,11 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
+    /// The last sequence that is in the index.
+    pub fn last_sequence(&self) -> u64 {
+        self.index.last_sequence()
+    }
+
     /// Whether there may be events of that key, up to `through`.
     #[inline]
     pub fn may_have(&mut self, key: IndexKey, through: u64) -> bool {

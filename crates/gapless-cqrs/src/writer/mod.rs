@@ -4,28 +4,34 @@
 //! |---|---|
 //! | this | [`Writer`]: one command after the other |
 //! | `undertaking` | what one command does to the cache, until it is known whether it counts |
+//! | `decision_models` | the states of decision models that are in memory |
+//! | `unindexed` | what the writer has decided and the index may not have yet |
 //! | `cache` | the aggregates that are in memory |
 //! | `lines` | who has waited for one of them, and whose turn it is |
 
 mod cache;
+mod decision_models;
 mod lines;
 #[cfg(test)]
 mod tests;
 mod undertaking;
+mod unindexed;
 
-pub(crate) use cache::{Cache, Cold, Load, Loaded};
+pub(crate) use cache::{Cache, Cold, DueSnapshot, Load, Loaded};
+pub(crate) use decision_models::{DecisionModels, LoadedModel, ModelLoad};
 
 use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided};
-use crate::envelope::{Answer, Answered, Envelope};
+use crate::decision_model::LastOfFilter;
+use crate::envelope::{Answer, Answered, Condition, Envelope};
 use crate::handler::Interrupted;
 use crate::identifiers::{Identifiers, Remembered};
 use crate::identity::{Position, TypeKey};
-use crate::model::{Handled, Model};
+use crate::model::{DecisionModelTypes, Handled, Model};
 use crate::transaction::CommandIdentity;
 use gapless_message::headers::Headers;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use undertaking::Undertaking;
+use undertaking::{Undertaking, UndertakingWorkspace};
 
 /// What the stream says of a command.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +82,7 @@ pub(crate) enum Failure {
 pub(crate) struct Writer {
     model: Model,
     cache: Cache,
+    decision_models: DecisionModels,
     identifiers: Identifiers,
     undertaking: Undertaking,
     answer: Vec<u8>,
@@ -83,8 +90,9 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub fn new(model: Model, identifiers: Identifiers, cache: Cache) -> Self {
-        Self { model, cache, identifiers, undertaking: Undertaking::default(), answer: Vec::new(), text: String::new() }
+    pub fn new(model: Model, identifiers: Identifiers, cache: Cache, decision_models: DecisionModels) -> Self {
+        let undertaking = Undertaking::default();
+        Self { model, cache, decision_models, identifiers, undertaking, answer: Vec::new(), text: String::new() }
     }
 
     /// The answer to the last command.
@@ -113,6 +121,10 @@ impl Writer {
 
     pub fn cache_mut(&mut self) -> (&mut Cache, &Model) {
         (&mut self.cache, &self.model)
+    }
+
+    pub fn decision_models_mut(&mut self) -> (&mut DecisionModels, &DecisionModelTypes) {
+        (&mut self.decision_models, &self.model.decision_models)
     }
 
     /// Decides on a command. Answer and events have at most `length_max` bytes together.
@@ -151,10 +163,33 @@ impl Writer {
             metadata: envelope.metadata,
         };
         self.undertaking.begin(identity, envelope.metadata);
+        if let Some(condition) = envelope.condition
+            && let Some(ran) = self.fails_condition(here, condition)
+        {
+            return ran;
+        }
         match envelope.aggregate {
             TypeKey::NONE => self.handle(here, &envelope, circumstances),
             _ => self.decide(here, &envelope, circumstances),
         }
+    }
+
+    /// What becomes of a command whose condition does not hold; `None` if it does.
+    #[cold]
+    fn fails_condition(&mut self, here: Here, Condition { behind, filter }: Condition<'_>) -> Option<Ran> {
+        if let Err(error) = LastOfFilter::check(filter) {
+            return Some(self.failed(Failure::Malformed, error.to_string()));
+        }
+        let types = &self.model.decision_models.all;
+        let from = Position { sequence: behind.sequence, ordinal: behind.ordinal.saturating_add(1) };
+        let (of, tail) = ((DecisionModelTypes::LAST_OF_FILTER, filter), here.stamp.sequence - 1);
+        let last = match self.decision_models.find(types, of, from, tail) {
+            Ok(entry) => LastOfFilter::position(self.decision_models.state(entry)),
+            Err(cold) => return Some(self.not_there(here, cold)),
+        };
+        let last = last.filter(|last| *last > behind)?;
+        let found = Here { stamp: Stamp { sequence: last.sequence, ..here.stamp }, ..here };
+        Some(self.answered(found, Answered::ConditionFailed, last.ordinal.into()))
     }
 
     /// A command is not decided now, because another one of its session waits. `bytes` are its first ones at least.
@@ -254,12 +289,22 @@ impl Writer {
 
     /// A command of a handler.
     fn handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
-        let Self { model: Model { aggregates, handlers }, cache, undertaking, .. } = self;
+        let Self { model, cache, decision_models, undertaking, .. } = self;
+        let Model { aggregates, handlers, events, decision_models: types } = model;
         let Some(handler) = handlers.get(&envelope.command) else {
             let key = envelope.command.0;
             return self.failed(Failure::Unknown, format!("no handler takes the command with the key {key:#010x}"));
         };
-        let mut workspace = undertaking.workspace(cache, aggregates, circumstances);
+        let mut workspace = UndertakingWorkspace {
+            undertaking,
+            cache,
+            aggregates,
+            decision_models,
+            types,
+            events,
+            circumstances,
+            interrupted: None,
+        };
         let handled = catch_unwind(AssertUnwindSafe(|| {
             handler.handle(envelope.version, envelope.payload, circumstances, &mut workspace)
         }));
@@ -269,18 +314,18 @@ impl Writer {
             (Ok(_), Some(interrupted)) => Handled::Interrupted(interrupted),
             (Ok(handled), None) => handled,
             (Err(panic), _) => {
-                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
+                self.undo();
                 return self.failed(Failure::Panicked, format!("the handler panicked: {}", said(&*panic)));
             }
         };
         match handled {
             Handled::Done(message, reply) => self.finish(here, 0, Some((message, reply))),
             Handled::Refused(message, bytes) => {
-                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
+                self.undo();
                 self.not_decided(here, NotDecided::Refused(message, bytes), 0)
             }
             Handled::Interrupted(interrupted) => {
-                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
+                self.undo();
                 match interrupted {
                     Interrupted::Cold => Ran::Later,
                     Interrupted::Quarantined(reason) => {
@@ -302,11 +347,11 @@ impl Writer {
         let events = match encoded {
             Ok(Ok(events)) => events,
             Ok(Err(reason)) => {
-                undertaking.undo(cache, &model.aggregates);
+                self.undo();
                 return self.failed(Failure::Inadmissible, reason);
             }
             Err(panic) => {
-                undertaking.undo(cache, &model.aggregates);
+                self.undo();
                 return self.failed(Failure::Panicked, format!("an event panicked: {}", said(&*panic)));
             }
         };
@@ -326,20 +371,31 @@ impl Writer {
         .write(&mut self.answer);
         let length = self.answer.len() + undertaking.changes().len();
         if length > here.length_max {
-            undertaking.undo(cache, &model.aggregates);
+            self.undo();
             return self.too_long(here, length);
         }
         let applied = catch_unwind(AssertUnwindSafe(|| undertaking.apply(cache, &model.aggregates)));
         if let Err(panic) = applied {
             // What the panic has left is no state.
-            undertaking.undo(cache, &model.aggregates);
+            self.undo();
             return self.failed(Failure::Panicked, format!("apply panicked: {}", said(&*panic)));
         }
-        undertaking.keep(cache, here.stamp.sequence);
+        undertaking.keep(cache, &model.aggregates, (here.stamp.sequence, here.stamp.time_ns));
+        if self.decision_models.is_active() {
+            let types = &self.model.decision_models.all;
+            self.decision_models.decided(types, here.stamp.sequence, self.undertaking.changes());
+        }
         if let Some(identity) = here.identity {
             self.identifiers.remember(identity, here.stamp.time_ns, &self.answer);
         }
         Ran::Answered
+    }
+
+    /// Nothing that was decided counts.
+    #[cold]
+    fn undo(&mut self) {
+        self.undertaking.undo(&mut self.cache, &self.model.aggregates);
+        self.decision_models.undo();
     }
 
     /// An answer without events.
