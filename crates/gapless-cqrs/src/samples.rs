@@ -37,8 +37,7 @@ pub(crate) enum AccountRefusal {
     Closed,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-#[message(crate = crate)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Account {
     pub balance: u64,
     pub is_closed: bool,

@@ -18,7 +18,6 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
-#[group(id = "supervised")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     at: At,
