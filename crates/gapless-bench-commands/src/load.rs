@@ -33,19 +33,15 @@ pub(crate) enum Until {
 #[derive(Clone, Copy)]
 pub(crate) struct Load<'a> {
     pub(crate) case: Case,
-    /// The number of the first command: so many were sent before.
-    pub(crate) first: u64,
     pub(crate) until: Until,
     pub(crate) in_flight: usize,
-    /// Whether each aggregate is asked behind it how many events it has had, which gives it one more.
-    pub(crate) is_checked_behind: bool,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
 impl<'a> Load<'a> {
     /// One command, from the first on, checked behind it.
     pub(crate) const fn of(case: Case, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
-        Self { case, first: 0, until: Until::Count(1), in_flight, is_checked_behind: true, interrupted }
+        Self { case, until: Until::Count(1), in_flight, interrupted }
     }
 }
 
@@ -183,7 +179,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
             headers: headers(),
             identifiers: IdentifierSource::new(load.case.identifiers),
             sent: VecDeque::with_capacity(load.in_flight),
-            number: load.first,
+            number: 0,
             answered: 0,
             last: Position::default(),
             loaded: Loaded::default(),
@@ -191,7 +187,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
     }
 
     fn run(mut self) -> Result<Loaded> {
-        let most = if let Until::Count(count) = self.load.until { self.load.first + count } else { u64::MAX };
+        let most = if let Until::Count(count) = self.load.until { count } else { u64::MAX };
         let mut counted = Counted::begin(0);
         if let Until::Time(warm_up, _) = self.load.until {
             while counted.begin.elapsed() < warm_up {
@@ -210,10 +206,8 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
         while !self.sent.is_empty() {
             self.take();
         }
-        self.loaded.sent = self.number - self.load.first;
-        if self.load.is_checked_behind {
-            self.check_aggregates()?;
-        }
+        self.loaded.sent = self.number;
+        self.check_aggregates()?;
         Ok(self.loaded)
     }
 

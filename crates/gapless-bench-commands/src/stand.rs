@@ -35,15 +35,17 @@ impl Stand {
     /// Starts the bus of a row.
     pub(crate) fn start<F: Form>(case: &Case, place: Place<'_>) -> Result<Self> {
         let (directory, options) = options(case, place)?;
-        Self::with::<F>(options, place.optimize_for, directory)
+        Self::with::<F>(CommandHostOptions::default(), options, place.optimize_for, directory)
     }
 
-    /// Starts one on what a directory holds, at tier `journal`; the directory stays.
-    pub(crate) fn in_directory<F: Form>(directory: &Path) -> Result<Self> {
-        Self::with::<F>(ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
+    /// Starts one on what a directory holds, at tier `journal`, with so many aggregates in memory; the directory stays.
+    pub(crate) fn in_directory<F: Form>(directory: &Path, aggregates_max: usize) -> Result<Self> {
+        let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+        Self::with::<F>(options, ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
     }
 
     fn with<F: Form>(
+        bus: CommandHostOptions,
         mut options: ServiceHostOptions,
         optimize_for: OptimizeFor,
         directory: Option<OwnDirectory>,
@@ -51,7 +53,7 @@ impl Stand {
         options.snapshot_on_stop = false;
         options.threads = Threads { optimize_for, callers_hot: 1, service_cpus: beside_driver(), ..Threads::default() };
         let model = CommandModel::new().aggregate::<Counter<F>>();
-        let host = CommandHost::start(model, CommandHostOptions::default(), options).map_err(failed)?;
+        let host = CommandHost::start(model, bus, options).map_err(failed)?;
         Ok(Self { host, _directory: directory })
     }
 

@@ -58,11 +58,11 @@ enum Command {
         after_help = "Examples:\n  gapless down\n  gapless down --at floor.toml\n\nEnds when nothing runs any more. Exit codes: 0; 1 if something could not be ended; 2 for what is wrong in the command line."
     )]
     Down(commands::supervisor::down::Arguments),
-    /// Print what has happened to the copies of a supervisor
+    /// Print what has happened to the copies of a supervisor; with a subcommand, the events of a command bus
     #[command(
-        after_help = "Examples:\n  gapless events\n  gapless events -f\n  gapless events -n 1000 --at floor.toml --json | jq .copy\n\nThe last ones, and with -f those that come. They stand in `events.log` in the state directory, and also when nobody supervises. Exit codes: 0; 1 if there are none; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless events\n  gapless events -f\n  gapless events -n 1000 --at floor.toml --json | jq .copy\n  gapless events read /var/lib/gapless/bank --aggregate account/7\n\nWithout a subcommand the events are those of a supervisor: the last ones, and with -f those that come. They stand in `events.log` in the state directory, and also when nobody supervises. Exit codes: 0; 1 if there are none; 2 for what is wrong in the command line."
     )]
-    Events(commands::supervisor::events::Arguments),
+    Events(commands::events::Arguments),
     /// Look into the journal of a service, a stream or a member: check it, print it, follow it
     Journal(commands::journal::Arguments),
     /// Print what the copies of a supervisor have printed
@@ -155,7 +155,7 @@ fn main() -> ExitCode {
         Command::Cluster(arguments) => commands::cluster::run(&arguments),
         Command::Counters(arguments) => commands::counters::run(&arguments),
         Command::Down(arguments) => commands::supervisor::down::run(&arguments),
-        Command::Events(arguments) => commands::supervisor::events::run(&arguments),
+        Command::Events(arguments) => commands::events::run(&arguments),
         Command::Journal(arguments) => commands::journal::run(&arguments),
         Command::Logs(arguments) => commands::supervisor::logs::run(&arguments),
         Command::Ps(arguments) => commands::supervisor::ps::run(&arguments),

@@ -14,6 +14,10 @@ pub struct ReplayMerge {
     /// Where the journal is; a stream at tier `memory` has none.
     journal: Option<PathBuf>,
     replay: Option<Replay>,
+    /// It has gone elsewhere, and may come back to the journal.
+    left: Option<Replay>,
+    /// Pieces copied from the window since then.
+    copied_since: u32,
     /// The journal, as it was when so much was released.
     opened: Option<(JournalReader, u64)>,
     /// Frames copied from the window and not read yet: those from `next` on, padded, up to `filled`.
@@ -26,6 +30,8 @@ pub struct ReplayMerge {
     laps: u64,
 }
 
+/// Behind so many pieces from the window in a row the journal is let go.
+const COPIED_SINCE_MAX: u32 = 64;
 /// Frames are copied from the window in pieces of so many bytes.
 const COPIED_LENGTH: usize = 16 << 10;
 
@@ -45,7 +51,20 @@ impl ReplayMerge {
         let cursor = window.free_cursor(sequence.max(1));
         let frames = vec![0; COPIED_LENGTH];
         let sequence = cursor.sequence();
-        Self { window, cursor, journal, replay: None, opened: None, frames, next: 0, filled: 0, sequence, laps: 0 }
+        Self {
+            window,
+            cursor,
+            journal,
+            replay: None,
+            left: None,
+            copied_since: 0,
+            opened: None,
+            frames,
+            next: 0,
+            filled: 0,
+            sequence,
+            laps: 0,
+        }
     }
 
     /// The sequence that it reads next.
@@ -56,6 +75,20 @@ impl ReplayMerge {
 
     /// Goes to `sequence`.
     pub fn seek(&mut self, sequence: u64) {
+        if let Some(replay) = self.replay.take() {
+            (self.left, self.copied_since) = (Some(replay), 0);
+        }
+        self.stand_at(sequence);
+    }
+
+    /// Lets the journal go: what is deleted of it meanwhile takes no room any more. It is opened again where it is needed.
+    pub fn let_journal_go(&mut self) {
+        if self.replay.is_none() {
+            (self.left, self.opened) = (None, None);
+        }
+    }
+
+    fn stand_at(&mut self, sequence: u64) {
         self.replay = None;
         self.cursor.seek(sequence);
         self.sequence = self.cursor.sequence();
@@ -169,6 +202,12 @@ impl ReplayMerge {
         };
         if let FreeRead::Frame(bytes) = read {
             self.filled = bytes;
+            if self.left.is_some() {
+                self.copied_since += 1;
+                if self.copied_since > COPIED_SINCE_MAX {
+                    self.let_journal_go();
+                }
+            }
         }
         Ok(read)
     }
@@ -180,7 +219,12 @@ impl ReplayMerge {
         };
         // Released frames are never cut off.
         let released = self.window.released_sequence();
-        // Segments that were deleted since are an error, and then it is opened anew.
+        // Segments that were made or deleted since are an error, and then it is opened anew.
+        if let Some(mut replay) = self.left.take()
+            && replay.go_to(sequence, released).is_ok()
+        {
+            return Ok(replay);
+        }
         if let Some((reader, through)) = &self.opened
             && sequence <= *through
             && let Ok(replay) = reader.replay_until(sequence, released)
@@ -201,7 +245,7 @@ impl ReplayMerge {
         // The journal may be ahead of the frames that have reached the stream's tier, and those ahead may be cut off.
         let released = self.window.released_sequence();
         if next > released {
-            self.seek(next);
+            self.stand_at(next);
             return Ok(ReplayRead::Empty);
         }
         replay.read_until(released);
@@ -214,7 +258,7 @@ impl ReplayMerge {
         };
         if !has_next {
             // Released is journaled; released frames that the reader has not seen yet are in the window.
-            self.seek(next);
+            self.stand_at(next);
             return Ok(ReplayRead::Empty);
         }
         self.sequence = next + 1;

@@ -1,8 +1,8 @@
 //! [`Draft`]: a command that is not sent yet.
 
-use crate::envelope::Envelope;
-use crate::identifiers::time_ordered_identifier;
-use crate::identity::{AggregateId, ID_LENGTH_MAX, TypeKey};
+use crate::envelope::{Condition, Envelope};
+use crate::event_filter::EventFilter;
+use crate::identity::{AggregateId, ID_LENGTH_MAX, Position, TypeKey};
 use gapless_message::Message;
 use gapless_message::headers::Headers;
 use std::marker::PhantomData;
@@ -16,6 +16,7 @@ pub struct Draft<'a, Command, Reply, Refusal> {
     command: &'a Command,
     identifier: Option<u128>,
     expected_version: Option<u64>,
+    condition: Option<(&'a EventFilter, Position)>,
     headers: Option<&'a Headers>,
     types: PhantomData<fn() -> (Reply, Refusal)>,
 }
@@ -37,6 +38,7 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
             command,
             identifier: None,
             expected_version: None,
+            condition: None,
             headers: None,
             types: PhantomData,
         }
@@ -49,15 +51,17 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         self
     }
 
-    /// With a new identifier of its own, time-ordered: [`time_ordered_identifier`]. It makes the command safe to send again, and is the same each
-    /// time that this draft is sent.
-    pub fn identified(self) -> Self {
-        self.identified_by(time_ordered_identifier())
-    }
-
     /// Only if the aggregate has had so many events; else it ends as [`CommandError::Conflict`](crate::CommandError::Conflict).
     pub const fn expecting_version(mut self, version: u64) -> Self {
         self.expected_version = Some(version);
+        self
+    }
+
+    /// Only if the stream has no event of a filter behind a position: for a decision that was made outside, by what was read up to there
+    /// ([`FoundEvents::read_through`](crate::FoundEvents::read_through)). Else it ends as
+    /// [`CommandError::ConditionFailed`](crate::CommandError::ConditionFailed).
+    pub const fn only_if_none(mut self, filter: &'a EventFilter, behind: Position) -> Self {
+        self.condition = Some((filter, behind));
         self
     }
 
@@ -65,26 +69,6 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
     pub const fn with(mut self, headers: &'a Headers) -> Self {
         self.headers = Some(headers);
         self
-    }
-
-    /// The same with another identifier and other headers.
-    pub(crate) const fn changed<'b>(
-        &self,
-        identifier: Option<u128>,
-        headers: &'b Headers,
-    ) -> Draft<'b, Command, Reply, Refusal>
-    where
-        'a: 'b,
-    {
-        let Self { aggregate, id, command, expected_version, .. } = *self;
-        Draft { aggregate, id, command, identifier, expected_version, headers: Some(headers), types: PhantomData }
-    }
-
-    /// Type and identifier of its aggregate, its own identifier, the version that it expects, its headers.
-    pub(crate) fn parts(&self) -> (TypeKey, &[u8], Option<u128>, Option<u64>, Option<&'a Headers>) {
-        // What is no identifier is said when it is written.
-        let id = self.id.as_ref().map_or(&[][..], |id| &id.bytes[..usize::from(id.length)]);
-        (self.aggregate, id, self.identifier, self.expected_version, self.headers)
     }
 
     /// The version that it expects; 0 without.
@@ -106,17 +90,30 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         let id = self.id.as_ref().map_err(|length| {
             format!("an aggregate's identifier has at most {ID_LENGTH_MAX} bytes, and this one {length}")
         })?;
+        let filter = self.condition.map(|(filter, _)| encoded(filter)).transpose()?;
         Envelope {
             aggregate: self.aggregate,
             command: self.command_key(),
             version: Command::VERSION,
             identifier: self.identifier,
             expected_version: self.expected_version,
+            condition: self.condition.zip(filter.as_deref()).map(|((_, behind), filter)| Condition { behind, filter }),
             metadata: &[],
             id: &id.bytes[..usize::from(id.length)],
             payload: &[],
         }
         .write_head(into, |into| self.headers.map_or(Ok(()), |headers| headers.encode(into)))?;
         self.command.encode(into).map_err(|error| error.to_string())
+    }
+}
+
+/// The bytes of a filter.
+#[cold]
+fn encoded(filter: &EventFilter) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    filter.encode(&mut bytes)?;
+    match u16::try_from(bytes.len()) {
+        Ok(_) => Ok(bytes),
+        Err(_) => Err(format!("the filter of its condition has {} bytes, and 65535 have room", bytes.len())),
     }
 }

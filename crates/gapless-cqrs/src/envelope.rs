@@ -3,7 +3,8 @@
 //! ```text
 //! command                                             answer
 //!   0  u8   version, 1                                  0  u8   version, 1
-//!   1  u8   flags: 1 identifier, 2 expected version     1  u8   outcome, as `Answered` says
+//!   1  u8   flags: 1 identifier, 2 expected version,    1  u8   outcome, as `Answered` says
+//!           4 condition
 //!   2  u16  version of the command's type               2  u16  version of the type of reply or refusal
 //!   4  u32  key of the aggregate's type; 0 without      4  u32  key of the type of reply or refusal; 0 without
 //!   8  u32  key of the command's type                   8  u64  sequence of the transaction's first frame
@@ -12,21 +13,30 @@
 //!  15  u8   0                                          28  u32  0
 //!  16  u128 identifier, if any                         32  reply, refusal or text
 //!      u64  expected version, if any
+//!      condition, if any: u64 sequence, u16 ordinal, u16 length of a filter, filter
 //!      metadata, the aggregate's identifier, payload
 //! ```
-//! Numbers are little-endian.
+//! Numbers are little-endian. Of a condition that failed, 8 is the sequence of the event that it excludes, and 16 its ordinal.
 
 use crate::identity::{Position, TypeKey};
-use gapless_message::headers::Headers;
 use gapless_wire::fields::{FieldError, FieldReader, u16_at, u32_at, u64_at};
 
 const VERSION: u8 = 1;
 const HAS_IDENTIFIER: u8 = 1;
 const HAS_EXPECTED_VERSION: u8 = 2;
+const HAS_CONDITION: u8 = 4;
 const COMMAND_HEAD_LENGTH: usize = 16;
 /// In the head of a command.
 const METADATA_LENGTH_AT: usize = 12;
 const ANSWER_HEAD_LENGTH: usize = 32;
+
+/// There is no event of a filter behind a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Condition<'a> {
+    pub behind: Position,
+    /// An encoded filter.
+    pub filter: &'a [u8],
+}
 
 /// A command, where its bytes lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +47,7 @@ pub(crate) struct Envelope<'a> {
     pub version: u32,
     pub identifier: Option<u128>,
     pub expected_version: Option<u64>,
+    pub condition: Option<Condition<'a>>,
     /// Encoded headers.
     pub metadata: &'a [u8],
     /// Of the aggregate.
@@ -44,19 +55,26 @@ pub(crate) struct Envelope<'a> {
     pub payload: &'a [u8],
 }
 
-impl<'a> Envelope<'a> {
-    /// The same command with other headers.
-    ///
-    /// # Errors
-    /// They are too long.
+impl<'a> Condition<'a> {
     #[cold]
-    pub fn with_headers(&self, headers: &Headers) -> Result<Vec<u8>, String> {
-        let mut bytes = Vec::new();
-        self.write_head(&mut bytes, |into| headers.encode(into))?;
-        bytes.extend_from_slice(self.payload);
-        Ok(bytes)
+    fn write(&self, into: &mut Vec<u8>) {
+        into.extend_from_slice(&self.behind.sequence.to_le_bytes());
+        into.extend_from_slice(&self.behind.ordinal.to_le_bytes());
+        into.extend_from_slice(&(self.filter.len() as u16).to_le_bytes());
+        into.extend_from_slice(self.filter);
     }
 
+    #[cold]
+    fn read(fields: &mut FieldReader<'a>) -> Result<Self, FieldError> {
+        let sequence = fields.u64("a condition's position")?;
+        let ordinal = fields.u16("a condition's position")?;
+        let length = fields.u16("the length of a filter")?;
+        let filter = fields.bytes(length.into(), "a filter")?;
+        Ok(Self { behind: Position { sequence, ordinal }, filter })
+    }
+}
+
+impl<'a> Envelope<'a> {
     /// Appends everything but the payload, which is to follow. `write_metadata` appends the metadata, in the place of those that stand here.
     ///
     /// # Errors
@@ -68,7 +86,8 @@ impl<'a> Envelope<'a> {
         write_metadata: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
     ) -> Result<(), String> {
         let flags = (u8::from(self.identifier.is_some()) * HAS_IDENTIFIER)
-            | (u8::from(self.expected_version.is_some()) * HAS_EXPECTED_VERSION);
+            | (u8::from(self.expected_version.is_some()) * HAS_EXPECTED_VERSION)
+            | (u8::from(self.condition.is_some()) * HAS_CONDITION);
         let mut head = [0; COMMAND_HEAD_LENGTH];
         (head[0], head[1], head[14]) = (VERSION, flags, self.id.len() as u8);
         head[2..4].copy_from_slice(&(self.version as u16).to_le_bytes());
@@ -78,6 +97,7 @@ impl<'a> Envelope<'a> {
         into.extend_from_slice(&head);
         self.identifier.iter().for_each(|identifier| into.extend_from_slice(&identifier.to_le_bytes()));
         self.expected_version.iter().for_each(|version| into.extend_from_slice(&version.to_le_bytes()));
+        self.condition.iter().for_each(|condition| condition.write(into));
         let metadata = into.len();
         write_metadata(into)?;
         let length = (into.len() - metadata) as u16;
@@ -94,7 +114,7 @@ impl<'a> Envelope<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
         let head: &[u8; COMMAND_HEAD_LENGTH] = fields.head("the head of a command")?;
-        if head[0] != VERSION || head[1] & !(HAS_IDENTIFIER | HAS_EXPECTED_VERSION) != 0 {
+        if head[0] != VERSION || head[1] & !(HAS_IDENTIFIER | HAS_EXPECTED_VERSION | HAS_CONDITION) != 0 {
             return Err(FieldError::Value { what: "the version of a command's head" });
         }
         let identifier = match head[1] & HAS_IDENTIFIER {
@@ -105,20 +125,16 @@ impl<'a> Envelope<'a> {
             0 => None,
             _ => Some(fields.u64("the expected version")?),
         };
+        let condition = match head[1] & HAS_CONDITION {
+            0 => None,
+            _ => Some(Condition::read(&mut fields)?),
+        };
         let metadata = fields.bytes(u16_at(head, METADATA_LENGTH_AT).into(), "metadata")?;
         let id = fields.bytes(head[14].into(), "an aggregate's identifier")?;
         let (aggregate, command) = (TypeKey(u32_at(head, 4)), TypeKey(u32_at(head, 8)));
         let version = u16_at(head, 2).into();
         let payload = fields.rest();
-        Ok(Self { aggregate, command, version, identifier, expected_version, metadata, id, payload })
-    }
-}
-
-/// Gives a command another identifier, where it has one.
-#[cold]
-pub(crate) fn change_identifier(command: &mut [u8], identifier: u128) {
-    if command[1] & HAS_IDENTIFIER != 0 {
-        command[COMMAND_HEAD_LENGTH..][..16].copy_from_slice(&identifier.to_le_bytes());
+        Ok(Self { aggregate, command, version, identifier, expected_version, condition, metadata, id, payload })
     }
 }
 
@@ -138,8 +154,8 @@ pub(crate) enum Answered {
     IdentifierReused = 5,
     /// The aggregate cannot be made of its events; what follows is why.
     Quarantined = 6,
-    /// By an interceptor, before it was decided on; what follows is why.
-    Intercepted = 7,
+    /// There is an event that the command's condition excludes.
+    ConditionFailed = 7,
 }
 
 /// An answer, where its bytes lie, or with bytes of its own.
@@ -192,7 +208,7 @@ impl<'a> Answer<&'a [u8]> {
             4 => Answered::Conflict,
             5 => Answered::IdentifierReused,
             6 => Answered::Quarantined,
-            7 => Answered::Intercepted,
+            7 => Answered::ConditionFailed,
             _ => return Err(FieldError::Value { what: "what has become of a command" }),
         };
         if head[0] != VERSION {
@@ -211,13 +227,20 @@ mod tests {
 
     #[test]
     fn a_command_is_read_as_it_was_written() {
-        for (identifier, expected_version) in [(None, None), (Some(u128::MAX), None), (Some(1), Some(2))] {
+        let behind = Position { sequence: 1 << 40, ordinal: 3 };
+        let condition = Some(Condition { behind, filter: b"filter" });
+        let identifiers = [(None, None), (Some(u128::MAX), None), (Some(1), Some(2))];
+        let conditions = [None, condition];
+        for ((identifier, expected_version), condition) in
+            identifiers.into_iter().flat_map(|identifiers| conditions.map(|condition| (identifiers, condition)))
+        {
             let envelope = Envelope {
                 aggregate: TypeKey::of("account"),
                 command: TypeKey::of("Deposit"),
                 version: 3,
                 identifier,
                 expected_version,
+                condition,
                 metadata: b"meta",
                 id: b"id",
                 payload: b"payload",
@@ -232,13 +255,6 @@ mod tests {
             bytes.extend_from_slice(envelope.payload);
             assert_eq!(Envelope::read(&bytes), Ok(envelope));
             (0..head_length).for_each(|cut| assert!(Envelope::read(&bytes[..cut]).is_err(), "cut at {cut}"));
-            let headers = Headers::default().with("a", "b");
-            let mut other = envelope.with_headers(&headers).unwrap();
-            change_identifier(&mut other, 77);
-            let read = Envelope::read(&other).unwrap();
-            assert_eq!(Headers::decode(read.metadata), Some(headers));
-            assert_eq!(Envelope { metadata: b"meta", identifier, ..read }, envelope);
-            assert_eq!(read.identifier, identifier.map(|_| 77));
             bytes[0] = 2;
             assert!(Envelope::read(&bytes).is_err());
         }

@@ -1,5 +1,6 @@
 //! [`CommandError`]: how a command ends that has no events; [`ModelError`]: why a model is none; [`IndexFileError`].
 
+use crate::identity::Position;
 use std::path::PathBuf;
 
 /// How a command ends that was not accepted. It has changed nothing.
@@ -22,15 +23,15 @@ pub enum CommandError<Refusal> {
         /// What it is.
         found: u64,
     },
+    /// There is an event that the command's condition excludes, here.
+    #[error("there is an event at {0} that the command's condition excludes")]
+    ConditionFailed(Position),
     /// Another command had the same identifier.
     #[error("another command had the same identifier")]
     IdentifierReused,
-    /// The aggregate cannot be made of its events. Others go on.
+    /// The aggregate, or what else is decided by, cannot be made of its events. Others go on.
     #[error("the aggregate is set apart: {0}")]
     Quarantined(String),
-    /// An interceptor has refused it, before anything has decided on it.
-    #[error("an interceptor has refused it: {0}")]
-    Intercepted(String),
     /// The writer does not know such a command, or its bytes are none, or it has more events than a transaction can hold, or *decide* or
     /// *apply* has panicked.
     #[error("{0}")]
@@ -76,16 +77,8 @@ pub enum ModelError {
     /// It is there twice.
     #[error("the model has {0:?} twice")]
     Twice(&'static str),
-    /// There are no such versions of a model.
-    #[error("the model has the versions {first} to {last}: at least one is expected, and all are 1 to 65535")]
-    Versions {
-        /// The first.
-        first: u32,
-        /// The last.
-        last: u32,
-    },
-    /// A version does not fit into the stream, or an event is to be written in one that its type does not have.
-    #[error("{name:?} has version {version}; versions are 1 to 65535, and at most that of the type")]
+    /// A version does not fit into the stream.
+    #[error("{name:?} has version {version}; versions are 1 to 65535")]
     Version {
         /// Of the type.
         name: &'static str,

@@ -2,7 +2,7 @@
 
 use crate::error::IndexFileError;
 use crate::identity::Position;
-use crate::origin::{Cause, Origin};
+use crate::stored_frames::StoredFrames;
 use crate::transaction::{CommandIdentity, RecordedEvent, RecordedEvents};
 use gapless_client::ClientError;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
@@ -11,7 +11,6 @@ use gapless_message::headers::Headers;
 use gapless_wire::Kind;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::fields::FieldError;
-use std::borrow::Cow;
 
 /// Why events cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +45,7 @@ pub enum ReadError {
 /// Reads the events of a stream from a position on, as far as they are released: what is read here is never taken back. It holds nobody up; at
 /// the end it says so, and goes on when there is more.
 pub struct EventReader {
-    frames: ReplayMerge,
+    frames: Frames,
     /// The transaction that is read.
     bytes: Vec<u8>,
     /// How much of it at its end are its events.
@@ -59,6 +58,39 @@ pub struct EventReader {
     last_time_ns: u64,
     /// Whether the last frame that was read ends what it belongs to.
     is_between_transactions: bool,
+}
+
+/// Where frames come from.
+enum Frames {
+    /// A stream of this process.
+    Live(Box<ReplayMerge>),
+    /// The journal of a directory.
+    Stored(Box<StoredFrames>),
+}
+
+impl Frames {
+    #[inline]
+    fn read(&mut self) -> Result<ReplayRead<'_>, ClientError> {
+        match self {
+            Self::Live(frames) => frames.read(),
+            Self::Stored(frames) => frames.read(),
+        }
+    }
+
+    #[inline]
+    fn sequence(&self) -> u64 {
+        match self {
+            Self::Live(frames) => frames.sequence(),
+            Self::Stored(frames) => frames.sequence(),
+        }
+    }
+
+    fn seek(&mut self, sequence: u64) {
+        match self {
+            Self::Live(frames) => frames.seek(sequence),
+            Self::Stored(frames) => frames.seek(sequence),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -97,31 +129,6 @@ impl<'a> RecordedTransaction<'a> {
         self.events.headers().unwrap_or_default()
     }
 
-    /// What its command belongs to: the header [`CORRELATION`](crate::origin::CORRELATION), or the command's own identity if it is the first of what
-    /// has followed.
-    #[must_use]
-    pub fn correlation(&self) -> Cow<'a, [u8]> {
-        self.origin().correlation()
-    }
-
-    /// What its command was sent for, if that is an event or a command of the stream.
-    #[must_use]
-    pub fn cause(&self) -> Option<Cause> {
-        self.origin().cause()
-    }
-
-    /// The headers of a command that is sent because of one of its events: they say which, and what both belong to.
-    #[must_use]
-    pub fn headers_of_consequence(&self, event: Position) -> Headers {
-        let mut headers = Headers::default();
-        self.origin().carry_on(Cause::Event(event), &mut headers);
-        headers
-    }
-
-    const fn origin(&self) -> Origin<'a> {
-        Origin { session: self.session, number: self.number, metadata: self.events.encoded_headers() }
-    }
-
     /// The next of its events; `None` behind the last.
     ///
     /// # Errors
@@ -143,11 +150,20 @@ fn unreadable(sequence: u64, error: &FieldError) -> ReadError {
 
 impl EventReader {
     pub(crate) fn over(frames: ReplayMerge, from: Position) -> Self {
+        Self::of(Frames::Live(Box::new(frames)), from)
+    }
+
+    /// Of the journal of a directory, from its first frame on.
+    pub(crate) fn stored(frames: StoredFrames) -> Self {
+        Self::of(Frames::Stored(Box::new(frames)), Position::default())
+    }
+
+    const fn of(frames: Frames, from: Position) -> Self {
         Self {
             frames,
             bytes: Vec::new(),
             changes_length: 0,
-            first: First::default(),
+            first: First { sequence: 0, time_ns: 0, session: 0, number: 0 },
             from,
             last_time_ns: 0,
             is_between_transactions: true,
@@ -156,12 +172,18 @@ impl EventReader {
 
     /// The first sequence that the stream still holds.
     pub(crate) fn first_held(&self) -> u64 {
-        self.frames.first_held()
+        match &self.frames {
+            Frames::Live(frames) => frames.first_held(),
+            Frames::Stored(frames) => frames.first_held(),
+        }
     }
 
     /// The last sequence that can be read now.
     pub(crate) fn released_sequence(&self) -> u64 {
-        self.frames.released_sequence()
+        match &self.frames {
+            Frames::Live(frames) => frames.released_sequence(),
+            Frames::Stored(frames) => frames.released_sequence(),
+        }
     }
 
     /// The time that the stream has given the frame that was read last, ns since the epoch.
@@ -185,7 +207,7 @@ impl EventReader {
 
     /// Everything before this sequence number is read.
     #[must_use]
-    pub const fn next_sequence(&self) -> u64 {
+    pub fn next_sequence(&self) -> u64 {
         self.frames.sequence()
     }
 

@@ -1,84 +1,34 @@
-//! [`FoundEvents`]: the events of one aggregate, with one tag or of one type, found by the index.
+//! [`FoundEvents`]: the events that a filter has, found by the index.
 
-use crate::aggregate::Aggregate;
+use crate::event_filter::EventFilter;
 use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
-use crate::identity::{AggregateId as _, ID_LENGTH_MAX, Position, TypeKey};
-use crate::store::IndexKey;
+use crate::identity::Position;
+use crate::store::{IndexKey, Search};
 use crate::transaction::RecordedEvent;
-use gapless_message::Message;
-use std::collections::VecDeque;
-
-/// Positions that are looked up at a time.
-const POSITIONS: usize = 4096;
-
-/// Which events are read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventFilter(Kind);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    Aggregate(TypeKey, Vec<u8>),
-    Tag(String, Vec<u8>),
-    Type(TypeKey),
-}
-
-impl EventFilter {
-    /// Those of an aggregate.
-    #[must_use]
-    pub fn aggregate<A: Aggregate>(id: &A::Id) -> Self {
-        let mut bytes = [0; ID_LENGTH_MAX];
-        // One that is too long has no events: no command for it can be sent.
-        let length = id.write(&mut bytes).unwrap_or(0);
-        Self(Kind::Aggregate(TypeKey::of(A::NAME), bytes[..length].to_vec()))
-    }
-
-    /// Those with a tag.
-    #[must_use]
-    pub fn tag(name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
-        Self(Kind::Tag(name.into(), value.into()))
-    }
-
-    /// Those of a type.
-    #[must_use]
-    pub fn event<E: Message>() -> Self {
-        Self(Kind::Type(TypeKey::of(E::TYPE_NAME)))
-    }
-
-    fn key(&self) -> IndexKey {
-        match &self.0 {
-            Kind::Aggregate(aggregate, id) => IndexKey::of_aggregate(*aggregate, id),
-            Kind::Tag(name, value) => IndexKey::of_tag(name, value),
-            Kind::Type(event) => IndexKey::of_type(*event),
-        }
-    }
-
-    /// Whether it has this event: others may have the same key in the index.
-    #[must_use]
-    pub fn has(&self, event: &RecordedEvent<'_>) -> bool {
-        match &self.0 {
-            Kind::Aggregate(aggregate, id) => event.aggregate == *aggregate && *event.id == **id,
-            Kind::Tag(name, value) => event.tags().any(|tag| tag == (&**name, &**value)),
-            Kind::Type(key) => event.event == *key,
-        }
-    }
-}
 
 /// Where positions are found.
 pub(crate) trait Positions: Send {
-    /// The first `limit` positions of a key from one on, of all that is released by now.
+    /// The last sequence up to which all is found, which is all that is released by now.
     ///
     /// # Errors
-    /// There is no index, it is not whole yet, or a file of it cannot be read.
+    /// There is no index, or it is not whole yet.
+    fn through(&self) -> Result<u64, ReadError>;
+
+    /// The first `limit` positions of a key from one on.
+    ///
+    /// # Errors
+    /// A file of the index cannot be read.
     fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, ReadError>;
 }
 
 /// Reads the events that a filter has, in the order of the stream, from a position on. At the end it says so, and goes on when there is more.
 pub struct FoundEvents {
     filter: EventFilter,
+    search: Search,
     positions: Box<dyn Positions>,
     reader: EventReader,
-    /// Found, and not read yet.
-    found: VecDeque<Position>,
+    /// What is behind it is looked for later.
+    through: u64,
     /// Everything before it is read.
     next: Position,
     /// The transaction that the reader has read.
@@ -87,7 +37,31 @@ pub struct FoundEvents {
 
 impl FoundEvents {
     pub(crate) fn new(filter: EventFilter, from: Position, positions: Box<dyn Positions>, reader: EventReader) -> Self {
-        Self { filter, positions, reader, found: VecDeque::new(), next: from, read_sequence: None }
+        let search = Search::new(&filter);
+        Self { filter, search, positions, reader, through: 0, next: from, read_sequence: None }
+    }
+
+    /// Where a decision stands that is made by what was read, once [`next_event`](Self::next_event) has said that there is nothing more: all
+    /// events of the filter up to here were read. See [`Draft::only_if_none`](crate::Draft::only_if_none).
+    #[must_use]
+    pub const fn read_through(&self) -> Position {
+        Position { sequence: self.through, ordinal: u16::MAX }
+    }
+
+    /// The position of the next event that the filter may have.
+    fn next_position(&mut self) -> Result<Option<Position>, ReadError> {
+        loop {
+            let find = |key, from, limit| self.positions.find(key, from, limit);
+            let found = self.search.next(self.next, self.through, find)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            let through = self.positions.through()?;
+            if through == self.through {
+                return Ok(None);
+            }
+            self.through = through;
+        }
     }
 
     /// The next event, with the transaction that it is of; `None` where nothing more is released yet.
@@ -97,10 +71,7 @@ impl FoundEvents {
     /// made anew by and by; and as [`EventReader::next_transaction`].
     pub fn next_event(&mut self) -> Result<Option<(RecordedTransaction<'_>, RecordedEvent<'_>)>, ReadError> {
         loop {
-            if self.found.is_empty() {
-                self.found = self.positions.find(self.filter.key(), self.next, POSITIONS)?.into();
-            }
-            let Some(position) = self.found.pop_front() else { return Ok(None) };
+            let Some(position) = self.next_position()? else { return Ok(None) };
             self.next = Position { ordinal: position.ordinal.saturating_add(1), ..position };
             if self.read_sequence != Some(position.sequence) {
                 let begin = Position { sequence: position.sequence, ordinal: 0 };

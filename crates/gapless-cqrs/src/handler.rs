@@ -1,11 +1,11 @@
 //! [`CommandHandler`]: decides on commands that are no single aggregate's, in one transaction over several.
 
-use crate::aggregate::Aggregate;
-use crate::aggregate::Circumstances;
+use crate::aggregate::{Aggregate, Circumstances, MessageType};
+use crate::decision_model::{DecisionModel, TypedDecisionModel};
 use crate::draft::Draft;
 use crate::identity::{AggregateId, ID_LENGTH_MAX, TypeKey};
 use gapless_message::{Message, MessageError};
-use std::any::Any;
+use std::any::{Any, TypeId};
 
 /// Decides on commands that are no single aggregate's: all events of one command, of whichever aggregates of the stream, are one
 /// transaction, in the stream or not.
@@ -104,6 +104,15 @@ pub(crate) trait Workspace {
 
     /// Adds the event in the `Option` of its event's type.
     fn emit(&mut self, aggregate: TypeKey, id: &[u8], event: &mut dyn Any) -> Result<(), Interrupted>;
+
+    /// Adds an event of no aggregate, or says why it cannot be encoded.
+    fn record(&mut self, event: MessageType, payload: Result<Vec<u8>, MessageError>) -> Result<(), Interrupted>;
+
+    /// Gives the event that was added last a tag.
+    fn tag(&mut self, name: &str, value: &[u8]);
+
+    /// The state of a decision model behind everything that the transaction has done.
+    fn read(&mut self, model: TypeId, id: &[u8]) -> Result<&(dyn Any + Send), Interrupted>;
 }
 
 /// As [`Undone`], without types.
@@ -154,9 +163,44 @@ impl<'a> Work<'a> {
     ///
     /// # Errors
     /// As [`Work::state`].
-    pub fn emit<A: Aggregate>(&mut self, id: &A::Id, event: A::Event) -> Result<(), Interruption> {
+    pub fn emit<A: Aggregate>(&mut self, id: &A::Id, event: A::Event) -> Result<EventTags<'_>, Interruption> {
         let (mut bytes, key) = ([0; ID_LENGTH_MAX], const { TypeKey::of(A::NAME) });
-        self.workspace.emit(key, written(id, &mut bytes), &mut Some(event)).map_err(Interruption)
+        self.workspace.emit(key, written(id, &mut bytes), &mut Some(event)).map_err(Interruption)?;
+        Ok(EventTags(&mut *self.workspace))
+    }
+
+    /// Adds an event of no aggregate, of a type that the model has by [`CommandModel::event`](crate::CommandModel::event). It is found by its
+    /// type and tags.
+    ///
+    /// # Errors
+    /// It cannot be encoded, or the model does not have its type; to be handed on.
+    pub fn record<E: Message>(&mut self, event: &E) -> Result<EventTags<'_>, Interruption> {
+        let mut payload = Vec::new();
+        let encoded = event.encode(&mut payload).map(|()| payload);
+        self.workspace.record(MessageType::of::<E>(), encoded).map_err(Interruption)?;
+        Ok(EventTags(&mut *self.workspace))
+    }
+
+    /// The state of a decision model, of all events of its filter behind which the command stands, and of those that the handler has
+    /// decided before.
+    ///
+    /// # Errors
+    /// It is not there yet, or cannot be made of its events, or the model does not have its type; to be handed on.
+    pub fn read<M: DecisionModel>(&mut self, id: &M::Id) -> Result<&M, Interruption> {
+        let mut bytes = [0; ID_LENGTH_MAX];
+        let read = self.workspace.read(TypedDecisionModel::<M>::id(), written(id, &mut bytes)).map_err(Interruption)?;
+        Ok(read.downcast_ref().expect("a state is of its model's type"))
+    }
+}
+
+/// Tags of the event that a handler has added last.
+pub struct EventTags<'a>(&'a mut dyn Workspace);
+
+impl EventTags<'_> {
+    /// As [`Tags::tag`](crate::Tags::tag).
+    pub fn tag(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.0.tag(name, value.as_ref());
+        self
     }
 }
 

@@ -1,6 +1,5 @@
 //! Whether this thread runs a handler of commands now, and the commands that it has sent meanwhile: they follow if its own counts.
 
-use crate::origin::Origin;
 use std::cell::{Cell, RefCell};
 
 thread_local! {
@@ -8,8 +7,8 @@ thread_local! {
     static SENT: RefCell<Vec<Sent>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A command that a handler has sent; called with the handler's own command if that counts.
-pub(crate) type Sent = Box<dyn FnOnce(Option<&Origin<'_>>)>;
+/// A command that a handler has sent; called with whether the handler's own command counts.
+pub(crate) type Sent = Box<dyn FnOnce(bool)>;
 
 /// Whether this thread runs a handler.
 #[inline]
@@ -36,18 +35,18 @@ pub(crate) fn send_behind(sent: Sent) {
     SENT.with_borrow_mut(|all| all.push(sent));
 }
 
-/// It is known whether the command that was handled counts: it is returned if it does.
+/// It is known whether the command that was handled counts.
 #[inline]
-pub(crate) fn settle<'a>(counts: impl FnOnce() -> Option<Origin<'a>>) {
+pub(crate) fn settle(counts: impl FnOnce() -> bool) {
     if SENT.with_borrow(Vec::is_empty) {
         return;
     }
-    send_all(counts().as_ref());
+    send_all(counts());
 }
 
 #[cold]
-fn send_all(origin: Option<&Origin<'_>>) {
+fn send_all(counts: bool) {
     for sent in SENT.take() {
-        sent(origin);
+        sent(counts);
     }
 }

@@ -1,4 +1,4 @@
-//! What things are called: [`Position`] of an event, [`AggregateId`], [`TypeKey`] of a type's name.
+//! What things are called: [`Position`] of an event, [`AggregateId`] and how people write one ([`IdForm`]), [`TypeKey`] of a type's name.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -53,6 +53,9 @@ impl FromStr for Position {
 ///
 /// Numbers are written with their highest byte first, so that they sort as bytes as they do as numbers; text is UTF-8.
 pub trait AggregateId: Clone + Send + 'static {
+    /// How people write one.
+    const FORM: IdForm = IdForm::Bytes;
+
     /// Writes its bytes to the beginning of `into`, and says how many there are.
     ///
     /// # Errors
@@ -72,6 +75,8 @@ fn copied(bytes: &[u8], into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize> 
 macro_rules! number_is_id {
     ($($number:ty),*) => {$(
         impl AggregateId for $number {
+            const FORM: IdForm = IdForm::Number { length: size_of::<$number>() };
+
             #[inline]
             fn write(&self, into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize> {
                 copied(&self.to_be_bytes(), into)
@@ -88,6 +93,8 @@ macro_rules! number_is_id {
 number_is_id!(u32, u64, u128);
 
 impl AggregateId for String {
+    const FORM: IdForm = IdForm::Text;
+
     fn write(&self, into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize> {
         copied(self.as_bytes(), into)
     }
@@ -105,6 +112,82 @@ impl<const LENGTH: usize> AggregateId for [u8; LENGTH] {
     fn read(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok()
     }
+}
+
+/// How people write an aggregate's identifier: what `gapless events` shows and takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdForm {
+    /// UTF-8.
+    Text,
+    /// A number in decimal digits, of so many bytes, the highest first; 1 to 16.
+    Number {
+        /// Bytes.
+        length: usize,
+    },
+    /// Anything: what is text is written so, the rest as `0x` and hexadecimal digits.
+    #[default]
+    Bytes,
+}
+
+impl IdForm {
+    /// What people write, in words.
+    #[must_use]
+    pub fn words(self) -> String {
+        match self {
+            Self::Text => format!("texts of at most {ID_LENGTH_MAX} bytes"),
+            Self::Number { length } => format!("numbers of {length} bytes"),
+            Self::Bytes => format!("texts, or 0x and hexadecimal digits, of at most {ID_LENGTH_MAX} bytes"),
+        }
+    }
+
+    /// The identifier of these bytes as people write it. What has another form than this is written as [`IdForm::Bytes`].
+    #[must_use]
+    pub fn text(self, id: &[u8]) -> String {
+        let number = |id: &[u8]| id.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+        match (self, std::str::from_utf8(id)) {
+            (Self::Number { length }, _) if length == id.len() && length <= 16 => number(id).to_string(),
+            (Self::Text, Ok(text)) => text.to_owned(),
+            (_, Ok(text)) if is_written_as_text(text) => text.to_owned(),
+            _ => id.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+        }
+    }
+
+    /// The bytes of an identifier that people have written; `None` if it has no such form, or is too long.
+    ///
+    /// ```
+    /// use gapless_cqrs::{AggregateId, IdForm};
+    ///
+    /// assert_eq!(u64::FORM.bytes("258"), Some(vec![0, 0, 0, 0, 0, 0, 1, 2]));
+    /// assert_eq!(u64::FORM.text(&[0, 0, 0, 0, 0, 0, 1, 2]), "258");
+    /// assert_eq!(IdForm::Bytes.bytes("0x01ff"), Some(vec![1, 255]));
+    /// ```
+    #[must_use]
+    pub fn bytes(self, text: &str) -> Option<Vec<u8>> {
+        let bytes = match self {
+            Self::Text => text.as_bytes().to_vec(),
+            Self::Number { length } if !text.starts_with("0x") => {
+                let bytes = text.parse::<u128>().ok()?.to_be_bytes();
+                let (zeros, rest) = bytes.split_at(bytes.len().checked_sub(length)?);
+                zeros.iter().all(|byte| *byte == 0).then(|| rest.to_vec())?
+            }
+            _ => match text.strip_prefix("0x") {
+                Some(digits) if digits.is_ascii() && digits.len().is_multiple_of(2) => {
+                    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+                    (0..digits.len()).step_by(2).map(byte).collect::<Option<_>>()?
+                }
+                Some(_) => return None,
+                None => text.as_bytes().to_vec(),
+            },
+        };
+        (bytes.len() <= ID_LENGTH_MAX).then_some(bytes)
+    }
+}
+
+/// Whether bytes that may be anything are shown as this text: it is seen, and is read back as these bytes.
+fn is_written_as_text(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with("0x")
+        && !text.chars().any(|letter| letter.is_control() || letter == '\u{fffd}')
 }
 
 /// A number for a type's name, as it stands in the stream: FNV-1a of 32 bits, with the highest bit set; 0 is no type. Two names of one model
@@ -153,6 +236,27 @@ mod tests {
         assert!(kept(7_u32) && kept(u64::MAX) && kept(1_u128 << 100) && kept("Zürich".to_owned()) && kept([1_u8; 16]));
         assert_eq!("x".repeat(65).write(&mut [0; ID_LENGTH_MAX]), Err(65));
         assert!(u64::read(&[0; 7]).is_none() && String::read(&[0xff]).is_none() && <[u8; 3]>::read(&[0; 4]).is_none());
+    }
+
+    #[test]
+    fn an_identifier_is_read_as_people_see_it() {
+        let seen = |form: IdForm, id: &[u8]| {
+            let text = form.text(id);
+            assert_eq!(form.bytes(&text).as_deref(), Some(id), "{text}");
+            text
+        };
+        assert_eq!(seen(u64::FORM, &7_u64.to_be_bytes()), "7");
+        assert_eq!(seen(u128::FORM, &[0xff; 16]), u128::MAX.to_string());
+        assert_eq!(seen(u32::FORM, &[0, 1]), "0x0001", "of another length");
+        assert_eq!(seen(String::FORM, "0x1 \u{e9}".as_bytes()), "0x1 \u{e9}");
+        assert_eq!(seen(IdForm::Bytes, b"A-17"), "A-17");
+        assert_eq!(seen(IdForm::Bytes, b"0x17"), "0x30783137", "it would be read as something else");
+        assert_eq!(seen(<[u8; 2]>::FORM, &[1, 0xff]), "0x01ff");
+        for (form, text) in [(u32::FORM, "4294967296"), (u32::FORM, "-1"), (u64::FORM, "0x1"), (IdForm::Bytes, "0xg0")]
+        {
+            assert_eq!(form.bytes(text), None, "{text}");
+        }
+        assert_eq!(IdForm::Text.bytes(&"x".repeat(65)), None);
     }
 
     #[test]

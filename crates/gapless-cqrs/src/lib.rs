@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`directory`] | [`EventDirectory`]: the events of a directory, read from outside |
 //! | `drives` | tests of the promises of a bus, over each of its drives |
 //! | `member` | `CommandMember`: a command bus on a member of a cluster, with the feature `cluster` |
 //! | [`direct`] | [`DirectBus`]: the same without threads, polled by its one owner |
@@ -10,23 +11,25 @@
 //! | [`fixture`] | given, when, then: tests of aggregates, without anything around them |
 //! | `released` | what every member makes of released transactions |
 //! | `writer` | from a command to its transaction |
-//! | [`found_events`] | [`FoundEvents`]: those of an aggregate, with a tag or of a type |
+//! | [`found_events`] | [`FoundEvents`]: the events that a filter has |
 //! | `store` | where the events of an aggregate, with a tag or of a type are |
 //! | [`events`] | [`EventReader`]: the events of the stream |
+//! | `stored_frames` | the frames of a directory's journal, read from outside |
 //! | [`model`] | [`CommandModel`]: which aggregates and handlers there are |
-//! | [`interceptor`] | [`DispatchInterceptor`], [`HandlerInterceptor`]: what looks at every command |
+//! | [`names`] | [`TypeNames`]: what types are called, in a file beside the journal |
 //! | [`handler`] | [`CommandHandler`]: commands that are no single aggregate's |
+//! | [`decision_model`] | [`DecisionModel`]: what is decided by that is no aggregate's state |
 //! | [`aggregate`] | [`Aggregate`]: what decides on commands and changes by events |
 //! | [`draft`] | [`Draft`]: a command that is not sent yet |
 //! | `handling` | whether a thread runs a handler, and what that has sent |
-//! | [`ending`] | [`Ending`]: how a command has ended, without its types |
 //! | `envelope` | the bytes of a command and of its answer |
+//! | [`event_filter`] | [`EventFilter`]: which events are meant |
+//! | [`snapshots`] | states of aggregates in files; [`SnapshotPolicy`] |
 //! | [`identifiers`] | the identifiers of commands that are remembered |
 //! | `samples` | what tests decide on |
 //! | [`transaction`] | the bytes of events in the stream |
-//! | [`origin`] | [`Cause`] and correlation: what a command was sent for, and what it belongs to |
-//! | [`identity`] | what things are called: [`Position`], [`AggregateId`], [`TypeKey`] |
 //! | [`error`] | [`CommandError`] and [`ModelError`] |
+//! | [`identity`] | what things are called: [`Position`], [`AggregateId`], [`TypeKey`] |
 //!
 //! What commands, events and refusals are, [`message::Message`], is in the crate `gapless-message`, which is here as [`message`].
 #![forbid(unsafe_code)]
@@ -34,13 +37,15 @@
 
 pub mod aggregate;
 pub mod bus;
+pub mod decision_model;
 pub mod direct;
+pub mod directory;
 pub mod draft;
 #[cfg(test)]
 mod drives;
-pub mod ending;
 mod envelope;
 pub mod error;
+pub mod event_filter;
 pub mod events;
 pub mod fixture;
 pub mod found_events;
@@ -49,27 +54,30 @@ mod handling;
 pub mod host;
 pub mod identifiers;
 pub mod identity;
-pub mod interceptor;
 #[cfg(feature = "cluster")]
 pub mod member;
 pub mod model;
-pub mod origin;
+pub mod names;
 mod released;
 #[cfg(test)]
 mod samples;
+pub mod snapshots;
 mod store;
+mod stored_frames;
 pub mod transaction;
 mod writer;
 
-pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, OldEvent, Tags};
-pub use bus::{Accepted, BusOptions, CommandBus, Pending, RetryPolicy};
+pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, Tags};
+pub use bus::{Accepted, BusOptions, CommandBus, Pending};
+pub use decision_model::DecisionModel;
 pub use direct::{DirectBus, Ticket};
+pub use directory::EventDirectory;
 pub use draft::Draft;
-pub use ending::Ending;
 pub use error::{BusError, CommandError, IndexFileError, ModelError};
+pub use event_filter::EventFilter;
 pub use events::{EventReader, ReadError, RecordedTransaction};
 pub use fixture::{Fixture, Invariants, Random, When};
-pub use found_events::{EventFilter, FoundEvents};
+pub use found_events::FoundEvents;
 pub use gapless_message as message;
 pub use gapless_message::headers::Headers;
 pub use gapless_message::{Message, MessageError};
@@ -90,11 +98,11 @@ pub use gapless_message::{Message, MessageError};
 /// assert_eq!(Event::shape(), "Event v2 enum {Opened, Deposited(u64), Closed}");
 /// ```
 pub use gapless_rpc_macros::CommandMessage as Message;
-pub use handler::{CommandHandler, Interruption, Stop, Undone, Work};
-pub use host::{CommandCounters, CommandHost, CommandHostOptions, HostError};
-pub use identifiers::{IdentifierLimits, time_ordered_identifier};
-pub use identity::{AggregateId, Position, TypeKey};
-pub use interceptor::{DispatchInterceptor, Dispatched, HandlerInterceptor, Intercepted};
+pub use handler::{CommandHandler, EventTags, Interruption, Stop, Undone, Work};
+pub use host::{CommandHost, CommandHostOptions, HostError};
+pub use identifiers::IdentifierLimits;
+pub use identity::{AggregateId, IdForm, Position, TypeKey};
 pub use model::CommandModel;
-pub use origin::{CAUSATION, CORRELATION, Cause};
+pub use names::TypeNames;
+pub use snapshots::SnapshotPolicy;
 pub use transaction::{CommandIdentity, RecordedEvent, RecordedEvents};

@@ -1,14 +1,17 @@
 //! [`CommandModel`]: which aggregates and handlers there are.
 
-use crate::aggregate::{Aggregate, Circumstances, ErasedAggregate, MessageType, TypedAggregate};
+use crate::aggregate::{Aggregate, Circumstances, ErasedAggregate, MessageType, StateFiles, TypedAggregate};
+use crate::decision_model::{DecisionModel, ErasedDecisionModel, LastOfFilter, TypedDecisionModel};
 use crate::error::ModelError;
 use crate::handler::{CommandHandler, Interrupted, Interruption, Stop, Work, Workspace};
-use crate::identity::TypeKey;
-use crate::interceptor::HandlerInterceptor;
+use crate::identity::{AggregateId, TypeKey};
+use crate::names::{MessageRole, TypeNames};
+use crate::snapshots::SnapshotPolicy;
 use gapless_message::{Message, MessageError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// Which aggregates and handlers there are: what the writer decides with.
 #[derive(Default)]
@@ -16,10 +19,11 @@ use std::ops::RangeInclusive;
 pub struct CommandModel {
     aggregates: Vec<Box<dyn ErasedAggregate>>,
     handlers: Vec<(MessageType, Box<dyn ErasedHandler>)>,
+    decision_models: Vec<(TypeId, Arc<dyn ErasedDecisionModel>)>,
+    /// Of no aggregate.
+    events: Vec<MessageType>,
     messages: Vec<MessageType>,
-    interceptors: Vec<Box<dyn HandlerInterceptor>>,
-    /// Without any, version 1 alone.
-    versions: Option<RangeInclusive<u32>>,
+    names: TypeNames,
 }
 
 impl std::fmt::Debug for CommandModel {
@@ -37,13 +41,28 @@ impl CommandModel {
     }
 
     /// With a type of aggregates.
-    pub fn aggregate<A: Aggregate>(mut self) -> Self {
-        self.aggregates.push(Box::new(TypedAggregate::<A>::new()));
+    pub fn aggregate<A: Aggregate>(self) -> Self {
+        self.with::<A>(None)
+    }
+
+    /// With a type of aggregates whose states are kept in files by the way: one with many events is not made of all of them. The state is a
+    /// message; its version grows whenever its fields change or *apply* makes something else of the same events, and then older files are not
+    /// read.
+    pub fn aggregate_with_snapshots<A: Aggregate + Message>(self, policy: SnapshotPolicy) -> Self {
+        self.with::<A>(Some(StateFiles::of::<A>(policy)))
+    }
+
+    fn with<A: Aggregate>(mut self, state_files: Option<StateFiles>) -> Self {
+        self.aggregates.push(Box::new(TypedAggregate::<A>::new(state_files)));
         self.messages.extend([
             MessageType::of::<A::Command>(),
             MessageType::of::<A::Event>(),
             MessageType::of::<A::Refusal>(),
         ]);
+        self.names.add_aggregate(A::NAME, A::Id::FORM);
+        self.names.add_message::<A::Command>(MessageRole::Command);
+        self.names.add_message::<A::Event>(MessageRole::Event);
+        self.names.add_message::<A::Refusal>(MessageRole::Refusal);
         self
     }
 
@@ -55,44 +74,39 @@ impl CommandModel {
             MessageType::of::<H::Reply>(),
             MessageType::of::<H::Refusal>(),
         ]);
+        self.names.add_message::<H::Command>(MessageRole::Command);
+        self.names.add_message::<H::Reply>(MessageRole::Reply);
+        self.names.add_message::<H::Refusal>(MessageRole::Refusal);
         self
     }
 
-    /// With an interceptor of all its commands, behind those that were added before.
-    pub fn interceptor(mut self, interceptor: impl HandlerInterceptor) -> Self {
-        self.interceptors.push(Box::new(interceptor));
+    /// With events of a type that are no aggregate's, for [`Work::record`].
+    pub fn event<E: Message>(mut self) -> Self {
+        self.events.push(MessageType::of::<E>());
+        self.messages.push(MessageType::of::<E>());
+        self.names.add_message::<E>(MessageRole::Event);
         self
     }
 
-    /// With these versions of the model, instead of 1 alone. Which of them the stream's service acts as, a mark in the stream says, which an operator
-    /// has the one that leads append when every member has the version; [`Aggregate::event_version`] says what that changes. A program without it stops there.
-    pub fn versions(mut self, versions: RangeInclusive<u32>) -> Self {
-        self.versions = Some(versions);
+    /// With a type of decision models, for [`Work::read`].
+    pub fn decision_model<M: DecisionModel>(mut self) -> Self {
+        self.decision_models.push((TypedDecisionModel::<M>::id(), Arc::new(TypedDecisionModel::<M>::new())));
         self
+    }
+
+    /// What its types are called.
+    pub(crate) const fn names(&self) -> &TypeNames {
+        &self.names
     }
 
     /// Looks whether the stream can tell everything apart.
-    pub(crate) fn finish(mut self) -> Result<Model, ModelError> {
-        let versions = self.versions.unwrap_or(1..=1);
-        if versions.is_empty() || *versions.start() == 0 || *versions.end() > u16::MAX.into() {
-            return Err(ModelError::Versions { first: *versions.start(), last: *versions.end() });
-        }
+    pub(crate) fn finish(self) -> Result<Model, ModelError> {
         let mut names = BTreeMap::new();
         for message in &self.messages {
             if u16::try_from(message.version).is_err() || message.version == 0 {
                 return Err(ModelError::Version { name: message.name, version: message.version });
             }
             distinct(&mut names, message.key, message.name)?;
-        }
-        for aggregate in &mut self.aggregates {
-            let newest = aggregate.event();
-            for version in versions.clone() {
-                aggregate.become_version(version);
-                let written = aggregate.event().version;
-                if !(1..=newest.version).contains(&written) {
-                    return Err(ModelError::Version { name: newest.name, version: written });
-                }
-            }
         }
         let mut by_key = FxHashMap::default();
         let mut names = BTreeMap::new();
@@ -108,8 +122,15 @@ impl CommandModel {
                 return Err(ModelError::Twice(command.name));
             }
         }
-        let aggregates = Aggregates { all: self.aggregates, by_key };
-        Ok(Model { aggregates, handlers, interceptors: self.interceptors, versions })
+        let events = self.events.iter().map(|event| event.key).collect();
+        let decision_models = DecisionModelTypes::new(self.decision_models)?;
+        let snapshots_every = self.aggregates.iter().map(|aggregate| {
+            let events = aggregate.state_files().map_or(0, |files| files.policy.events);
+            if events == 0 { 0 } else { u64::from(events).next_power_of_two() }
+        });
+        let snapshots_every = snapshots_every.collect();
+        let aggregates = Aggregates { all: self.aggregates, by_key, snapshots_every };
+        Ok(Model { aggregates, handlers, events, decision_models })
     }
 }
 
@@ -125,22 +146,53 @@ fn distinct(names: &mut BTreeMap<TypeKey, &'static str>, key: TypeKey, name: &'s
 pub(crate) struct Model {
     pub aggregates: Aggregates,
     pub handlers: FxHashMap<TypeKey, Box<dyn ErasedHandler>>,
-    pub interceptors: Vec<Box<dyn HandlerInterceptor>>,
-    pub versions: RangeInclusive<u32>,
+    /// Of no aggregate.
+    pub events: FxHashSet<TypeKey>,
+    pub decision_models: DecisionModelTypes,
+}
+
+/// The types of decision models.
+pub(crate) struct DecisionModelTypes {
+    pub all: Vec<Arc<dyn ErasedDecisionModel>>,
+    by_id: FxHashMap<TypeId, usize>,
+}
+
+impl DecisionModelTypes {
+    /// The index of [`LastOfFilter`].
+    pub const LAST_OF_FILTER: usize = 0;
+
+    fn new(types: Vec<(TypeId, Arc<dyn ErasedDecisionModel>)>) -> Result<Self, ModelError> {
+        let (mut all, mut by_id): (Vec<Arc<dyn ErasedDecisionModel>>, _) = (Vec::new(), FxHashMap::default());
+        all.push(Arc::new(LastOfFilter));
+        for (id, model) in types {
+            if by_id.insert(id, all.len()).is_some() {
+                return Err(ModelError::Twice(model.name()));
+            }
+            all.push(model);
+        }
+        Ok(Self { all, by_id })
+    }
+
+    /// Whether the application has any.
+    pub fn has_any(&self) -> bool {
+        !self.by_id.is_empty()
+    }
+
+    /// The index of a type.
+    pub fn find(&self, id: TypeId) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
 }
 
 /// The types of aggregates.
 pub(crate) struct Aggregates {
     pub all: Vec<Box<dyn ErasedAggregate>>,
     by_key: FxHashMap<TypeKey, usize>,
+    /// A snapshot is due when so many events have come; a power of two, or 0.
+    pub snapshots_every: Vec<u64>,
 }
 
 impl Aggregates {
-    /// The stream's service acts as this version from now on.
-    pub fn become_version(&mut self, version: u32) {
-        self.all.iter_mut().for_each(|aggregate| aggregate.become_version(version));
-    }
-
     /// The index of a type.
     #[inline]
     pub fn find(&self, key: TypeKey) -> Option<usize> {

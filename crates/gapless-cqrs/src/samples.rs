@@ -37,7 +37,8 @@ pub(crate) enum AccountRefusal {
     Closed,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate)]
 pub(crate) struct Account {
     pub balance: u64,
     pub is_closed: bool,

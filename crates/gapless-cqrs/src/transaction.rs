@@ -20,6 +20,7 @@
 
 use crate::identity::{Position, TypeKey};
 use gapless_message::headers::Headers;
+use gapless_message::{Message, MessageError};
 use gapless_wire::fields::{FieldError, FieldReader, u16_at, u32_at};
 
 const VERSION: u8 = 1;
@@ -114,6 +115,17 @@ pub struct RecordedEvent<'a> {
 }
 
 impl<'a> RecordedEvent<'a> {
+    /// The event, if it is of that type.
+    ///
+    /// # Errors
+    /// Its bytes are none, or of a version that is not known here.
+    pub fn read<E: Message>(&self) -> Result<Option<E>, MessageError> {
+        match self.event == const { TypeKey::of(E::TYPE_NAME) } {
+            true => E::decode_as(self.version, self.payload).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Its tags, name and value.
     pub fn tags(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let mut fields = FieldReader::new(self.tags);
@@ -176,11 +188,6 @@ impl<'a> RecordedEvents<'a> {
     #[must_use]
     pub const fn identity(&self) -> Option<CommandIdentity> {
         self.identity
-    }
-
-    /// The same as they are encoded.
-    pub(crate) const fn encoded_headers(&self) -> &'a [u8] {
-        self.headers
     }
 
     /// What the caller has sent along; `None` where the bytes are no headers.

@@ -203,7 +203,6 @@ impl Fold {
         self.version = version;
         self.check_version(version, sequence)?;
         self.has_version = true;
-        self.service.become_version(version);
         Ok(())
     }
 

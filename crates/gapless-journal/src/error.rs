@@ -385,7 +385,7 @@ pub enum JournalError {
 
 impl JournalError {
     /// Wraps an answer of the system, telling a full disk and a read-only file system from the rest.
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+    pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { action, path },

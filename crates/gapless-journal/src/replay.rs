@@ -27,8 +27,14 @@ use crate::scan::{check_frame, check_next, is_record};
 use crate::{descriptor as d, index};
 use view::View;
 
-/// The kernel is asked to map this much at once.
-const READ_AHEAD_LENGTH: usize = 4 << 20;
+/// The kernel is asked to map this much at once, at most: twice as much each time while frames are read in a row. For the first ones it is not
+/// asked, which may be all that are read there.
+const READ_AHEAD_LENGTH_MAX: usize = 4 << 20;
+const READ_AHEAD_LENGTH_MIN: usize = 64 << 10;
+/// So much is checked ahead where a replay has gone to, and twice as much each time.
+const CHECK_AHEAD_LENGTH_MIN: usize = 512;
+/// Segments that stay mapped while a replay goes to others.
+const OTHERS_MAX: usize = 64;
 
 /// Reads frames in order. Made by [`crate::JournalReader::replay`].
 #[derive(Debug)]
@@ -40,6 +46,8 @@ pub struct Replay {
     /// The segments that the last look at the directory found.
     segments: Vec<Found>,
     current: Current,
+    /// Segments that it was in before; the last one at the end.
+    others: Vec<Current>,
     /// Where the next frame begins.
     position: usize,
     /// Frames up to here are checked.
@@ -49,6 +57,8 @@ pub struct Replay {
     /// Frames may be read up to here.
     limit: usize,
     read_ahead_until: usize,
+    read_ahead_length: usize,
+    check_ahead_length: usize,
     /// The sequence of the frame at `position`.
     next_sequence: u64,
     /// The sequence of the frame at `checked_until`.
@@ -107,11 +117,14 @@ impl Replay {
             synced_sequence: survey.synced_sequence(),
             segments,
             current,
+            others: Vec::new(),
             position: 0,
             checked_until: 0,
             view: View::copying(),
             limit: 0,
             read_ahead_until: 0,
+            read_ahead_length: 0,
+            check_ahead_length: CHECK_AHEAD_LENGTH_MIN,
             next_sequence: 0,
             next_unchecked: 0,
             until: u64::MAX,
@@ -123,6 +136,31 @@ impl Replay {
         };
         replay.stand_at_start();
         Ok(replay)
+    }
+
+    /// Goes to another frame, and will look at none behind `until`: as [`crate::JournalReader::replay_until`], but segments stay mapped, up to
+    /// 64 of them.
+    ///
+    /// # Errors
+    /// As [`crate::JournalReader::replay`]; then this replay is of no use any more.
+    pub fn go_to(&mut self, sequence: u64, until: u64) -> Result<(), JournalError> {
+        let holding = self.segments.iter().rposition(|found| found.first_sequence <= sequence);
+        let Some(holding) = holding else { return Err(not_held(&self.directory, &self.segments, sequence, None)) };
+        let first_sequence = self.segments[holding].first_sequence;
+        if first_sequence != self.current.found.first_sequence {
+            let known = self.others.iter().position(|other| other.found.first_sequence == first_sequence);
+            let current = match known {
+                Some(known) => self.others.remove(known),
+                None => Current::open(&self.segments[holding], &self.directory, &self.segments, sequence)?,
+            };
+            self.others.push(std::mem::replace(&mut self.current, current));
+            if self.others.len() > OTHERS_MAX {
+                self.others.remove(0);
+            }
+        }
+        (self.until, self.stop) = (until, None);
+        self.stand_at_start();
+        self.seek(sequence)
     }
 
     /// The next frame; `None` at the end of the journal, where a later call may find more.
@@ -143,7 +181,7 @@ impl Replay {
         Ok(Some(frame))
     }
 
-    /// The next frames, as many as are checked already or in one go (about 32 KiB, or 4 of copies), without
+    /// The next frames, as many as are checked already or in one go (up to about 32 KiB, or 4 of copies; fewer behind a change of place), without
     /// anything between them; `None` at the end of the journal, where a later call may find more.
     ///
     /// # Errors
@@ -296,6 +334,7 @@ impl Replay {
             }
         }
         self.until = until;
+        (self.check_ahead_length, self.read_ahead_length) = (CHECK_AHEAD_LENGTH_MIN, 0);
         Ok(())
     }
 
@@ -309,15 +348,20 @@ impl Replay {
         loop {
             let frame_length_max = self.current.found.header.frame_length_max as usize;
             if self.checked_until >= self.read_ahead_until && self.limit > self.checked_until {
-                self.read_ahead_until = self.checked_until / d::PAGE_LENGTH * d::PAGE_LENGTH + READ_AHEAD_LENGTH;
                 let from = self.checked_until / d::PAGE_LENGTH * d::PAGE_LENGTH;
-                self.current.mapping.read_ahead(from..self.read_ahead_until.min(self.limit));
+                let length = self.read_ahead_length.max(READ_AHEAD_LENGTH_MIN);
+                self.read_ahead_until = from + length;
+                if self.read_ahead_length > 0 {
+                    self.current.mapping.read_ahead(from..self.read_ahead_until.min(self.limit));
+                }
+                self.read_ahead_length = (length * 2).min(READ_AHEAD_LENGTH_MAX);
             }
             let start = self.checked_until;
             self.view.begin(start);
             let (mut offset, mut records_end, mut sequence) = (0, 0, self.next_unchecked);
             let mut fault = None;
-            let ahead_length = self.view.ahead_length();
+            let ahead_length = self.view.ahead_length().min(self.check_ahead_length);
+            self.check_ahead_length = ahead_length * 2;
             while offset - records_end < ahead_length && start + offset < self.limit && sequence <= self.until {
                 let bytes = self.view.frame_at(&self.current.mapping, start + offset, self.limit);
                 match check_next(bytes, sequence, frame_length_max) {

@@ -11,6 +11,7 @@
 //! | [`shared`] | what is shared as a message: `Arc` |
 //! | [`json`] | [`Json`]: for callers that know a route's types only when they run |
 //! | [`version`] | [`OlderVersion`], [`version_of`]: which version both sides speak; [`rewritten`]: the bytes of one as those of another |
+//! | [`shaped`] | a message of which only the shape is known, as JSON |
 //! | [`postcard_reader`] | postcard from bytes that nobody has checked, with limits |
 //! | [`shape`] | [`Shape`]: a type's layout as text, and its fingerprint |
 //! | [`mod@difference`] | where two shapes first differ, in a sentence |
@@ -46,6 +47,7 @@ pub mod route_name;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod shape;
+pub mod shaped;
 pub mod shared;
 pub mod typed;
 pub mod version;

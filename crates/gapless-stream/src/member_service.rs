@@ -60,8 +60,6 @@ pub struct TransactionLinks<'a> {
     /// What is released.
     pub window: &'a Window,
     pub layout: &'a StreamLayout,
-    /// The member's counters.
-    pub counters: &'a Counters,
 }
 
 /// The connections of a service's agent.

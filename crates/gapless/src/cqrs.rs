@@ -73,12 +73,11 @@ pub use gapless_cqrs::member::CommandMember;
 pub use gapless_cqrs::message;
 pub use gapless_cqrs::message::{Message, MessageError};
 pub use gapless_cqrs::{
-    Accepted, Aggregate, AggregateId, BusError, BusOptions, CAUSATION, CORRELATION, Cause, Circumstances, CommandBus,
-    CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions, CommandIdentity, CommandModel,
-    Creation, Decision, DirectBus, DispatchInterceptor, Dispatched, Draft, Ending, Entity, EventFilter, EventReader,
-    Fixture, FoundEvents, HandlerInterceptor, Headers, HostError, IdentifierLimits, IndexFileError, Intercepted,
-    Interruption, Invariants, ModelError, OldEvent, Pending, Position, Random, ReadError, RecordedEvent,
-    RecordedTransaction, RetryPolicy, Stop, Tags, Ticket, TypeKey, Undone, When, Work, time_ordered_identifier,
+    Accepted, Aggregate, AggregateId, BusError, BusOptions, Circumstances, CommandBus, CommandError, CommandHandler,
+    CommandHost, CommandHostOptions, CommandIdentity, CommandModel, Creation, Decision, DecisionModel, DirectBus,
+    Draft, Entity, EventFilter, EventReader, EventTags, Fixture, FoundEvents, Headers, HostError, IdentifierLimits,
+    IndexFileError, Interruption, Invariants, ModelError, Pending, Position, Random, ReadError, RecordedEvent,
+    RecordedTransaction, SnapshotPolicy, Stop, Tags, Ticket, TypeKey, Undone, When, Work,
 };
 /// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
 ///

@@ -2,8 +2,7 @@
 
 use super::spread::{Spread, call_each};
 use crate::NAME;
-use crate::case::{Case, Drive, Tier};
-use crate::load::{Load, Loaded, Until, commands_of, drive, whose};
+use crate::load::Loaded;
 use crate::messages::{Counter, Form, OfSbe};
 use crate::stand::Stand;
 use gapless_cqrs::{Aggregate as _, CommandBus};
@@ -13,16 +12,17 @@ use gapless_measure::resources::memory;
 use gapless_report::LatencyNs;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What the process works on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Assignment {
     pub(super) directory: PathBuf,
-    /// That the stream is filled with.
-    pub(super) events: u64,
+    /// That each aggregate has had when the stream is full.
+    pub(super) events_each: u64,
     pub(super) aggregates: u64,
+    /// In memory at most.
+    pub(super) aggregates_max: usize,
     /// Aggregates for which most commands are.
     pub(super) hot: u64,
     pub(super) in_flight: usize,
@@ -37,7 +37,7 @@ pub(super) enum Order {
     Begin,
     /// Start on what there is, and answer with [`Started`].
     GoOn,
-    /// Create all aggregates, then send commands until there are as many events as there shall be. Two [`Rate`]s.
+    /// Create all aggregates and send them commands until there are as many events as there shall be. A [`Rate`].
     Fill,
     /// So many commands one after the other, each for any aggregate. Latencies and a [`Rate`].
     Lone(u64),
@@ -93,18 +93,17 @@ pub fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     let parent = Parent::listen(NAME, WhenGone::Exit)?;
     let first: Order = parent.receive()?.ok_or_else(|| parent.gone())?;
-    let stand = Stand::in_directory::<F>(&assignment.directory)?;
+    let stand = Stand::in_directory::<F>(&assignment.directory, assignment.aggregates_max)?;
     let bus = stand.bus(assignment.in_flight)?;
-    if matches!(first, Order::GoOn) {
-        parent.send(&started(&assignment, &bus))?;
+    let Assignment { events_each, aggregates, hot, in_flight, time, .. } = assignment;
+    let had = if matches!(first, Order::GoOn) { events_each } else { 0 };
+    let mut spread = Spread::new(had, aggregates, hot, in_flight, time);
+    if had > 0 {
+        parent.send(&started(&mut spread, &bus))?;
     }
-    // Ends with the process, as soon as the benchmark has gone.
-    let interrupted = AtomicBool::new(false);
-    let Assignment { events, aggregates, hot, in_flight, time, .. } = assignment;
-    let mut spread = Spread::new(events, aggregates, hot, in_flight, time);
     while let Some(order) = parent.receive()? {
         match order {
-            Order::Fill => parent.send(&fill(&assignment, &bus, &interrupted)?)?,
+            Order::Fill => parent.send(&Rate::from(spread.fill::<F>(&bus, events_each)?))?,
             Order::Lone(count) => {
                 let (latency, loaded): (Option<LatencyNs>, Loaded) = call_each::<F>(&bus, &mut spread, count)?;
                 parent.send(&(latency, Rate::from(loaded)))?;
@@ -120,30 +119,14 @@ pub fn main(assignment: &str) -> Result<()> {
     stand.stop()
 }
 
-fn case(assignment: &Assignment) -> Case {
-    Case { tier: Tier::Journal, aggregates: assignment.aggregates, ..Case::base(Drive::Pipelined) }
-}
-
-fn fill(assignment: &Assignment, bus: &CommandBus, interrupted: &AtomicBool) -> Result<[Rate; 2]> {
-    let Assignment { events, aggregates, in_flight, .. } = *assignment;
-    let load = Load { is_checked_behind: false, ..Load::of(case(assignment), in_flight, interrupted) };
-    let created = drive::<F>(bus, Load { until: Until::Count(aggregates), ..load })?;
-    let rest = Load { first: aggregates, until: Until::Count(events - aggregates), ..load };
-    Ok([created.into(), drive::<F>(bus, rest)?.into()])
-}
-
 /// Asks the aggregate that was sent the last command, which gives it one more event.
-fn started(assignment: &Assignment, bus: &CommandBus) -> Started {
-    let (aggregate, version) = whose(assignment.events - 1, assignment.aggregates);
-    debug_assert_eq!(
-        version,
-        commands_of((assignment.events - 1) % assignment.aggregates, assignment.events, assignment.aggregates)
-    );
+fn started(spread: &mut Spread, bus: &CommandBus) -> Started {
+    let (aggregate, version) = spread.last();
     let nothing = F::command(0, "");
-    let outcome = bus.call(Counter::<F>::command(&aggregate, &nothing).expecting_version(version));
+    let outcome = bus.call(Counter::<F>::command(&aggregate, &nothing).expecting_version(version - 1));
     let memory = memory();
     Started {
-        is_last_event_there: outcome.is_ok_and(|accepted| accepted.version == version + 1),
+        is_last_event_there: outcome.is_ok_and(|accepted| accepted.version == version),
         peak_memory_bytes: memory.map(|memory| memory.peak_bytes),
         anonymous_memory_bytes: memory.map(|memory| memory.anonymous_bytes),
     }

@@ -28,6 +28,8 @@ const SPREAD_PERCENT: [u64; 3] = [0, 1, 10];
 const CREATIONS: u64 = 1_000_000;
 /// Commands of which each has an aggregate of its own.
 const LONE: u64 = 2_000;
+/// In memory, of all.
+const AGGREGATES_MAX: usize = 10_000;
 /// Part of them, of a quick run.
 const QUICK_PART: u64 = 100;
 
@@ -40,8 +42,9 @@ pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
     let assignment = Assignment {
         directory: directory.path().join("stream"),
-        events: plan.scale_events,
+        events_each: plan.scale_events / plan.scale_aggregates,
         aggregates: plan.scale_aggregates,
+        aggregates_max: AGGREGATES_MAX,
         hot: plan.scale_hot.min(plan.scale_aggregates),
         in_flight: plan.in_flight,
         time: (plan.warm_up, plan.time),
@@ -61,18 +64,18 @@ struct Scale<'a> {
 
 impl Scale<'_> {
     fn run(&mut self, run: &mut Run<'_>, assignment: &Assignment, part: u64) -> Result<()> {
-        run.next(&format!("{} events over {} aggregates", assignment.events, assignment.aggregates))?;
+        let events = assignment.events_each * assignment.aggregates;
+        run.next(&format!("{events} events over {} aggregates", assignment.aggregates))?;
         let (mut bus, _) = start(assignment, Order::Begin, run)?;
-        let [created, filled]: [Rate; 2] = bus.ask(&Order::Fill)?;
-        self.add_rate("creations into an empty stream", &created);
-        self.add_rate("commands until it is full", &filled);
+        let filled: Rate = bus.ask(&Order::Fill)?;
+        self.add_rate("commands until the stream is full", &filled);
         // In the middle of its life: what was answered is in the journal.
         bus.kill();
         drop(bus);
         run.next("restart")?;
         let (mut bus, since) = start(assignment, Order::GoOn, run)?;
         let started: Started = bus.receive()?;
-        self.add_restart(&started, since.elapsed(), &assignment.directory);
+        self.add_restart(&started, since.elapsed(), &assignment.directory, events);
         run.next("commands of which each has an aggregate of its own")?;
         let (latency, rate): (Option<LatencyNs>, Rate) = bus.ask(&Order::Lone(LONE / part))?;
         let mut row = self.row("one after the other, each for any aggregate", &rate);
@@ -121,12 +124,13 @@ impl Scale<'_> {
         let mut config = rows::config(&case, "scale", plan.in_flight);
         config.count = Some(plan.scale_events);
         config.extra.insert("what".to_owned(), what.into());
+        config.extra.insert("aggregates_max".to_owned(), AGGREGATES_MAX.into());
         config.extra.insert("hot_aggregates".to_owned(), plan.scale_hot.into());
         Row { config, ..Row::default() }
     }
 
     /// From the start of the process to its first answer, which says that the last event is there.
-    fn add_restart(&mut self, started: &Started, elapsed: Duration, stream: &Path) {
+    fn add_restart(&mut self, started: &Started, elapsed: Duration, stream: &Path, events: u64) {
         let mut row = Row {
             elapsed_ns: Some(elapsed.as_nanos() as u64),
             peak_memory_bytes: started.peak_memory_bytes,
@@ -134,6 +138,7 @@ impl Scale<'_> {
             ..self.bare_row(RESTART)
         };
         put(&mut row, "stream_bytes", bytes_below(stream));
+        put(&mut row, "index_bytes_per_event", bytes_below(&stream.join("index")) as f64 / events.max(1) as f64);
         if let Some(bytes) = started.anonymous_memory_bytes {
             put(&mut row, "anonymous_memory_bytes", bytes);
             put(&mut row, "memory_bytes_per_aggregate", bytes / self.plan.scale_aggregates.max(1));

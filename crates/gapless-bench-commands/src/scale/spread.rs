@@ -1,6 +1,6 @@
 //! Commands of which most are for few aggregates, and some for any. Each outcome must have its aggregate's next version.
 
-use crate::load::{Counted, Loaded, Outcome, commands_of, headers, on_driver, whose};
+use crate::load::{Counted, Loaded, Outcome, headers, on_driver, whose};
 use crate::messages::{Counter, Form};
 use gapless_cqrs::{Accepted, Aggregate as _, CommandBus, Pending};
 use gapless_measure::Result;
@@ -9,6 +9,9 @@ use gapless_report::LatencyNs;
 use gapless_wire::split_mix;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+
+/// While the stream is filled, so many aggregates get all their commands by turns before the next ones do: they are in memory.
+const FILLED_TOGETHER: u64 = 8_000;
 
 /// What was sent to which aggregate.
 pub(super) struct Spread {
@@ -28,13 +31,26 @@ struct Sent {
 }
 
 impl Spread {
-    /// Behind a start on so many events that has asked the aggregate of the last command. Most commands are for `hot` of the aggregates;
-    /// `time` is what warms up, and what counts.
+    /// Of aggregates that have had so many events each. Most commands are for `hot` of the aggregates; `time` is what warms up, and what counts.
     pub(super) fn new(events: u64, aggregates: u64, hot: u64, in_flight: usize, time: (Duration, Duration)) -> Self {
-        let mut versions: Vec<u32> =
-            (0..aggregates).map(|first| commands_of(first, events, aggregates) as u32).collect();
-        versions[((events - 1) % aggregates) as usize] += 1;
-        Self { aggregates, hot, in_flight, time, versions, random: 1 }
+        Self { aggregates, hot, in_flight, time, versions: vec![events as u32; aggregates as usize], random: 1 }
+    }
+
+    /// The aggregate that is sent a command last where all are filled.
+    pub(super) fn last(&mut self) -> (u64, u64) {
+        self.next_of(self.aggregates - 1)
+    }
+
+    /// Sends so many commands to each aggregate.
+    pub(super) fn fill<F: Form>(&mut self, bus: &CommandBus, each: u64) -> Result<Loaded> {
+        let (in_flight, aggregates) = (self.in_flight, self.aggregates);
+        let groups = (0..aggregates).step_by(FILLED_TOGETHER as usize);
+        let mut firsts = groups.flat_map(move |begin| {
+            let end = (begin + FILLED_TOGETHER).min(aggregates);
+            (0..each).flat_map(move |_| begin..end)
+        });
+        let next = |spread: &mut Self| firsts.next().map(|first| spread.next_of(first));
+        on_driver(|| send::<F>(bus, self, in_flight, next, |_, _, is_counted| is_counted))
     }
 
     /// Any of the aggregates, and its next version.
@@ -57,7 +73,7 @@ impl Spread {
         let mut number = 0;
         let next = |spread: &mut Self| {
             number += 1;
-            if number % 100 < percent { spread.any() } else { spread.next_of(number % spread.hot) }
+            Some(if number % 100 < percent { spread.any() } else { spread.next_of(number % spread.hot) })
         };
         on_driver(|| {
             send::<F>(bus, self, in_flight, next, |since, _, is_counted| {
@@ -72,19 +88,19 @@ impl Spread {
         let mut created = self.aggregates;
         let next = |_: &mut Self| {
             created += 1;
-            (created - 1, 1)
+            Some((created - 1, 1))
         };
         on_driver(|| send::<F>(bus, self, in_flight, next, |_, answered, is_counted| is_counted && answered < count))
     }
 }
 
-/// Sends to the aggregates that `next` names as long as `goes_on` says so of the time since its beginning and of the answers, first while
+/// Sends to the aggregates that `next` names, until it names none, as long as `goes_on` says so of the time since its beginning and of the answers, first while
 /// it warms up, then while it counts.
 fn send<F: Form>(
     bus: &CommandBus,
     spread: &mut Spread,
     in_flight: usize,
-    mut next: impl FnMut(&mut Spread) -> (u64, u64),
+    mut next: impl FnMut(&mut Spread) -> Option<(u64, u64)>,
     goes_on: impl Fn(Instant, u64, bool) -> bool,
 ) -> Result<Loaded> {
     let (command, headers) = (F::command(1, ""), headers());
@@ -94,11 +110,14 @@ fn send<F: Form>(
         counted = Counted::begin(answered);
         while goes_on(counted.begin, answered, is_counted) {
             while sent.len() < in_flight {
-                let (aggregate, version) = next(spread);
+                let Some((aggregate, version)) = next(spread) else { break };
                 let pending = bus.send(Counter::<F>::command(&aggregate, &command).with(&headers));
                 sent.push_back(Sent { pending, version });
             }
-            for Sent { pending, version } in sent.drain(..in_flight.div_ceil(2)) {
+            if sent.is_empty() {
+                break;
+            }
+            for Sent { pending, version } in sent.drain(..sent.len().div_ceil(2)) {
                 check(&mut loaded, pending.wait(), version);
                 answered += 1;
             }

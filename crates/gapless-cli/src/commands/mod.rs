@@ -9,6 +9,7 @@ pub(crate) mod cluster;
 pub(crate) mod counters;
 pub(crate) mod domain;
 pub(crate) mod domain_directory;
+pub(crate) mod events;
 pub(crate) mod journal;
 pub(crate) mod pipe;
 pub(crate) mod request;

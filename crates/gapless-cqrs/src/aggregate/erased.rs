@@ -2,9 +2,10 @@
 //! here, typed, until the transaction ends: it is encoded for the stream, and applied as it is.
 
 use super::decision::{Circumstances, Decision, Events};
-use super::old_event::{self, OldEvent};
 use super::{Aggregate, Creation};
+use crate::event_filter::cut_tag;
 use crate::identity::{AggregateId as _, TypeKey};
+use crate::snapshots::SnapshotPolicy;
 use gapless_message::{Message, MessageError};
 use std::any::Any;
 use std::ops::Range;
@@ -24,6 +25,26 @@ impl MessageType {
     #[inline]
     pub const fn of<M: Message>() -> Self {
         const { Self { name: M::TYPE_NAME, key: TypeKey::of(M::TYPE_NAME), version: M::VERSION } }
+    }
+}
+
+/// How states of a type are kept in files.
+#[derive(Clone, Copy)]
+pub(crate) struct StateFiles {
+    pub policy: SnapshotPolicy,
+    pub version: u32,
+    pub encode: fn(&State, &mut Vec<u8>) -> Result<(), MessageError>,
+    pub decode: fn(&[u8]) -> Result<State, MessageError>,
+}
+
+impl StateFiles {
+    pub fn of<A: Aggregate + Message>(policy: SnapshotPolicy) -> Self {
+        Self {
+            policy,
+            version: A::VERSION,
+            encode: |state, into| state.downcast_ref::<A>().expect(OWN_STATE).encode(into),
+            decode: |bytes| Ok(Box::new(A::decode(bytes)?)),
+        }
     }
 }
 
@@ -55,14 +76,13 @@ pub(crate) trait ErasedAggregate: Send {
     fn name(&self) -> &'static str;
     fn key(&self) -> TypeKey;
     fn command(&self) -> MessageType;
-    /// With the version in which events are written now.
     fn event(&self) -> MessageType;
-
-    /// The stream's service acts as this version from now on.
-    fn become_version(&mut self, version: u32);
 
     /// The same type once more, for another thread.
     fn another(&self) -> Box<dyn ErasedAggregate>;
+
+    /// How its states are kept in files, if they are.
+    fn state_files(&self) -> Option<&StateFiles>;
 
     /// One without events; `None` if the bytes are no identifier of its.
     fn create(&self, id: &[u8]) -> Option<State>;
@@ -82,6 +102,9 @@ pub(crate) trait ErasedAggregate: Send {
     /// Puts an event here that nobody has decided on by `decide`: an `Option` of the aggregate's event.
     fn put(&mut self, event: &mut dyn Any) -> Range<usize>;
 
+    /// Gives the last event that was put here a tag.
+    fn tag(&mut self, name: &str, value: &[u8]);
+
     /// Appends an event's bytes.
     fn encode(&self, event: usize, into: &mut Vec<u8>) -> Result<(), MessageError>;
 
@@ -92,7 +115,7 @@ pub(crate) trait ErasedAggregate: Send {
     fn apply(&self, state: &mut State, events: Range<usize>);
 
     /// Changes a state by an event of the stream.
-    fn fold(&self, state: &mut State, event: &OldEvent<'_>) -> Result<(), MessageError>;
+    fn fold(&self, state: &mut State, version: u32, bytes: &[u8]) -> Result<(), MessageError>;
 
     /// The transaction has ended.
     fn clear(&mut self);
@@ -101,8 +124,7 @@ pub(crate) trait ErasedAggregate: Send {
 /// An aggregate's type, and what its decisions have emitted in this transaction.
 pub(crate) struct TypedAggregate<A: Aggregate> {
     emitted: Emitted<A::Event>,
-    /// The version in which events are written.
-    event_version: u32,
+    state_files: Option<StateFiles>,
 }
 
 struct Emitted<Event> {
@@ -118,20 +140,24 @@ impl<Event> Events<Event> for Emitted<Event> {
     }
 
     fn tag(&mut self, name: &str, value: &[u8]) {
-        let name = &name[..name.floor_char_boundary(usize::from(u8::MAX))];
-        let value = &value[..value.len().min(usize::from(u8::MAX))];
-        for part in [name.as_bytes(), value] {
-            self.tags.push(part.len() as u8);
-            self.tags.extend_from_slice(part);
-        }
+        write_tag(&mut self.tags, name, value);
         let (_, tags) = self.events.last_mut().expect("an event is tagged behind its emission");
         tags.end = self.tags.len();
     }
 }
 
+/// Appends a tag as it stands in the stream.
+pub(crate) fn write_tag(tags: &mut Vec<u8>, name: &str, value: &[u8]) {
+    let (name, value) = cut_tag(name, value);
+    for part in [name.as_bytes(), value] {
+        tags.push(part.len() as u8);
+        tags.extend_from_slice(part);
+    }
+}
+
 impl<A: Aggregate> TypedAggregate<A> {
-    pub fn new() -> Self {
-        Self { emitted: Emitted { events: Vec::new(), tags: Vec::new() }, event_version: A::Event::VERSION }
+    pub fn new(state_files: Option<StateFiles>) -> Self {
+        Self { emitted: Emitted { events: Vec::new(), tags: Vec::new() }, state_files }
     }
 }
 
@@ -151,15 +177,15 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
     }
 
     fn event(&self) -> MessageType {
-        MessageType { version: self.event_version, ..MessageType::of::<A::Event>() }
-    }
-
-    fn become_version(&mut self, version: u32) {
-        self.event_version = A::event_version(version);
+        MessageType::of::<A::Event>()
     }
 
     fn another(&self) -> Box<dyn ErasedAggregate> {
-        Box::new(Self::new())
+        Box::new(Self::new(self.state_files))
+    }
+
+    fn state_files(&self) -> Option<&StateFiles> {
+        self.state_files.as_ref()
     }
 
     fn create(&self, id: &[u8]) -> Option<State> {
@@ -211,14 +237,13 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
         first..first + 1
     }
 
+    fn tag(&mut self, name: &str, value: &[u8]) {
+        self.emitted.tag(name, value);
+    }
+
     #[inline]
     fn encode(&self, event: usize, into: &mut Vec<u8>) -> Result<(), MessageError> {
-        let event = &self.emitted.events[event].0;
-        if self.event_version == A::Event::VERSION {
-            event.encode(into)
-        } else {
-            event.encode_as(self.event_version, into)
-        }
+        self.emitted.events[event].0.encode(into)
     }
 
     #[inline]
@@ -232,10 +257,9 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
         self.emitted.events[events].iter().for_each(|(event, _)| state.apply(event));
     }
 
-    fn fold(&self, state: &mut State, event: &OldEvent<'_>) -> Result<(), MessageError> {
-        if let Some(event) = old_event::read::<A>(event)? {
-            state.downcast_mut::<A>().expect(OWN_STATE).apply(&event);
-        }
+    fn fold(&self, state: &mut State, version: u32, bytes: &[u8]) -> Result<(), MessageError> {
+        let event = A::Event::decode_as(version, bytes)?;
+        state.downcast_mut::<A>().expect(OWN_STATE).apply(&event);
         Ok(())
     }
 

@@ -117,12 +117,14 @@ impl Line {
         if let Err(reason) = write(&mut bytes) {
             inner.bytes = bytes;
             self.leave(inner, Called::new());
-            return completion.arrive_now(Err(BusError::NotSent(reason)));
+            return drop(completion.arrive(Err(BusError::NotSent(reason))));
         }
         loop {
             if inner.is_gone {
                 drop(inner);
-                return completion.arrive_now(Err(BusError::Disconnected));
+                // A function that waits for it is set later, and called then.
+                drop(completion.arrive(Err(BusError::Disconnected)));
+                return;
             }
             match inner.try_send(command, &bytes, completion) {
                 Ok(true) => {
@@ -139,7 +141,7 @@ impl Line {
                 }
                 Err(reason) => {
                     self.leave(inner, Called::new());
-                    return completion.arrive_now(Err(BusError::NotSent(reason)));
+                    return drop(completion.arrive(Err(BusError::NotSent(reason))));
                 }
             }
         }
@@ -158,12 +160,7 @@ impl Line {
             if let Some(mut inner) = self.try_lock() {
                 let mut called = Called::new();
                 self.look(&mut inner, left, &mut called);
-                let is_gone = inner.is_gone;
                 self.leave(inner, called);
-                if is_gone {
-                    // Only a command that is to be sent again is still without an outcome.
-                    completion.sleep_for(left);
-                }
                 continue;
             }
             let mut waiters = lock(&self.waiters);
@@ -178,14 +175,6 @@ impl Line {
             }
             completion.sleep_for(left);
         }
-    }
-
-    /// How many sessions of the stream are open for it.
-    pub fn sessions(&self) -> usize {
-        let inner = self.lock();
-        let count = inner.sessions.len();
-        self.leave(inner, Called::new());
-        count
     }
 
     /// Has the thread of the line look for answers until none is awaited.

@@ -53,7 +53,9 @@ impl Queue {
         }
         if inner.is_gone {
             drop(inner);
-            return queued.completion.arrive_now(Err(BusError::Disconnected));
+            // A function that waits for it is set later, and called then.
+            drop(queued.completion.arrive(Err(BusError::Disconnected)));
+            return;
         }
         inner.commands.push_back(queued);
         self.length.store(inner.commands.len(), Ordering::Relaxed);

@@ -2,15 +2,19 @@
 
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
-use crate::{Aggregate as _, CommandError, CommandHandler as _};
+use crate::snapshots::{Of, Snapshot, Snapshots};
+use crate::{Aggregate as _, CommandError, CommandHandler as _, Message as _, SnapshotPolicy, TypeKey};
 use gapless_testkit::random::Random;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 const ACCOUNTS: u64 = 100;
 
 fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
-    let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
+    // Some have so many events that their states are kept.
+    let policy = SnapshotPolicy { events: 8, load_time: Duration::from_secs(60) };
+    let model = CommandModel::new().aggregate_with_snapshots::<Account>(policy).handler(TransferHandler);
     let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
     let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory)).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
@@ -189,4 +193,62 @@ fn events_are_found_by_aggregate_tag_and_type_live() {
     let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
     let mut none = host.found_events(filters[0].clone(), Position::default());
     assert!(matches!(none.next_event(), Err(crate::ReadError::NoIndex)));
+}
+
+/// What is kept of an account.
+fn kept(directory: &Path, id: u64) -> (Snapshots, impl Fn(&Snapshots) -> Option<Snapshot>) {
+    let stream = ServiceHostOptions::in_directory(directory);
+    let host = CommandHost::start(CommandModel::new(), CommandHostOptions::default(), stream).unwrap();
+    let snapshots = Snapshots::new(directory.join("aggregates"), host.service().identity());
+    host.stop().unwrap();
+    (snapshots, move |snapshots| snapshots.read(of(&id.to_be_bytes())).unwrap())
+}
+
+const fn of(id: &[u8]) -> Of<'_> {
+    Of { aggregate: TypeKey::of("account"), id, state_version: 1 }
+}
+
+#[test]
+fn one_with_many_events_is_made_of_its_snapshot_and_of_what_came_behind_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let balance = |expected: u64| {
+        let (host, bus) = start(directory.path(), 10);
+        let refused = bus.call(Account::command(&7, &AccountCommand::Withdraw(u64::MAX)));
+        assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: expected })));
+        host.stop().unwrap();
+    };
+    let (host, bus) = start(directory.path(), 10);
+    bus.call(Account::command(&7, &AccountCommand::Open)).unwrap();
+    let pending: Vec<_> = (0..20).map(|_| bus.send(Account::command(&7, &AccountCommand::Deposit(1)))).collect();
+    pending.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
+    let folder = directory.path().join("aggregates");
+    let file = || std::fs::read_dir(&folder).ok()?.next().transpose().unwrap().map(|entry| entry.path());
+    let file = gapless_testkit::wait::until_some("a snapshot", file);
+    host.stop().unwrap();
+    let (snapshots, read) = kept(directory.path(), 7);
+    let found = read(&snapshots).unwrap();
+    assert!(found.version == 8 || found.version == 16, "{found:?}");
+    balance(20);
+    // It is what the state is made of: this one is changed, and so is the state.
+    let mut state = Account::decode(&found.state).unwrap();
+    state.balance += 1000;
+    let mut changed = Snapshot { state: Vec::new(), ..found.clone() };
+    state.encode(&mut changed.state).unwrap();
+    let rewrite = |snapshot: &Snapshot| snapshots.write(of(&7_u64.to_be_bytes()), snapshot).unwrap();
+    rewrite(&changed);
+    balance(1020);
+    // Of another history, of a later version, with a state that is none, damaged: it is made of its events.
+    rewrite(&Snapshot { last_time_ns: found.last_time_ns + 1, ..changed.clone() });
+    balance(20);
+    rewrite(&Snapshot { last_sequence: 1 << 40, ..changed.clone() });
+    balance(20);
+    rewrite(&Snapshot { state: vec![0xff; 3], ..changed.clone() });
+    balance(20);
+    snapshots.write(Of { state_version: 2, ..of(&7_u64.to_be_bytes()) }, &changed).unwrap();
+    balance(20);
+    std::fs::write(&file, b"no snapshot").unwrap();
+    balance(20);
+    assert_ne!(std::fs::read(&file).unwrap(), b"no snapshot", "it was made anew by the way");
+    std::fs::remove_dir_all(&folder).unwrap();
+    balance(20);
 }

@@ -1,14 +1,15 @@
-//! [`Loader`]: the thread that follows what is released with the index, and makes aggregates that are not in memory of their events. The writer asks
-//! it and is woken; it never waits for it.
+//! [`Loader`]: the thread that follows what is released with the index, and makes aggregates and decision models that are not in memory of their
+//! events. The writer asks it and is woken; it never waits for it.
 
-use crate::aggregate::{ErasedAggregate, OldEvent, State};
-use crate::error::IndexFileError;
+use super::folding::{Folding, LoadError};
+use crate::aggregate::ErasedAggregate;
+use crate::decision_model::ErasedDecisionModel;
 use crate::events::{EventReader, ReadError};
 use crate::found_events::Positions;
 use crate::identity::Position;
+use crate::snapshots::Snapshots;
 use crate::store::{Index, IndexBuilder, IndexKey};
-use crate::transaction::RecordedEvent;
-use crate::writer::{Load, Loaded};
+use crate::writer::{DueSnapshot, Load, Loaded, LoadedModel, ModelLoad};
 use gapless_agent::Waker;
 use gapless_log::{StreamIdentity, Window};
 use rustc_hash::FxHashSet;
@@ -22,14 +23,16 @@ use std::time::{Duration, Instant};
 
 /// The index may be so far behind what is released, unless an aggregate is asked for.
 const PAUSE: Duration = Duration::from_millis(20);
+/// The same while something is asked for that is not released yet.
+const PAUSE_AWAITED: Duration = Duration::from_micros(200);
 /// There is nothing to follow.
 const PAUSE_WITHOUT_INDEX: Duration = Duration::from_millis(200);
 /// After a disk or a stream has failed.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Progress is logged this often.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// Positions that are looked up at a time.
-const POSITIONS: usize = 4096;
+/// States that wait to be kept in files, at most.
+const STATES_MAX: usize = 1024;
 /// Aggregates that others have changed are noted up to so many.
 const CHANGED_MAX: usize = 1 << 20;
 
@@ -39,10 +42,13 @@ pub(super) struct LoaderParts {
     pub identity: StreamIdentity,
     /// Where the index is; `None` of a stream without a journal, which has none.
     pub directory: Option<PathBuf>,
+    /// Where states of aggregates are kept; `None` of a stream without a journal.
+    pub snapshots: Option<PathBuf>,
     /// Two readers of the stream.
     pub readers: [EventReader; 2],
     /// As the writer has them, in their order.
     pub aggregates: Vec<Box<dyn ErasedAggregate>>,
+    pub decision_models: Vec<Arc<dyn ErasedDecisionModel>>,
     /// Wakes the writer.
     pub waker: Waker,
 }
@@ -59,17 +65,42 @@ struct Shared {
     wanted: Condvar,
     /// A turn has ended that somebody has waited for.
     turned: Condvar,
-    has_loaded: AtomicBool,
+    has_made: AtomicBool,
     /// The writer has something to do in a moment, and may be asleep.
     is_to_wake: AtomicBool,
     /// Aggregates that have got events, since the writer follows.
     changed: Mutex<Changed>,
 }
 
+/// What is to be made of its events.
+pub(super) enum Asked {
+    Aggregate(Load),
+    Model(ModelLoad),
+}
+
+impl Asked {
+    const fn through(&self) -> u64 {
+        match self {
+            Self::Aggregate(load) => load.through,
+            Self::Model(load) => load.through,
+        }
+    }
+}
+
+/// What was made, or cannot be.
+pub(super) enum Made {
+    Aggregate(Loaded),
+    Model(LoadedModel),
+}
+
 #[derive(Default)]
 struct Exchange {
-    loads: Vec<Load>,
-    loaded: Vec<Loaded>,
+    asked: Vec<Asked>,
+    made: Vec<Made>,
+    /// States that are to be kept in files.
+    states: Vec<DueSnapshot>,
+    /// What was decided may be cut: no state of it is kept.
+    is_deposed: bool,
     /// Somebody waits for the index.
     is_hurried: bool,
     /// Somebody has found a file of the index that cannot be used.
@@ -89,7 +120,7 @@ pub(super) struct IndexReader {
 const INDEX_AWAITED: Duration = Duration::from_secs(5);
 
 impl Positions for IndexReader {
-    fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, ReadError> {
+    fn through(&self) -> Result<u64, ReadError> {
         if !self.has_index {
             return Err(ReadError::NoIndex);
         }
@@ -104,6 +135,10 @@ impl Positions for IndexReader {
                 return Err(ReadError::IndexBehind { indexed, released });
             }
         }
+        Ok(self.shared.index.last_sequence())
+    }
+
+    fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, ReadError> {
         let found = self.shared.index.find(key, from, limit);
         if found.is_err() {
             self.shared.lock().is_damaged = true;
@@ -136,7 +171,7 @@ impl Loader {
             state: Mutex::default(),
             wanted: Condvar::new(),
             turned: Condvar::new(),
-            has_loaded: AtomicBool::new(false),
+            has_made: AtomicBool::new(false),
             is_to_wake: AtomicBool::new(false),
             changed: Mutex::default(),
         });
@@ -151,28 +186,38 @@ impl Loader {
         IndexReader { shared: Arc::clone(&self.shared), window, has_index }
     }
 
-    /// Asks for aggregates; nothing is left in `loads`.
+    /// Asks for these.
     #[cold]
-    pub fn load(&self, loads: &mut Vec<Load>) {
-        self.shared.lock().loads.append(loads);
+    pub fn load(&self, asked: impl Iterator<Item = Asked>) {
+        self.shared.lock().asked.extend(asked);
         self.shared.wanted.notify_one();
+    }
+
+    /// Keeps these in files when they are released, or some of them; nothing is left in `states`.
+    #[cold]
+    pub fn keep_states(&self, states: &mut Vec<DueSnapshot>) {
+        let mut state = self.shared.lock();
+        let room = STATES_MAX.saturating_sub(state.states.len()).min(states.len());
+        state.states.extend(states.drain(..room));
+        // Of these there will be another.
+        states.clear();
     }
 
     /// Those that have been made since.
     #[inline]
-    pub fn loaded(&self) -> Vec<Loaded> {
+    pub fn made(&self) -> Vec<Made> {
         // Relaxed: what is there is behind the lock, and one that is missed is seen in the next turn, for which the loader wakes.
-        match self.shared.has_loaded.load(Ordering::Relaxed) {
-            true => self.take_loaded(),
+        match self.shared.has_made.load(Ordering::Relaxed) {
+            true => self.take_made(),
             false => Vec::new(),
         }
     }
 
     #[cold]
-    fn take_loaded(&self) -> Vec<Loaded> {
+    fn take_made(&self) -> Vec<Made> {
         let mut state = self.shared.lock();
-        self.shared.has_loaded.store(false, Ordering::Relaxed);
-        std::mem::take(&mut state.loaded)
+        self.shared.has_made.store(false, Ordering::Relaxed);
+        std::mem::take(&mut state.made)
     }
 
     /// Wakes the writer in a moment.
@@ -182,6 +227,11 @@ impl Loader {
 
     /// Another leads from now on: what changes is noted, from behind the sequence that this returns.
     pub fn note_changes(&self) -> u64 {
+        {
+            let mut state = self.shared.lock();
+            state.states.clear();
+            state.is_deposed = true;
+        }
         let mut changed = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
         *changed = Changed::Keys(FxHashSet::default());
         self.shared.index.last_sequence()
@@ -222,23 +272,20 @@ struct Loading {
     parts: LoaderParts,
     builder: Option<IndexBuilder>,
     /// Asked for, and not made yet.
-    loads: Vec<Load>,
+    asked: Vec<Asked>,
+    /// To be kept in files.
+    states: Vec<DueSnapshot>,
+    snapshots: Option<Snapshots>,
     progress_at: Instant,
     /// The last failure that was logged.
     failure: String,
 }
 
-/// Why an aggregate is not made now.
-enum LoadError {
-    /// An index file: all are made anew, and then it is tried again.
-    Index(IndexFileError),
-    /// It never can be, and why.
-    Aggregate(String),
-}
-
 impl Loading {
     fn new(shared: Arc<Shared>, parts: LoaderParts) -> Self {
-        Self { shared, parts, builder: None, loads: Vec::new(), progress_at: Instant::now(), failure: String::new() }
+        let snapshots = parts.snapshots.clone().map(|directory| Snapshots::new(directory, parts.identity));
+        let (asked, states, progress_at) = (Vec::new(), Vec::new(), Instant::now());
+        Self { shared, parts, builder: None, asked, states, snapshots, progress_at, failure: String::new() }
     }
 
     fn run(&mut self) {
@@ -248,7 +295,8 @@ impl Loading {
             }
             let pause = match self.turn() {
                 Ok(true) => Duration::ZERO,
-                Ok(false) if self.parts.directory.is_none() => PAUSE_WITHOUT_INDEX,
+                Ok(false) if self.parts.directory.is_none() && self.asked.is_empty() => PAUSE_WITHOUT_INDEX,
+                Ok(false) if !self.asked.is_empty() => PAUSE_AWAITED,
                 Ok(false) => PAUSE,
                 Err(error) => {
                     let failure = error.to_string();
@@ -263,14 +311,18 @@ impl Loading {
             let mut state = shared.lock();
             if std::mem::take(&mut state.is_hurried) {
                 shared.turned.notify_all();
-            } else if state.loads.is_empty() && !state.is_over && !pause.is_zero() {
+            } else if state.asked.is_empty() && !state.is_over && !pause.is_zero() {
                 let waited = shared.wanted.wait_timeout(state, pause);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
             if state.is_over {
                 return;
             }
-            self.loads.append(&mut state.loads);
+            self.asked.append(&mut state.asked);
+            if std::mem::take(&mut state.is_deposed) {
+                self.states.clear();
+            }
+            self.states.append(&mut state.states);
             if std::mem::take(&mut state.is_damaged) {
                 drop(state);
                 self.make_anew();
@@ -282,8 +334,7 @@ impl Loading {
     fn turn(&mut self) -> Result<bool, Box<dyn std::error::Error>> {
         let Some(directory) = self.parts.directory.clone() else {
             let released = self.parts.readers[0].released_sequence();
-            let due: Vec<_> = self.loads.extract_if(.., |load| load.through <= released).collect();
-            due.into_iter().for_each(|load| self.make(load));
+            self.make_due(released);
             return Ok(false);
         };
         let [follower, _] = &mut self.parts.readers;
@@ -315,9 +366,8 @@ impl Loading {
                 tracing::info!("the index of the events is at {last_sequence} of {released}");
             }
         }
-        let is_due = |load: &mut Load| load.through <= last_sequence;
-        let due: Vec<_> = self.loads.extract_if(.., is_due).collect();
-        due.into_iter().for_each(|load| self.make(load));
+        self.make_due(last_sequence);
+        self.keep_due(last_sequence);
         Ok(is_more)
     }
 
@@ -333,88 +383,65 @@ impl Loading {
         }
     }
 
-    /// Makes an aggregate of its events.
-    fn make(&mut self, load: Load) {
-        let made = catch_unwind(AssertUnwindSafe(|| self.fold(&load)));
-        let content = match made {
-            Ok(Ok(made)) => Ok(made),
-            Ok(Err(LoadError::Aggregate(reason))) => Err(reason),
+    /// Makes what is asked for up to there.
+    fn make_due(&mut self, through: u64) {
+        let due: Vec<_> = self.asked.extract_if(.., |asked| asked.through() <= through).collect();
+        for asked in due {
+            // One before it may have found that the index is to be made anew.
+            let has_index = self.parts.directory.is_none() || asked.through() <= self.shared.index.last_sequence();
+            match if has_index { self.make(asked) } else { Err(asked) } {
+                Err(asked) => self.asked.push(asked),
+                Ok(made) => {
+                    self.shared.lock().made.push(made);
+                    // Relaxed: see `Loader::made`.
+                    self.shared.has_made.store(true, Ordering::Relaxed);
+                    self.parts.waker.wake();
+                }
+            }
+        }
+    }
+
+    /// Keeps states in files whose events are all released.
+    fn keep_due(&mut self, through: u64) {
+        if self.states.is_empty() {
+            return;
+        }
+        let due: Vec<_> = self.states.extract_if(.., |state| state.last_sequence <= through).collect();
+        due.iter().for_each(|state| self.folding().keep(state));
+    }
+
+    fn folding(&mut self) -> Folding<'_> {
+        let LoaderParts { readers: [_, reader], aggregates, decision_models, directory, .. } = &mut self.parts;
+        let index = directory.as_ref().map(|_| &self.shared.index);
+        Folding { index, reader, aggregates, decision_models, snapshots: self.snapshots.as_ref() }
+    }
+
+    /// Makes one; it is asked for further while the index is made anew.
+    fn make(&mut self, asked: Asked) -> Result<Made, Asked> {
+        match asked {
+            Asked::Aggregate(load) => match self.folded(|folding| folding.aggregate(&load)) {
+                Some(content) => Ok(Made::Aggregate(Loaded { load, content })),
+                None => Err(Asked::Aggregate(load)),
+            },
+            Asked::Model(load) => match self.folded(|folding| folding.decision_model(&load)) {
+                Some(content) => Ok(Made::Model(LoadedModel { load, content })),
+                None => Err(Asked::Model(load)),
+            },
+        }
+    }
+
+    /// What is made of events, or why it cannot be; `None` while the index is made anew.
+    fn folded<T>(&mut self, fold: impl FnOnce(&mut Folding<'_>) -> Result<T, LoadError>) -> Option<Result<T, String>> {
+        let mut folding = self.folding();
+        match catch_unwind(AssertUnwindSafe(|| fold(&mut folding))) {
+            Ok(Ok(made)) => Some(Ok(made)),
+            Ok(Err(LoadError::Never(reason))) => Some(Err(reason)),
             Ok(Err(LoadError::Index(error))) => {
                 tracing::error!("{error}");
                 self.make_anew();
-                return self.loads.push(load);
+                None
             }
-            Err(_) => Err("an event makes it panic".to_owned()),
-        };
-        self.shared.lock().loaded.push(Loaded { load, content });
-        // Relaxed: see `Loader::loaded`.
-        self.shared.has_loaded.store(true, Ordering::Relaxed);
-        self.parts.waker.wake();
-    }
-
-    /// Its state, how many events it has had, and the sequence of the last.
-    fn fold(&mut self, load: &Load) -> Result<(State, u64, u64), LoadError> {
-        let aggregate = &*self.parts.aggregates[load.index];
-        let state = aggregate.create(&load.id);
-        let state = state.ok_or_else(|| LoadError::Aggregate("its bytes are no identifier of its type".to_owned()))?;
-        let mut fold = Fold { aggregate, load, state, version: 0, last_sequence: 0 };
-        let [_, reader] = &mut self.parts.readers;
-        if self.parts.directory.is_none() {
-            reader.seek(Position::default());
-            while fold.next(reader)? {}
-            return Ok((fold.state, fold.version, fold.last_sequence));
+            Err(_) => Some(Err("an event makes it panic".to_owned())),
         }
-        let mut from = Position::default();
-        loop {
-            let found = self.shared.index.find(load.key, from, POSITIONS).map_err(LoadError::Index)?;
-            let mut read_through = from.sequence.saturating_sub(1);
-            for position in found.iter().filter(|position| position.sequence <= self.shared.index.last_sequence()) {
-                // Of one transaction all are folded at once.
-                if position.sequence <= read_through {
-                    continue;
-                }
-                if reader.next_sequence() != position.sequence {
-                    reader.seek(Position { sequence: position.sequence, ordinal: 0 });
-                }
-                fold.next(reader)?;
-                read_through = position.sequence;
-            }
-            if found.len() < POSITIONS {
-                return Ok((fold.state, fold.version, fold.last_sequence));
-            }
-            from = Position { sequence: read_through + 1, ordinal: 0 };
-        }
-    }
-}
-
-/// An aggregate that is being made.
-struct Fold<'a> {
-    aggregate: &'a dyn ErasedAggregate,
-    load: &'a Load,
-    state: State,
-    version: u64,
-    last_sequence: u64,
-}
-
-impl Fold<'_> {
-    /// Folds the aggregate's events of the next transaction; false where there is none.
-    fn next(&mut self, reader: &mut EventReader) -> Result<bool, LoadError> {
-        let unreadable = |error: ReadError| LoadError::Aggregate(error.to_string());
-        let Some(mut transaction) = reader.next_transaction().map_err(unreadable)? else { return Ok(false) };
-        while let Some(event) = transaction.next_event().map_err(unreadable)? {
-            if event.aggregate == self.aggregate.key() && *event.id == *self.load.id {
-                self.event(&event)?;
-            }
-        }
-        Ok(true)
-    }
-
-    fn event(&mut self, event: &RecordedEvent<'_>) -> Result<(), LoadError> {
-        let of_event = |reason: String| LoadError::Aggregate(format!("event {}: {reason}", event.position));
-        let old = OldEvent { event: event.event, version: event.version, payload: event.payload };
-        let folded = self.aggregate.fold(&mut self.state, &old);
-        folded.map_err(|error| of_event(error.to_string()))?;
-        (self.version, self.last_sequence) = (self.version + 1, event.position.sequence);
-        Ok(())
     }
 }

@@ -3,31 +3,30 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `cold_tests` | tests of aggregates that are not in memory |
-//! | `version_tests` | tests of events over versions |
+//! | `decision_tests` | tests of decisions by what is no aggregate's state |
 //! | this | [`CommandHost`] and its options |
-//! | `counters` | [`CommandCounters`]: what the writer has counted |
 //! | `transactions` | the writer as the sequencer's thread calls it |
-//! | `loading` | the thread that makes aggregates of their events, and the index |
+//! | `loading` | the thread that makes aggregates and decision models of their events, and the index |
+//! | `folding` | how these are made |
 
 #[cfg(test)]
 mod cold_tests;
-mod counters;
+#[cfg(test)]
+mod decision_tests;
+mod folding;
 mod loading;
 mod transactions;
-#[cfg(test)]
-mod version_tests;
-
-pub use counters::CommandCounters;
 
 use crate::bus::{BusOptions, CommandBus};
 use crate::error::ModelError;
+use crate::event_filter::EventFilter;
 use crate::events::EventReader;
-use crate::found_events::{EventFilter, FoundEvents};
+use crate::found_events::FoundEvents;
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::identity::Position;
 use crate::model::CommandModel;
+use crate::names::TypeNames;
 use crate::released::{Handover, Released};
-use counters::CountersReader;
 use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts};
@@ -35,7 +34,6 @@ use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
 use gapless_stream::transactions::Transactions;
 use loading::IndexReader;
 use std::io;
-use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use transactions::BusTransactions;
 
@@ -46,17 +44,16 @@ pub struct CommandHostOptions {
     pub identifiers: IdentifierLimits,
     /// Aggregates in memory at most, about: those with events that are not indexed yet stay. At tier `memory` all stay.
     pub aggregates_max: usize,
+    /// States of decision models in memory at most, about; also of conditions. At tier `memory` all stay.
+    pub decision_models_max: usize,
 }
 
 impl Default for CommandHostOptions {
-    /// A million aggregates in memory; a million identifiers, for a day.
+    /// A million aggregates and 100,000 decision models in memory; a million identifiers, for a day.
     fn default() -> Self {
-        Self { identifiers: IdentifierLimits::default(), aggregates_max: 1_000_000 }
+        Self { identifiers: IdentifierLimits::default(), aggregates_max: 1_000_000, decision_models_max: 100_000 }
     }
 }
-
-/// What is traced of each command, at level trace: the span `command` while it is decided on, with its outcome, and the event `released`.
-pub(crate) const TRACED: &str = "gapless::commands";
 
 /// Why a command bus does not start, or has stopped.
 #[derive(Debug, thiserror::Error)]
@@ -113,12 +110,6 @@ impl CommandHost {
         self.reading.found_events(filter, from, self.events(Position::default()))
     }
 
-    /// What it has counted.
-    #[must_use]
-    pub fn counters(&self) -> CommandCounters {
-        self.reading.counters()
-    }
-
     /// The stream below it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
@@ -134,25 +125,18 @@ impl CommandHost {
     }
 }
 
-/// The index and the counters of a bus, which its writer brings when it is made.
-pub(crate) struct Reading(Arc<OnceLock<(IndexReader, CountersReader)>>);
+/// The index of a bus, which its writer brings when it is made.
+pub(crate) struct Reading(Arc<OnceLock<IndexReader>>);
 
 impl Reading {
     /// Events that are found by it, read by `reader`.
     pub fn found_events(&self, filter: EventFilter, from: Position, reader: EventReader) -> FoundEvents {
-        let (index, _) = self.0.get().expect(WRITER_IS_MADE);
-        FoundEvents::new(filter, from, Box::new(index.clone()), reader)
-    }
-
-    /// What the writer has counted.
-    pub fn counters(&self) -> CommandCounters {
-        self.0.get().expect(WRITER_IS_MADE).1.read()
+        let index = self.0.get().expect("a bus that has started has made its writer").clone();
+        FoundEvents::new(filter, from, Box::new(index), reader)
     }
 }
 
-const WRITER_IS_MADE: &str = "a bus that has started has made its writer";
-
-type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
+type MakeWriter = Box<dyn FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send>;
 
 /// What a bus is made of.
 pub(crate) struct BusParts {
@@ -163,44 +147,40 @@ pub(crate) struct BusParts {
 }
 
 pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<BusParts, ModelError> {
+    let names = model.names().clone();
     let model = model.finish()?;
     let handover = Arc::new(Handover::default());
-    let released = Released::new(options.identifiers, Arc::clone(&handover));
-    let released = ReleasedSide(released, model.versions.clone());
+    let released = ReleasedSide(Released::new(options.identifiers, Arc::clone(&handover)));
     let reading = Reading(Arc::default());
     let index = Arc::clone(&reading.0);
-    let make_writer = move |parts: WriterParts<'_>| {
+    let make_writer = move |parts: WriterParts| {
+        if let Some(journal) = parts.journal()
+            && let Err(error) = names.put(&journal.with_file_name(TypeNames::FILE_NAME))
+        {
+            tracing::warn!("who looks at the events from outside is not told what their types are called: {error}");
+        }
         let identifiers = Identifiers::new(options.identifiers);
-        let writer = BusTransactions::new(model, identifiers, options.aggregates_max, handover, parts)?;
+        let writer = BusTransactions::new(model, identifiers, &options, handover, parts)?;
         // It is made once.
-        let _ = index.set(writer.readers());
+        let _ = index.set(writer.index_reader());
         Ok(Box::new(writer) as Box<dyn Transactions>)
     };
     Ok(BusParts { released, make_writer: Box::new(make_writer), reading })
 }
 
 /// What is released, as the engine calls it.
-pub(crate) struct ReleasedSide(Released, RangeInclusive<u32>);
+pub(crate) struct ReleasedSide(Released);
 
 impl ReleasedTransactions for ReleasedSide {
     #[inline]
     fn apply(&mut self, transaction: &ReleasedTransaction<'_>) -> Result<(), String> {
-        let ReleasedTransaction { sequence, timestamp_ns, reply, changes, session, session_seq } = *transaction;
-        tracing::trace!(target: TRACED, sequence, session, number = session_seq, "released");
+        let ReleasedTransaction { sequence, timestamp_ns, reply, changes, .. } = *transaction;
         self.0.apply(sequence, timestamp_ns, reply.unwrap_or_default(), changes)
     }
 
     #[inline]
     fn between_batches(&mut self, last_sequence: u64) {
         self.0.between_batches(last_sequence);
-    }
-
-    fn versions(&self) -> RangeInclusive<u32> {
-        self.1.clone()
-    }
-
-    fn become_version(&mut self, version: u32) {
-        self.0.become_version(version);
     }
 
     fn snapshot(&self, state: &mut Vec<u8>) {

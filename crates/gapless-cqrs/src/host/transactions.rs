@@ -1,18 +1,15 @@
 //! [`BusTransactions`]: the writer as the sequencer's thread calls it.
 
-use super::TRACED;
-use super::counters::{CountersOfWriter, CountersReader};
-use super::loading::{Changed, IndexReader, Loader, LoaderParts};
-use crate::envelope::Envelope;
+use super::CommandHostOptions;
+use super::loading::{Asked, Changed, IndexReader, Loader, LoaderParts, Made};
 use crate::events::EventReader;
 use crate::handling;
 use crate::identifiers::Identifiers;
 use crate::identity::{Position, TypeKey};
 use crate::model::Model;
-use crate::origin::Origin;
 use crate::released::Handover;
-use crate::store::Index;
-use crate::writer::{Cache, Failure, Ran, Stamp, Writer};
+use crate::store::{INDEX_FOLDER, Index};
+use crate::writer::{Cache, DecisionModels, Failure, Ran, Stamp, Writer};
 use gapless_agent::Waker;
 use gapless_engine::transaction_service::{WriterParts, write_done, write_refusal};
 use gapless_stream::Sequencer;
@@ -23,12 +20,11 @@ use gapless_wire::fields::FieldReader;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
-use tracing::field::Empty;
 
 /// The schema of an answer.
 const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
-/// The index's folder, beside the journal.
-const INDEX_FOLDER: &str = "index";
+/// The folder of the aggregates' states, beside the journal.
+const SNAPSHOTS_FOLDER: &str = "aggregates";
 
 /// See the head of the file.
 pub(super) struct BusTransactions {
@@ -36,12 +32,9 @@ pub(super) struct BusTransactions {
     handover: Arc<Handover>,
     released_waker: Waker,
     leading: Leading,
-    /// The stream has got this one since this writer leads.
-    new_version: Option<u32>,
     loader: Loader,
     index: Index,
     index_reader: IndexReader,
-    counters: CountersOfWriter,
 }
 
 /// How far the writer is towards deciding.
@@ -58,32 +51,36 @@ impl BusTransactions {
     pub fn new(
         model: Model,
         identifiers: Identifiers,
-        aggregates_max: usize,
+        options: &CommandHostOptions,
         handover: Arc<Handover>,
-        parts: WriterParts<'_>,
+        parts: WriterParts,
     ) -> io::Result<Self> {
-        let counters = CountersOfWriter::add_to(parts.counters).map_err(io::Error::other)?;
         let index = Index::empty();
-        let directory = parts.journal().map(|journal| journal.with_file_name(INDEX_FOLDER));
-        let filters = directory.as_ref().map(|_| index.filters());
+        let beside = |folder: &str| parts.journal().map(|journal| journal.with_file_name(folder));
+        let directory = beside(INDEX_FOLDER);
+        let filters = || directory.as_ref().map(|_| index.filters());
+        let cache = Cache::new(filters(), options.aggregates_max);
+        let decision_models = DecisionModels::new(filters(), options.decision_models_max);
         let (window, has_index) = (parts.window().clone(), directory.is_some());
         let loader = LoaderParts {
             identity: parts.window().identity(),
             directory,
+            snapshots: beside(SNAPSHOTS_FOLDER),
             readers: [1, 1].map(|sequence| EventReader::over(parts.reader(sequence), Position::default())),
             aggregates: model.aggregates.all.iter().map(|aggregate| aggregate.another()).collect(),
+            decision_models: model.decision_models.all.clone(),
             waker: parts.waker,
         };
         let loader = Loader::start(index.clone(), loader)?;
         let index_reader = loader.index_reader(window, has_index);
-        let writer = Writer::new(model, identifiers, Cache::new(filters, aggregates_max));
-        let (released_waker, leading, new_version) = (parts.released_waker, Leading::No, None);
-        Ok(Self { writer, handover, released_waker, leading, new_version, loader, index, index_reader, counters })
+        let writer = Writer::new(model, identifiers, cache, decision_models);
+        let (released_waker, leading) = (parts.released_waker, Leading::No);
+        Ok(Self { writer, handover, released_waker, leading, loader, index, index_reader })
     }
 
-    /// Finds events, and reads the counters.
-    pub fn readers(&self) -> (IndexReader, CountersReader) {
-        (self.index_reader.clone(), self.counters.reader())
+    /// Finds events.
+    pub fn index_reader(&self) -> IndexReader {
+        self.index_reader.clone()
     }
 
     #[cold]
@@ -103,13 +100,12 @@ impl BusTransactions {
             // Nothing is here that could have changed.
             let _ = self.loader.changes_through(0);
         }
-        let Some((bytes, version)) = self.handover.take() else {
+        let Some(bytes) = self.handover.take() else {
             self.released_waker.wake();
             return Ok(false);
         };
         let read = self.writer.identifiers_mut().read(&mut FieldReader::new(&bytes));
         read.map_err(|error| error.to_string())?;
-        self.writer.become_version(self.new_version.unwrap_or(version));
         self.writer.cache_mut().0.lead_behind(last_sequence);
         self.leading = Leading::Yes;
         Ok(true)
@@ -117,11 +113,18 @@ impl BusTransactions {
 
     /// Takes in what the loader has made.
     #[inline]
-    fn take_loaded(&mut self) {
-        for loaded in self.loader.loaded() {
-            self.counters.count_loaded(loaded.content.is_ok());
-            let (cache, model) = self.writer.cache_mut();
-            cache.loaded(loaded, &model.aggregates);
+    fn take_made(&mut self) {
+        for made in self.loader.made() {
+            match made {
+                Made::Aggregate(loaded) => {
+                    let (cache, model) = self.writer.cache_mut();
+                    cache.loaded(loaded, &model.aggregates);
+                }
+                Made::Model(loaded) => {
+                    let (decision_models, types) = self.writer.decision_models_mut();
+                    decision_models.loaded(&types.all, loaded);
+                }
+            }
         }
     }
 
@@ -138,7 +141,11 @@ impl BusTransactions {
     fn ask_for_loads(&mut self) {
         let loads = self.writer.cache_mut().0.loads();
         if !loads.is_empty() {
-            self.loader.load(loads);
+            self.loader.load(loads.drain(..).map(Asked::Aggregate));
+        }
+        let loads = self.writer.decision_models_mut().0.loads();
+        if !loads.is_empty() {
+            self.loader.load(loads.drain(..).map(Asked::Model));
         }
     }
 }
@@ -153,7 +160,10 @@ fn drop_elsewhere(aggregates: impl Send + 'static) {
 
 impl Transactions for BusTransactions {
     fn lead(&mut self, _term: u64, last_sequence: u64) {
-        self.new_version = None;
+        let (decision_models, types) = self.writer.decision_models_mut();
+        if types.has_any() {
+            decision_models.begin_behind(last_sequence);
+        }
         self.handover.want(last_sequence);
         self.leading = Leading::From(last_sequence);
     }
@@ -163,16 +173,15 @@ impl Transactions for BusTransactions {
         self.leading = Leading::No;
         let indexed = self.loader.note_changes();
         self.writer.cache_mut().0.drop_behind(indexed);
+        self.writer.decision_models_mut().0.clear();
     }
 
     #[inline]
     fn poll(&mut self, _last_sequence: u64) -> bool {
         match self.leading {
             Leading::Yes => {
-                self.take_loaded();
+                self.take_made();
                 self.pass_over_the_dead();
-                let (cache, _) = self.writer.cache_mut();
-                self.counters.note_aggregates(cache.len(), cache.loading());
                 true
             }
             Leading::No => false,
@@ -199,22 +208,13 @@ impl Transactions for BusTransactions {
         };
         // What else stands in a transaction.
         let length_max = length_max.saturating_sub(64);
+        let indexed = self.index.last_sequence();
+        self.writer.decision_models_mut().0.make_room(indexed);
         let (cache, _) = self.writer.cache_mut();
-        cache.make_room(self.index.last_sequence());
+        cache.make_room(indexed);
         cache.begin(header.session, header.session_seq);
-        let Stamp { sequence, session, number, .. } = stamp;
-        let span =
-            tracing::trace_span!(target: TRACED, "command", sequence, session, number, outcome = Empty).entered();
         let ran = handling::within(|| self.writer.run(stamp, payload, length_max));
-        if !span.is_disabled() {
-            span.record("outcome", self.writer.outcome(ran));
-        }
-        self.counters.count(ran, self.writer.answer(), self.writer.is_repeat());
-        handling::settle(|| {
-            let envelope = Envelope::read(payload).ok()?;
-            let origin = Origin { session: stamp.session, number: stamp.number, metadata: envelope.metadata };
-            (ran == Ran::Answered && self.writer.has_accepted()).then_some(origin)
-        });
+        handling::settle(|| ran == Ran::Answered && self.writer.has_accepted());
         match ran {
             Ran::Answered => write_done(out, ANSWER_SCHEMA, self.writer.answer(), self.writer.changes()),
             Ran::Failed(failure) => {
@@ -229,12 +229,18 @@ impl Transactions for BusTransactions {
                 self.ask_for_loads();
             }
             Ran::Later => {
-                self.writer.cache_mut().0.wait();
+                if !self.writer.decision_models_mut().0.wait(header.session) {
+                    self.writer.cache_mut().0.wait();
+                }
                 self.ask_for_loads();
                 return Execution::Later;
             }
         }
-        self.writer.cache_mut().0.end();
+        let (cache, _) = self.writer.cache_mut();
+        cache.end();
+        if !cache.snapshots().is_empty() {
+            self.loader.keep_states(cache.snapshots());
+        }
         Execution::Done
     }
 
@@ -252,12 +258,8 @@ impl Transactions for BusTransactions {
     }
 
     fn ready(&mut self) -> Option<u64> {
-        self.writer.cache_mut().0.ready().pop()
-    }
-
-    fn become_version(&mut self, version: u32) {
-        self.new_version = Some(version);
-        self.writer.become_version(version);
+        let ready = self.writer.cache_mut().0.ready().pop();
+        ready.or_else(|| self.writer.decision_models_mut().0.ready().pop())
     }
 
     fn is_set(&self, _: TimerFired) -> bool {

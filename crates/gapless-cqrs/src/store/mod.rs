@@ -4,6 +4,9 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Index`]: what is found; [`IndexBuilder`]: the one thread that makes it |
+//! | `stored` | [`StoredIndex`]: what is found in the files alone, for others than the one that makes them |
+//! | `believing` | which files are believed |
+//! | `search` | the positions of what a filter may have |
 //! | `merging` | several runs become one |
 //! | `run` | an immutable file of a part of the stream |
 //! | `recent` | what is behind the last run, in memory |
@@ -19,15 +22,21 @@
 //! merge has left beside its successor is removed at the next start, and what is damaged, of another stream or not of this history is made anew
 //! with all behind it.
 
+mod believing;
 mod filter;
 mod key;
 mod merging;
 mod postings;
 mod recent;
 mod run;
+mod search;
+mod stored;
 
 pub(crate) use filter::Filter;
 pub(crate) use key::IndexKey;
+pub(crate) use postings::keys_of;
+pub(crate) use search::{Search, first_keys_of};
+pub(crate) use stored::StoredIndex;
 
 use crate::error::IndexFileError;
 use crate::events::{Advanced, EventReader, ReadError};
@@ -35,7 +44,7 @@ use crate::identity::Position;
 use gapless_log::StreamIdentity;
 use merging::MergeError;
 use recent::Recent;
-use run::{Extent, Run, RunWriter, extent_of_name};
+use run::{Extent, Run, RunWriter};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -44,6 +53,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
+/// The index's folder, beside the journal.
+pub(crate) const INDEX_FOLDER: &str = "index";
 /// So many runs of about one size become one.
 const MERGED_AT: usize = 4;
 /// Postings in memory before they become a run: about 80 MB.
@@ -137,6 +148,11 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
+    /// The last sequence that is in the index.
+    pub fn last_sequence(&self) -> u64 {
+        self.index.last_sequence()
+    }
+
     /// Whether there may be events of that key, up to `through`.
     #[inline]
     pub fn may_have(&mut self, key: IndexKey, through: u64) -> bool {
@@ -184,7 +200,8 @@ impl IndexBuilder {
         Self::open_with(index, directory, identity, reader, POSTINGS_MAX)
     }
 
-    fn open_with(
+    /// As [`IndexBuilder::open`], with a file for so many postings.
+    pub fn open_with(
         index: Index,
         directory: PathBuf,
         identity: StreamIdentity,
@@ -378,57 +395,16 @@ impl Drop for IndexBuilder {
     }
 }
 
-/// The runs in `directory` that can be believed, from the first frame that the stream holds on, without a gap; the others are removed.
+/// The runs in `directory` that can be believed; the others are removed.
 fn believed(directory: &Path, identity: StreamIdentity, reader: &mut EventReader) -> io::Result<Vec<Arc<Run>>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        match name.to_str().and_then(extent_of_name) {
-            Some(extent) => found.push((extent, entry.path())),
-            // What a death has left unfinished.
-            None if entry.path().extension().is_some_and(|extension| extension == "new") => {
-                std::fs::remove_file(entry.path())?;
-            }
-            None => {}
-        }
-    }
-    // Of those that begin alike the longest comes first: it was merged of the others.
-    found.sort_unstable_by_key(|((first, last), _)| (*first, u64::MAX - last));
-    let first_held = reader.first_held();
-    let mut runs: Vec<Arc<Run>> = Vec::new();
-    for ((first, last), path) in found {
-        let next = runs.last().map(|run| run.extent.last_sequence + 1);
-        let reason = match next {
-            Some(next) if last < next => None,
-            Some(next) if first != next => Some(format!("what is before it is missing, from {next} on")),
-            None if first > first_held => Some(format!("what is before it is missing, from {first_held} on")),
-            _ => match Run::open(&path, identity) {
-                Ok(run) if (run.extent.first_sequence, run.extent.last_sequence) != (first, last) => {
-                    Some("its name is another's".to_owned())
-                }
-                Ok(run) => match is_of_history(&run, first_held, reader) {
-                    true => {
-                        runs.push(Arc::new(run));
-                        continue;
-                    }
-                    false => Some("the stream has another history".to_owned()),
-                },
-                Err(error) => Some(error.reason),
-            },
-        };
+    let found = believing::look(directory, Some(identity), reader)?;
+    for (path, reason) in found.others {
         if let Some(reason) = reason {
             tracing::warn!("the index file {} is made anew: {reason}", path.display());
         }
         std::fs::remove_file(&path)?;
     }
-    Ok(runs)
-}
-
-/// Whether the stream has the last frame of a run as the run says, or does not hold it any more.
-fn is_of_history(run: &Run, first_held: u64, reader: &mut EventReader) -> bool {
-    let Extent { last_sequence, last_time_ns, .. } = run.extent;
-    last_sequence < first_held || reader.time_of(last_sequence).is_ok_and(|time_ns| time_ns == Some(last_time_ns))
+    Ok(found.runs.into_iter().map(Arc::new).collect())
 }
 
 #[cfg(test)]

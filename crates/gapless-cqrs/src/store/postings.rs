@@ -12,7 +12,7 @@ use crate::identity::Position;
 use crate::transaction::RecordedEvent;
 
 /// All keys under which an event is found.
-pub(super) fn keys_of<'a>(event: &RecordedEvent<'a>) -> impl Iterator<Item = IndexKey> + use<'a> {
+pub(crate) fn keys_of<'a>(event: &RecordedEvent<'a>) -> impl Iterator<Item = IndexKey> + use<'a> {
     let aggregate = (event.aggregate.0 != 0).then(|| IndexKey::of_aggregate(event.aggregate, event.id));
     let tags = event.tags().map(|(name, value)| IndexKey::of_tag(name, value));
     [Some(IndexKey::of_type(event.event)), aggregate].into_iter().flatten().chain(tags)

@@ -78,8 +78,8 @@ pub(super) fn extent_of_name(name: &str) -> Option<(u64, u64)> {
 }
 
 impl Run {
-    /// Opens a run of that stream: its summary, its table and its filter are checked now, its blocks when they are read.
-    pub fn open(path: &Path, identity: StreamIdentity) -> Result<Self, IndexFileError> {
+    /// Opens a run of that stream, where it is known: its summary, its table and its filter are checked now, its blocks when they are read.
+    pub fn open(path: &Path, identity: Option<StreamIdentity>) -> Result<Self, IndexFileError> {
         let unusable = |reason: String| IndexFileError { path: path.to_owned(), reason };
         let failed = |error: io::Error| unusable(error.to_string());
         let file = File::open(path).map_err(failed)?;
@@ -94,7 +94,8 @@ impl Run {
         if u32_at(&summary, SUMMARY_SUM_AT) != crc32c(&summary[..SUMMARY_SUM_AT]) {
             return Err(unusable("its summary is damaged".to_owned()));
         }
-        if (u128_at(&summary, 8), u64_at(&summary, 24)) != (identity.stream_id, identity.incarnation) {
+        let found = StreamIdentity { stream_id: u128_at(&summary, 8), incarnation: u64_at(&summary, 24) };
+        if identity.is_some_and(|identity| identity != found) {
             return Err(unusable("it is of another stream".to_owned()));
         }
         let extent = Extent {
@@ -319,7 +320,7 @@ impl RunWriter {
         let mut file = self.out.into_inner().map_err(|error| error.into_error())?;
         file.sync()?;
         drop(file.put_in_place()?);
-        Run::open(&self.path, self.identity).map_err(io::Error::other)
+        Run::open(&self.path, Some(self.identity)).map_err(io::Error::other)
     }
 }
 
@@ -386,17 +387,17 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&run.path, &damaged).unwrap();
-            if let Ok(found) = Run::open(&run.path, IDENTITY).and_then(|run| all(&run)) {
+            if let Ok(found) = Run::open(&run.path, Some(IDENTITY)).and_then(|run| all(&run)) {
                 panic!("byte {at} is damaged, and {} positions are found", found.len());
             }
         }
         for length in [0, 100, 128, whole.len() - 1] {
             std::fs::write(&run.path, &whole[..length]).unwrap();
-            assert!(Run::open(&run.path, IDENTITY).is_err(), "cut at {length}");
+            assert!(Run::open(&run.path, Some(IDENTITY)).is_err(), "cut at {length}");
         }
         std::fs::write(&run.path, &whole).unwrap();
-        assert_eq!(all(&Run::open(&run.path, IDENTITY).unwrap()).unwrap(), expected);
-        let other = Run::open(&run.path, StreamIdentity { incarnation: 2, ..IDENTITY }).err().unwrap();
+        assert_eq!(all(&Run::open(&run.path, Some(IDENTITY)).unwrap()).unwrap(), expected);
+        let other = Run::open(&run.path, Some(StreamIdentity { incarnation: 2, ..IDENTITY })).err().unwrap();
         assert!(other.to_string().ends_with("it is of another stream"), "{other}");
     }
 

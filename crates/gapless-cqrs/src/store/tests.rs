@@ -1,5 +1,6 @@
 //! The index of a stream of accounts, against a reading of the whole stream.
 
+use super::run::extent_of_name;
 use super::*;
 use crate::aggregate::Aggregate as _;
 use crate::host::{CommandHost, CommandHostOptions};

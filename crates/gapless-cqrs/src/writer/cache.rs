@@ -14,6 +14,7 @@ use crate::identity::TypeKey;
 use crate::model::Aggregates;
 use crate::store::{Filters, IndexKey};
 use rustc_hash::FxHashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// Why an aggregate is not there.
@@ -46,12 +47,26 @@ pub(crate) struct Loaded {
     pub content: Result<(State, u64, u64), String>,
 }
 
+/// A state that is to be kept in a file when its last event is released.
+pub(crate) struct DueSnapshot {
+    /// Of its type.
+    pub index: usize,
+    pub id: Box<[u8]>,
+    pub state: State,
+    pub version: u64,
+    pub last_sequence: u64,
+    /// Of that frame.
+    pub last_time_ns: u64,
+}
+
 /// An aggregate's place in the cache, until the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
 /// Behind the last one of a chain.
 const NONE: u32 = u32::MAX;
+/// States that wait to be kept in files, at most.
+const SNAPSHOTS_MAX: usize = 256;
 /// Aggregates that are looked at for one that may go.
 const LOOKED_AT: usize = 64;
 
@@ -71,6 +86,8 @@ pub(crate) struct Cache {
     cold_through: u64,
     /// What is to be asked for.
     loads: Vec<Load>,
+    /// States that are to be kept in files.
+    snapshots: Vec<DueSnapshot>,
     /// The aggregate that was missed last.
     missed: Option<Place>,
     /// How many are asked for.
@@ -117,6 +134,7 @@ impl Cache {
             hand: 0,
             cold_through: 0,
             loads: Vec::new(),
+            snapshots: Vec::new(),
             missed: None,
             loading: 0,
             lines: Lines::default(),
@@ -159,13 +177,7 @@ impl Cache {
         self.lines.expire(now, self.loading > 0);
     }
 
-    /// How many are being made of their events.
-    #[inline]
-    pub const fn loading(&self) -> usize {
-        self.loading
-    }
-
-    /// How many are in memory, or are being made.
+    /// How many are in memory.
     #[inline]
     pub const fn len(&self) -> usize {
         self.entries.len() - self.free.len()
@@ -395,12 +407,32 @@ impl Cache {
         (entry.aggregate, &entry.id)
     }
 
-    /// It has got events at that sequence, which are applied.
+    /// It has got events at that sequence, which are applied. How many it has had.
     #[inline]
-    pub fn note(&mut self, place: Place, events: u64, sequence: u64) {
+    pub fn note(&mut self, place: Place, events: u64, sequence: u64) -> u64 {
         let entry = &mut self.entries[place.0 as usize];
         entry.version += events;
         entry.last_sequence = sequence;
+        entry.version
+    }
+
+    /// Its state is to be kept in a file.
+    #[cold]
+    pub fn snapshot(&mut self, Place(place): Place, index: usize, aggregates: &Aggregates, time_ns: u64) {
+        let entry = &self.entries[place as usize];
+        let Content::State(state) = &entry.content else { return };
+        let copied = catch_unwind(AssertUnwindSafe(|| aggregates.all[index].copy(state)));
+        if let (Ok(state), true) = (copied, self.snapshots.len() < SNAPSHOTS_MAX) {
+            let Entry { version, last_sequence, ref id, .. } = *entry;
+            let id = id.clone();
+            self.snapshots.push(DueSnapshot { index, id, state, version, last_sequence, last_time_ns: time_ns });
+        }
+    }
+
+    /// What is to be kept in files since the last call.
+    #[inline]
+    pub const fn snapshots(&mut self) -> &mut Vec<DueSnapshot> {
+        &mut self.snapshots
     }
 
     /// Its state is none any more: it is made anew before it is used again.

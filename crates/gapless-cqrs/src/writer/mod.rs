@@ -3,33 +3,35 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Writer`]: one command after the other |
-//! | `intercepting` | the interceptors around a decision |
 //! | `undertaking` | what one command does to the cache, until it is known whether it counts |
+//! | `decision_models` | the states of decision models that are in memory |
+//! | `unindexed` | what the writer has decided and the index may not have yet |
 //! | `cache` | the aggregates that are in memory |
 //! | `lines` | who has waited for one of them, and whose turn it is |
 
 mod cache;
-mod intercepting;
+mod decision_models;
 mod lines;
 #[cfg(test)]
 mod tests;
 mod undertaking;
+mod unindexed;
 
-pub(crate) use cache::{Cache, Cold, Load, Loaded};
+pub(crate) use cache::{Cache, Cold, DueSnapshot, Load, Loaded};
+pub(crate) use decision_models::{DecisionModels, LoadedModel, ModelLoad};
 
 use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided};
-use crate::ending::Ending;
-use crate::envelope::{Answer, Answered, Envelope};
+use crate::decision_model::LastOfFilter;
+use crate::envelope::{Answer, Answered, Condition, Envelope};
 use crate::handler::Interrupted;
 use crate::identifiers::{Identifiers, Remembered};
 use crate::identity::{Position, TypeKey};
-use crate::interceptor::Intercepted;
-use crate::model::{Handled, Model};
+use crate::model::{DecisionModelTypes, Handled, Model};
 use crate::transaction::CommandIdentity;
 use gapless_message::headers::Headers;
-use intercepting::said;
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use undertaking::Undertaking;
+use undertaking::{Undertaking, UndertakingWorkspace};
 
 /// What the stream says of a command.
 #[derive(Clone, Copy, Debug)]
@@ -80,18 +82,17 @@ pub(crate) enum Failure {
 pub(crate) struct Writer {
     model: Model,
     cache: Cache,
+    decision_models: DecisionModels,
     identifiers: Identifiers,
     undertaking: Undertaking,
     answer: Vec<u8>,
-    /// The last command had come before, and has got the answer of then.
-    is_repeat: bool,
     text: String,
 }
 
 impl Writer {
-    pub fn new(model: Model, identifiers: Identifiers, cache: Cache) -> Self {
-        let (undertaking, answer, text) = (Undertaking::default(), Vec::new(), String::new());
-        Self { model, cache, identifiers, undertaking, answer, is_repeat: false, text }
+    pub fn new(model: Model, identifiers: Identifiers, cache: Cache, decision_models: DecisionModels) -> Self {
+        let undertaking = Undertaking::default();
+        Self { model, cache, decision_models, identifiers, undertaking, answer: Vec::new(), text: String::new() }
     }
 
     /// The answer to the last command.
@@ -104,24 +105,6 @@ impl Writer {
         Answer::read(&self.answer).is_ok_and(|answer| answer.answered == Answered::Accepted)
     }
 
-    /// Whether that is the answer of a command that had come before.
-    pub const fn is_repeat(&self) -> bool {
-        self.is_repeat
-    }
-
-    /// What has become of the last command, for people.
-    #[cold]
-    pub fn outcome(&self, ran: Ran) -> String {
-        match ran {
-            Ran::Answered => Answer::read(&self.answer).map_or_else(
-                |error| error.to_string(),
-                |answer| format!("{:?}{}", answer.answered, if self.is_repeat { ", as before" } else { "" }),
-            ),
-            Ran::Failed(_) => format!("Failed: {}", self.text),
-            Ran::Later => "Later".to_owned(),
-        }
-    }
-
     /// The bytes of its events.
     pub fn changes(&self) -> &[u8] {
         self.undertaking.changes()
@@ -132,12 +115,6 @@ impl Writer {
         &self.text
     }
 
-    /// The stream's service acts as this version from the next command on.
-    #[cold]
-    pub fn become_version(&mut self, version: u32) {
-        self.model.aggregates.become_version(version);
-    }
-
     pub fn identifiers_mut(&mut self) -> &mut Identifiers {
         &mut self.identifiers
     }
@@ -146,11 +123,14 @@ impl Writer {
         (&mut self.cache, &self.model)
     }
 
+    pub fn decision_models_mut(&mut self) -> (&mut DecisionModels, &DecisionModelTypes) {
+        (&mut self.decision_models, &self.model.decision_models)
+    }
+
     /// Decides on a command. Answer and events have at most `length_max` bytes together.
     #[inline]
     pub fn run(&mut self, stamp: Stamp, bytes: &[u8], length_max: usize) -> Ran {
         self.answer.clear();
-        self.is_repeat = false;
         self.undertaking.clear(&mut self.model.aggregates);
         let envelope = match Envelope::read(bytes) {
             Ok(envelope) => envelope,
@@ -162,7 +142,6 @@ impl Writer {
             match self.identifiers.find(identity, stamp.time_ns) {
                 Remembered::No => {}
                 Remembered::Same(answer) => {
-                    self.is_repeat = true;
                     self.answer.extend_from_slice(answer);
                     return self.without_events(Here { identity: None, ..here });
                 }
@@ -184,41 +163,33 @@ impl Writer {
             metadata: envelope.metadata,
         };
         self.undertaking.begin(identity, envelope.metadata);
-        if !self.model.interceptors.is_empty() {
-            return self.intercept(here, &envelope, circumstances);
+        if let Some(condition) = envelope.condition
+            && let Some(ran) = self.fails_condition(here, condition)
+        {
+            return ran;
         }
-        self.decide_or_handle(here, &envelope, circumstances)
-    }
-
-    #[inline]
-    fn decide_or_handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         match envelope.aggregate {
-            TypeKey::NONE => self.handle(here, envelope, circumstances),
-            _ => self.decide(here, envelope, circumstances),
+            TypeKey::NONE => self.handle(here, &envelope, circumstances),
+            _ => self.decide(here, &envelope, circumstances),
         }
     }
 
-    /// With interceptors around it.
-    fn intercept(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
-        let command = Intercepted::new(envelope, circumstances);
-        let ran = match intercepting::before(&mut self.model.interceptors, &command) {
-            Ok(Ok(())) => self.decide_or_handle(here, envelope, circumstances),
-            Ok(Err(reason)) => {
-                self.text = reason;
-                self.answered(here, Answered::Intercepted, 0)
-            }
-            Err(panic) => self.failed(Failure::Panicked, format!("an interceptor panicked: {panic}")),
-        };
-        let Self { model, answer, text, .. } = self;
-        let answer = Answer::read(answer);
-        match (ran, &answer) {
-            (Ran::Answered, Ok(answer)) => {
-                intercepting::after(&mut model.interceptors, &command, &Ending::of_answer(answer));
-            }
-            (Ran::Failed(_), _) => intercepting::after(&mut model.interceptors, &command, &Ending::Failed(text)),
-            _ => {}
+    /// What becomes of a command whose condition does not hold; `None` if it does.
+    #[cold]
+    fn fails_condition(&mut self, here: Here, Condition { behind, filter }: Condition<'_>) -> Option<Ran> {
+        if let Err(error) = LastOfFilter::check(filter) {
+            return Some(self.failed(Failure::Malformed, error.to_string()));
         }
-        ran
+        let types = &self.model.decision_models.all;
+        let from = Position { sequence: behind.sequence, ordinal: behind.ordinal.saturating_add(1) };
+        let (of, tail) = ((DecisionModelTypes::LAST_OF_FILTER, filter), here.stamp.sequence - 1);
+        let last = match self.decision_models.find(types, of, from, tail) {
+            Ok(entry) => LastOfFilter::position(self.decision_models.state(entry)),
+            Err(cold) => return Some(self.not_there(here, cold)),
+        };
+        let last = last.filter(|last| *last > behind)?;
+        let found = Here { stamp: Stamp { sequence: last.sequence, ..here.stamp }, ..here };
+        Some(self.answered(found, Answered::ConditionFailed, last.ordinal.into()))
     }
 
     /// A command is not decided now, because another one of its session waits. `bytes` are its first ones at least.
@@ -318,12 +289,22 @@ impl Writer {
 
     /// A command of a handler.
     fn handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
-        let Self { model: Model { aggregates, handlers, .. }, cache, undertaking, .. } = self;
+        let Self { model, cache, decision_models, undertaking, .. } = self;
+        let Model { aggregates, handlers, events, decision_models: types } = model;
         let Some(handler) = handlers.get(&envelope.command) else {
             let key = envelope.command.0;
             return self.failed(Failure::Unknown, format!("no handler takes the command with the key {key:#010x}"));
         };
-        let mut workspace = undertaking.workspace(cache, aggregates, circumstances);
+        let mut workspace = UndertakingWorkspace {
+            undertaking,
+            cache,
+            aggregates,
+            decision_models,
+            types,
+            events,
+            circumstances,
+            interrupted: None,
+        };
         let handled = catch_unwind(AssertUnwindSafe(|| {
             handler.handle(envelope.version, envelope.payload, circumstances, &mut workspace)
         }));
@@ -333,18 +314,18 @@ impl Writer {
             (Ok(_), Some(interrupted)) => Handled::Interrupted(interrupted),
             (Ok(handled), None) => handled,
             (Err(panic), _) => {
-                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
+                self.undo();
                 return self.failed(Failure::Panicked, format!("the handler panicked: {}", said(&*panic)));
             }
         };
         match handled {
             Handled::Done(message, reply) => self.finish(here, 0, Some((message, reply))),
             Handled::Refused(message, bytes) => {
-                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
+                self.undo();
                 self.not_decided(here, NotDecided::Refused(message, bytes), 0)
             }
             Handled::Interrupted(interrupted) => {
-                self.undertaking.undo(&mut self.cache, &self.model.aggregates);
+                self.undo();
                 match interrupted {
                     Interrupted::Cold => Ran::Later,
                     Interrupted::Quarantined(reason) => {
@@ -366,11 +347,11 @@ impl Writer {
         let events = match encoded {
             Ok(Ok(events)) => events,
             Ok(Err(reason)) => {
-                undertaking.undo(cache, &model.aggregates);
+                self.undo();
                 return self.failed(Failure::Inadmissible, reason);
             }
             Err(panic) => {
-                undertaking.undo(cache, &model.aggregates);
+                self.undo();
                 return self.failed(Failure::Panicked, format!("an event panicked: {}", said(&*panic)));
             }
         };
@@ -390,29 +371,37 @@ impl Writer {
         .write(&mut self.answer);
         let length = self.answer.len() + undertaking.changes().len();
         if length > here.length_max {
-            undertaking.undo(cache, &model.aggregates);
+            self.undo();
             return self.too_long(here, length);
         }
         let applied = catch_unwind(AssertUnwindSafe(|| undertaking.apply(cache, &model.aggregates)));
         if let Err(panic) = applied {
             // What the panic has left is no state.
-            undertaking.undo(cache, &model.aggregates);
+            self.undo();
             return self.failed(Failure::Panicked, format!("apply panicked: {}", said(&*panic)));
         }
-        undertaking.keep(cache, here.stamp.sequence);
+        undertaking.keep(cache, &model.aggregates, (here.stamp.sequence, here.stamp.time_ns));
+        if self.decision_models.is_active() {
+            let types = &self.model.decision_models.all;
+            self.decision_models.decided(types, here.stamp.sequence, self.undertaking.changes());
+        }
         if let Some(identity) = here.identity {
             self.identifiers.remember(identity, here.stamp.time_ns, &self.answer);
         }
         Ran::Answered
     }
 
+    /// Nothing that was decided counts.
+    #[cold]
+    fn undo(&mut self) {
+        self.undertaking.undo(&mut self.cache, &self.model.aggregates);
+        self.decision_models.undo();
+    }
+
     /// An answer without events.
     #[cold]
     fn answered(&mut self, here: Here, answered: Answered, aggregate_version: u64) -> Ran {
-        let rest = match answered {
-            Answered::Quarantined | Answered::Intercepted => self.text.as_bytes(),
-            _ => &[],
-        };
+        let rest = if answered == Answered::Quarantined { self.text.as_bytes() } else { &[] };
         Answer {
             answered,
             message: TypeKey::NONE,
@@ -467,4 +456,9 @@ fn hash_of(envelope: &Envelope<'_>) -> u64 {
         }
     }
     hash
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

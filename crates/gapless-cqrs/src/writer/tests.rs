@@ -19,7 +19,7 @@ impl Bench {
     fn new() -> Self {
         let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler).finish().unwrap();
         let identifiers = Identifiers::new(crate::identifiers::IdentifierLimits::default());
-        Self { writer: Writer::new(model, identifiers, Cache::new(None, 0)), sequence: 0 }
+        Self { writer: Writer::new(model, identifiers, Cache::new(None, 0), DecisionModels::new(None, 0)), sequence: 0 }
     }
 
     fn run(&mut self, envelope: &Envelope<'_>) -> Ran {
@@ -45,6 +45,7 @@ impl Bench {
             version: 1,
             identifier: None,
             expected_version: None,
+            condition: None,
             metadata: &[],
             id: &id,
             payload: &payload,
@@ -62,6 +63,7 @@ impl Bench {
             version: 1,
             identifier: None,
             expected_version: None,
+            condition: None,
             metadata: &[],
             id: &[],
             payload: &payload,

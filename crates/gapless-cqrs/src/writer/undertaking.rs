@@ -2,12 +2,15 @@
 //! decided and encoded, but for those that the same handler looks at: of these aggregates a copy is kept from before.
 
 use super::cache::{Cache, Cold, Place};
-use crate::aggregate::{Circumstances, Commanded, NotDecided, State};
+use super::decision_models::DecisionModels;
+use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided, State, write_tag};
 use crate::handler::{Interrupted, Unexecuted, Workspace};
-use crate::identity::TypeKey;
-use crate::model::Aggregates;
-use crate::transaction::{CommandIdentity, EventHead, write_count, write_event, write_head};
-use std::any::Any;
+use crate::identity::{Position, TypeKey};
+use crate::model::{Aggregates, DecisionModelTypes};
+use crate::transaction::{CommandIdentity, EventHead, RecordedEvents, write_count, write_event, write_head};
+use gapless_message::MessageError;
+use rustc_hash::FxHashSet;
+use std::any::{Any, TypeId};
 use std::ops::Range;
 
 /// See the head of the file.
@@ -18,6 +21,8 @@ pub(super) struct Undertaking {
     head_length: usize,
     has_identity: bool,
     steps: Vec<Step>,
+    /// Events of no aggregate.
+    records: Vec<Record>,
     /// Types in which events may lie.
     touched: Vec<usize>,
     /// Aggregates that have changed, as they were.
@@ -35,6 +40,15 @@ struct Step {
     is_kept: bool,
 }
 
+/// An event of no aggregate.
+struct Record {
+    event: MessageType,
+    tags: Vec<u8>,
+    payload: Vec<u8>,
+    /// So many steps stand before it.
+    steps_before: usize,
+}
+
 impl Undertaking {
     /// The bytes of the events, or nothing.
     pub fn changes(&self) -> &[u8] {
@@ -45,6 +59,7 @@ impl Undertaking {
     pub fn clear(&mut self, aggregates: &mut Aggregates) {
         self.touched.drain(..).for_each(|aggregate| aggregates.all[aggregate].clear());
         self.steps.clear();
+        self.records.clear();
         self.before.clear();
         self.changes.clear();
         self.has_identity = false;
@@ -80,8 +95,13 @@ impl Undertaking {
     /// Appends all events, and says how many there are.
     #[inline]
     pub fn encode(&mut self, cache: &Cache, aggregates: &Aggregates) -> Result<u16, String> {
-        let mut count = 0_usize;
-        for step in &self.steps {
+        self.changes.truncate(self.head_length);
+        let mut count = self.records.len();
+        let mut records = self.records.iter().peekable();
+        for (index, step) in self.steps.iter().enumerate() {
+            while let Some(record) = records.next_if(|record| record.steps_before <= index) {
+                record.write(&mut self.changes);
+            }
             let erased = &aggregates.all[step.aggregate];
             let (event, (aggregate, id)) = (erased.event(), cache.name(step.place));
             for index in step.events.clone() {
@@ -92,6 +112,7 @@ impl Undertaking {
                 count += 1;
             }
         }
+        records.for_each(|record| record.write(&mut self.changes));
         let count =
             u16::try_from(count).map_err(|_| format!("{count} events; a transaction has at most {}", u16::MAX))?;
         write_count(&mut self.changes, count);
@@ -110,17 +131,40 @@ impl Undertaking {
 
     /// It counts.
     #[inline]
-    pub fn keep(&self, cache: &mut Cache, sequence: u64) {
-        let mut has_empty = false;
+    pub fn keep(&self, cache: &mut Cache, aggregates: &Aggregates, (sequence, time_ns): (u64, u64)) {
+        let (mut has_empty, mut is_due) = (false, false);
         for step in &self.steps {
             match step.events.len() {
                 0 => has_empty = true,
-                events => cache.note(step.place, events as u64, sequence),
+                events => {
+                    let version = cache.note(step.place, events as u64, sequence);
+                    let every = aggregates.snapshots_every[step.aggregate];
+                    is_due |= every > 0 && version & (every - 1) < events as u64;
+                }
             }
+        }
+        if is_due {
+            self.snapshot(cache, aggregates, time_ns);
         }
         if has_empty {
             // What was looked at, and has no events now either.
             self.steps.iter().for_each(|step| cache.drop_if_empty(step.place));
+        }
+    }
+
+    /// Has the states of those aggregates kept of which that is due.
+    #[cold]
+    fn snapshot(&self, cache: &mut Cache, aggregates: &Aggregates, time_ns: u64) {
+        for (index, step) in self.steps.iter().enumerate() {
+            let is_its = |other: &&Step| other.place == step.place;
+            let every = aggregates.snapshots_every[step.aggregate];
+            if every == 0 || self.steps[..index].iter().any(|other| is_its(&other)) {
+                continue;
+            }
+            let events: usize = self.steps.iter().filter(is_its).map(|step| step.events.len()).sum();
+            if cache.version(step.place) & (every - 1) < events as u64 {
+                cache.snapshot(step.place, step.aggregate, aggregates, time_ns);
+            }
         }
     }
 
@@ -139,22 +183,36 @@ impl Undertaking {
         self.changes.truncate(self.head_length);
     }
 
-    pub fn workspace<'a>(
-        &'a mut self,
-        cache: &'a mut Cache,
-        aggregates: &'a mut Aggregates,
-        circumstances: Circumstances<'a>,
-    ) -> UndertakingWorkspace<'a> {
-        UndertakingWorkspace { undertaking: self, cache, aggregates, circumstances, interrupted: None }
+    /// Whether there are events.
+    fn has_events(&self) -> bool {
+        !self.records.is_empty() || self.steps.iter().any(|step| !step.events.is_empty())
+    }
+}
+
+impl Record {
+    #[cold]
+    fn write(&self, out: &mut Vec<u8>) {
+        let Self { event, tags, payload, .. } = self;
+        let head =
+            EventHead { event: event.key, version: event.version, aggregate: TypeKey::NONE, id: b"", tags: &tags[..] };
+        let written = write_event(out, &head, |out| {
+            out.extend_from_slice(payload);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        written.unwrap_or_else(|never| match never {});
     }
 }
 
 /// What a handler works with.
 pub(super) struct UndertakingWorkspace<'a> {
-    undertaking: &'a mut Undertaking,
-    cache: &'a mut Cache,
-    aggregates: &'a mut Aggregates,
-    circumstances: Circumstances<'a>,
+    pub undertaking: &'a mut Undertaking,
+    pub cache: &'a mut Cache,
+    pub aggregates: &'a mut Aggregates,
+    pub decision_models: &'a mut DecisionModels,
+    pub types: &'a DecisionModelTypes,
+    /// Of no aggregate.
+    pub events: &'a FxHashSet<TypeKey>,
+    pub circumstances: Circumstances<'a>,
     /// The first reason why it cannot go on.
     pub interrupted: Option<Interrupted>,
 }
@@ -201,7 +259,62 @@ impl UndertakingWorkspace<'_> {
     }
 }
 
+impl UndertakingWorkspace<'_> {
+    /// Finds the state of a decision model, and has it see what was decided before.
+    fn find_model(&mut self, model: TypeId, id: &[u8]) -> Result<usize, Interrupted> {
+        let index = self.types.find(model).ok_or_else(|| {
+            Interrupted::Impossible("the model does not have such a decision model: add it to the model".to_owned())
+        })?;
+        let (types, tail) = (&self.types.all[..], self.circumstances.sequence - 1);
+        let found = self.decision_models.find(types, (index, id), Position::default(), tail);
+        let entry = found.map_err(|cold| match cold {
+            Cold::Loading => Interrupted::Cold,
+            Cold::NoIdentifier => {
+                Interrupted::Impossible(format!("an identifier of {} cannot be read", types[index].name()))
+            }
+            Cold::Quarantined(reason) => Interrupted::Quarantined(reason),
+        })?;
+        if self.undertaking.has_events() {
+            self.undertaking.encode(self.cache, self.aggregates).map_err(Interrupted::Impossible)?;
+            let events = RecordedEvents::read(self.circumstances.sequence, self.undertaking.changes());
+            self.decision_models.show(types, entry, events).map_err(Interrupted::Impossible)?;
+        }
+        Ok(entry)
+    }
+}
+
 impl Workspace for UndertakingWorkspace<'_> {
+    fn record(&mut self, event: MessageType, payload: Result<Vec<u8>, MessageError>) -> Result<(), Interrupted> {
+        let recorded = match payload {
+            Err(error) => Err(Interrupted::Impossible(error.to_string())),
+            Ok(_) if !self.events.contains(&event.key) => {
+                let name = event.name;
+                Err(Interrupted::Impossible(format!("the model does not have the event {name}: add it to the model")))
+            }
+            Ok(payload) => {
+                let steps_before = self.undertaking.steps.len();
+                self.undertaking.records.push(Record { event, tags: Vec::new(), payload, steps_before });
+                Ok(())
+            }
+        };
+        self.noted(recorded)
+    }
+
+    fn tag(&mut self, name: &str, value: &[u8]) {
+        let Undertaking { records, steps, .. } = &mut *self.undertaking;
+        match (records.last_mut(), steps.last()) {
+            (Some(record), _) if record.steps_before == steps.len() => write_tag(&mut record.tags, name, value),
+            (_, Some(step)) => self.aggregates.all[step.aggregate].tag(name, value),
+            (_, None) => unreachable!("an event is tagged behind its addition"),
+        }
+    }
+
+    fn read(&mut self, model: TypeId, id: &[u8]) -> Result<&(dyn Any + Send), Interrupted> {
+        let found = self.find_model(model, id);
+        let entry = self.noted(found)?;
+        Ok(&**self.decision_models.state(entry))
+    }
+
     fn state(&mut self, aggregate: TypeKey, id: &[u8]) -> Result<Option<&(dyn Any + Send)>, Interrupted> {
         let found = self.find(aggregate, id);
         let (place, _, version) = self.noted(found)?;

@@ -174,8 +174,10 @@ fn a_replay_steps_back_over_records() {
     let mut frames = 0;
     while let Some(batch) = replay.next_batch().unwrap() {
         // Its bytes are frames alone, which is what an archive copies.
-        assert!(batch.map(|frame| frame.sequence()).eq(frames + 1..=frames + 5));
-        frames += 5;
+        for frame in batch {
+            frames += 1;
+            assert_eq!(frame.sequence(), frames);
+        }
     }
     assert_eq!(frames, 10);
 }

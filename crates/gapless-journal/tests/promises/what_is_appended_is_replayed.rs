@@ -67,6 +67,39 @@ fn replay_begins_at_any_sequence() {
 }
 
 #[test]
+fn a_replay_goes_from_anywhere_to_anywhere() {
+    let random = &mut gapless_testkit::random::Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    append(&mut journal, 2000, 13, 0);
+    assert!(segments(directory.path()).len() > 4);
+    let open = || JournalReader::open_in(directory.path(), boot(1)).unwrap().replay_until(1, 2000).unwrap();
+    let mut replay = open();
+    for _ in 0..500 {
+        let from = 1 + random.below(2000);
+        let until = from + random.below(2001 - from);
+        replay.go_to(from, until).unwrap();
+        for expected in from..=until.min(from + random.below(300)) {
+            let frame = replay.next_frame().unwrap().unwrap();
+            assert_eq!((frame.sequence(), frame.payload()), (expected, &payload(expected, 0)[..]));
+        }
+    }
+    replay.go_to(2000, 2000).unwrap();
+    assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), 2000);
+    assert!(replay.next_frame().unwrap().is_none());
+    // What is written later is there, also in further segments.
+    append(&mut journal, 2, 1, 0);
+    replay.go_to(2001, 2001).unwrap();
+    assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), 2001);
+    append(&mut journal, 1000, 13, 0);
+    replay.go_to(3000, 3000).unwrap();
+    for outside in [0, 3004, u64::MAX] {
+        let refused = replay.go_to(outside, outside).unwrap_err();
+        assert!(matches!(refused, JournalError::NotHeld { .. }), "{refused}");
+    }
+}
+
+#[test]
 fn a_replay_follows_a_live_writer_across_segments() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();

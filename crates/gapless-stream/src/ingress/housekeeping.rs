@@ -107,11 +107,7 @@ impl Ingress {
                 }
             }
             SequencerRequest::ServiceVersion { version } => {
-                let is_appended = self.append_mark(Mark::ServiceVersion { version: *version })?;
-                if let Some(speculation) = self.speculation.as_mut().filter(|_| is_appended) {
-                    speculation.become_version(*version);
-                }
-                return Ok(is_appended);
+                return self.append_mark(Mark::ServiceVersion { version: *version });
             }
             SequencerRequest::BeginFeed { name } => return self.begin_feed(*name),
             SequencerRequest::Control { number, command } => return self.obey_control(*number, command),

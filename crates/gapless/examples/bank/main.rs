@@ -14,7 +14,7 @@ use account::{Account, AccountCommand, AccountEvent};
 use clap::Parser;
 use gapless::cqrs::{
     Aggregate as _, AggregateId as _, BusOptions, CommandBus, CommandError, CommandHandler as _, CommandHost,
-    CommandHostOptions, CommandModel, Position, Random, TypeKey,
+    CommandHostOptions, CommandModel, Message as _, Position, Random, TypeKey,
 };
 use gapless::service::ServiceHostOptions;
 use std::collections::BTreeMap;
@@ -137,15 +137,14 @@ fn check(host: &CommandHost) -> Result<(), Box<dyn Error>> {
             let account = u64::read(event.id).ok_or("an account has a number")?;
             let balance = balances.entry(account).or_default();
             events += 1;
-            match event.decode::<Account>()? {
-                // What older programs have written may mean nothing any more.
-                None | Some(AccountEvent::Opened { .. }) => {}
-                Some(AccountEvent::Deposited { amount }) => {
+            match AccountEvent::decode_as(event.version, event.payload)? {
+                AccountEvent::Opened { .. } => {}
+                AccountEvent::Deposited { amount } => {
                     *balance += i128::from(amount);
                     paid_in += if identified { i128::from(amount) } else { 0 };
                 }
-                Some(AccountEvent::Withdrawn { amount }) => *balance -= i128::from(amount),
-                Some(AccountEvent::Closed { paid_out }) => *balance -= i128::from(paid_out),
+                AccountEvent::Withdrawn { amount } => *balance -= i128::from(amount),
+                AccountEvent::Closed { paid_out } => *balance -= i128::from(paid_out),
             }
         }
     }
@@ -162,7 +161,7 @@ fn statement(host: &CommandHost, account: u64) -> Result<(), Box<dyn Error>> {
     while let Some(mut transaction) = reader.next_transaction()? {
         while let Some(event) = transaction.next_event()? {
             if event.aggregate == TypeKey::of(Account::NAME) && u64::read(event.id) == Some(account) {
-                println!("{}  {:?}", event.position, event.decode::<Account>()?);
+                println!("{}  {:?}", event.position, AccountEvent::decode_as(event.version, event.payload)?);
             }
         }
     }

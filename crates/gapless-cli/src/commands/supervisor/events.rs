@@ -18,6 +18,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
+#[group(id = "supervised")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     at: At,

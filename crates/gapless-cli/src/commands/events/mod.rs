@@ -1,0 +1,72 @@
+//! `gapless events`: what has happened to the copies of a supervisor; with a subcommand, the events of a command bus, also beside its running host.
+//! Only `archive` writes.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`read`], [`show`], [`ls`], [`stats`] | the subcommands |
+//! | `selecting` | which events are meant |
+//! | `form` | an event as a line, or as a JSON object |
+
+mod form;
+mod ls;
+mod read;
+mod selecting;
+mod show;
+mod stats;
+
+use super::{Outcome, supervisor, to_stderr};
+use clap::{Args, Subcommand};
+use gapless_cqrs::EventDirectory;
+use std::path::Path;
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    supervised: supervisor::events::Arguments,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// List the aggregates of a command bus that have events
+    #[command(
+        after_help = "Examples:\n  gapless events ls /var/lib/gapless/bank\n  gapless events ls /var/lib/gapless/bank account --limit 20\n  gapless events ls /var/lib/gapless/bank --json | jq -r .aggregate\n\nA line for each, in the order of their first events: type and identifier, how many events, the first, the last, and when that was. All of the journal is read. Exit codes: 0; 1 for what cannot be read; 2 for what is wrong in the command line."
+    )]
+    Ls(ls::Arguments),
+    /// Print events of a command bus, one a line: of an aggregate, with a tag, of a type, or all
+    #[command(
+        after_help = "Examples:\n  gapless events read /var/lib/gapless/bank --aggregate account/7\n  gapless events read /var/lib/gapless/bank --tag customer=anna --type AccountEvent --from 1000\n  gapless events read /var/lib/gapless/bank -f --headers\n  gapless events read /var/lib/gapless/bank --json | jq .payload\n\nA line holds position, time, type, aggregate, tags as #NAME=VALUE, and what has happened. Of several filters all hold; the index of the bus finds what has them. A running host may go on: what it has released is read, with -f also what comes. The types' names stand in `types.json`, which the host writes; without them numbers and hexadecimal digits are shown, and an identifier of digits is taken for a u64. Exit codes: 0; 1 for what cannot be read; 2 for what is wrong in the command line."
+    )]
+    Read(read::Arguments),
+    /// Show one transaction of a command bus whole: who sent it, its headers, its events
+    #[command(
+        after_help = "Examples:\n  gapless events show /var/lib/gapless/bank 1000.0\n  gapless events show /var/lib/gapless/bank 1000 --json\n\nA position is a sequence number and the place of an event in its transaction; without the latter all events are shown. Exit codes: 0; 1 if there is no such event, or it cannot be read; 2 for what is wrong in the command line."
+    )]
+    Show(show::Arguments),
+    /// Count what a command bus has in its journal: events, aggregates, types, segments, the runs of the index
+    #[command(
+        after_help = "Examples:\n  gapless events stats /var/lib/gapless/bank\n  gapless events stats /var/lib/gapless/bank --json | jq .index.bytes_per_event\n\nAll of the journal is read. Exit codes: 0; 1 for what cannot be read; 2 for what is wrong in the command line."
+    )]
+    Stats(stats::Arguments),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.action {
+        None => supervisor::events::run(&arguments.supervised),
+        Some(Action::Ls(arguments)) => ls::run(arguments),
+        Some(Action::Read(arguments)) => read::run(arguments),
+        Some(Action::Show(arguments)) => show::run(arguments),
+        Some(Action::Stats(arguments)) => stats::run(arguments),
+    }
+}
+
+/// The events of a directory; that there are no names is said.
+fn open(directory: &Path) -> Result<EventDirectory, Box<dyn std::error::Error>> {
+    let directory = EventDirectory::open(directory)?;
+    if let Some(error) = &directory.names_error {
+        to_stderr!("note: types are shown by their numbers: {}", crate::printable::escaped(error));
+    }
+    Ok(directory)
+}

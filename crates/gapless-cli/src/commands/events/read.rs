@@ -1,0 +1,89 @@
+//! `gapless events read`.
+
+use super::selecting::Filters;
+use super::{form, open};
+use crate::commands::pipe::{gone, is_reader_gone};
+use crate::commands::{Outcome, closed_is_fine, interrupt};
+use clap::Args;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long a follower sleeps when there is nothing new.
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The directory of a command bus, or of a member that runs one
+    directory: PathBuf,
+    #[command(flatten)]
+    filters: Filters,
+    /// Print what comes, too, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// So many events at most
+    #[arg(long, value_name = "COUNT", default_value_t = u64::MAX, hide_default_value = true)]
+    limit: u64,
+    /// With session and number of the command, its identifier and its headers; --json has them always
+    #[arg(long)]
+    headers: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let directory = open(&arguments.directory)?;
+    let selection = arguments.filters.selection(&directory)?;
+    let interrupted = interrupt()?;
+    let mut transactions = directory.transactions(selection.clone())?;
+    let mut stdout = BufWriter::new(std::io::stdout().lock());
+    let mut left = arguments.limit;
+    loop {
+        loop {
+            let mut transaction = match transactions.next_transaction() {
+                Ok(Some(transaction)) => transaction,
+                Ok(None) => break,
+                Err(error) => {
+                    // What is before it is worth having.
+                    closed_is_fine(stdout.flush())?;
+                    return Err(error.into());
+                }
+            };
+            while left > 0
+                && let Some(event) = transaction.next_event()?
+            {
+                if !selection.has(&event) {
+                    continue;
+                }
+                left -= 1;
+                let line = match arguments.json {
+                    true => form::object(&directory.names, &transaction, &event).to_string(),
+                    false if arguments.headers => {
+                        let line = form::line(&directory.names, &transaction, &event);
+                        format!("{line} | {}", form::origin(&transaction))
+                    }
+                    false => form::line(&directory.names, &transaction, &event),
+                };
+                if !closed_is_fine(writeln!(stdout, "{line}"))? {
+                    return gone(stdout);
+                }
+            }
+            // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+            if left == 0 || interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        if !closed_is_fine(stdout.flush())? {
+            return gone(stdout);
+        }
+        let is_done = left == 0 || transactions.is_over() || !arguments.follow;
+        if is_done || interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if is_reader_gone(PAUSE)? {
+            return gone(stdout);
+        }
+    }
+}

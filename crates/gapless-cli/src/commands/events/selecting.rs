@@ -1,0 +1,66 @@
+//! Which events are meant.
+
+use crate::commands::Usage;
+use clap::Args;
+use gapless_cqrs::directory::Selection;
+use gapless_cqrs::{EventDirectory, EventFilter, Position};
+
+#[derive(Args)]
+pub(super) struct Filters {
+    /// Of this aggregate
+    #[arg(long, value_name = "TYPE/ID")]
+    aggregate: Option<String>,
+    /// With this tag; several times: with all of them
+    #[arg(long, value_name = "NAME=VALUE", value_parser = tag)]
+    tag: Vec<(String, String)>,
+    /// Of this type of events
+    #[arg(long = "type", value_name = "TYPE")]
+    event: Option<String>,
+    /// From this position on, as 17.0 or 17 [default: the first there is]
+    #[arg(long, value_name = "POSITION", value_parser = first)]
+    from: Option<Position>,
+    /// Up to this position, as 17.0, or 17 for all of that transaction [default: the last there is]
+    #[arg(long, value_name = "POSITION", value_parser = last)]
+    until: Option<Position>,
+}
+
+fn tag(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is expected")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// A position, or the first one of a sequence number.
+pub(super) fn first(text: &str) -> Result<Position, String> {
+    position(text, 0)
+}
+
+fn last(text: &str) -> Result<Position, String> {
+    position(text, u16::MAX)
+}
+
+fn position(text: &str, ordinal: u16) -> Result<Position, String> {
+    match text.parse() {
+        Ok(sequence) => Ok(Position { sequence, ordinal }),
+        Err(_) => text.parse::<Position>().map_err(|error| error.to_string()),
+    }
+}
+
+impl Filters {
+    /// What they select in a directory.
+    pub(super) fn selection(&self, directory: &EventDirectory) -> Result<Selection, Box<dyn std::error::Error>> {
+        if let (Some(from), Some(until)) = (self.from, self.until)
+            && from > until
+        {
+            return Err(Usage(format!("--from {from} lies behind --until {until}")).into());
+        }
+        let mut filters = Vec::new();
+        if let Some(aggregate) = &self.aggregate {
+            filters.push(directory.aggregate_filter(aggregate)?);
+        }
+        filters.extend(self.tag.iter().map(|(name, value)| EventFilter::tag(name.clone(), value.clone())));
+        if let Some(event) = &self.event {
+            filters.push(directory.type_filter(event)?);
+        }
+        Ok(Selection { filters, from: self.from.unwrap_or_default(), until: self.until })
+    }
+}

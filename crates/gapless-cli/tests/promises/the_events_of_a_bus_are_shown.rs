@@ -1,0 +1,218 @@
+//! `gapless events ls|show|read|stats`: of a command bus that runs, that has stopped, and that is none.
+
+use crate::program::{gapless, run};
+use gapless::cqrs::{
+    Aggregate, BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Headers,
+    Message,
+};
+use gapless::service::ServiceHostOptions;
+use gapless_testkit::process::Process;
+use gapless_testkit::wait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::Path;
+
+#[derive(Serialize, Deserialize, Message)]
+enum BookingCommand {
+    Book { seat: u16, passenger: String },
+    Close,
+}
+
+#[derive(Serialize, Deserialize, Message)]
+enum BookingEvent {
+    Booked { seat: u16, passenger: String },
+    Closed,
+}
+
+#[derive(Clone)]
+struct Flight;
+
+impl Aggregate for Flight {
+    const NAME: &'static str = "flight";
+    type Id = String;
+    type Command = BookingCommand;
+    type Event = BookingEvent;
+    type Refusal = ();
+
+    fn new(_: &String) -> Self {
+        Self
+    }
+
+    fn creation(_: &BookingCommand) -> Creation {
+        Creation::CreatesIfMissing
+    }
+
+    fn decide(&self, command: BookingCommand, decision: &mut Decision<'_, BookingEvent>) -> Result<(), ()> {
+        match command {
+            BookingCommand::Book { seat, passenger } => {
+                let event = BookingEvent::Booked { seat, passenger: passenger.clone() };
+                decision.emit(event).tag("seat", seat.to_string()).tag("passenger", passenger);
+            }
+            BookingCommand::Close => _ = decision.emit(BookingEvent::Closed),
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, _: &BookingEvent) {}
+}
+
+fn start(directory: &Path) -> (CommandHost, CommandBus) {
+    let model = CommandModel::new().aggregate::<Flight>();
+    let stream = ServiceHostOptions::in_directory(directory.join("flights"));
+    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    (host, bus)
+}
+
+fn book(bus: &CommandBus, flight: &str, seat: u16, passenger: &str) {
+    let headers = Headers::default().with("user", "anna");
+    let command = BookingCommand::Book { seat, passenger: passenger.to_owned() };
+    bus.call(
+        Flight::command(&flight.to_owned(), &command)
+            .with(&headers)
+            .identified_by((flight.len() << 16) as u128 | u128::from(seat)),
+    )
+    .unwrap();
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn events_are_read_beside_a_running_host_and_behind_one_that_has_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (host, bus) = start(path);
+    book(&bus, "LX 38", 17, "Bo");
+    book(&bus, "LX 38", 18, "Cy");
+    book(&bus, "BA 1", 17, "Di");
+    bus.call(Flight::command(&"BA 1".to_owned(), &BookingCommand::Close)).unwrap();
+    // What was answered is released, and is counted in a moment.
+    wait::until("all of it is counted", || run(path, &["events", "read", "flights"]).good().lines().count() == 4);
+    check(path);
+    host.stop().unwrap();
+    check(path);
+}
+
+/// Everything that can be asked, of two flights.
+fn check(path: &Path) {
+    let all = run(path, &["events", "read", "flights"]).good();
+    assert_eq!(all.lines().count(), 4, "{all}");
+    let first = all.lines().next().unwrap();
+    assert!(
+        first.ends_with(r#" BookingEvent flight/LX 38 #seat=17 #passenger=Bo {"Booked":{"seat":17,"passenger":"Bo"}}"#),
+        "{first}"
+    );
+    assert!(all.lines().last().unwrap().ends_with(" BookingEvent flight/BA 1 \"Closed\""), "{all}");
+    let position = first.split(' ').next().unwrap();
+    let of_seat = run(path, &["events", "read", "flights", "--tag", "seat=17", "--json"]).good();
+    let of_seat = lines(&of_seat);
+    assert_eq!(of_seat.len(), 2);
+    assert_eq!(of_seat[0]["position"], position);
+    assert_eq!(of_seat[0]["payload"], json!({ "Booked": { "seat": 17, "passenger": "Bo" } }));
+    assert_eq!((&of_seat[0]["aggregate"], &of_seat[1]["aggregate_id"]), (&json!("flight/LX 38"), &json!("BA 1")));
+    assert_eq!(
+        (&of_seat[0]["headers"], &of_seat[0]["identifier"]),
+        (&json!({ "user": "anna" }), &json!(format!("{:032x}", 0x50011)))
+    );
+    let both = [
+        "events",
+        "read",
+        "flights",
+        "--aggregate",
+        "flight/BA 1",
+        "--tag",
+        "seat=17",
+        "--type",
+        "BookingEvent",
+        "--headers",
+    ];
+    let both = run(path, &both).good();
+    assert!(
+        both.lines().count() == 1 && both.contains(" | session ") && both.ends_with(" identifier 0x40011 user=anna\n"),
+        "{both}"
+    );
+    let sequence = position.split('.').next().unwrap();
+    let until = run(path, &["events", "read", "flights", "--until", sequence]).good();
+    assert_eq!(until.lines().count(), 1);
+    let limited = run(path, &["events", "read", "flights", "--limit", "3", "--from", position]).good();
+    assert_eq!(limited.lines().count(), 3);
+    for place in [position, sequence] {
+        let shown = run(path, &["events", "show", "flights", place]).good();
+        assert!(shown.starts_with("session ") && shown.lines().nth(1) == Some(first), "{shown}");
+    }
+    let listed = run(path, &["events", "ls", "flights"]).good();
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    assert!(listed.starts_with(&format!("flight/LX 38 events 2 first {position} last ")), "{listed}");
+    let listed = lines(&run(path, &["events", "ls", "flights", "flight", "--json", "--limit", "1"]).good());
+    assert_eq!((&listed[0]["aggregate"], &listed[0]["events"]), (&json!("flight/LX 38"), &json!(2)));
+    let counted = run(path, &["events", "stats", "flights"]).good();
+    for expected in
+        ["events 4 in 4 transactions, ", "\naggregates 2\n  flight: 2 with 4 events\n", "\n  BookingEvent v1: 4\n"]
+    {
+        assert!(counted.contains(expected), "{counted}");
+    }
+    let counted: Value =
+        serde_json::from_str(&run(path, &["events", "stats", "flights/journal", "--json"]).good()).unwrap();
+    assert_eq!((&counted["events"], &counted["index"]["runs"]), (&json!(4), &json!(0)));
+}
+
+#[test]
+fn a_follower_prints_what_comes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (host, bus) = start(path);
+    book(&bus, "LX 38", 1, "Bo");
+    let mut follower = Process::start(&mut gapless(path, &["events", "read", "flights", "-f", "--json"]));
+    let mut next = || serde_json::from_str::<Value>(&follower.line()).unwrap()["payload"]["Booked"]["seat"].clone();
+    assert_eq!(next(), 1);
+    for seat in 2..20 {
+        book(&bus, "LX 38", seat, "Bo");
+        assert_eq!(next(), seat);
+    }
+    host.stop().unwrap();
+    let (host, bus) = start(path);
+    book(&bus, "LX 38", 20, "Bo");
+    assert_eq!(next(), 20);
+    host.stop().unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    for action in ["ls", "read", "stats"] {
+        let missing = run(path, &["events", action, "missing"]).error(1);
+        assert!(missing.contains("missing"), "{missing}");
+    }
+    let (host, bus) = start(path);
+    book(&bus, "LX 38", 1, "Bo");
+    host.stop().unwrap();
+    for (words, code, expected) in [
+        (
+            &["read", "flights", "--aggregate", "order/7"][..],
+            1,
+            "there are no aggregates of that type; there are flight",
+        ),
+        (&["read", "flights", "--aggregate", "order"], 1, "TYPE/ID is expected"),
+        (&["read", "flights", "--type", "Booked"], 1, "there are BookingEvent"),
+        (&["read", "flights", "--tag", "seat"], 2, "NAME=VALUE is expected"),
+        (&["read", "flights", "--from", "9.0", "--until", "8"], 2, "--from 9.0 lies behind --until 8.65535"),
+        (&["read", "flights", "--from", "x"], 2, "is no position"),
+        (&["show", "flights", "1"], 1, "there is no event at 1"),
+        (&["show", "flights", "99.0"], 1, "sequence 99 is not in the journal"),
+    ] {
+        let error = run(path, &[&["events"], words].concat()).error(code);
+        assert!(error.contains(expected), "{error}");
+    }
+    // Without names numbers are shown, and that is said.
+    std::fs::remove_file(path.join("flights/types.json")).unwrap();
+    let ended = run(path, &["events", "read", "flights", "--aggregate", "flight/LX 38"]);
+    assert!(ended.stderr.starts_with("note: types are shown by their numbers: "), "{}", ended.stderr);
+    let text = ended.good();
+    assert!(text.contains(" 0x") && text.contains("/LX 38 #seat=1 #passenger=Bo hex "), "{text}");
+    // Without a subcommand it is about a supervisor, as ever.
+    let supervisor = run(path, &["events"]).error(2);
+    assert!(supervisor.contains("no supervisor"), "{supervisor}");
+}

@@ -1,0 +1,432 @@
+//! [`EventDirectory`]: the events of a directory, read from outside: of a command bus that runs, as far as it has released them, or of one that has
+//! stopped. Nothing is written.
+
+use crate::event_filter::EventFilter;
+use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
+use crate::identity::{AggregateId as _, IdForm, Position, TypeKey};
+use crate::names::{MessageRole, TypeNames};
+use crate::store::{INDEX_FOLDER, IndexKey, Search, StoredIndex};
+use crate::stored_frames::{StoredFrames, Writing};
+use crate::transaction::RecordedEvent;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::{JournalError, JournalReader, inspect};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A host that is starting has so long to say how far its stream is released.
+const START_AWAITED: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Why a directory's events cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum EventDirectoryError {
+    /// There is no journal, or it is damaged.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Another process holds it, and does not say which of its frames are released.
+    #[error("{}: {holder} holds the journal, and does not say how far it is released; try again when it has started", directory.display())]
+    NotStarted {
+        /// The directory.
+        directory: PathBuf,
+        /// Who holds it.
+        holder: String,
+    },
+    /// The folder of the index, the lock or the counters cannot be read.
+    #[error("{}: {error}", path.display())]
+    System {
+        /// What was looked at.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// What it holds cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// A text names nothing in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?}: {reason}")]
+pub struct NoSuchName {
+    /// The text.
+    pub text: String,
+    /// What was expected.
+    pub reason: String,
+}
+
+/// The directory of a command bus, or of a member of a cluster that runs one.
+///
+/// Of a member that has stopped all is read that its journal holds: its last frames may be such as no quorum has.
+#[derive(Debug)]
+pub struct EventDirectory {
+    layout: StreamLayout,
+    /// What its types are called, as the hosts that have run here have written it down.
+    pub names: TypeNames,
+    /// Why there are no names, if there are none.
+    pub names_error: Option<String>,
+}
+
+/// Which events are meant: those that every filter has, in a part of the stream.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// All of them; without one, every event.
+    pub filters: Vec<EventFilter>,
+    /// From here on.
+    pub from: Position,
+    /// Up to here, this one included.
+    pub until: Option<Position>,
+}
+
+impl Selection {
+    /// Whether it has this event.
+    #[must_use]
+    pub fn has(&self, event: &RecordedEvent<'_>) -> bool {
+        event.position >= self.from
+            && self.until.is_none_or(|until| event.position <= until)
+            && self.filters.iter().all(|filter| filter.has(event))
+    }
+}
+
+impl EventDirectory {
+    /// Looks at a directory, or at the folder `journal` in it. Waits a few seconds for a host that is starting there.
+    ///
+    /// # Errors
+    /// There is no journal; parts of it are missing or damaged; who writes it does not say what is released.
+    pub fn open(directory: &Path) -> Result<Self, EventDirectoryError> {
+        let is_journal = inspect::holds_journal(directory);
+        let canonical = if is_journal { directory.canonicalize().ok() } else { None };
+        let parent = canonical.as_deref().and_then(Path::parent);
+        let layout = parent.map_or_else(|| StreamLayout::new(directory), StreamLayout::new);
+        let is_empty = JournalReader::open_complete(layout.journal())?.last_sequence()? == 0;
+        let until = Instant::now() + START_AWAITED;
+        loop {
+            let writing = Writing::look(&layout);
+            match writing.map_err(|error| EventDirectoryError::System { path: layout.journal(), error })? {
+                Writing::Nobody | Writing::Released(1..) => break,
+                // Nothing is released yet, or what was released before is just being read.
+                Writing::Released(0) if is_empty || Instant::now() >= until => break,
+                Writing::Unknown(holder) if Instant::now() >= until => {
+                    return Err(EventDirectoryError::NotStarted { directory: directory.to_owned(), holder });
+                }
+                Writing::Released(0) | Writing::Unknown(_) => std::thread::sleep(PAUSE),
+            }
+        }
+        let (names, names_error) = match TypeNames::read(&layout.root().join(TypeNames::FILE_NAME)) {
+            Ok(names) => (names, None),
+            Err(error) => (TypeNames::default(), Some(error.to_string())),
+        };
+        Ok(Self { layout, names, names_error })
+    }
+
+    /// The filter of an aggregate as people write it, `TYPE/ID`. Where there are no names, an identifier of digits is taken for a `u64`.
+    ///
+    /// # Errors
+    /// There is no such type; no such identifier of it.
+    pub fn aggregate_filter(&self, text: &str) -> Result<EventFilter, NoSuchName> {
+        let no = |reason: String| NoSuchName { text: text.to_owned(), reason };
+        let (name, id) = text.split_once('/').ok_or_else(|| no("TYPE/ID is expected, as account/7".to_owned()))?;
+        let aggregate = self.aggregate_type(name)?;
+        let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+        let guessed = if is_number { u64::FORM } else { IdForm::Bytes };
+        let form = self.names.aggregates.get(&aggregate).map_or(guessed, |named| named.id);
+        let bytes = form.bytes(id).ok_or_else(|| no(format!("the identifiers of {name} are {}", form.words())))?;
+        Ok(EventFilter::of_aggregate(aggregate, bytes))
+    }
+
+    /// The number of a type of aggregates; `0x` and its digits are it, too.
+    ///
+    /// # Errors
+    /// There are names, and it is none of them.
+    pub fn aggregate_type(&self, name: &str) -> Result<TypeKey, NoSuchName> {
+        let names = self.names.aggregates.values().map(|named| &*named.name);
+        self.key_of(name, names, "aggregates")
+    }
+
+    /// The filter of a type of events by its name, or `0x` and the digits of its number.
+    ///
+    /// # Errors
+    /// There are names, and it is none of them.
+    pub fn type_filter(&self, name: &str) -> Result<EventFilter, NoSuchName> {
+        let events = self.names.messages.values().filter(|named| named.role == MessageRole::Event);
+        Ok(EventFilter::of_type(self.key_of(name, events.map(|named| &*named.name), "events")?))
+    }
+
+    fn key_of<'a>(&self, name: &str, names: impl Iterator<Item = &'a str>, what: &str) -> Result<TypeKey, NoSuchName> {
+        if let Some(number) = name.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+            return Ok(TypeKey(number));
+        }
+        let names: Vec<_> = names.collect();
+        if self.names_error.is_none() && !names.contains(&name) {
+            let reason = format!("there are no {what} of that type; there are {}", names.join(", "));
+            return Err(NoSuchName { text: name.to_owned(), reason });
+        }
+        Ok(TypeKey::of(name))
+    }
+
+    /// The stream's directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.layout.root()
+    }
+
+    fn reader(&self) -> EventReader {
+        EventReader::stored(StoredFrames::new(self.layout.clone()))
+    }
+
+    /// The index as it is on the disk.
+    fn index(&self, reader: &mut EventReader) -> Result<StoredIndex, EventDirectoryError> {
+        let path = self.layout.root().join(INDEX_FOLDER);
+        StoredIndex::open(&path, reader).map_err(|error| EventDirectoryError::System { path, error })
+    }
+
+    /// Reads the transactions that may have selected events: by the index where there is one and a filter, behind it and without one by reading
+    /// all. Without a beginning it begins at the first frame that the journal still holds.
+    ///
+    /// # Errors
+    /// The folder of the index cannot be read; the journal is gone.
+    pub fn transactions(&self, selection: Selection) -> Result<SelectedTransactions, EventDirectoryError> {
+        let mut reader = self.reader();
+        let mut found_by = None;
+        if let Some(filter) = selection.filters.iter().cloned().reduce(EventFilter::and) {
+            let index = self.index(&mut reader)?;
+            found_by = (index.last_sequence() > 0).then(|| (Search::new(&filter), index));
+        }
+        let begin = match selection.from {
+            Position { sequence: 0, .. } => Position { sequence: reader.first_held(), ordinal: 0 },
+            from => from,
+        };
+        reader.seek(begin);
+        Ok(SelectedTransactions { selection, reader, found_by, next: begin, is_over: false })
+    }
+
+    /// The aggregates with selected events, of one type or of all, in the order of the first of these; the first `limit`, and how many more
+    /// there are.
+    ///
+    /// # Errors
+    /// As [`SelectedTransactions::next_transaction`].
+    pub fn aggregates(
+        &self,
+        selection: Selection,
+        of_type: Option<TypeKey>,
+        limit: usize,
+    ) -> Result<(Vec<ListedAggregate>, u64), EventDirectoryError> {
+        let (mut listed, mut places) = (Vec::new(), FxHashMap::<(TypeKey, Box<[u8]>), usize>::default());
+        let mut others = FxHashSet::default();
+        let mut transactions = self.transactions(selection.clone())?;
+        while let Some(mut transaction) = transactions.next_transaction()? {
+            while let Some(event) = transaction.next_event()? {
+                let is_meant = of_type.map_or(event.aggregate != TypeKey::NONE, |meant| event.aggregate == meant);
+                if !is_meant || !selection.has(&event) {
+                    continue;
+                }
+                let place = match places.get(&(event.aggregate, event.id.into())) {
+                    Some(place) => *place,
+                    None if listed.len() == limit => {
+                        others.insert(IndexKey::of_aggregate(event.aggregate, event.id));
+                        continue;
+                    }
+                    None => {
+                        places.insert((event.aggregate, event.id.into()), listed.len());
+                        listed.push(ListedAggregate {
+                            aggregate: event.aggregate,
+                            id: event.id.to_vec(),
+                            events: 0,
+                            first: event.position,
+                            last: event.position,
+                            last_time_ns: 0,
+                        });
+                        listed.len() - 1
+                    }
+                };
+                let entry = &mut listed[place];
+                entry.events += 1;
+                (entry.last, entry.last_time_ns) = (event.position, transaction.time_ns);
+            }
+        }
+        Ok((listed, others.len() as u64))
+    }
+
+    /// Counts everything, by reading all of it.
+    ///
+    /// # Errors
+    /// As [`SelectedTransactions::next_transaction`].
+    pub fn statistics(&self) -> Result<EventStatistics, EventDirectoryError> {
+        let mut statistics = EventStatistics::default();
+        let mut reader = self.reader();
+        let index = self.index(&mut reader)?;
+        let indexed = index.last_sequence();
+        let mut distinct = FxHashSet::default();
+        let mut transactions = self.transactions(Selection::default())?;
+        while let Some(mut transaction) = transactions.next_transaction()? {
+            statistics.transactions += 1;
+            let (sequence, time_ns) = (transaction.sequence, transaction.time_ns);
+            while let Some(event) = transaction.next_event()? {
+                statistics.first.get_or_insert((event.position, time_ns));
+                statistics.last = Some((event.position, time_ns));
+                statistics.events += 1;
+                statistics.payload_bytes += event.payload.len() as u64;
+                statistics.index.events += u64::from(sequence <= indexed);
+                *statistics.types.entry((event.event, event.version)).or_default() += 1;
+                if event.aggregate != TypeKey::NONE {
+                    let counted = statistics.aggregates.entry(event.aggregate).or_default();
+                    counted.events += 1;
+                    counted.aggregates += u64::from(distinct.insert(IndexKey::of_aggregate(event.aggregate, event.id)));
+                }
+            }
+        }
+        let (runs, postings, bytes) = index.size();
+        statistics.index = IndexStatistics {
+            runs,
+            postings,
+            bytes,
+            last_sequence: indexed,
+            unusable: index.unusable,
+            ..statistics.index
+        };
+        let journal = inspect::info(self.layout.journal())?;
+        statistics.segments = journal.segments.len();
+        statistics.segment_bytes = journal.segments.iter().map(|segment| segment.used_bytes).sum();
+        (statistics.first_sequence, statistics.last_sequence) =
+            (journal.first_sequence(), journal.journaled_sequence());
+        Ok(statistics)
+    }
+}
+
+/// An aggregate of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedAggregate {
+    /// The number of its type.
+    pub aggregate: TypeKey,
+    /// The bytes of its identifier.
+    pub id: Vec<u8>,
+    /// How many selected events it has.
+    pub events: u64,
+    /// The first of them.
+    pub first: Position,
+    /// The last of them.
+    pub last: Position,
+    /// When the last one happened, ns since the epoch.
+    pub last_time_ns: u64,
+}
+
+/// What a directory holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventStatistics {
+    /// Transactions with events.
+    pub transactions: u64,
+    /// All of their events.
+    pub events: u64,
+    /// The bytes of these, without anything around them.
+    pub payload_bytes: u64,
+    /// The first event, and its time, ns since the epoch.
+    pub first: Option<(Position, u64)>,
+    /// The last event, and its time, ns since the epoch.
+    pub last: Option<(Position, u64)>,
+    /// By the numbers of the aggregates' types.
+    pub aggregates: BTreeMap<TypeKey, AggregateStatistics>,
+    /// Events by the number and the version of their type.
+    pub types: BTreeMap<(TypeKey, u32), u64>,
+    /// The journal's segments.
+    pub segments: usize,
+    /// What they use, bytes.
+    pub segment_bytes: u64,
+    /// The first sequence that the journal holds.
+    pub first_sequence: u64,
+    /// The last one.
+    pub last_sequence: u64,
+    /// The index beside it.
+    pub index: IndexStatistics,
+}
+
+/// The aggregates of a type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AggregateStatistics {
+    /// How many have events.
+    pub aggregates: u64,
+    /// Their events.
+    pub events: u64,
+}
+
+/// The files of the index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexStatistics {
+    /// How many there are; each is a run of the stream.
+    pub runs: usize,
+    /// How many positions are in them, under all keys of each event.
+    pub postings: u64,
+    /// What they take, bytes.
+    pub bytes: u64,
+    /// How many events they are made of.
+    pub events: u64,
+    /// Everything up to here is in them.
+    pub last_sequence: u64,
+    /// Those that cannot be used, and why: the next host makes them anew.
+    pub unusable: Vec<(PathBuf, String)>,
+}
+
+/// Reads transactions that may have selected events, in the order of the stream.
+pub struct SelectedTransactions {
+    selection: Selection,
+    reader: EventReader,
+    /// The index, as long as it has more.
+    found_by: Option<(Search, StoredIndex)>,
+    /// Everything before it was found.
+    next: Position,
+    is_over: bool,
+}
+
+impl SelectedTransactions {
+    /// The next one; `None` where nothing more is released yet, or behind the selection's end. Which of its events are selected says
+    /// [`Selection::has`].
+    ///
+    /// # Errors
+    /// A file of the index that is damaged: its folder may be removed while no host runs; the journal does not hold what comes next any more, or is
+    /// damaged; bytes that are no transaction.
+    pub fn next_transaction(&mut self) -> Result<Option<RecordedTransaction<'_>>, ReadError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        self.find()?;
+        if !matches!(self.reader.advance(usize::MAX)?, Advanced::Transaction) {
+            return Ok(None);
+        }
+        let transaction = self.reader.transaction()?;
+        if self.selection.until.is_some_and(|until| transaction.sequence > until.sequence) {
+            self.is_over = true;
+            return Ok(None);
+        }
+        Ok(Some(transaction))
+    }
+
+    /// Whether there is nothing more in the selection, whatever is released.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Goes to what is read next, where the index has it.
+    fn find(&mut self) -> Result<(), ReadError> {
+        let Some((search, index)) = &mut self.found_by else { return Ok(()) };
+        let indexed = index.last_sequence();
+        let found = search.next(self.next, indexed, |key, from, limit| index.find(key, from, limit))?;
+        let begin = match found {
+            Some(position) => Position { sequence: position.sequence, ordinal: 0 },
+            None => {
+                // The rest is behind the index.
+                self.found_by = None;
+                Position { sequence: self.next.sequence.max(indexed + 1), ordinal: 0 }
+            }
+        };
+        if self.reader.next_sequence() != begin.sequence {
+            self.reader.seek(begin);
+        }
+        self.next = Position { sequence: begin.sequence + 1, ordinal: 0 };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

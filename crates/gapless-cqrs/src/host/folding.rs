@@ -1,0 +1,163 @@
+//! [`Folding`]: makes aggregates and decision models of their events.
+
+use crate::aggregate::{ErasedAggregate, State, StateFiles};
+use crate::decision_model::ErasedDecisionModel;
+use crate::error::IndexFileError;
+use crate::event_filter::EventFilter;
+use crate::events::{EventReader, ReadError};
+use crate::identity::Position;
+use crate::snapshots::{Of, Snapshot, Snapshots};
+use crate::store::{Index, Search};
+use crate::transaction::RecordedEvent;
+use crate::writer::{DueSnapshot, Load, ModelLoad};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What it is done with.
+pub(super) struct Folding<'a> {
+    /// `None` of a stream without a journal: all of it is read.
+    pub index: Option<&'a Index>,
+    pub reader: &'a mut EventReader,
+    pub aggregates: &'a [Box<dyn ErasedAggregate>],
+    pub decision_models: &'a [Arc<dyn ErasedDecisionModel>],
+    pub snapshots: Option<&'a Snapshots>,
+}
+
+/// Why something is not made now.
+pub(super) enum LoadError {
+    /// An index file: all are made anew, and then it is tried again.
+    Index(IndexFileError),
+    /// It never can be, and why.
+    Never(String),
+}
+
+impl Folding<'_> {
+    /// An aggregate's state, how many events it has had, and the sequence of the last.
+    pub fn aggregate(&mut self, load: &Load) -> Result<(State, u64, u64), LoadError> {
+        let begun = Instant::now();
+        let aggregate = &*self.aggregates[load.index];
+        let state = aggregate.create(&load.id);
+        let state = state.ok_or_else(|| LoadError::Never("its bytes are no identifier of its type".to_owned()))?;
+        let kept = self.kept(aggregate, &load.id);
+        let had = kept.as_ref().map_or(0, |(_, snapshot)| snapshot.version);
+        let (mut state, mut made) = kept.unwrap_or_else(|| (state, Snapshot::default()));
+        let from = Position { sequence: made.last_sequence + 1, ordinal: 0 };
+        let filter = EventFilter::of_aggregate(aggregate.key(), &*load.id);
+        let through = self.index.map_or(u64::MAX, Index::last_sequence);
+        self.each(&filter, from, through, |event, time_ns| {
+            if event.event != aggregate.event().key {
+                let (key, name) = (event.event.0, aggregate.name());
+                return Err(format!("its type {key:#010x} is not that of {name}"));
+            }
+            aggregate.fold(&mut state, event.version, event.payload).map_err(|error| error.to_string())?;
+            made.version += 1;
+            (made.last_sequence, made.last_time_ns) = (event.position.sequence, time_ns);
+            Ok(())
+        })?;
+        if let Some(StateFiles { policy, .. }) = aggregate.state_files() {
+            let more = made.version - had;
+            if more > 0 && (policy.events > 0 && more >= policy.events.into() || begun.elapsed() >= policy.load_time) {
+                self.write(aggregate, &load.id, &state, made.clone());
+            }
+        }
+        Ok((state, made.version, made.last_sequence))
+    }
+
+    /// The state that a file has, if the stream has its last event.
+    fn kept(&mut self, aggregate: &dyn ErasedAggregate, id: &[u8]) -> Option<(State, Snapshot)> {
+        let (snapshots, files) = (self.snapshots?, aggregate.state_files()?);
+        let of = Of { aggregate: aggregate.key(), id, state_version: files.version };
+        let mut read = || {
+            let Some(snapshot) = snapshots.read(of)? else { return Ok(None) };
+            let time_ns = self.reader.time_of(snapshot.last_sequence).map_err(|error| error.to_string())?;
+            if time_ns != Some(snapshot.last_time_ns) {
+                return Err(format!("a snapshot of {} is of another history of the stream", aggregate.name()));
+            }
+            let decoded = catch_unwind(AssertUnwindSafe(|| (files.decode)(&snapshot.state)));
+            match decoded {
+                Ok(Ok(state)) => Ok(Some((state, snapshot))),
+                Ok(Err(error)) => Err(format!("a snapshot of {} cannot be read: {error}", aggregate.name())),
+                Err(_) => Err(format!("a snapshot of {} makes it panic", aggregate.name())),
+            }
+        };
+        read().unwrap_or_else(|reason: String| {
+            tracing::warn!("{reason}; the aggregate is made of its events");
+            None
+        })
+    }
+
+    /// Keeps a state in a file whose last event is released.
+    pub fn keep(&mut self, due: &DueSnapshot) {
+        let &DueSnapshot { version, last_sequence, last_time_ns, .. } = due;
+        // What was decided by a leader that was deposed may have been cut.
+        if self.reader.time_of(last_sequence).is_ok_and(|time_ns| time_ns == Some(last_time_ns)) {
+            let snapshot = Snapshot { version, last_sequence, last_time_ns, state: Vec::new() };
+            self.write(&*self.aggregates[due.index], &due.id, &due.state, snapshot);
+        }
+    }
+
+    fn write(&self, aggregate: &dyn ErasedAggregate, id: &[u8], state: &State, mut snapshot: Snapshot) {
+        let (Some(snapshots), Some(files)) = (self.snapshots, aggregate.state_files()) else { return };
+        snapshot.state.clear();
+        let of = Of { aggregate: aggregate.key(), id, state_version: files.version };
+        let written = match catch_unwind(AssertUnwindSafe(|| (files.encode)(state, &mut snapshot.state))) {
+            Ok(Ok(())) => snapshots.write(of, &snapshot).map_err(|error| error.to_string()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("it panics".to_owned()),
+        };
+        if let Err(reason) = written {
+            tracing::warn!("a snapshot of {} was not written: {reason}", aggregate.name());
+        }
+    }
+
+    /// A decision model's state.
+    pub fn decision_model(&mut self, load: &ModelLoad) -> Result<State, LoadError> {
+        let model = &*self.decision_models[load.model];
+        let created = model.create(&load.id);
+        let created = created.ok_or_else(|| LoadError::Never("its bytes are no identifier of its type".to_owned()));
+        let (mut state, filter) = created?;
+        self.each(&filter, load.from, load.through, |event, _| {
+            model.apply(&mut state, event).map_err(|error| format!("{}: {error}", model.name()))
+        })?;
+        Ok(state)
+    }
+
+    /// Hands on all events of a filter from a position on, and none behind `through`.
+    fn each(
+        &mut self,
+        filter: &EventFilter,
+        mut from: Position,
+        through: u64,
+        mut fold: impl FnMut(&RecordedEvent<'_>, u64) -> Result<(), String>,
+    ) -> Result<(), LoadError> {
+        let unreadable = |error: ReadError| LoadError::Never(error.to_string());
+        let mut has_begun = false;
+        let mut search = self.index.map(|index| (index, Search::new(filter)));
+        if search.is_none() {
+            self.reader.seek(from);
+        }
+        loop {
+            if let Some((index, search)) = &mut search {
+                let found = search.next(from, through, |key, from, limit| index.find(key, from, limit));
+                let Some(position) = found.map_err(LoadError::Index)? else { return Ok(()) };
+                if !std::mem::replace(&mut has_begun, true) || self.reader.next_sequence() != position.sequence {
+                    self.reader.seek(position);
+                }
+            }
+            let Some(mut transaction) = self.reader.next_transaction().map_err(unreadable)? else { return Ok(()) };
+            let (sequence, time_ns) = (transaction.sequence, transaction.time_ns);
+            if sequence > through {
+                return Ok(());
+            }
+            // Of one transaction all are folded at once.
+            while let Some(event) = transaction.next_event().map_err(unreadable)? {
+                if event.position >= from && filter.has(&event) {
+                    let of_event = |reason| LoadError::Never(format!("event {}: {reason}", event.position));
+                    fold(&event, time_ns).map_err(of_event)?;
+                }
+            }
+            from = Position { sequence: sequence + 1, ordinal: 0 };
+        }
+    }
+}

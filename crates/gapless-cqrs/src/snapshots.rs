@@ -1,0 +1,197 @@
+//! [`Snapshots`]: states of aggregates in files, so that one with many events is not made of all of them. They are made of the stream alone and may
+//! be deleted at any time.
+//!
+//! ```text
+//!   0  magic "GAPAGGR\x01"
+//!   8  u128 stream      24  u64 incarnation
+//!  32  u32 key of the aggregate's type, 36 u32 version of the state's type
+//!  40  u64 events that it is made of
+//!  48  u64 sequence of the last, 56 u64 time stamp of that frame, ns since the epoch
+//!  64  u32 length of the state, 68 u8 length of the identifier, zeros
+//!  76  u32 checksum of the bytes before and of those that follow
+//!  80  the identifier, the state
+//! ```
+//! Numbers are little-endian, the checksum is CRC-32C. The name of the file is the key of the type and the identifier, both hexadecimal. It is believed
+//! if all of that is as expected and the stream has that frame with that time stamp. None is synced: one that a power failure cuts is not believed.
+
+use crate::identity::{ID_LENGTH_MAX, TypeKey};
+use gapless_log::StreamIdentity;
+use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::{u32_at, u64_at, u128_at};
+use std::fmt::Write as _;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const MAGIC: [u8; 8] = *b"GAPAGGR\x01";
+const HEAD_LENGTH: usize = 80;
+const SUM_AT: usize = 76;
+
+/// When an aggregate's state is kept in a file, from which it is made when it is not in memory: whichever comes first. A file holds the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotPolicy {
+    /// When it has had so many events since the last one; a power of two is made of it. 0 is never.
+    pub events: u32,
+    /// When it took so long to make it of its events.
+    pub load_time: Duration,
+}
+
+impl Default for SnapshotPolicy {
+    /// 1,024 events, or 20 ms.
+    fn default() -> Self {
+        Self { events: 1024, load_time: Duration::from_millis(20) }
+    }
+}
+
+/// An aggregate and the version of its state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Of<'a> {
+    pub aggregate: TypeKey,
+    pub id: &'a [u8],
+    pub state_version: u32,
+}
+
+/// A state as it is in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    /// The aggregate's events so far.
+    pub version: u64,
+    /// Of the last of them.
+    pub last_sequence: u64,
+    pub last_time_ns: u64,
+    pub state: Vec<u8>,
+}
+
+/// The files of one stream.
+pub(crate) struct Snapshots {
+    directory: PathBuf,
+    identity: StreamIdentity,
+}
+
+impl Snapshots {
+    /// The directory is made when the first one is written.
+    pub const fn new(directory: PathBuf, identity: StreamIdentity) -> Self {
+        Self { directory, identity }
+    }
+
+    fn path(&self, of: Of<'_>) -> PathBuf {
+        let mut name = format!("{:08x}-", of.aggregate.0);
+        of.id.iter().for_each(|byte| write!(name, "{byte:02x}").expect("a text takes all"));
+        self.directory.join(name)
+    }
+
+    /// That of an aggregate; `None` if there is none, or it is of another stream, or of another version of the state. Whether the stream has its
+    /// last frame is still to be looked at.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn read(&self, of: Of<'_>) -> Result<Option<Snapshot>, String> {
+        let path = self.path(of);
+        let unusable = |reason: &str| format!("the snapshot {} cannot be used: {reason}", path.display());
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unusable(&error.to_string())),
+        };
+        let Some((head, rest)) = bytes.split_first_chunk::<HEAD_LENGTH>() else { return Err(unusable("it is cut")) };
+        if head[..8] != MAGIC {
+            return Err(unusable("it is none, or of another version"));
+        }
+        if u32_at(head, SUM_AT) != sum(head, rest) {
+            return Err(unusable("it is damaged"));
+        }
+        let (id_length, length) = (usize::from(head[68]), u32_at(head, 64) as usize);
+        if rest.len() != id_length + length {
+            return Err(unusable("it is cut"));
+        }
+        let is_own = (u128_at(head, 8), u64_at(head, 24)) == (self.identity.stream_id, self.identity.incarnation)
+            && (u32_at(head, 32), u32_at(head, 36)) == (of.aggregate.0, of.state_version)
+            && rest[..id_length] == *of.id;
+        Ok(is_own.then(|| Snapshot {
+            version: u64_at(head, 40),
+            last_sequence: u64_at(head, 48),
+            last_time_ns: u64_at(head, 56),
+            state: rest[id_length..].to_vec(),
+        }))
+    }
+
+    /// Puts one in the place of the last.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, of: Of<'_>, snapshot: &Snapshot) -> io::Result<()> {
+        debug_assert!(of.id.len() <= ID_LENGTH_MAX, "no aggregate has a longer one");
+        let mut head = [0; HEAD_LENGTH];
+        head[..8].copy_from_slice(&MAGIC);
+        head[8..24].copy_from_slice(&self.identity.stream_id.to_le_bytes());
+        head[24..32].copy_from_slice(&self.identity.incarnation.to_le_bytes());
+        head[32..36].copy_from_slice(&of.aggregate.0.to_le_bytes());
+        head[36..40].copy_from_slice(&of.state_version.to_le_bytes());
+        head[40..48].copy_from_slice(&snapshot.version.to_le_bytes());
+        head[48..56].copy_from_slice(&snapshot.last_sequence.to_le_bytes());
+        head[56..64].copy_from_slice(&snapshot.last_time_ns.to_le_bytes());
+        let length = u32::try_from(snapshot.state.len());
+        let length = length.map_err(|_| io::Error::other("the state has more than 4 GiB"))?;
+        head[64..68].copy_from_slice(&length.to_le_bytes());
+        head[68] = of.id.len() as u8;
+        let rest = [of.id, &snapshot.state].concat();
+        let checksum = sum(&head, &rest);
+        head[SUM_AT..].copy_from_slice(&checksum.to_le_bytes());
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let path = self.path(of);
+        let unnamed = path.with_extension("new");
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unnamed);
+        file.and_then(|mut file| file.write_all(&[&head[..], &rest].concat()))?;
+        std::fs::rename(unnamed, path)
+    }
+}
+
+fn sum(head: &[u8; HEAD_LENGTH], rest: &[u8]) -> u32 {
+    crc32c(&[&head[..SUM_AT], rest].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: Of<'_> = Of { aggregate: TypeKey(7), id: b"id", state_version: 2 };
+
+    fn snapshot() -> Snapshot {
+        Snapshot { version: 5, last_sequence: 9, last_time_ns: 11, state: b"state".to_vec() }
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written_and_only_by_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let identity = StreamIdentity { stream_id: 1 << 100, incarnation: 3 };
+        let of = |identity| Snapshots::new(directory.path().join("snapshots"), identity);
+        let snapshots = of(identity);
+        assert_eq!(snapshots.read(OF), Ok(None));
+        snapshots.write(OF, &Snapshot { version: 4, ..snapshot() }).unwrap();
+        snapshots.write(OF, &snapshot()).unwrap();
+        assert_eq!(snapshots.read(OF), Ok(Some(snapshot())));
+        for other in [Of { id: b"ie", ..OF }, Of { aggregate: TypeKey(8), ..OF }, Of { state_version: 3, ..OF }] {
+            assert_eq!(snapshots.read(other), Ok(None));
+        }
+        assert_eq!(of(StreamIdentity { incarnation: 4, ..identity }).read(OF), Ok(None));
+    }
+
+    #[test]
+    fn a_damaged_one_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let snapshots = Snapshots::new(directory.path().to_owned(), StreamIdentity { stream_id: 1, incarnation: 3 });
+        snapshots.write(OF, &snapshot()).unwrap();
+        let path = snapshots.path(OF);
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << (at % 8);
+            std::fs::write(&path, damaged).unwrap();
+            assert!(snapshots.read(OF).unwrap_err().contains("cannot be used"), "byte {at}");
+            std::fs::write(&path, &whole[..at]).unwrap();
+            assert!(snapshots.read(OF).unwrap_err().contains("cannot be used"), "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Which files of an index are believed: those that follow each other without a gap from the first frame that the stream holds on, and say the
+//! time stamp of their last frame as the stream does.
+
+use super::run::{Extent, Run, extent_of_name};
+use crate::events::EventReader;
+use gapless_log::StreamIdentity;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The files of an index's folder.
+pub(super) struct Found {
+    /// Those that are believed, in the order of the stream.
+    pub runs: Vec<Run>,
+    /// The others, and why; none of what was merged into another or never finished.
+    pub others: Vec<(PathBuf, Option<String>)>,
+}
+
+/// Looks at the files in `directory`; `identity` is that of the stream, where it is known. `reader` reads the stream, and is elsewhere
+/// afterwards.
+///
+/// # Errors
+/// A directory that cannot be read.
+pub(super) fn look(directory: &Path, identity: Option<StreamIdentity>, reader: &mut EventReader) -> io::Result<Found> {
+    let (mut named, mut others) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        match name.to_str().and_then(extent_of_name) {
+            Some(extent) => named.push((extent, entry.path())),
+            // What a death has left unfinished.
+            None if entry.path().extension().is_some_and(|extension| extension == "new") => {
+                others.push((entry.path(), None));
+            }
+            None => {}
+        }
+    }
+    // Of those that begin alike the longest comes first: it was merged of the others.
+    named.sort_unstable_by_key(|((first, last), _)| (*first, u64::MAX - last));
+    let first_held = reader.first_held();
+    let mut runs: Vec<Run> = Vec::new();
+    for ((first, last), path) in named {
+        let next = runs.last().map(|run| run.extent.last_sequence + 1);
+        let reason = match next {
+            Some(next) if last < next => None,
+            Some(next) if first != next => Some(format!("what is before it is missing, from {next} on")),
+            None if first > first_held => Some(format!("what is before it is missing, from {first_held} on")),
+            _ => match Run::open(&path, identity) {
+                Ok(run) if (run.extent.first_sequence, run.extent.last_sequence) != (first, last) => {
+                    Some("its name is another's".to_owned())
+                }
+                Ok(run) => match is_of_history(&run, first_held, reader) {
+                    true => {
+                        runs.push(run);
+                        continue;
+                    }
+                    false => Some("the stream has another history".to_owned()),
+                },
+                Err(error) => Some(error.reason),
+            },
+        };
+        others.push((path, reason));
+    }
+    Ok(Found { runs, others })
+}
+
+/// Whether the stream has the last frame of a run as the run says, or does not hold it any more.
+fn is_of_history(run: &Run, first_held: u64, reader: &mut EventReader) -> bool {
+    let Extent { last_sequence, last_time_ns, .. } = run.extent;
+    last_sequence < first_held || reader.time_of(last_sequence).is_ok_and(|time_ns| time_ns == Some(last_time_ns))
+}

@@ -1,0 +1,141 @@
+//! [`Search`]: the positions of what a filter may have, in the order of the stream.
+
+use super::key::IndexKey;
+use crate::event_filter::{EventFilter, Part};
+use crate::identity::Position;
+use std::collections::VecDeque;
+
+/// Positions that are looked up at a time.
+const POSITIONS: usize = 4096;
+
+/// The keys of a filter. Of each alternative all tags or aggregates are looked up, and only where there are none of these, its types: of
+/// most types there are too many events.
+pub(crate) struct Search {
+    alternatives: Vec<Vec<Looked>>,
+}
+
+/// What was found of a key, and is not passed yet.
+struct Looked {
+    key: IndexKey,
+    page: VecDeque<Position>,
+}
+
+/// The keys of an alternative.
+fn keys_of(parts: &[Part]) -> Vec<IndexKey> {
+    let keys = |takes_types: bool| {
+        parts.iter().filter_map(move |part| match part {
+            Part::Aggregate(aggregate, id) if !takes_types => Some(IndexKey::of_aggregate(*aggregate, id)),
+            Part::Tag(name, value) if !takes_types => Some(IndexKey::of_tag(name, value)),
+            Part::Type(event) if takes_types => Some(IndexKey::of_type(*event)),
+            _ => None,
+        })
+    };
+    let found: Vec<_> = keys(false).collect();
+    if found.is_empty() { keys(true).collect() } else { found }
+}
+
+/// One key of each alternative: who has none of them has nothing of the filter.
+pub(crate) fn first_keys_of(filter: &EventFilter) -> impl Iterator<Item = IndexKey> {
+    filter.alternatives().iter().filter_map(|parts| keys_of(parts).first().copied())
+}
+
+impl Search {
+    pub fn new(filter: &EventFilter) -> Self {
+        let looked = |key| Looked { key, page: VecDeque::new() };
+        let alternatives = filter.alternatives().iter().map(|parts| keys_of(parts).into_iter().map(looked).collect());
+        Self { alternatives: alternatives.collect() }
+    }
+
+    /// The first position that the filter may have, from one on, and not behind `through`. `from` never goes back, and everything up to `through`
+    /// can be found. `find` gives the first positions of a key, as many as it is told at most.
+    ///
+    /// # Errors
+    /// Those of `find`.
+    pub fn next<Error>(
+        &mut self,
+        from: Position,
+        through: u64,
+        mut find: impl FnMut(IndexKey, Position, usize) -> Result<Vec<Position>, Error>,
+    ) -> Result<Option<Position>, Error> {
+        let mut first = None;
+        for alternative in &mut self.alternatives {
+            let found = joined(alternative, from, through, &mut find)?;
+            first = [first, found].into_iter().flatten().min();
+        }
+        Ok(first)
+    }
+}
+
+/// The first position that all keys have.
+fn joined<Error>(
+    alternative: &mut [Looked],
+    from: Position,
+    through: u64,
+    find: &mut impl FnMut(IndexKey, Position, usize) -> Result<Vec<Position>, Error>,
+) -> Result<Option<Position>, Error> {
+    let (mut at, mut agreed) = (from, 0);
+    while !alternative.is_empty() {
+        for looked in &mut *alternative {
+            while looked.page.front().is_some_and(|position| *position < at) {
+                looked.page.pop_front();
+            }
+            if looked.page.is_empty() {
+                looked.page = find(looked.key, at, POSITIONS)?.into();
+            }
+            match looked.page.front() {
+                Some(position) if position.sequence > through => return Ok(None),
+                Some(position) if *position == at => agreed += 1,
+                Some(position) => (at, agreed) = (*position, 1),
+                None => return Ok(None),
+            }
+        }
+        if agreed >= alternative.len() {
+            return Ok(Some(at));
+        }
+        agreed = 0;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::random::Random;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[test]
+    fn it_finds_what_looking_at_everything_finds() {
+        let random = &mut Random::seeded();
+        for _ in 0..200 {
+            let mut positions: BTreeMap<IndexKey, BTreeSet<Position>> = BTreeMap::new();
+            let tags = [["a", "1"], ["a", "2"], ["b", "1"], ["b", "2"]];
+            let mut expected = BTreeSet::new();
+            let filter = EventFilter::tag("a", "1").and(EventFilter::tag("b", "2")).or(EventFilter::tag("a", "2"));
+            let through = 100 + random.below(900);
+            for sequence in 1..=1000 {
+                for ordinal in 0..2 {
+                    let position = Position { sequence, ordinal };
+                    let has = tags.map(|_| random.below(4) == 0);
+                    for ([name, value], _) in tags.iter().zip(has).filter(|(_, has)| *has) {
+                        positions.entry(IndexKey::of_tag(name, value.as_bytes())).or_default().insert(position);
+                    }
+                    if (has[0] && has[3] || has[1]) && sequence <= through {
+                        expected.insert(position);
+                    }
+                }
+            }
+            let mut search = Search::new(&filter);
+            let most = 1 + random.below(50) as usize;
+            let mut find = |key: IndexKey, from: Position, limit: usize| {
+                let found = positions.get(&key).into_iter().flat_map(|all| all.range(from..));
+                Ok::<_, ()>(found.take(limit.min(most)).copied().collect::<Vec<_>>())
+            };
+            let (mut from, mut found) = (Position::default(), BTreeSet::new());
+            while let Some(position) = search.next(from, through, &mut find).unwrap() {
+                assert!(found.insert(position));
+                from = Position { ordinal: position.ordinal + 1, ..position };
+            }
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! [`DecisionModels`]: the states of decision models that are in memory, each of all events of its filter up to the writer's tail.
+//!
+//! ```text
+//!  not there ──no events──▶ made ────────────────────────────┐
+//!      │                                                     ▼
+//!      └──may have events──▶ Loading, with what is decided ──▶ State, changed by each event that is decided; or Quarantined
+//!                            meanwhile
+//! ```
+//! All of it can be let go at any time: what is loaded is loaded up to the tail.
+
+use super::cache::Cold;
+use super::unindexed::Unindexed;
+use crate::aggregate::State;
+use crate::decision_model::ErasedDecisionModel;
+use crate::event_filter::EventFilter;
+use crate::identity::Position;
+use crate::store::{Filters, IndexKey, first_keys_of, keys_of};
+use crate::transaction::{RecordedEvent, RecordedEvents};
+use gapless_wire::fields::FieldError;
+use rustc_hash::FxHashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// The types of decision models.
+pub(crate) type Types = [Arc<dyn ErasedDecisionModel>];
+
+/// A state that is to be made of its events.
+pub(crate) struct ModelLoad {
+    /// Of its type.
+    pub model: usize,
+    pub id: Box<[u8]>,
+    /// Events from here on count.
+    pub from: Position,
+    /// All events up to here count, and none behind.
+    pub through: u64,
+    /// Another one is asked for where this is not the entry's.
+    ticket: u64,
+}
+
+/// One that was made, or why it cannot be.
+pub(crate) struct LoadedModel {
+    pub load: ModelLoad,
+    pub content: Result<State, String>,
+}
+
+/// What is decided while others are loaded, bytes; where there is more, they are asked for anew.
+const BEHIND_MAX: usize = 16 << 20;
+/// States that are looked at for one that may go.
+const LOOKED_AT: usize = 64;
+
+/// See the head of the file.
+pub(crate) struct DecisionModels {
+    entries: Vec<Entry>,
+    free: Vec<usize>,
+    /// By type and identifier.
+    by_id: FxHashMap<usize, FxHashMap<Box<[u8]>, usize>>,
+    /// Whom an event with this key may change.
+    interested: FxHashMap<IndexKey, Vec<usize>>,
+    /// What the index has.
+    filters: Option<Filters>,
+    /// What it does not have yet.
+    unindexed: Unindexed,
+    /// More than so many are let go.
+    states_max: usize,
+    /// The next to be looked at for that.
+    hand: usize,
+    loads: Vec<ModelLoad>,
+    loading: usize,
+    next_ticket: u64,
+    /// Transactions that change what is being loaded, and how long they are together.
+    behind: Vec<(u64, Box<[u8]>)>,
+    behind_length: usize,
+    /// The state that was missed last.
+    missed: Option<usize>,
+    /// Sessions whose states have been made.
+    ready: Vec<u64>,
+    /// What the handler has read that runs now.
+    shown: Vec<Shown>,
+}
+
+struct Entry {
+    model: usize,
+    id: Box<[u8]>,
+    filter: EventFilter,
+    keys: Vec<IndexKey>,
+    /// Events before it do not count.
+    from: Position,
+    content: Content,
+    is_used: bool,
+    /// It was made for somebody who has not come yet.
+    is_awaited: bool,
+}
+
+enum Content {
+    State(State),
+    Quarantined(String),
+    /// These sessions wait for it.
+    Loading {
+        ticket: u64,
+        sessions: Vec<u64>,
+    },
+    Vacant,
+}
+
+/// A state that the handler has read, behind so many of its own events.
+struct Shown {
+    entry: usize,
+    events: usize,
+    /// From before the first of these.
+    before: Option<State>,
+}
+
+impl DecisionModels {
+    /// None; at most `states_max`, but for those that somebody waits for. Without `filters` nothing is ever let go.
+    pub fn new(filters: Option<Filters>, states_max: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_id: FxHashMap::default(),
+            interested: FxHashMap::default(),
+            states_max: if filters.is_some() { states_max } else { usize::MAX },
+            filters,
+            unindexed: Unindexed::default(),
+            hand: 0,
+            loads: Vec::new(),
+            loading: 0,
+            next_ticket: 0,
+            behind: Vec::new(),
+            behind_length: 0,
+            missed: None,
+            ready: Vec::new(),
+            shown: Vec::new(),
+        }
+    }
+
+    /// Whether events have to be told.
+    #[inline]
+    pub const fn is_active(&self) -> bool {
+        self.unindexed.is_active()
+    }
+
+    /// All events behind that sequence will be told. What is there is let go.
+    pub fn begin_behind(&mut self, sequence: u64) {
+        self.clear();
+        self.unindexed.begin_behind(sequence);
+    }
+
+    /// Lets everything go.
+    pub fn clear(&mut self) {
+        let (filters, states_max, next_ticket) = (self.filters.take(), self.states_max, self.next_ticket);
+        *self = Self { states_max, next_ticket, ..Self::new(filters, states_max) };
+    }
+
+    /// The state of that type and identifier, of all events from `from` up to `tail`.
+    pub fn find(
+        &mut self,
+        types: &Types,
+        (model, id): (usize, &[u8]),
+        from: Position,
+        tail: u64,
+    ) -> Result<usize, Cold> {
+        if !self.is_active() {
+            self.unindexed.begin_behind(tail);
+        }
+        if let Some(entry) = self.by_id.get(&model).and_then(|by_id| by_id.get(id)).copied() {
+            let found = &mut self.entries[entry];
+            (found.is_used, found.is_awaited) = (true, false);
+            if from >= found.from {
+                return match &found.content {
+                    Content::State(_) => Ok(entry),
+                    Content::Quarantined(reason) => Err(Cold::Quarantined(reason.clone())),
+                    Content::Loading { .. } | Content::Vacant => {
+                        self.missed = Some(entry);
+                        Err(Cold::Loading)
+                    }
+                };
+            }
+            // Of fewer events than are asked for now.
+            if let Content::Loading { sessions, .. } = &mut found.content {
+                self.ready.append(sessions);
+            }
+            self.remove(entry);
+        }
+        self.make(types, (model, id), from, tail)
+    }
+
+    #[cold]
+    fn make(&mut self, types: &Types, (model, id): (usize, &[u8]), from: Position, tail: u64) -> Result<usize, Cold> {
+        let (state, filter) = types[model].create(id).ok_or(Cold::NoIdentifier)?;
+        let keys: Vec<_> = first_keys_of(&filter).collect();
+        let is_empty = from.sequence > tail || !self.may_have(&keys);
+        let content = if is_empty { Content::State(state) } else { self.load(model, id, from, tail) };
+        let entry = Entry { model, id: id.into(), filter, keys, from, content, is_used: true, is_awaited: false };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.entries[at] = entry;
+                at
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() - 1
+            }
+        };
+        self.by_id.entry(model).or_default().insert(id.into(), at);
+        for key in &self.entries[at].keys {
+            self.interested.entry(*key).or_default().push(at);
+        }
+        if is_empty {
+            return Ok(at);
+        }
+        self.missed = Some(at);
+        Err(Cold::Loading)
+    }
+
+    /// Whether there may be events with one of the keys.
+    fn may_have(&mut self, keys: &[IndexKey]) -> bool {
+        let unindexed = &self.unindexed;
+        match &mut self.filters {
+            None => !unindexed.is_whole() || keys.iter().any(|key| unindexed.has(*key)),
+            Some(filters) => {
+                let indexed = filters.last_sequence();
+                !unindexed.is_behind(indexed)
+                    || keys.iter().any(|key| unindexed.has(*key) || filters.may_have(*key, indexed))
+            }
+        }
+    }
+
+    /// Asks for a state.
+    fn load(&mut self, model: usize, id: &[u8], from: Position, through: u64) -> Content {
+        let ticket = self.next_ticket;
+        (self.next_ticket, self.loading) = (ticket + 1, self.loading + 1);
+        self.loads.push(ModelLoad { model, id: id.into(), from, through, ticket });
+        Content::Loading { ticket, sessions: Vec::new() }
+    }
+
+    /// A state that was found.
+    pub fn state(&self, entry: usize) -> &State {
+        match &self.entries[entry].content {
+            Content::State(state) => state,
+            _ => unreachable!("it was found"),
+        }
+    }
+
+    /// Has a state that the handler reads see the events that the handler has decided before, which are those of `transaction`.
+    ///
+    /// # Errors
+    /// It cannot be changed by one of them.
+    pub fn show(
+        &mut self,
+        types: &Types,
+        entry: usize,
+        transaction: Result<RecordedEvents<'_>, FieldError>,
+    ) -> Result<(), String> {
+        let at = self.shown.iter().position(|shown| shown.entry == entry).unwrap_or_else(|| {
+            self.shown.push(Shown { entry, events: 0, before: None });
+            self.shown.len() - 1
+        });
+        let (shown, entry) = (&mut self.shown[at], &mut self.entries[entry]);
+        let mut events = transaction.map_err(|error| error.to_string())?;
+        let mut count = 0;
+        while let Some(event) = events.next_event().map_err(|error| error.to_string())? {
+            count += 1;
+            if count <= shown.events || !entry.filter.has(&event) {
+                continue;
+            }
+            let Content::State(state) = &mut entry.content else { unreachable!("it was found") };
+            shown.before.get_or_insert_with(|| types[entry.model].copy(state));
+            types[entry.model].apply(state, &event).map_err(|error| error.to_string())?;
+        }
+        shown.events = count;
+        Ok(())
+    }
+
+    /// What the handler has decided does not count.
+    pub fn undo(&mut self) {
+        for Shown { entry, before, .. } in self.shown.drain(..) {
+            if let Some(before) = before {
+                self.entries[entry].content = Content::State(before);
+            }
+        }
+    }
+
+    /// These events are decided.
+    ///
+    /// # Panics
+    /// Where the writer's own bytes are none.
+    #[cold]
+    pub fn decided(&mut self, types: &Types, sequence: u64, changes: &[u8]) {
+        let mut events = RecordedEvents::read(sequence, changes).expect("the writer has written them");
+        let mut changed: Vec<usize> = Vec::new();
+        let (mut is_behind, mut ordinal) = (false, 0);
+        while let Some(event) = events.next_event().expect("the writer has written them") {
+            changed.clear();
+            for key in keys_of(&event) {
+                self.unindexed.add(key, sequence);
+                changed.extend(self.interested.get(&key).into_iter().flatten());
+            }
+            changed.sort_unstable();
+            changed.dedup();
+            for at in changed.iter().copied() {
+                let is_shown = self.shown.iter().any(|shown| shown.entry == at && ordinal < shown.events);
+                let entry = &mut self.entries[at];
+                match &mut entry.content {
+                    Content::State(state) if !is_shown && entry.filter.has(&event) => {
+                        if let Err(reason) = applied(&*types[entry.model], state, &event) {
+                            entry.content = Content::Quarantined(reason);
+                        }
+                    }
+                    Content::Loading { .. } => is_behind |= entry.filter.has(&event),
+                    _ => {}
+                }
+            }
+            ordinal += 1;
+        }
+        self.shown.clear();
+        if is_behind {
+            self.behind.push((sequence, changes.into()));
+            self.behind_length += changes.len();
+            if self.behind_length > BEHIND_MAX {
+                self.load_anew(sequence);
+            }
+        }
+    }
+
+    /// Too much was decided meanwhile: what is being loaded is asked for up to here.
+    fn load_anew(&mut self, through: u64) {
+        self.behind.clear();
+        (self.behind_length, self.loading) = (0, 0);
+        for at in 0..self.entries.len() {
+            if let Content::Loading { sessions, .. } = &mut self.entries[at].content {
+                let waiting = std::mem::take(sessions);
+                let Entry { model, from, .. } = self.entries[at];
+                let id = self.entries[at].id.clone();
+                let mut content = self.load(model, &id, from, through);
+                if let Content::Loading { sessions, .. } = &mut content {
+                    *sessions = waiting;
+                }
+                self.entries[at].content = content;
+            }
+        }
+    }
+
+    /// A session waits for the state that was missed last, if one was.
+    pub fn wait(&mut self, session: u64) -> bool {
+        let Some(entry) = self.missed.take() else { return false };
+        if let Content::Loading { sessions, .. } = &mut self.entries[entry].content
+            && !sessions.contains(&session)
+        {
+            sessions.push(session);
+        }
+        true
+    }
+
+    /// What is to be asked for since the last call.
+    pub const fn loads(&mut self) -> &mut Vec<ModelLoad> {
+        &mut self.loads
+    }
+
+    /// Sessions whose states have been made since the last call.
+    pub const fn ready(&mut self) -> &mut Vec<u64> {
+        &mut self.ready
+    }
+
+    /// Takes in a state that was asked for.
+    pub fn loaded(&mut self, types: &Types, LoadedModel { load, content }: LoadedModel) {
+        let Some(at) = self.by_id.get(&load.model).and_then(|by_id| by_id.get(&load.id)).copied() else { return };
+        let entry = &mut self.entries[at];
+        let Content::Loading { ticket, sessions } = &mut entry.content else { return };
+        if *ticket != load.ticket {
+            return;
+        }
+        entry.is_awaited = !sessions.is_empty();
+        self.ready.append(sessions);
+        let behind = self.behind.iter().filter(|(sequence, _)| *sequence > load.through);
+        let content = content.and_then(|mut state| {
+            for (sequence, changes) in behind {
+                let mut events = RecordedEvents::read(*sequence, changes).map_err(|error| error.to_string())?;
+                while let Some(event) = events.next_event().map_err(|error| error.to_string())? {
+                    if entry.filter.has(&event) {
+                        applied(&*types[entry.model], &mut state, &event)?;
+                    }
+                }
+            }
+            Ok(state)
+        });
+        entry.content = content.map_or_else(Content::Quarantined, Content::State);
+        self.end_load();
+    }
+
+    fn end_load(&mut self) {
+        self.loading -= 1;
+        if self.loading == 0 {
+            self.behind.clear();
+            self.behind_length = 0;
+        }
+    }
+
+    /// Lets states go that were not used for long, if there are more than have room. To be called between two commands.
+    #[inline]
+    pub fn make_room(&mut self, indexed: u64) {
+        if self.is_active() {
+            self.missed = None;
+            self.unindexed.forget(indexed, self.filters.is_some());
+            if self.entries.len() - self.free.len() > self.states_max {
+                self.let_go();
+            }
+        }
+    }
+
+    #[cold]
+    fn let_go(&mut self) {
+        // Who does not come any more cannot keep them.
+        let keeps_awaited = self.entries.len() - self.free.len() <= self.states_max.saturating_mul(2);
+        for _ in 0..LOOKED_AT {
+            self.hand = if self.hand + 1 < self.entries.len() { self.hand + 1 } else { 0 };
+            let entry = &mut self.entries[self.hand];
+            let is_there = !matches!(entry.content, Content::Vacant | Content::Loading { .. });
+            let may_go = is_there && (!entry.is_awaited || !keeps_awaited);
+            if may_go && !std::mem::replace(&mut entry.is_used, false) {
+                self.remove(self.hand);
+                if self.entries.len() - self.free.len() <= self.states_max {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, at: usize) {
+        let content = std::mem::replace(&mut self.entries[at].content, Content::Vacant);
+        if matches!(content, Content::Loading { .. }) {
+            self.end_load();
+        }
+        let entry = &mut self.entries[at];
+        let (id, keys) = (std::mem::take(&mut entry.id), std::mem::take(&mut entry.keys));
+        if let Some(by_id) = self.by_id.get_mut(&entry.model) {
+            by_id.remove(&id);
+        }
+        for key in keys {
+            if let Some(interested) = self.interested.get_mut(&key) {
+                interested.retain(|other| *other != at);
+                if interested.is_empty() {
+                    self.interested.remove(&key);
+                }
+            }
+        }
+        self.free.push(at);
+    }
+}
+
+/// Changes a state by an event, or says why it is none any more.
+fn applied(model: &dyn ErasedDecisionModel, state: &mut State, event: &RecordedEvent<'_>) -> Result<(), String> {
+    let applied = catch_unwind(AssertUnwindSafe(|| model.apply(state, event)));
+    let reason = match applied {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "it makes it panic".to_owned(),
+    };
+    Err(format!("{} and event {}: {reason}", model.name(), event.position))
+}
