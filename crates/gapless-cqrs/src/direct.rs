@@ -1,14 +1,18 @@
 //! [`DirectBus`]: a command bus without threads of its own, for the one that owns it. It decides where it is called, and polls its stream.
 
-use crate::bus::{Accepted, Arrived, BusOptions, CommandBus, Completion, Outcome, Queue, Queued, read};
+use crate::bus::{
+    Accepted, Arrived, Attempts, BusOptions, CommandBus, Completion, Outcome, Queue, Queued, RetryPolicy, SendPolicy,
+    ending_of, read,
+};
 use crate::draft::Draft;
 use crate::envelope::Answer;
 use crate::error::{BusError, CommandError};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
-use crate::host::{BusParts, CommandHostOptions, HostError, Reading, parts};
+use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Reading, parts};
 use crate::identity::{Position, TypeKey};
+use crate::interceptor::DispatchInterceptor;
 use crate::model::CommandModel;
 use gapless_engine::{EmbeddedHost, EngineError, ServiceHost, ServiceHostOptions};
 use gapless_message::Message;
@@ -16,7 +20,7 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::thread::ThreadId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest sleep of a call that waits; it is woken before.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
@@ -38,6 +42,7 @@ pub struct DirectBus {
     completing: VecDeque<(u64, Outcome, To)>,
     polled_by: Option<ThreadId>,
     is_gone: bool,
+    policy: Option<Arc<SendPolicy>>,
 }
 
 /// Where an outcome goes.
@@ -80,7 +85,16 @@ impl DirectBus {
         let queue = Queue::new(in_flight_max, host.waker().clone());
         let slots = std::iter::repeat_with(Slot::default).take(in_flight_max).collect();
         let (bytes, completing) = (Vec::new(), VecDeque::new());
-        Ok(Self { host, reading, queue, bytes, slots, next: 1, completing, polled_by: None, is_gone: false })
+        let (polled_by, policy) = (None, None);
+        Ok(Self { host, reading, queue, bytes, slots, next: 1, completing, polled_by, is_gone: false, policy })
+    }
+
+    /// The same bus with an interceptor of all that its owner sends, behind those that were added before. It is told of an end by a turn behind
+    /// it. Handles have their own.
+    #[must_use]
+    pub fn with_interceptor(mut self, interceptor: impl DispatchInterceptor) -> Self {
+        Arc::make_mut(self.policy.get_or_insert_default()).add(Arc::new(interceptor));
+        self
     }
 
     /// Sends a command: it is decided when this returns. Waits for the disk where the outcome of the command that was sent
@@ -125,21 +139,58 @@ impl DirectBus {
         self.wait(ticket)
     }
 
+    /// Sends a command, waits for its outcome, and sends it again as the policy says; the bus goes on meanwhile. A command without an
+    /// identifier gets one, so that a repeat is the same command.
+    ///
+    /// # Errors
+    /// How it ended the last time that was not accepted.
+    pub fn call_with_retry<Command: Message, Reply: Message, Refusal: Message>(
+        &mut self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+        retry: RetryPolicy,
+    ) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+        let (_, _, identifier, _, headers) = draft.parts();
+        let (mut attempts, headers) = (Attempts::new(retry, identifier), headers.cloned().unwrap_or_default());
+        loop {
+            let ticket = self.send(draft.changed(attempts.identifier(), &headers));
+            let outcome = loop {
+                match self.take_outcome(ticket.number) {
+                    Some(outcome) => break outcome,
+                    None => _ = self.turn_or_sleep(SLEEP_MAX),
+                }
+            };
+            let Some(delay) = attempts.again(&ending_of(&outcome)) else { return read(outcome, ticket.expected) };
+            let until = Instant::now() + delay;
+            while let left = until.saturating_duration_since(Instant::now())
+                && !left.is_zero()
+            {
+                if self.turn_or_sleep(left) == 0 && self.is_gone {
+                    std::thread::sleep(left);
+                }
+            }
+        }
+    }
+
     /// The outcome of a command, if it is there; once.
     #[inline]
     pub fn take<Reply: Message, Refusal: Message>(
         &mut self,
         ticket: &Ticket<Reply, Refusal>,
     ) -> Option<Result<Accepted<Reply>, CommandError<Refusal>>> {
-        let index = ticket.number as usize & (self.slots.len() - 1);
+        self.take_outcome(ticket.number).map(|outcome| read(outcome, ticket.expected))
+    }
+
+    #[inline]
+    fn take_outcome(&mut self, number: u64) -> Option<Outcome> {
+        let index = number as usize & (self.slots.len() - 1);
         let slot = &mut self.slots[index];
-        if slot.number != ticket.number {
-            return Some(Err(CommandError::Bus(BusError::NotKept)));
+        if slot.number != number {
+            return Some(Err(BusError::NotKept));
         }
         if slot.sequence > self.host.released_sequence() {
-            return self.is_gone.then_some(Err(CommandError::Bus(BusError::Disconnected)));
+            return self.is_gone.then_some(Err(BusError::Disconnected));
         }
-        Some(read(slot.outcome.take().unwrap_or(Err(BusError::NotKept)), ticket.expected))
+        Some(slot.outcome.take().unwrap_or(Err(BusError::NotKept)))
     }
 
     /// Waits for the outcome of a command.
@@ -187,6 +238,12 @@ impl DirectBus {
         self.reading.found_events(filter, from, self.events(Position::default()))
     }
 
+    /// What it has counted.
+    #[must_use]
+    pub fn counters(&self) -> CommandCounters {
+        self.reading.counters()
+    }
+
     /// The stream below it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
@@ -224,6 +281,32 @@ impl DirectBus {
 
     #[inline]
     fn decide_draft<Command: Message, Reply, Refusal>(
+        &mut self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+    ) -> (u64, Outcome) {
+        if self.policy.is_some() { self.decide_intercepted(draft) } else { self.decide_written(draft) }
+    }
+
+    /// With interceptors around it.
+    #[cold]
+    fn decide_intercepted<Command: Message, Reply, Refusal>(
+        &mut self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+    ) -> (u64, Outcome) {
+        let policy = self.policy.clone().unwrap_or_default();
+        let (dispatched, asked) = policy.before(draft);
+        let (sequence, outcome) = match asked {
+            Ok(()) => self.decide_written(&draft.changed(dispatched.identifier, &dispatched.headers)),
+            Err(outcome) => (0, outcome),
+        };
+        let told = outcome.clone();
+        let tell = move |outcome: Outcome| policy.after(&dispatched, &outcome);
+        self.completing.push_back((sequence, told, To::Function(Box::new(tell))));
+        (sequence, outcome)
+    }
+
+    #[inline]
+    fn decide_written<Command: Message, Reply, Refusal>(
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) -> (u64, Outcome) {
@@ -322,11 +405,7 @@ impl Drop for DirectBus {
 impl To {
     fn give(self, outcome: Outcome) {
         match self {
-            Self::Completion(completion) => {
-                if let Some((callback, outcome)) = completion.arrive(outcome) {
-                    callback(outcome);
-                }
-            }
+            Self::Completion(completion) => completion.arrive_now(outcome),
             Self::Function(function) => function(outcome),
         }
     }

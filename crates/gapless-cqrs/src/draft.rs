@@ -2,6 +2,7 @@
 
 use crate::envelope::{Condition, Envelope};
 use crate::event_filter::EventFilter;
+use crate::identifiers::time_ordered_identifier;
 use crate::identity::{AggregateId, ID_LENGTH_MAX, Position, TypeKey};
 use gapless_message::Message;
 use gapless_message::headers::Headers;
@@ -51,6 +52,12 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         self
     }
 
+    /// With a new identifier of its own, time-ordered: [`time_ordered_identifier`]. It makes the command safe to send again, and is the same each
+    /// time that this draft is sent.
+    pub fn identified(self) -> Self {
+        self.identified_by(time_ordered_identifier())
+    }
+
     /// Only if the aggregate has had so many events; else it ends as [`CommandError::Conflict`](crate::CommandError::Conflict).
     pub const fn expecting_version(mut self, version: u64) -> Self {
         self.expected_version = Some(version);
@@ -69,6 +76,27 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
     pub const fn with(mut self, headers: &'a Headers) -> Self {
         self.headers = Some(headers);
         self
+    }
+
+    /// The same with another identifier and other headers.
+    pub(crate) const fn changed<'b>(
+        &self,
+        identifier: Option<u128>,
+        headers: &'b Headers,
+    ) -> Draft<'b, Command, Reply, Refusal>
+    where
+        'a: 'b,
+    {
+        let Self { aggregate, id, command, expected_version, condition, .. } = *self;
+        let headers = Some(headers);
+        Draft { aggregate, id, command, identifier, expected_version, condition, headers, types: PhantomData }
+    }
+
+    /// Type and identifier of its aggregate, its own identifier, the version that it expects, its headers.
+    pub(crate) fn parts(&self) -> (TypeKey, &[u8], Option<u128>, Option<u64>, Option<&'a Headers>) {
+        // What is no identifier is said when it is written.
+        let id = self.id.as_ref().map_or(&[][..], |id| &id.bytes[..usize::from(id.length)]);
+        (self.aggregate, id, self.identifier, self.expected_version, self.headers)
     }
 
     /// The version that it expects; 0 without.

@@ -2,8 +2,8 @@
 
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler, TransferRefusal};
 use crate::{
-    Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandError, CommandHandler, CommandHost,
-    CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, Message, Position, Stop, Work,
+    Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandCounters, CommandError, CommandHandler,
+    CommandHost, CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, Message, Position, Stop, Work,
 };
 use gapless_engine::ServiceHostOptions;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,9 @@ macro_rules! over {
         }
     )+};
 }
+
+mod callers;
+mod counting;
 
 over! {
     Pipelined as pipelined:
@@ -72,12 +75,17 @@ trait Drive: Sized {
 
     fn events(&self, from: Position) -> EventReader;
 
+    fn counters(&self) -> CommandCounters;
+
     fn stop(self);
 }
 
 /// A bus whose handles a test has.
 trait Handles: Sized {
     fn start(model: CommandModel) -> (Self, CommandBus);
+
+    /// A reader of all events; once.
+    fn events(&mut self) -> EventReader;
 
     fn stop(self);
 }
@@ -114,6 +122,10 @@ impl Drive for Pipelined {
         self.host.events(from)
     }
 
+    fn counters(&self) -> CommandCounters {
+        self.host.counters()
+    }
+
     fn stop(self) {
         let Self { host, bus } = self;
         host.stop().unwrap();
@@ -127,6 +139,10 @@ impl Handles for Pipelined {
         let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
         let bus = host.bus(&BusOptions::default()).unwrap();
         (Self { host, bus: bus.clone() }, bus)
+    }
+
+    fn events(&mut self) -> EventReader {
+        self.host.events(Position::default())
     }
 
     fn stop(self) {
@@ -161,6 +177,10 @@ impl Drive for Direct {
         self.0.events(from)
     }
 
+    fn counters(&self) -> CommandCounters {
+        self.0.counters()
+    }
+
     fn stop(self) {
         let handle = self.0.handle();
         self.0.stop().unwrap();
@@ -174,6 +194,7 @@ struct DirectPolled {
     is_over: Arc<AtomicBool>,
     owner: JoinHandle<()>,
     bus: CommandBus,
+    events: Option<EventReader>,
 }
 
 impl Handles for DirectPolled {
@@ -181,6 +202,7 @@ impl Handles for DirectPolled {
         let options = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
         let mut direct = DirectBus::start(model, options.0, options.1, &BusOptions { in_flight_max: 64 }).unwrap();
         let (bus, is_over) = (direct.handle(), Arc::new(AtomicBool::new(false)));
+        let events = Some(direct.events(Position::default()));
         let over = Arc::clone(&is_over);
         let owner = std::thread::spawn(move || {
             while !over.load(Ordering::Acquire) {
@@ -188,7 +210,11 @@ impl Handles for DirectPolled {
             }
             direct.stop().unwrap();
         });
-        (Self { is_over, owner, bus: bus.clone() }, bus)
+        (Self { is_over, owner, bus: bus.clone(), events }, bus)
+    }
+
+    fn events(&mut self) -> EventReader {
+        self.events.take().unwrap()
     }
 
     fn stop(self) {

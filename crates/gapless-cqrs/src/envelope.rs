@@ -19,6 +19,7 @@
 //! Numbers are little-endian. Of a condition that failed, 8 is the sequence of the event that it excludes, and 16 its ordinal.
 
 use crate::identity::{Position, TypeKey};
+use gapless_message::headers::Headers;
 use gapless_wire::fields::{FieldError, FieldReader, u16_at, u32_at, u64_at};
 
 const VERSION: u8 = 1;
@@ -75,6 +76,18 @@ impl<'a> Condition<'a> {
 }
 
 impl<'a> Envelope<'a> {
+    /// The same command with other headers.
+    ///
+    /// # Errors
+    /// They are too long.
+    #[cold]
+    pub fn with_headers(&self, headers: &Headers) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        self.write_head(&mut bytes, |into| headers.encode(into))?;
+        bytes.extend_from_slice(self.payload);
+        Ok(bytes)
+    }
+
     /// Appends everything but the payload, which is to follow. `write_metadata` appends the metadata, in the place of those that stand here.
     ///
     /// # Errors
@@ -138,6 +151,14 @@ impl<'a> Envelope<'a> {
     }
 }
 
+/// Gives a command another identifier, where it has one.
+#[cold]
+pub(crate) fn change_identifier(command: &mut [u8], identifier: u128) {
+    if command[1] & HAS_IDENTIFIER != 0 {
+        command[COMMAND_HEAD_LENGTH..][..16].copy_from_slice(&identifier.to_le_bytes());
+    }
+}
+
 /// What has become of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -156,6 +177,8 @@ pub(crate) enum Answered {
     Quarantined = 6,
     /// There is an event that the command's condition excludes.
     ConditionFailed = 7,
+    /// By an interceptor, before it was decided on; what follows is why.
+    Intercepted = 8,
 }
 
 /// An answer, where its bytes lie, or with bytes of its own.
@@ -209,6 +232,7 @@ impl<'a> Answer<&'a [u8]> {
             5 => Answered::IdentifierReused,
             6 => Answered::Quarantined,
             7 => Answered::ConditionFailed,
+            8 => Answered::Intercepted,
             _ => return Err(FieldError::Value { what: "what has become of a command" }),
         };
         if head[0] != VERSION {
@@ -255,6 +279,13 @@ mod tests {
             bytes.extend_from_slice(envelope.payload);
             assert_eq!(Envelope::read(&bytes), Ok(envelope));
             (0..head_length).for_each(|cut| assert!(Envelope::read(&bytes[..cut]).is_err(), "cut at {cut}"));
+            let headers = Headers::default().with("a", "b");
+            let mut other = envelope.with_headers(&headers).unwrap();
+            change_identifier(&mut other, 77);
+            let read = Envelope::read(&other).unwrap();
+            assert_eq!(Headers::decode(read.metadata), Some(headers));
+            assert_eq!(Envelope { metadata: b"meta", identifier, ..read }, envelope);
+            assert_eq!(read.identifier, identifier.map(|_| 77));
             bytes[0] = 2;
             assert!(Envelope::read(&bytes).is_err());
         }
@@ -262,12 +293,12 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_as_it_was_written() {
-        for code in 0..=8 {
+        for code in 0..=9 {
             let mut bytes = vec![1, code];
             bytes.resize(ANSWER_HEAD_LENGTH, 7);
             bytes.push(9);
             let Ok(answer) = Answer::read(&bytes) else {
-                assert_eq!(code, 8);
+                assert_eq!(code, 9);
                 continue;
             };
             assert_eq!((answer.answered as u8, answer.rest, answer.events), (code, &[9][..], 0x0707_0707));

@@ -32,6 +32,9 @@ pub enum CommandError<Refusal> {
     /// The aggregate, or what else is decided by, cannot be made of its events. Others go on.
     #[error("the aggregate is set apart: {0}")]
     Quarantined(String),
+    /// An interceptor has refused it, before anything has decided on it.
+    #[error("an interceptor has refused it: {0}")]
+    Intercepted(String),
     /// The writer does not know such a command, or its bytes are none, or it has more events than a transaction can hold, or *decide* or
     /// *apply* has panicked.
     #[error("{0}")]
@@ -77,8 +80,16 @@ pub enum ModelError {
     /// It is there twice.
     #[error("the model has {0:?} twice")]
     Twice(&'static str),
-    /// A version does not fit into the stream.
-    #[error("{name:?} has version {version}; versions are 1 to 65535")]
+    /// There are no such versions of a model.
+    #[error("the model has the versions {first} to {last}: at least one is expected, and all are 1 to 65535")]
+    Versions {
+        /// The first.
+        first: u32,
+        /// The last.
+        last: u32,
+    },
+    /// A version does not fit into the stream, or an event is to be written in one that its type does not have.
+    #[error("{name:?} has version {version}; versions are 1 to 65535, and at most that of the type")]
     Version {
         /// Of the type.
         name: &'static str,

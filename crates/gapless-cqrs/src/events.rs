@@ -2,6 +2,7 @@
 
 use crate::error::IndexFileError;
 use crate::identity::Position;
+use crate::origin::{Cause, Origin};
 use crate::stored_frames::StoredFrames;
 use crate::transaction::{CommandIdentity, RecordedEvent, RecordedEvents};
 use gapless_client::ClientError;
@@ -11,6 +12,7 @@ use gapless_message::headers::Headers;
 use gapless_wire::Kind;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::fields::FieldError;
+use std::borrow::Cow;
 
 /// Why events cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -127,6 +129,31 @@ impl<'a> RecordedTransaction<'a> {
     #[must_use]
     pub fn headers(&self) -> Headers {
         self.events.headers().unwrap_or_default()
+    }
+
+    /// What its command belongs to: the header [`CORRELATION`](crate::origin::CORRELATION), or the command's own identity if it is the first of what
+    /// has followed.
+    #[must_use]
+    pub fn correlation(&self) -> Cow<'a, [u8]> {
+        self.origin().correlation()
+    }
+
+    /// What its command was sent for, if that is an event or a command of the stream.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        self.origin().cause()
+    }
+
+    /// The headers of a command that is sent because of one of its events: they say which, and what both belong to.
+    #[must_use]
+    pub fn headers_of_consequence(&self, event: Position) -> Headers {
+        let mut headers = Headers::default();
+        self.origin().carry_on(Cause::Event(event), &mut headers);
+        headers
+    }
+
+    const fn origin(&self) -> Origin<'a> {
+        Origin { session: self.session, number: self.number, metadata: self.events.encoded_headers() }
     }
 
     /// The next of its events; `None` behind the last.

@@ -1,5 +1,6 @@
 //! Whether this thread runs a handler of commands now, and the commands that it has sent meanwhile: they follow if its own counts.
 
+use crate::origin::Origin;
 use std::cell::{Cell, RefCell};
 
 thread_local! {
@@ -7,8 +8,8 @@ thread_local! {
     static SENT: RefCell<Vec<Sent>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A command that a handler has sent; called with whether the handler's own command counts.
-pub(crate) type Sent = Box<dyn FnOnce(bool)>;
+/// A command that a handler has sent; called with the handler's own command if that counts.
+pub(crate) type Sent = Box<dyn FnOnce(Option<&Origin<'_>>)>;
 
 /// Whether this thread runs a handler.
 #[inline]
@@ -35,18 +36,18 @@ pub(crate) fn send_behind(sent: Sent) {
     SENT.with_borrow_mut(|all| all.push(sent));
 }
 
-/// It is known whether the command that was handled counts.
+/// It is known whether the command that was handled counts: it is returned if it does.
 #[inline]
-pub(crate) fn settle(counts: impl FnOnce() -> bool) {
+pub(crate) fn settle<'a>(counts: impl FnOnce() -> Option<Origin<'a>>) {
     if SENT.with_borrow(Vec::is_empty) {
         return;
     }
-    send_all(counts());
+    send_all(counts().as_ref());
 }
 
 #[cold]
-fn send_all(counts: bool) {
+fn send_all(origin: Option<&Origin<'_>>) {
     for sent in SENT.take() {
-        sent(counts);
+        sent(origin);
     }
 }

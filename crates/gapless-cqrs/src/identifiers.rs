@@ -1,9 +1,11 @@
 //! `Identifiers`: the identifiers that callers have given their commands, remembered for a time and up to a number.
 
 use crate::transaction::CommandIdentity;
+use gapless_transport::token::random_token;
 use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many are remembered, and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,20 @@ impl Default for IdentifierLimits {
     fn default() -> Self {
         Self { count_max: 1_000_000, age_max_ns: 24 * 3600 * 1_000_000_000 }
     }
+}
+
+/// A new identifier for a command, which nobody else has: a UUID of version 7 (RFC 9562), as its number. Its first 48 bits are the milliseconds since
+/// the epoch by the clock of this machine, so that those of later milliseconds are larger; 74 bits are random.
+///
+/// ```
+/// let identifier = gapless_cqrs::time_ordered_identifier();
+/// assert_eq!((identifier >> 76 & 0xf, identifier >> 62 & 0b11), (7, 0b10));
+/// ```
+#[must_use]
+pub fn time_ordered_identifier() -> u128 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let bits = since_epoch.as_millis() << 80 | random_token() >> 48;
+    bits & !(0xf << 76 | 0b11 << 62) | 7 << 76 | 0b10 << 62
 }
 
 /// Whether there was a command with an identifier.

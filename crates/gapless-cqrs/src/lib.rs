@@ -17,17 +17,20 @@
 //! | `stored_frames` | the frames of a directory's journal, read from outside |
 //! | [`model`] | [`CommandModel`]: which aggregates and handlers there are |
 //! | [`names`] | [`TypeNames`]: what types are called, in a file beside the journal |
+//! | [`interceptor`] | [`DispatchInterceptor`], [`HandlerInterceptor`]: what looks at every command |
 //! | [`handler`] | [`CommandHandler`]: commands that are no single aggregate's |
 //! | [`decision_model`] | [`DecisionModel`]: what is decided by that is no aggregate's state |
 //! | [`aggregate`] | [`Aggregate`]: what decides on commands and changes by events |
 //! | [`draft`] | [`Draft`]: a command that is not sent yet |
 //! | `handling` | whether a thread runs a handler, and what that has sent |
+//! | [`ending`] | [`Ending`]: how a command has ended, without its types |
 //! | `envelope` | the bytes of a command and of its answer |
 //! | [`event_filter`] | [`EventFilter`]: which events are meant |
 //! | [`snapshots`] | states of aggregates in files; [`SnapshotPolicy`] |
 //! | [`identifiers`] | the identifiers of commands that are remembered |
 //! | `samples` | what tests decide on |
 //! | [`transaction`] | the bytes of events in the stream |
+//! | [`origin`] | [`Cause`] and correlation: what a command was sent for, and what it belongs to |
 //! | [`error`] | [`CommandError`] and [`ModelError`] |
 //! | [`identity`] | what things are called: [`Position`], [`AggregateId`], [`TypeKey`] |
 //!
@@ -43,6 +46,7 @@ pub mod directory;
 pub mod draft;
 #[cfg(test)]
 mod drives;
+pub mod ending;
 mod envelope;
 pub mod error;
 pub mod event_filter;
@@ -54,10 +58,12 @@ mod handling;
 pub mod host;
 pub mod identifiers;
 pub mod identity;
+pub mod interceptor;
 #[cfg(feature = "cluster")]
 pub mod member;
 pub mod model;
 pub mod names;
+pub mod origin;
 mod released;
 #[cfg(test)]
 mod samples;
@@ -67,12 +73,13 @@ mod stored_frames;
 pub mod transaction;
 mod writer;
 
-pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, Tags};
-pub use bus::{Accepted, BusOptions, CommandBus, Pending};
+pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, OldEvent, Tags};
+pub use bus::{Accepted, BusOptions, CommandBus, Pending, RetryPolicy};
 pub use decision_model::DecisionModel;
 pub use direct::{DirectBus, Ticket};
 pub use directory::EventDirectory;
 pub use draft::Draft;
+pub use ending::Ending;
 pub use error::{BusError, CommandError, IndexFileError, ModelError};
 pub use event_filter::EventFilter;
 pub use events::{EventReader, ReadError, RecordedTransaction};
@@ -99,10 +106,12 @@ pub use gapless_message::{Message, MessageError};
 /// ```
 pub use gapless_rpc_macros::CommandMessage as Message;
 pub use handler::{CommandHandler, EventTags, Interruption, Stop, Undone, Work};
-pub use host::{CommandHost, CommandHostOptions, HostError};
-pub use identifiers::IdentifierLimits;
+pub use host::{CommandCounters, CommandHost, CommandHostOptions, HostError};
+pub use identifiers::{IdentifierLimits, time_ordered_identifier};
 pub use identity::{AggregateId, IdForm, Position, TypeKey};
+pub use interceptor::{DispatchInterceptor, Dispatched, HandlerInterceptor, Intercepted};
 pub use model::CommandModel;
 pub use names::TypeNames;
+pub use origin::{CAUSATION, CORRELATION, Cause};
 pub use snapshots::SnapshotPolicy;
 pub use transaction::{CommandIdentity, RecordedEvent, RecordedEvents};

@@ -5,7 +5,7 @@ use crate::bus::{BusOptions, CommandBus};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
-use crate::host::{BusParts, CommandHostOptions, HostError, Reading, parts};
+use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Reading, parts};
 use crate::identity::Position;
 use crate::model::CommandModel;
 use gapless_client::Client;
@@ -60,6 +60,12 @@ impl CommandMember {
         &self.replica
     }
 
+    /// What it has counted while it has led.
+    #[must_use]
+    pub fn counters(&self) -> CommandCounters {
+        self.reading.counters()
+    }
+
     /// Stops it: a leader hands over first. Returns the last sequence that was released here.
     ///
     /// # Errors
@@ -73,12 +79,24 @@ impl CommandMember {
 mod tests {
     use super::*;
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
-    use crate::{Accepted, Aggregate, CommandError, CommandHandler};
+    use crate::{Accepted, Aggregate, CommandError, CommandHandler, HandlerInterceptor, Intercepted};
     use gapless_client::stream_layout::StreamLayout;
     use gapless_cluster::consensus::Role;
     use gapless_testkit::ports::free_ports;
     use gapless_testkit::wait;
     use std::path::PathBuf;
+
+    /// Lets nobody withdraw a million.
+    struct Guards;
+
+    impl HandlerInterceptor for Guards {
+        fn before(&mut self, command: &Intercepted<'_>) -> Result<(), String> {
+            match command.decode() {
+                Ok(Some(AccountCommand::Withdraw(1_000_000))) => Err("a million stays".to_owned()),
+                _ => Ok(()),
+            }
+        }
+    }
 
     struct Cluster {
         root: tempfile::TempDir,
@@ -108,7 +126,7 @@ mod tests {
 
         fn start_member(&mut self, member: usize) {
             let file = self.root.path().join(format!("{}.toml", member + 1));
-            let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
+            let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler).interceptor(Guards);
             let config = ClusterConfig::load(file).unwrap();
             self.members[member] = Some(CommandMember::start(model, CommandHostOptions::default(), &config).unwrap());
         }
@@ -152,6 +170,8 @@ mod tests {
             assert_eq!(again, first);
             let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1000)));
             assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: left })));
+            let intercepted = bus.call(Account::command(&1, &AccountCommand::Withdraw(1_000_000)).identified_by(8));
+            assert_eq!(intercepted, Err(CommandError::Intercepted("a million stays".to_owned())));
             cluster.start_member(leader);
         }
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());

@@ -5,12 +5,14 @@ use crate::decision_model::{DecisionModel, ErasedDecisionModel, LastOfFilter, Ty
 use crate::error::ModelError;
 use crate::handler::{CommandHandler, Interrupted, Interruption, Stop, Work, Workspace};
 use crate::identity::{AggregateId, TypeKey};
+use crate::interceptor::HandlerInterceptor;
 use crate::names::{MessageRole, TypeNames};
 use crate::snapshots::SnapshotPolicy;
 use gapless_message::{Message, MessageError};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::any::TypeId;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Which aggregates and handlers there are: what the writer decides with.
@@ -24,6 +26,9 @@ pub struct CommandModel {
     events: Vec<MessageType>,
     messages: Vec<MessageType>,
     names: TypeNames,
+    interceptors: Vec<Box<dyn HandlerInterceptor>>,
+    /// Without any, version 1 alone.
+    versions: Option<RangeInclusive<u32>>,
 }
 
 impl std::fmt::Debug for CommandModel {
@@ -99,14 +104,41 @@ impl CommandModel {
         &self.names
     }
 
+    /// With an interceptor of all its commands, behind those that were added before.
+    pub fn interceptor(mut self, interceptor: impl HandlerInterceptor) -> Self {
+        self.interceptors.push(Box::new(interceptor));
+        self
+    }
+
+    /// With these versions of the model, instead of 1 alone. Which of them the stream's service acts as, a mark in the stream says, which an operator
+    /// has the one that leads append when every member has the version; [`Aggregate::event_version`] says what that changes. A program without it stops there.
+    pub fn versions(mut self, versions: RangeInclusive<u32>) -> Self {
+        self.versions = Some(versions);
+        self
+    }
+
     /// Looks whether the stream can tell everything apart.
-    pub(crate) fn finish(self) -> Result<Model, ModelError> {
+    pub(crate) fn finish(mut self) -> Result<Model, ModelError> {
+        let versions = self.versions.unwrap_or(1..=1);
+        if versions.is_empty() || *versions.start() == 0 || *versions.end() > u16::MAX.into() {
+            return Err(ModelError::Versions { first: *versions.start(), last: *versions.end() });
+        }
         let mut names = BTreeMap::new();
         for message in &self.messages {
             if u16::try_from(message.version).is_err() || message.version == 0 {
                 return Err(ModelError::Version { name: message.name, version: message.version });
             }
             distinct(&mut names, message.key, message.name)?;
+        }
+        for aggregate in &mut self.aggregates {
+            let newest = aggregate.event();
+            for version in versions.clone() {
+                aggregate.become_version(version);
+                let written = aggregate.event().version;
+                if !(1..=newest.version).contains(&written) {
+                    return Err(ModelError::Version { name: newest.name, version: written });
+                }
+            }
         }
         let mut by_key = FxHashMap::default();
         let mut names = BTreeMap::new();
@@ -130,7 +162,7 @@ impl CommandModel {
         });
         let snapshots_every = snapshots_every.collect();
         let aggregates = Aggregates { all: self.aggregates, by_key, snapshots_every };
-        Ok(Model { aggregates, handlers, events, decision_models })
+        Ok(Model { aggregates, handlers, events, decision_models, interceptors: self.interceptors, versions })
     }
 }
 
@@ -146,6 +178,8 @@ fn distinct(names: &mut BTreeMap<TypeKey, &'static str>, key: TypeKey, name: &'s
 pub(crate) struct Model {
     pub aggregates: Aggregates,
     pub handlers: FxHashMap<TypeKey, Box<dyn ErasedHandler>>,
+    pub interceptors: Vec<Box<dyn HandlerInterceptor>>,
+    pub versions: RangeInclusive<u32>,
     /// Of no aggregate.
     pub events: FxHashSet<TypeKey>,
     pub decision_models: DecisionModelTypes,
@@ -193,6 +227,11 @@ pub(crate) struct Aggregates {
 }
 
 impl Aggregates {
+    /// The stream's service acts as this version from now on.
+    pub fn become_version(&mut self, version: u32) {
+        self.all.iter_mut().for_each(|aggregate| aggregate.become_version(version));
+    }
+
     /// The index of a type.
     #[inline]
     pub fn find(&self, key: TypeKey) -> Option<usize> {

@@ -12,6 +12,8 @@ const MAGIC: [u8; 8] = *b"GAPCQRS\x01";
 /// See the head of the file.
 pub(crate) struct Released {
     identifiers: Identifiers,
+    /// What the service acts as.
+    version: u32,
     handover: Arc<Handover>,
     /// The bytes of a handover, kept for the next one.
     bytes: Vec<u8>,
@@ -27,8 +29,8 @@ enum HandoverState {
     Nothing,
     /// The writer wants them as they are behind this sequence number.
     Wanted(u64),
-    /// As [`Identifiers::write`] has written them.
-    Given(Vec<u8>),
+    /// As [`Identifiers::write`] has written them, and the version that the service acts as.
+    Given(Vec<u8>, u32),
 }
 
 impl Handover {
@@ -42,11 +44,11 @@ impl Handover {
         *self.lock() = HandoverState::Nothing;
     }
 
-    /// What was wanted, once.
-    pub fn take(&self) -> Option<Vec<u8>> {
+    /// What was wanted, once: the bytes of the identifiers, and the version that the service acts as.
+    pub fn take(&self) -> Option<(Vec<u8>, u32)> {
         let mut state = self.lock();
         match std::mem::take(&mut *state) {
-            HandoverState::Given(bytes) => Some(bytes),
+            HandoverState::Given(bytes, version) => Some((bytes, version)),
             other => {
                 *state = other;
                 None
@@ -61,7 +63,7 @@ impl Handover {
 
 impl Released {
     pub fn new(limits: IdentifierLimits, handover: Arc<Handover>) -> Self {
-        Self { identifiers: Identifiers::new(limits), handover, bytes: Vec::new() }
+        Self { identifiers: Identifiers::new(limits), version: 1, handover, bytes: Vec::new() }
     }
 
     /// A transaction is released.
@@ -80,6 +82,11 @@ impl Released {
         Ok(())
     }
 
+    /// The service acts as this version from now on.
+    pub const fn become_version(&mut self, version: u32) {
+        self.version = version;
+    }
+
     /// Everything up to that sequence number is applied.
     pub fn between_batches(&mut self, last_sequence: u64) {
         let mut state = self.handover.lock();
@@ -87,7 +94,7 @@ impl Released {
             let mut bytes = std::mem::take(&mut self.bytes);
             bytes.clear();
             self.identifiers.write(&mut bytes);
-            *state = HandoverState::Given(bytes);
+            *state = HandoverState::Given(bytes, self.version);
         }
     }
 
@@ -126,11 +133,13 @@ mod tests {
         released.apply(1, 10, b"answer", &changes).unwrap();
         released.apply(2, 20, b"other", &[]).unwrap();
         assert!(released.apply(3, 30, b"", &[7]).is_err());
+        released.become_version(2);
         handover.want(2);
         released.between_batches(1);
         assert!(handover.take().is_none());
         released.between_batches(2);
-        let bytes = handover.take().unwrap();
+        let (bytes, version) = handover.take().unwrap();
+        assert_eq!(version, 2);
         assert!(handover.take().is_none());
         let mut writers = Identifiers::new(IdentifierLimits::default());
         writers.read(&mut FieldReader::new(&bytes)).unwrap();

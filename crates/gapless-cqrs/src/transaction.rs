@@ -190,6 +190,11 @@ impl<'a> RecordedEvents<'a> {
         self.identity
     }
 
+    /// The same as they are encoded.
+    pub(crate) const fn encoded_headers(&self) -> &'a [u8] {
+        self.headers
+    }
+
     /// What the caller has sent along; `None` where the bytes are no headers.
     #[must_use]
     pub fn headers(&self) -> Option<Headers> {

@@ -51,7 +51,7 @@ impl EmbeddedHost {
     /// As for [`ServiceHost::start_transactions`].
     pub fn start_transactions(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         options: ServiceHostOptions,
     ) -> Result<Self, EngineError> {
         options.check_of_state()?;

@@ -19,6 +19,9 @@ pub(crate) trait ErasedService: Any + Send {
     /// The versions that it can act as.
     fn versions(&self) -> RangeInclusive<u32>;
 
+    /// It acts as this version from the next frame on.
+    fn become_version(&mut self, _version: u32) {}
+
     /// Whether it has a handler for such messages.
     fn takes(&self, schema: u32, encoding: Encoding) -> bool;
 

@@ -203,6 +203,7 @@ impl Fold {
         self.version = version;
         self.check_version(version, sequence)?;
         self.has_version = true;
+        self.service.become_version(version);
         Ok(())
     }
 

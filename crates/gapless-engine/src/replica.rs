@@ -157,7 +157,7 @@ impl Replica {
     /// As for [`Replica::start_state`]; [`EngineError::Option`] for snapshots, which let go of what the writer reads.
     pub fn start_transactions(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
         refuse_policy(config)?;

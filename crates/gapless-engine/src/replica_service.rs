@@ -103,7 +103,7 @@ impl ReplicaService {
     #[must_use]
     pub fn of_transactions(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
     ) -> Self {
         let options =
             ReplicaOptions { snapshot_interval_frames: None, snapshot_on_stop: false, policy: Policy::default() };
@@ -172,7 +172,7 @@ impl MemberService for ReplicaService {
     fn transactions(&mut self, links: &TransactionLinks<'_>) -> Option<Box<dyn Transactions>> {
         if let Some(service) = TransactionService::in_fold(&mut self.fold) {
             let wakers = (links.member.clone(), links.service.clone());
-            let writer = service.writer(wakers, links.window.clone(), Some(links.layout.journal()));
+            let writer = service.writer(wakers, links.window.clone(), Some(links.layout.journal()), links.counters);
             return writer.map_err(|error| self.failed = Some(error)).ok();
         }
         Some(Box::new(TransactionApplier::in_fold(&mut self.fold)?.speculative_executor(links.member.clone())))

@@ -27,13 +27,16 @@ use gapless_stream::event_stream::builder::{Head, Journaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
+use gapless_stream::messages::SequencerRequest;
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::transactions::Transactions;
 use gapless_stream::{AgentRole, Ingress, IngressOptions, Sequencer, StreamError};
 use gapless_transport::Tier;
+use gapless_transport::mailbox::Mailbox;
 use gapless_transport::token::random_token;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// A service that runs on a stream of its own, in this process.
@@ -46,6 +49,9 @@ pub struct ServiceHost {
     /// Of a state-replicated service.
     state: Option<StateViews>,
     recovered: Recovered,
+    /// To the sequencer, and what wakes it.
+    requests: (Mailbox<SequencerRequest>, Waker),
+    versions: RangeInclusive<u32>,
 }
 
 /// The term of a stream without a cluster.
@@ -130,7 +136,7 @@ impl ServiceHost {
     /// As for [`ServiceHost::start_state`]; [`EngineError::System`] of `make_writer`.
     pub fn start_transactions(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         options: ServiceHostOptions,
     ) -> Result<Self, EngineError> {
         options.check_of_state()?;
@@ -186,6 +192,7 @@ impl ServiceHost {
         let (delivery, sender) = delivery(&options, &builder)?;
         let counters = ExecutorCounters::add_to(&builder.counters, &recovered)?;
         let (handled, dead_letter_count) = counters.views();
+        let versions = fold.service.versions();
         let executor = Executor::new(
             fold,
             ExecutorLinks {
@@ -217,6 +224,7 @@ impl ServiceHost {
             journal: report,
         };
         let (window, waker) = (builder.window.clone(), builder.threads.waker(AgentRole::Sequencer));
+        let requests = (builder.requests.clone(), waker.clone());
         let (stream, held) = if is_embedded {
             let stream = builder.start(Box::new(PolledByItsOwner), answering, shared, recovery, None)?;
             (stream, Some(Held { ingress, clock, window, waker }))
@@ -231,6 +239,8 @@ impl ServiceHost {
             dead_letters: dead_letter_count,
             state,
             recovered,
+            requests,
+            versions,
         };
         Ok((host, held))
     }
@@ -350,6 +360,25 @@ impl ServiceHost {
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         self.stream.counters()
+    }
+
+    /// Has the service act as another of its versions, from a mark on that the stream gets soon: a program without that version
+    /// does not start here any more.
+    ///
+    /// # Errors
+    /// The service does not have it; too much is asked of the sequencer at once.
+    pub fn begin_version(&self, version: u32) -> Result<(), EngineError> {
+        if !self.versions.contains(&version) {
+            let (first, last) = self.versions.clone().into_inner();
+            return Err(EngineError::Version { version, sequence: self.released_sequence() + 1, first, last });
+        }
+        let (requests, waker) = &self.requests;
+        let asked = requests.push(SequencerRequest::ServiceVersion { version });
+        waker.wake();
+        asked.map_err(|_| EngineError::Option {
+            option: "version",
+            reason: "the sequencer has too many requests to take; ask again".to_owned(),
+        })
     }
 
     /// Takes a snapshot of everything handled so far and waits until it is on the device. Returns the
@@ -511,7 +540,7 @@ fn ingress(
         state = Some(applier.attach(builder.threads.waker(AgentRole::Service), &builder.counters)?);
     } else if let Some(service) = TransactionService::in_fold(fold) {
         let wakers = (builder.threads.waker(AgentRole::Sequencer), builder.threads.waker(AgentRole::Service));
-        let writer = service.writer(wakers, builder.window.clone(), journal)?;
+        let writer = service.writer(wakers, builder.window.clone(), journal, &builder.counters)?;
         ingress = ingress.with_speculative_execution(writer);
         ingress.lead(NO_TERM)?;
     }

@@ -9,7 +9,7 @@ use crate::sessions::SessionTable;
 use crate::timers::TimerTable;
 use crate::transaction_layout::Read;
 use crate::{Context, EngineError, Fold, transaction_layout};
-use gapless_agent::Waker;
+use gapless_agent::{Counters, Waker};
 use gapless_client::replay_merge::ReplayMerge;
 use gapless_log::Window;
 use gapless_schema::Encoding;
@@ -30,6 +30,14 @@ pub trait ReleasedTransactions: Send + 'static {
 
     /// Everything up to `last_sequence` is applied. Called between two batches, also where nothing came.
     fn between_batches(&mut self, _last_sequence: u64) {}
+
+    /// The versions that it and the writer can act as.
+    fn versions(&self) -> RangeInclusive<u32> {
+        1..=1
+    }
+
+    /// What is applied from now on was written by a writer that acts as this version; 1 without this call.
+    fn become_version(&mut self, _version: u32) {}
 
     /// Appends the state's bytes.
     fn snapshot(&self, state: &mut Vec<u8>);
@@ -62,16 +70,18 @@ pub struct ReleasedTransaction<'a> {
 }
 
 /// What a writer is made of.
-pub struct WriterParts {
+pub struct WriterParts<'a> {
     /// Wakes the thread of the writer.
     pub waker: Waker,
     /// Wakes the thread that applies what is released.
     pub released_waker: Waker,
     window: Window,
     journal: Option<PathBuf>,
+    /// The stream's counters, for those of the writer.
+    pub counters: &'a Counters,
 }
 
-impl WriterParts {
+impl WriterParts<'_> {
     /// A reader of what is released, from `sequence` on.
     #[must_use]
     pub fn reader(&self, sequence: u64) -> ReplayMerge {
@@ -91,7 +101,7 @@ impl WriterParts {
     }
 }
 
-type MakeWriter = Box<dyn FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send>;
+type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
 
 /// See the head of the file.
 pub(crate) struct TransactionService {
@@ -102,7 +112,7 @@ pub(crate) struct TransactionService {
 impl TransactionService {
     pub fn new(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
     ) -> Self {
         Self { released: Box::new(released), make_writer: Some(Box::new(make_writer)) }
     }
@@ -124,16 +134,21 @@ impl TransactionService {
         (waker, released_waker): (Waker, Waker),
         window: Window,
         journal: Option<PathBuf>,
+        counters: &Counters,
     ) -> Result<Box<dyn Transactions>, EngineError> {
         let make = self.make_writer.take().expect("a service has one writer");
-        let made = make(WriterParts { waker, released_waker, window, journal });
+        let made = make(WriterParts { waker, released_waker, window, journal, counters });
         made.map_err(EngineError::system("making the writer of transactions"))
     }
 }
 
 impl ErasedService for TransactionService {
     fn versions(&self) -> RangeInclusive<u32> {
-        1..=1
+        self.released.versions()
+    }
+
+    fn become_version(&mut self, version: u32) {
+        self.released.become_version(version);
     }
 
     fn takes(&self, _: u32, _: Encoding) -> bool {

@@ -15,6 +15,14 @@ impl Headers {
         self
     }
 
+    /// Gives the first header of that name this value; adds it behind the others if there is none.
+    pub fn set(&mut self, name: &str, value: impl Into<Vec<u8>>) {
+        match self.0.iter_mut().find(|(each, _)| each == name) {
+            Some((_, old)) => *old = value.into(),
+            None => self.0.push((name.to_owned(), value.into())),
+        }
+    }
+
     /// The first value of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
@@ -61,20 +69,25 @@ impl Headers {
     /// Whether all of `bytes` are headers.
     #[must_use]
     pub fn are_encoded(mut bytes: &[u8]) -> bool {
-        fn without_first(bytes: &[u8]) -> Option<&[u8]> {
-            let (length, rest) = bytes.split_first_chunk::<2>()?;
-            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
-            let (length, rest) = rest.split_first_chunk::<4>()?;
-            let (_, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            std::str::from_utf8(name).is_ok().then_some(rest)
-        }
         while !bytes.is_empty() {
-            match without_first(bytes) {
-                Some(rest) => bytes = rest,
-                None => return false,
+            match read_first(bytes) {
+                Some((name, _, rest)) if std::str::from_utf8(name).is_ok() => bytes = rest,
+                _ => return false,
             }
         }
         true
+    }
+
+    /// The first value of that name in encoded headers, where it lies.
+    #[must_use]
+    pub fn find_encoded<'a>(mut bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
+        loop {
+            let (each, value, rest) = read_first(bytes)?;
+            if each == name.as_bytes() {
+                return Some(value);
+            }
+            bytes = rest;
+        }
     }
 
     /// Reads them from all of `bytes`; `None` if they are none.
@@ -82,15 +95,21 @@ impl Headers {
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let mut headers = Vec::new();
         while !bytes.is_empty() {
-            let (length, rest) = bytes.split_first_chunk::<2>()?;
-            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
-            let (length, rest) = rest.split_first_chunk::<4>()?;
-            let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            let (name, value, rest) = read_first(bytes)?;
             headers.push((std::str::from_utf8(name).ok()?.to_owned(), value.to_vec()));
             bytes = rest;
         }
         Some(Self(headers))
     }
+}
+
+/// Name and value of the first encoded header, and what stands behind it.
+fn read_first(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<2>()?;
+    let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    Some((name, value, rest))
 }
 
 #[cfg(test)]
@@ -104,6 +123,15 @@ mod tests {
         headers.encode(&mut bytes).unwrap();
         assert_eq!(Headers::decode(&bytes), Some(headers.clone()));
         assert_eq!(headers.get("tenant"), Some(&b"blue"[..]));
+        for name in ["tenant", "empty", "none"] {
+            assert_eq!(Headers::find_encoded(&bytes, name), headers.get(name));
+        }
+        let mut changed = headers.clone();
+        changed.set("tenant", "green");
+        changed.set("new", "x");
+        let names: Vec<_> = changed.iter().collect();
+        let expected = [("tenant", &b"green"[..]), ("empty", b""), ("tenant", &[0, 255]), ("new", b"x")];
+        assert_eq!(names, expected);
         for cut in 1..bytes.len() {
             assert!(Headers::decode(&bytes[..cut]).is_none_or(|shorter| shorter != headers), "cut at {cut}");
             assert_eq!(Headers::are_encoded(&bytes[..cut]), Headers::decode(&bytes[..cut]).is_some(), "cut at {cut}");

@@ -60,6 +60,8 @@ pub struct TransactionLinks<'a> {
     /// What is released.
     pub window: &'a Window,
     pub layout: &'a StreamLayout,
+    /// The member's counters.
+    pub counters: &'a Counters,
 }
 
 /// The connections of a service's agent.

@@ -54,6 +54,9 @@ pub trait Transactions: Send {
         None
     }
 
+    /// The stream has got the mark from which on the service acts as this version.
+    fn become_version(&mut self, _version: u32) {}
+
     /// Whether this timer is still set. One that is not has no place in the stream.
     fn is_set(&self, fired: TimerFired) -> bool;
 

@@ -73,11 +73,13 @@ pub use gapless_cqrs::member::CommandMember;
 pub use gapless_cqrs::message;
 pub use gapless_cqrs::message::{Message, MessageError};
 pub use gapless_cqrs::{
-    Accepted, Aggregate, AggregateId, BusError, BusOptions, Circumstances, CommandBus, CommandError, CommandHandler,
-    CommandHost, CommandHostOptions, CommandIdentity, CommandModel, Creation, Decision, DecisionModel, DirectBus,
-    Draft, Entity, EventFilter, EventReader, EventTags, Fixture, FoundEvents, Headers, HostError, IdentifierLimits,
-    IndexFileError, Interruption, Invariants, ModelError, Pending, Position, Random, ReadError, RecordedEvent,
-    RecordedTransaction, SnapshotPolicy, Stop, Tags, Ticket, TypeKey, Undone, When, Work,
+    Accepted, Aggregate, AggregateId, BusError, BusOptions, CAUSATION, CORRELATION, Cause, Circumstances, CommandBus,
+    CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions, CommandIdentity, CommandModel,
+    Creation, Decision, DecisionModel, DirectBus, DispatchInterceptor, Dispatched, Draft, Ending, Entity, EventFilter,
+    EventReader, EventTags, Fixture, FoundEvents, HandlerInterceptor, Headers, HostError, IdentifierLimits,
+    IndexFileError, Intercepted, Interruption, Invariants, ModelError, OldEvent, Pending, Position, Random, ReadError,
+    RecordedEvent, RecordedTransaction, RetryPolicy, SnapshotPolicy, Stop, Tags, Ticket, TypeKey, Undone, When, Work,
+    time_ordered_identifier,
 };
 /// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
 ///

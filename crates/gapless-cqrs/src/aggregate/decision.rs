@@ -2,7 +2,9 @@
 
 use super::Entity;
 use crate::identity::Position;
+use crate::origin::{Cause, Origin};
 use gapless_message::headers::Headers;
+use std::borrow::Cow;
 
 /// What a decision may know beside state and command. It is the same for all events of a transaction.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +21,7 @@ pub struct Circumstances<'a> {
     pub(crate) metadata: &'a [u8],
 }
 
-impl Circumstances<'_> {
+impl<'a> Circumstances<'a> {
     /// What the caller has sent along: metadata, which goes on with the events.
     ///
     /// # Panics
@@ -27,6 +29,28 @@ impl Circumstances<'_> {
     #[must_use]
     pub fn headers(&self) -> Headers {
         Headers::decode(self.metadata).expect("they were looked at before")
+    }
+
+    /// The first header of that name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        Headers::find_encoded(self.metadata, name)
+    }
+
+    /// What the command belongs to: its header [`CORRELATION`](crate::origin::CORRELATION), or its own identity if it is the first of what follows.
+    #[must_use]
+    pub fn correlation(&self) -> Cow<'a, [u8]> {
+        self.origin().correlation()
+    }
+
+    /// What it was sent for, if that is an event or a command of the stream.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        self.origin().cause()
+    }
+
+    const fn origin(&self) -> Origin<'a> {
+        Origin { session: self.session, number: self.number, metadata: self.metadata }
     }
 }
 

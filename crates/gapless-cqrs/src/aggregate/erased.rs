@@ -2,6 +2,7 @@
 //! here, typed, until the transaction ends: it is encoded for the stream, and applied as it is.
 
 use super::decision::{Circumstances, Decision, Events};
+use super::old_event::{self, OldEvent};
 use super::{Aggregate, Creation};
 use crate::event_filter::cut_tag;
 use crate::identity::{AggregateId as _, TypeKey};
@@ -76,7 +77,11 @@ pub(crate) trait ErasedAggregate: Send {
     fn name(&self) -> &'static str;
     fn key(&self) -> TypeKey;
     fn command(&self) -> MessageType;
+    /// With the version in which events are written now.
     fn event(&self) -> MessageType;
+
+    /// The stream's service acts as this version from now on.
+    fn become_version(&mut self, version: u32);
 
     /// The same type once more, for another thread.
     fn another(&self) -> Box<dyn ErasedAggregate>;
@@ -115,7 +120,7 @@ pub(crate) trait ErasedAggregate: Send {
     fn apply(&self, state: &mut State, events: Range<usize>);
 
     /// Changes a state by an event of the stream.
-    fn fold(&self, state: &mut State, version: u32, bytes: &[u8]) -> Result<(), MessageError>;
+    fn fold(&self, state: &mut State, event: &OldEvent<'_>) -> Result<(), MessageError>;
 
     /// The transaction has ended.
     fn clear(&mut self);
@@ -125,6 +130,8 @@ pub(crate) trait ErasedAggregate: Send {
 pub(crate) struct TypedAggregate<A: Aggregate> {
     emitted: Emitted<A::Event>,
     state_files: Option<StateFiles>,
+    /// The version in which events are written.
+    event_version: u32,
 }
 
 struct Emitted<Event> {
@@ -157,7 +164,8 @@ pub(crate) fn write_tag(tags: &mut Vec<u8>, name: &str, value: &[u8]) {
 
 impl<A: Aggregate> TypedAggregate<A> {
     pub fn new(state_files: Option<StateFiles>) -> Self {
-        Self { emitted: Emitted { events: Vec::new(), tags: Vec::new() }, state_files }
+        let emitted = Emitted { events: Vec::new(), tags: Vec::new() };
+        Self { emitted, state_files, event_version: A::Event::VERSION }
     }
 }
 
@@ -177,7 +185,11 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
     }
 
     fn event(&self) -> MessageType {
-        MessageType::of::<A::Event>()
+        MessageType { version: self.event_version, ..MessageType::of::<A::Event>() }
+    }
+
+    fn become_version(&mut self, version: u32) {
+        self.event_version = A::event_version(version);
     }
 
     fn another(&self) -> Box<dyn ErasedAggregate> {
@@ -243,7 +255,12 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
 
     #[inline]
     fn encode(&self, event: usize, into: &mut Vec<u8>) -> Result<(), MessageError> {
-        self.emitted.events[event].0.encode(into)
+        let event = &self.emitted.events[event].0;
+        if self.event_version == A::Event::VERSION {
+            event.encode(into)
+        } else {
+            event.encode_as(self.event_version, into)
+        }
     }
 
     #[inline]
@@ -257,9 +274,10 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
         self.emitted.events[events].iter().for_each(|(event, _)| state.apply(event));
     }
 
-    fn fold(&self, state: &mut State, version: u32, bytes: &[u8]) -> Result<(), MessageError> {
-        let event = A::Event::decode_as(version, bytes)?;
-        state.downcast_mut::<A>().expect(OWN_STATE).apply(&event);
+    fn fold(&self, state: &mut State, event: &OldEvent<'_>) -> Result<(), MessageError> {
+        if let Some(event) = old_event::read::<A>(event)? {
+            state.downcast_mut::<A>().expect(OWN_STATE).apply(&event);
+        }
         Ok(())
     }
 

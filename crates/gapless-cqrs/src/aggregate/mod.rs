@@ -3,20 +3,23 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `erased` | an aggregate's type without its type: from bytes to decisions, from events to bytes |
+//! | `old_event` | [`OldEvent`]: what an older program has written |
 //! | `decision` | [`Decision`]: what *decide* may know, and where it puts its events |
 
 mod decision;
 mod erased;
+mod old_event;
 
 pub use decision::{Circumstances, Decision, Tags};
 pub(crate) use erased::{
     Commanded, ErasedAggregate, MessageType, NotDecided, State, StateFiles, TypedAggregate, write_tag,
 };
+pub use old_event::OldEvent;
 
 use crate::draft::Draft;
 use crate::event_filter::EventFilter;
 use crate::identity::{AggregateId, ID_LENGTH_MAX, TypeKey};
-use gapless_message::Message;
+use gapless_message::{Message, MessageError};
 
 /// Something whose state is made of its events. A command is decided on by [`decide`](Self::decide), which changes nothing and says which
 /// events follow; [`apply`](Self::apply) changes the state by one of them. The same events give the same state, here, after a restart, and
@@ -104,6 +107,23 @@ pub trait Aggregate: Clone + Send + 'static {
 
     /// Changes the state by an event that has happened. There is no refusing it any more.
     fn apply(&mut self, event: &Self::Event);
+
+    /// What an event is today that was not written in today's type and version: today's event, or `None` if it means nothing any more. It still
+    /// counts in the aggregate's version. Without this function, what [`Message::decode_as`] makes of it: fields and variants that were added
+    /// need nothing else.
+    ///
+    /// # Errors
+    /// It is nothing that this program knows: the aggregate is quarantined, and it alone.
+    fn upcast(old: &OldEvent<'_>) -> Result<Option<Self::Event>, MessageError> {
+        old.decode().map(Some)
+    }
+
+    /// In which version of its type an event is written while the stream's service acts as `version`, one of
+    /// [`CommandModel::versions`](crate::CommandModel::versions); 1 to 65,535. Without this function, in the newest.
+    #[must_use]
+    fn event_version(_version: u32) -> u32 {
+        Self::Event::VERSION
+    }
 
     /// A command for the aggregate with that identifier, for a bus to send.
     fn command<'a>(id: &Self::Id, command: &'a Self::Command) -> Draft<'a, Self::Command, (), Self::Refusal> {

@@ -2,8 +2,9 @@
 
 use crate::envelope::Answer;
 use crate::error::BusError;
+use gapless_message::headers::Headers;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -21,9 +22,19 @@ pub(crate) enum Arrived {
 /// A function that waits for an outcome.
 pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
 
+/// What takes an outcome before the one that waits for it.
+pub(crate) trait Observer: Send + Sync {
+    /// An outcome has arrived: hands it on by [`Completion::settle`], or has the command sent again. No lock is held.
+    fn arrived(&self, completion: &Arc<Completion>, outcome: Outcome);
+
+    /// The command's bytes and headers are these now; it is not sent yet.
+    fn changed(&self, bytes: &[u8], headers: Headers);
+}
+
 /// See the head of the file.
 #[derive(Default)]
 pub(crate) struct Completion {
+    observer: Option<Box<dyn Observer>>,
     state: Mutex<State>,
     /// Whoever waits is to look for answers itself. Set and taken with `state` locked.
     is_nudged: AtomicBool,
@@ -44,9 +55,43 @@ enum State {
 }
 
 impl Completion {
-    /// It has arrived. The function that waits for it is returned, to be called where no lock is held.
+    /// One whose outcomes go to an observer first.
+    pub fn observed(observer: Box<dyn Observer>) -> Self {
+        Self { observer: Some(observer), ..Self::default() }
+    }
+
+    /// Who takes its outcomes first.
+    pub fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.as_deref()
+    }
+
+    /// An outcome has arrived. What is returned is to be called with it where no lock is held.
     #[must_use]
-    pub fn arrive(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
+    #[inline]
+    pub fn arrive(self: &Arc<Self>, outcome: Outcome) -> Option<(Callback, Outcome)> {
+        if self.observer.is_some() { Some((self.to_observer(), outcome)) } else { self.settle(outcome) }
+    }
+
+    /// As [`Completion::arrive`], where no lock is held.
+    pub fn arrive_now(self: &Arc<Self>, outcome: Outcome) {
+        if let Some((callback, outcome)) = self.arrive(outcome) {
+            callback(outcome);
+        }
+    }
+
+    #[cold]
+    fn to_observer(self: &Arc<Self>) -> Callback {
+        let this = Arc::clone(self);
+        Box::new(move |outcome| {
+            if let Some(observer) = &this.observer {
+                observer.arrived(&this, outcome);
+            }
+        })
+    }
+
+    /// It is there for whoever waits for it. A function that does is returned, to be called where no lock is held.
+    #[must_use]
+    pub fn settle(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
         let mut state = self.lock();
         match std::mem::replace(&mut *state, State::Taken) {
             State::Waiting => *state = State::Done(outcome),
@@ -142,7 +187,6 @@ impl Completion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
     use std::task::Wake;
 
@@ -160,7 +204,7 @@ mod tests {
 
     #[test]
     fn it_arrives_once_whoever_waits() {
-        let completion = Completion::default();
+        let completion = Arc::new(Completion::default());
         assert_eq!(completion.take(), None);
         assert!(completion.arrive(answer()).is_none());
         assert!(completion.arrive(Err(BusError::Disconnected)).is_none());
@@ -168,7 +212,7 @@ mod tests {
 
         let counts = Arc::new(Counts(AtomicUsize::new(0)));
         let waker = Waker::from(Arc::clone(&counts));
-        let completion = Completion::default();
+        let completion = Arc::new(Completion::default());
         assert_eq!(completion.poll(&mut Context::from_waker(&waker)), Poll::Pending);
         assert_eq!(completion.poll(&mut Context::from_waker(&waker)), Poll::Pending);
         assert!(completion.arrive(answer()).is_none());
@@ -177,7 +221,7 @@ mod tests {
 
         let called = Arc::new(AtomicUsize::new(0));
         let counts = Arc::clone(&called);
-        let completion = Completion::default();
+        let completion = Arc::new(Completion::default());
         let callback = Box::new(move |_: Outcome| _ = counts.fetch_add(1, Ordering::SeqCst));
         assert!(completion.call(callback).is_none());
         let (callback, outcome) = completion.arrive(answer()).unwrap();
@@ -194,7 +238,7 @@ mod tests {
             completion.sleep_for(Duration::from_secs(100));
         }
         assert!(thread.join().unwrap());
-        let completion = Completion::default();
+        let completion = Arc::new(Completion::default());
         assert!(completion.nudge());
         completion.sleep_for(Duration::from_secs(100));
         completion.sleep_for(Duration::ZERO);

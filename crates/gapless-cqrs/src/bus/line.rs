@@ -117,14 +117,12 @@ impl Line {
         if let Err(reason) = write(&mut bytes) {
             inner.bytes = bytes;
             self.leave(inner, Called::new());
-            return drop(completion.arrive(Err(BusError::NotSent(reason))));
+            return completion.arrive_now(Err(BusError::NotSent(reason)));
         }
         loop {
             if inner.is_gone {
                 drop(inner);
-                // A function that waits for it is set later, and called then.
-                drop(completion.arrive(Err(BusError::Disconnected)));
-                return;
+                return completion.arrive_now(Err(BusError::Disconnected));
             }
             match inner.try_send(command, &bytes, completion) {
                 Ok(true) => {
@@ -141,7 +139,7 @@ impl Line {
                 }
                 Err(reason) => {
                     self.leave(inner, Called::new());
-                    return drop(completion.arrive(Err(BusError::NotSent(reason))));
+                    return completion.arrive_now(Err(BusError::NotSent(reason)));
                 }
             }
         }
@@ -160,7 +158,12 @@ impl Line {
             if let Some(mut inner) = self.try_lock() {
                 let mut called = Called::new();
                 self.look(&mut inner, left, &mut called);
+                let is_gone = inner.is_gone;
                 self.leave(inner, called);
+                if is_gone {
+                    // Only a command that is to be sent again is still without an outcome.
+                    completion.sleep_for(left);
+                }
                 continue;
             }
             let mut waiters = lock(&self.waiters);
@@ -175,6 +178,14 @@ impl Line {
             }
             completion.sleep_for(left);
         }
+    }
+
+    /// How many sessions of the stream are open for it.
+    pub fn sessions(&self) -> usize {
+        let inner = self.lock();
+        let count = inner.sessions.len();
+        self.leave(inner, Called::new());
+        count
     }
 
     /// Has the thread of the line look for answers until none is awaited.

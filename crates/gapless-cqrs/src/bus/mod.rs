@@ -3,6 +3,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`CommandBus`], [`Pending`] of an outcome |
+//! | `send_policy` | what a handle does around each command: interceptors, and sending again |
+//! | `timer` | what is done later |
 //! | `line` | the connection to the writer: sessions, what is in flight, who looks for answers |
 //! | `queue` | the way to a bus that its one owner polls |
 //! | `completion` | where one outcome arrives |
@@ -10,30 +12,38 @@
 mod completion;
 mod line;
 mod queue;
+mod send_policy;
+mod timer;
 
 use crate::draft::Draft;
-use crate::envelope::Answered;
+use crate::envelope::{Answered, Envelope};
 use crate::error::{BusError, CommandError};
 use crate::handling;
 use crate::identity::{Position, TypeKey};
+use crate::interceptor::DispatchInterceptor;
+use crate::origin::Origin;
 use gapless_client::{Client, ClientError};
 use gapless_message::Message;
+use gapless_message::headers::Headers;
 use line::Line;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 pub(crate) use completion::{Arrived, Completion, Outcome};
 pub use line::BusOptions;
 pub(crate) use queue::{Queue, Queued};
+pub use send_policy::RetryPolicy;
+pub(crate) use send_policy::{Attempts, SendPolicy, ending_of};
 
 /// A handle of the bus. Clones are handles of the same bus, for any thread.
 #[derive(Clone)]
 pub struct CommandBus {
     way: Way,
+    policy: Option<Arc<SendPolicy>>,
 }
 
 /// The way to the writer.
@@ -64,12 +74,37 @@ pub struct Accepted<Reply = ()> {
 
 impl CommandBus {
     pub(crate) fn over(client: Client, options: &BusOptions) -> Result<Self, ClientError> {
-        Ok(Self { way: Way::Line(Line::new(client, options)?) })
+        Ok(Self { way: Way::Line(Line::new(client, options)?), policy: None })
     }
 
     /// To a bus that its owner polls.
     pub(crate) const fn queued(queue: Arc<Queue>) -> Self {
-        Self { way: Way::Queue(queue) }
+        Self { way: Way::Queue(queue), policy: None }
+    }
+
+    /// The same bus with an interceptor of all that this handle and its clones send, behind those that were added before.
+    #[must_use]
+    pub fn with_interceptor(mut self, interceptor: impl DispatchInterceptor) -> Self {
+        Arc::make_mut(self.policy.get_or_insert_default()).add(Arc::new(interceptor));
+        self
+    }
+
+    /// The same bus, which sends again what this handle and its clones have sent, as the policy says. A command without an identifier gets one, so
+    /// that a repeat is the same command.
+    #[must_use]
+    pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
+        Arc::make_mut(self.policy.get_or_insert_default()).set_retry(retry);
+        self
+    }
+
+    /// How many sessions of the stream are open for this handle and its clones: one for each 64 commands in flight, opened when they are needed.
+    /// None where the bus is polled by its owner.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        match &self.way {
+            Way::Line(line) => line.sessions(),
+            Way::Queue(_) => 0,
+        }
     }
 
     /// Sends a command. Its outcome can be awaited, waited for, or left to a function; who does none of it has still sent it. Waits while the
@@ -80,14 +115,71 @@ impl CommandBus {
         &self,
         draft: Draft<'_, Command, Reply, Refusal>,
     ) -> Pending<Reply, Refusal> {
-        let completion = Arc::new(Completion::default());
-        if handling::is_handling() {
-            self.way.send_behind(&draft, &completion);
-        } else {
-            self.way.send(&draft, &completion);
-        }
+        let completion = match &self.policy {
+            None => {
+                let completion = Arc::new(Completion::default());
+                self.send_for(&draft, &completion);
+                completion
+            }
+            Some(policy) => self.send_by(policy, &draft),
+        };
         let expected = draft.expected_version();
         Pending { way: self.way.clone(), completion, expected, types: PhantomData }
+    }
+
+    #[inline]
+    fn send_for<Command: Message, Reply, Refusal>(
+        &self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+        completion: &Arc<Completion>,
+    ) {
+        if handling::is_handling() {
+            self.way.send_behind(draft, completion);
+        } else {
+            self.way.send(draft, completion);
+        }
+    }
+
+    /// With interceptors and a policy of sending again.
+    fn send_by<Command: Message, Reply, Refusal>(
+        &self,
+        policy: &Arc<SendPolicy>,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+    ) -> Arc<Completion> {
+        let (mut dispatched, asked) = policy.before(draft);
+        if let Err(outcome) = asked {
+            let completion = policy.completion(dispatched, None);
+            completion.arrive_now(outcome);
+            return completion;
+        }
+        let attempts = policy.retry().map(|retry| Attempts::new(retry, dispatched.identifier));
+        if let Some(attempts) = &attempts {
+            dispatched.identifier = attempts.identifier();
+        }
+        let (mut bytes, command, headers) = (Vec::new(), draft.command_key(), dispatched.headers.clone());
+        if let Err(reason) = draft.changed(dispatched.identifier, &headers).write(&mut bytes) {
+            let completion = policy.completion(dispatched, None);
+            completion.arrive_now(Err(BusError::NotSent(reason)));
+            return completion;
+        }
+        let again = attempts.map(|attempts| {
+            let way = self.way.downgrade();
+            let send = move |bytes: Vec<u8>, completion: &Arc<Completion>| {
+                let queued = Queued { command, bytes, completion: Arc::clone(completion) };
+                way.upgrade().map(|way| way.send_soon(queued)).is_some()
+            };
+            (attempts, bytes.clone(), Arc::new(send) as Arc<_>)
+        });
+        let completion = policy.completion(dispatched, again);
+        let queued = Queued { command, bytes, completion: Arc::clone(&completion) };
+        if handling::is_handling() {
+            self.way.send_queued_behind(queued);
+        } else {
+            self.way.send_queued(queued);
+            // Interceptors are told also of what nobody waits for.
+            self.way.attend();
+        }
+        completion
     }
 
     /// Sends a command, and waits for its outcome.
@@ -115,8 +207,29 @@ impl Way {
             Self::Line(line) => line.send(draft.command_key(), |into| draft.write(into), completion),
             Self::Queue(queue) => match written(draft, completion) {
                 Ok(queued) => queue.send(queued, true),
-                Err(reason) => drop(completion.arrive(Err(BusError::NotSent(reason)))),
+                Err(reason) => completion.arrive_now(Err(BusError::NotSent(reason))),
             },
+        }
+    }
+
+    fn send_queued(&self, queued: Queued) {
+        match self {
+            Self::Line(line) => {
+                let write = |into: &mut Vec<u8>| {
+                    into.extend_from_slice(&queued.bytes);
+                    Ok(())
+                };
+                line.send(queued.command, write, &queued.completion);
+            }
+            Self::Queue(queue) => queue.send(queued, true),
+        }
+    }
+
+    /// Waits for no room.
+    fn send_soon(&self, queued: Queued) {
+        match self {
+            Self::Line(line) => line.send_soon(queued.command, queued.bytes, queued.completion),
+            Self::Queue(queue) => queue.send(queued, false),
         }
     }
 
@@ -127,21 +240,31 @@ impl Way {
         draft: &Draft<'_, Command, Reply, Refusal>,
         completion: &Arc<Completion>,
     ) {
-        let queued = match written(draft, completion) {
-            Ok(queued) => queued,
-            Err(reason) => return drop(completion.arrive(Err(BusError::NotSent(reason)))),
-        };
+        match written(draft, completion) {
+            Ok(queued) => self.send_queued_behind(queued),
+            Err(reason) => completion.arrive_now(Err(BusError::NotSent(reason))),
+        }
+    }
+
+    fn send_queued_behind(&self, mut queued: Queued) {
         let way = self.clone();
-        handling::send_behind(Box::new(move |counts| match way {
-            Self::Line(line) if counts => line.send_soon(queued.command, queued.bytes, queued.completion),
-            Self::Queue(queue) if counts => queue.send(queued, false),
-            _ => {
-                let reason = "the command whose handler sent it was not accepted".to_owned();
-                if let Some((callback, outcome)) = queued.completion.arrive(Err(BusError::NotSent(reason))) {
-                    callback(outcome);
-                }
+        handling::send_behind(Box::new(move |origin| {
+            let caused = match origin {
+                Some(origin) => caused_by(origin, &mut queued),
+                None => Err("the command whose handler sent it was not accepted".to_owned()),
+            };
+            match caused {
+                Ok(()) => way.send_soon(queued),
+                Err(reason) => queued.completion.arrive_now(Err(BusError::NotSent(reason))),
             }
         }));
+    }
+
+    fn downgrade(&self) -> WeakWay {
+        match self {
+            Self::Line(line) => WeakWay::Line(Arc::downgrade(line)),
+            Self::Queue(queue) => WeakWay::Queue(Arc::downgrade(queue)),
+        }
     }
 
     fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> Outcome {
@@ -159,6 +282,34 @@ impl Way {
             line.attend();
         }
     }
+}
+
+/// A way that holds up no end.
+enum WeakWay {
+    Line(Weak<Line>),
+    Queue(Weak<Queue>),
+}
+
+impl WeakWay {
+    fn upgrade(&self) -> Option<Way> {
+        match self {
+            Self::Line(line) => line.upgrade().map(Way::Line),
+            Self::Queue(queue) => queue.upgrade().map(Way::Queue),
+        }
+    }
+}
+
+/// The command says from now on what it was sent for.
+fn caused_by(origin: &Origin<'_>, queued: &mut Queued) -> Result<(), String> {
+    let envelope = Envelope::read(&queued.bytes).map_err(|error| error.to_string())?;
+    let mut headers = Headers::decode(envelope.metadata).unwrap_or_default();
+    origin.carry_on(origin.command(), &mut headers);
+    let bytes = envelope.with_headers(&headers)?;
+    if let Some(observer) = queued.completion.observer() {
+        observer.changed(&bytes, headers);
+    }
+    queued.bytes = bytes;
+    Ok(())
 }
 
 fn written<Command: Message, Reply, Refusal>(
@@ -257,5 +408,6 @@ pub(crate) fn read<Reply: Message, Refusal: Message>(
         }),
         Answered::IdentifierReused => CommandError::IdentifierReused,
         Answered::Quarantined => CommandError::Quarantined(String::from_utf8_lossy(&answer.rest).into_owned()),
+        Answered::Intercepted => CommandError::Intercepted(String::from_utf8_lossy(&answer.rest).into_owned()),
     })
 }

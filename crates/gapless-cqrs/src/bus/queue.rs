@@ -53,9 +53,7 @@ impl Queue {
         }
         if inner.is_gone {
             drop(inner);
-            // A function that waits for it is set later, and called then.
-            drop(queued.completion.arrive(Err(BusError::Disconnected)));
-            return;
+            return queued.completion.arrive_now(Err(BusError::Disconnected));
         }
         inner.commands.push_back(queued);
         self.length.store(inner.commands.len(), Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! [`Folding`]: makes aggregates and decision models of their events.
 
-use crate::aggregate::{ErasedAggregate, State, StateFiles};
+use crate::aggregate::{ErasedAggregate, OldEvent, State, StateFiles};
 use crate::decision_model::ErasedDecisionModel;
 use crate::error::IndexFileError;
 use crate::event_filter::EventFilter;
@@ -46,11 +46,8 @@ impl Folding<'_> {
         let filter = EventFilter::of_aggregate(aggregate.key(), &*load.id);
         let through = self.index.map_or(u64::MAX, Index::last_sequence);
         self.each(&filter, from, through, |event, time_ns| {
-            if event.event != aggregate.event().key {
-                let (key, name) = (event.event.0, aggregate.name());
-                return Err(format!("its type {key:#010x} is not that of {name}"));
-            }
-            aggregate.fold(&mut state, event.version, event.payload).map_err(|error| error.to_string())?;
+            let old = OldEvent { event: event.event, version: event.version, payload: event.payload };
+            aggregate.fold(&mut state, &old).map_err(|error| error.to_string())?;
             made.version += 1;
             (made.last_sequence, made.last_time_ns) = (event.position.sequence, time_ns);
             Ok(())

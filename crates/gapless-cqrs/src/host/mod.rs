@@ -4,18 +4,25 @@
 //! |---|---|
 //! | `cold_tests` | tests of aggregates that are not in memory |
 //! | `decision_tests` | tests of decisions by what is no aggregate's state |
+//! | `version_tests` | tests of events over versions |
 //! | this | [`CommandHost`] and its options |
+//! | `counters` | [`CommandCounters`]: what the writer has counted |
 //! | `transactions` | the writer as the sequencer's thread calls it |
 //! | `loading` | the thread that makes aggregates and decision models of their events, and the index |
 //! | `folding` | how these are made |
 
 #[cfg(test)]
 mod cold_tests;
+mod counters;
 #[cfg(test)]
 mod decision_tests;
 mod folding;
 mod loading;
 mod transactions;
+#[cfg(test)]
+mod version_tests;
+
+pub use counters::CommandCounters;
 
 use crate::bus::{BusOptions, CommandBus};
 use crate::error::ModelError;
@@ -27,6 +34,7 @@ use crate::identity::Position;
 use crate::model::CommandModel;
 use crate::names::TypeNames;
 use crate::released::{Handover, Released};
+use counters::CountersReader;
 use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts};
@@ -34,6 +42,7 @@ use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
 use gapless_stream::transactions::Transactions;
 use loading::IndexReader;
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use transactions::BusTransactions;
 
@@ -54,6 +63,9 @@ impl Default for CommandHostOptions {
         Self { identifiers: IdentifierLimits::default(), aggregates_max: 1_000_000, decision_models_max: 100_000 }
     }
 }
+
+/// What is traced of each command, at level trace: the span `command` while it is decided on, with its outcome, and the event `released`.
+pub(crate) const TRACED: &str = "gapless::commands";
 
 /// Why a command bus does not start, or has stopped.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +122,12 @@ impl CommandHost {
         self.reading.found_events(filter, from, self.events(Position::default()))
     }
 
+    /// What it has counted.
+    #[must_use]
+    pub fn counters(&self) -> CommandCounters {
+        self.reading.counters()
+    }
+
     /// The stream below it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
@@ -125,18 +143,25 @@ impl CommandHost {
     }
 }
 
-/// The index of a bus, which its writer brings when it is made.
-pub(crate) struct Reading(Arc<OnceLock<IndexReader>>);
+/// The index and the counters of a bus, which its writer brings when it is made.
+pub(crate) struct Reading(Arc<OnceLock<(IndexReader, CountersReader)>>);
 
 impl Reading {
     /// Events that are found by it, read by `reader`.
     pub fn found_events(&self, filter: EventFilter, from: Position, reader: EventReader) -> FoundEvents {
-        let index = self.0.get().expect("a bus that has started has made its writer").clone();
-        FoundEvents::new(filter, from, Box::new(index), reader)
+        let (index, _) = self.0.get().expect(WRITER_IS_MADE);
+        FoundEvents::new(filter, from, Box::new(index.clone()), reader)
+    }
+
+    /// What the writer has counted.
+    pub fn counters(&self) -> CommandCounters {
+        self.0.get().expect(WRITER_IS_MADE).1.read()
     }
 }
 
-type MakeWriter = Box<dyn FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send>;
+const WRITER_IS_MADE: &str = "a bus that has started has made its writer";
+
+type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
 
 /// What a bus is made of.
 pub(crate) struct BusParts {
@@ -150,10 +175,11 @@ pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<
     let names = model.names().clone();
     let model = model.finish()?;
     let handover = Arc::new(Handover::default());
-    let released = ReleasedSide(Released::new(options.identifiers, Arc::clone(&handover)));
+    let released = Released::new(options.identifiers, Arc::clone(&handover));
+    let released = ReleasedSide(released, model.versions.clone());
     let reading = Reading(Arc::default());
     let index = Arc::clone(&reading.0);
-    let make_writer = move |parts: WriterParts| {
+    let make_writer = move |parts: WriterParts<'_>| {
         if let Some(journal) = parts.journal()
             && let Err(error) = names.put(&journal.with_file_name(TypeNames::FILE_NAME))
         {
@@ -162,25 +188,34 @@ pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<
         let identifiers = Identifiers::new(options.identifiers);
         let writer = BusTransactions::new(model, identifiers, &options, handover, parts)?;
         // It is made once.
-        let _ = index.set(writer.index_reader());
+        let _ = index.set(writer.readers());
         Ok(Box::new(writer) as Box<dyn Transactions>)
     };
     Ok(BusParts { released, make_writer: Box::new(make_writer), reading })
 }
 
 /// What is released, as the engine calls it.
-pub(crate) struct ReleasedSide(Released);
+pub(crate) struct ReleasedSide(Released, RangeInclusive<u32>);
 
 impl ReleasedTransactions for ReleasedSide {
     #[inline]
     fn apply(&mut self, transaction: &ReleasedTransaction<'_>) -> Result<(), String> {
-        let ReleasedTransaction { sequence, timestamp_ns, reply, changes, .. } = *transaction;
+        let ReleasedTransaction { sequence, timestamp_ns, reply, changes, session, session_seq } = *transaction;
+        tracing::trace!(target: TRACED, sequence, session, number = session_seq, "released");
         self.0.apply(sequence, timestamp_ns, reply.unwrap_or_default(), changes)
     }
 
     #[inline]
     fn between_batches(&mut self, last_sequence: u64) {
         self.0.between_batches(last_sequence);
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        self.1.clone()
+    }
+
+    fn become_version(&mut self, version: u32) {
+        self.0.become_version(version);
     }
 
     fn snapshot(&self, state: &mut Vec<u8>) {

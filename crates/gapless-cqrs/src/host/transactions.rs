@@ -1,12 +1,15 @@
 //! [`BusTransactions`]: the writer as the sequencer's thread calls it.
 
-use super::CommandHostOptions;
+use super::counters::{CountersOfWriter, CountersReader};
 use super::loading::{Asked, Changed, IndexReader, Loader, LoaderParts, Made};
+use super::{CommandHostOptions, TRACED};
+use crate::envelope::Envelope;
 use crate::events::EventReader;
 use crate::handling;
 use crate::identifiers::Identifiers;
 use crate::identity::{Position, TypeKey};
 use crate::model::Model;
+use crate::origin::Origin;
 use crate::released::Handover;
 use crate::store::{INDEX_FOLDER, Index};
 use crate::writer::{Cache, DecisionModels, Failure, Ran, Stamp, Writer};
@@ -20,6 +23,7 @@ use gapless_wire::fields::FieldReader;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
+use tracing::field::Empty;
 
 /// The schema of an answer.
 const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
@@ -32,9 +36,12 @@ pub(super) struct BusTransactions {
     handover: Arc<Handover>,
     released_waker: Waker,
     leading: Leading,
+    /// The stream has got this one since this writer leads.
+    new_version: Option<u32>,
     loader: Loader,
     index: Index,
     index_reader: IndexReader,
+    counters: CountersOfWriter,
 }
 
 /// How far the writer is towards deciding.
@@ -53,8 +60,9 @@ impl BusTransactions {
         identifiers: Identifiers,
         options: &CommandHostOptions,
         handover: Arc<Handover>,
-        parts: WriterParts,
+        parts: WriterParts<'_>,
     ) -> io::Result<Self> {
+        let counters = CountersOfWriter::add_to(parts.counters).map_err(io::Error::other)?;
         let index = Index::empty();
         let beside = |folder: &str| parts.journal().map(|journal| journal.with_file_name(folder));
         let directory = beside(INDEX_FOLDER);
@@ -74,13 +82,13 @@ impl BusTransactions {
         let loader = Loader::start(index.clone(), loader)?;
         let index_reader = loader.index_reader(window, has_index);
         let writer = Writer::new(model, identifiers, cache, decision_models);
-        let (released_waker, leading) = (parts.released_waker, Leading::No);
-        Ok(Self { writer, handover, released_waker, leading, loader, index, index_reader })
+        let (released_waker, leading, new_version) = (parts.released_waker, Leading::No, None);
+        Ok(Self { writer, handover, released_waker, leading, new_version, loader, index, index_reader, counters })
     }
 
-    /// Finds events.
-    pub fn index_reader(&self) -> IndexReader {
-        self.index_reader.clone()
+    /// Finds events, and reads the counters.
+    pub fn readers(&self) -> (IndexReader, CountersReader) {
+        (self.index_reader.clone(), self.counters.reader())
     }
 
     #[cold]
@@ -100,12 +108,13 @@ impl BusTransactions {
             // Nothing is here that could have changed.
             let _ = self.loader.changes_through(0);
         }
-        let Some(bytes) = self.handover.take() else {
+        let Some((bytes, version)) = self.handover.take() else {
             self.released_waker.wake();
             return Ok(false);
         };
         let read = self.writer.identifiers_mut().read(&mut FieldReader::new(&bytes));
         read.map_err(|error| error.to_string())?;
+        self.writer.become_version(self.new_version.unwrap_or(version));
         self.writer.cache_mut().0.lead_behind(last_sequence);
         self.leading = Leading::Yes;
         Ok(true)
@@ -117,6 +126,7 @@ impl BusTransactions {
         for made in self.loader.made() {
             match made {
                 Made::Aggregate(loaded) => {
+                    self.counters.count_loaded(loaded.content.is_ok());
                     let (cache, model) = self.writer.cache_mut();
                     cache.loaded(loaded, &model.aggregates);
                 }
@@ -164,6 +174,7 @@ impl Transactions for BusTransactions {
         if types.has_any() {
             decision_models.begin_behind(last_sequence);
         }
+        self.new_version = None;
         self.handover.want(last_sequence);
         self.leading = Leading::From(last_sequence);
     }
@@ -182,6 +193,8 @@ impl Transactions for BusTransactions {
             Leading::Yes => {
                 self.take_made();
                 self.pass_over_the_dead();
+                let (cache, _) = self.writer.cache_mut();
+                self.counters.note_aggregates(cache.len(), cache.loading());
                 true
             }
             Leading::No => false,
@@ -213,8 +226,19 @@ impl Transactions for BusTransactions {
         let (cache, _) = self.writer.cache_mut();
         cache.make_room(indexed);
         cache.begin(header.session, header.session_seq);
+        let Stamp { sequence, session, number, .. } = stamp;
+        let span =
+            tracing::trace_span!(target: TRACED, "command", sequence, session, number, outcome = Empty).entered();
         let ran = handling::within(|| self.writer.run(stamp, payload, length_max));
-        handling::settle(|| ran == Ran::Answered && self.writer.has_accepted());
+        if !span.is_disabled() {
+            span.record("outcome", self.writer.outcome(ran));
+        }
+        self.counters.count(ran, self.writer.answer(), self.writer.is_repeat());
+        handling::settle(|| {
+            let envelope = Envelope::read(payload).ok()?;
+            let origin = Origin { session: stamp.session, number: stamp.number, metadata: envelope.metadata };
+            (ran == Ran::Answered && self.writer.has_accepted()).then_some(origin)
+        });
         match ran {
             Ran::Answered => write_done(out, ANSWER_SCHEMA, self.writer.answer(), self.writer.changes()),
             Ran::Failed(failure) => {
@@ -260,6 +284,11 @@ impl Transactions for BusTransactions {
     fn ready(&mut self) -> Option<u64> {
         let ready = self.writer.cache_mut().0.ready().pop();
         ready.or_else(|| self.writer.decision_models_mut().0.ready().pop())
+    }
+
+    fn become_version(&mut self, version: u32) {
+        self.new_version = Some(version);
+        self.writer.become_version(version);
     }
 
     fn is_set(&self, _: TimerFired) -> bool {

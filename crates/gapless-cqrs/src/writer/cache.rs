@@ -177,7 +177,13 @@ impl Cache {
         self.lines.expire(now, self.loading > 0);
     }
 
-    /// How many are in memory.
+    /// How many are being made of their events.
+    #[inline]
+    pub const fn loading(&self) -> usize {
+        self.loading
+    }
+
+    /// How many are in memory, or are being made.
     #[inline]
     pub const fn len(&self) -> usize {
         self.entries.len() - self.free.len()

@@ -3,6 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Writer`]: one command after the other |
+//! | `intercepting` | the interceptors around a decision |
 //! | `undertaking` | what one command does to the cache, until it is known whether it counts |
 //! | `decision_models` | the states of decision models that are in memory |
 //! | `unindexed` | what the writer has decided and the index may not have yet |
@@ -11,6 +12,7 @@
 
 mod cache;
 mod decision_models;
+mod intercepting;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -22,14 +24,16 @@ pub(crate) use decision_models::{DecisionModels, LoadedModel, ModelLoad};
 
 use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided};
 use crate::decision_model::LastOfFilter;
+use crate::ending::Ending;
 use crate::envelope::{Answer, Answered, Condition, Envelope};
 use crate::handler::Interrupted;
 use crate::identifiers::{Identifiers, Remembered};
 use crate::identity::{Position, TypeKey};
+use crate::interceptor::Intercepted;
 use crate::model::{DecisionModelTypes, Handled, Model};
 use crate::transaction::CommandIdentity;
 use gapless_message::headers::Headers;
-use std::any::Any;
+use intercepting::said;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use undertaking::{Undertaking, UndertakingWorkspace};
 
@@ -86,13 +90,15 @@ pub(crate) struct Writer {
     identifiers: Identifiers,
     undertaking: Undertaking,
     answer: Vec<u8>,
+    /// The last command had come before, and has got the answer of then.
+    is_repeat: bool,
     text: String,
 }
 
 impl Writer {
     pub fn new(model: Model, identifiers: Identifiers, cache: Cache, decision_models: DecisionModels) -> Self {
-        let undertaking = Undertaking::default();
-        Self { model, cache, decision_models, identifiers, undertaking, answer: Vec::new(), text: String::new() }
+        let (undertaking, answer, text) = (Undertaking::default(), Vec::new(), String::new());
+        Self { model, cache, decision_models, identifiers, undertaking, answer, is_repeat: false, text }
     }
 
     /// The answer to the last command.
@@ -105,6 +111,24 @@ impl Writer {
         Answer::read(&self.answer).is_ok_and(|answer| answer.answered == Answered::Accepted)
     }
 
+    /// Whether that is the answer of a command that had come before.
+    pub const fn is_repeat(&self) -> bool {
+        self.is_repeat
+    }
+
+    /// What has become of the last command, for people.
+    #[cold]
+    pub fn outcome(&self, ran: Ran) -> String {
+        match ran {
+            Ran::Answered => Answer::read(&self.answer).map_or_else(
+                |error| error.to_string(),
+                |answer| format!("{:?}{}", answer.answered, if self.is_repeat { ", as before" } else { "" }),
+            ),
+            Ran::Failed(_) => format!("Failed: {}", self.text),
+            Ran::Later => "Later".to_owned(),
+        }
+    }
+
     /// The bytes of its events.
     pub fn changes(&self) -> &[u8] {
         self.undertaking.changes()
@@ -113,6 +137,12 @@ impl Writer {
     /// Why it failed.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The stream's service acts as this version from the next command on.
+    #[cold]
+    pub fn become_version(&mut self, version: u32) {
+        self.model.aggregates.become_version(version);
     }
 
     pub fn identifiers_mut(&mut self) -> &mut Identifiers {
@@ -131,6 +161,7 @@ impl Writer {
     #[inline]
     pub fn run(&mut self, stamp: Stamp, bytes: &[u8], length_max: usize) -> Ran {
         self.answer.clear();
+        self.is_repeat = false;
         self.undertaking.clear(&mut self.model.aggregates);
         let envelope = match Envelope::read(bytes) {
             Ok(envelope) => envelope,
@@ -142,6 +173,7 @@ impl Writer {
             match self.identifiers.find(identity, stamp.time_ns) {
                 Remembered::No => {}
                 Remembered::Same(answer) => {
+                    self.is_repeat = true;
                     self.answer.extend_from_slice(answer);
                     return self.without_events(Here { identity: None, ..here });
                 }
@@ -163,15 +195,46 @@ impl Writer {
             metadata: envelope.metadata,
         };
         self.undertaking.begin(identity, envelope.metadata);
+        if !self.model.interceptors.is_empty() {
+            return self.intercept(here, &envelope, circumstances);
+        }
+        self.decide_or_handle(here, &envelope, circumstances)
+    }
+
+    #[inline]
+    fn decide_or_handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         if let Some(condition) = envelope.condition
             && let Some(ran) = self.fails_condition(here, condition)
         {
             return ran;
         }
         match envelope.aggregate {
-            TypeKey::NONE => self.handle(here, &envelope, circumstances),
-            _ => self.decide(here, &envelope, circumstances),
+            TypeKey::NONE => self.handle(here, envelope, circumstances),
+            _ => self.decide(here, envelope, circumstances),
         }
+    }
+
+    /// With interceptors around it.
+    fn intercept(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
+        let command = Intercepted::new(envelope, circumstances);
+        let ran = match intercepting::before(&mut self.model.interceptors, &command) {
+            Ok(Ok(())) => self.decide_or_handle(here, envelope, circumstances),
+            Ok(Err(reason)) => {
+                self.text = reason;
+                self.answered(here, Answered::Intercepted, 0)
+            }
+            Err(panic) => self.failed(Failure::Panicked, format!("an interceptor panicked: {panic}")),
+        };
+        let Self { model, answer, text, .. } = self;
+        let answer = Answer::read(answer);
+        match (ran, &answer) {
+            (Ran::Answered, Ok(answer)) => {
+                intercepting::after(&mut model.interceptors, &command, &Ending::of_answer(answer));
+            }
+            (Ran::Failed(_), _) => intercepting::after(&mut model.interceptors, &command, &Ending::Failed(text)),
+            _ => {}
+        }
+        ran
     }
 
     /// What becomes of a command whose condition does not hold; `None` if it does.
@@ -290,7 +353,7 @@ impl Writer {
     /// A command of a handler.
     fn handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, decision_models, undertaking, .. } = self;
-        let Model { aggregates, handlers, events, decision_models: types } = model;
+        let Model { aggregates, handlers, events, decision_models: types, .. } = model;
         let Some(handler) = handlers.get(&envelope.command) else {
             let key = envelope.command.0;
             return self.failed(Failure::Unknown, format!("no handler takes the command with the key {key:#010x}"));
@@ -401,7 +464,10 @@ impl Writer {
     /// An answer without events.
     #[cold]
     fn answered(&mut self, here: Here, answered: Answered, aggregate_version: u64) -> Ran {
-        let rest = if answered == Answered::Quarantined { self.text.as_bytes() } else { &[] };
+        let rest = match answered {
+            Answered::Quarantined | Answered::Intercepted => self.text.as_bytes(),
+            _ => &[],
+        };
         Answer {
             answered,
             message: TypeKey::NONE,
@@ -456,9 +522,4 @@ fn hash_of(envelope: &Envelope<'_>) -> u64 {
         }
     }
     hash
-}
-
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -107,7 +107,11 @@ impl Ingress {
                 }
             }
             SequencerRequest::ServiceVersion { version } => {
-                return self.append_mark(Mark::ServiceVersion { version: *version });
+                let is_appended = self.append_mark(Mark::ServiceVersion { version: *version })?;
+                if let Some(speculation) = self.speculation.as_mut().filter(|_| is_appended) {
+                    speculation.become_version(*version);
+                }
+                return Ok(is_appended);
             }
             SequencerRequest::BeginFeed { name } => return self.begin_feed(*name),
             SequencerRequest::Control { number, command } => return self.obey_control(*number, command),

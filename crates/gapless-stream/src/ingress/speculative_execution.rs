@@ -87,6 +87,14 @@ impl Appending<'_> {
     }
 }
 
+impl SpeculativeExecution {
+    /// See [`Transactions::become_version`].
+    #[cold]
+    pub(super) fn become_version(&mut self, version: u32) {
+        self.transactions.become_version(version);
+    }
+}
+
 /// A frame of a session that waits is dropped.
 #[cold]
 pub(super) fn drop_deferred(speculation: &mut Option<SpeculativeExecution>, frame: &Frame<'_>) {

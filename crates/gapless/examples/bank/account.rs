@@ -1,6 +1,6 @@
 //! [`Account`]: what decides on its own commands and is made of its events.
 
-use gapless::cqrs::{Aggregate, Creation, Decision, Message};
+use gapless::cqrs::{Aggregate, Creation, Decision, Message, MessageError, OldEvent};
 use serde::{Deserialize, Serialize};
 
 /// What an account is asked for. Amounts are in hundredths.
@@ -12,7 +12,7 @@ pub enum AccountCommand {
     Close,
 }
 
-/// What has happened to an account. Version 2 has the purpose of a deposit; what was written by version 1 has none.
+/// What has happened to an account. Version 2 can close one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(version = 2)]
 pub enum AccountEvent {
@@ -29,6 +29,13 @@ pub enum AccountEvent {
     Closed {
         paid_out: u64,
     },
+}
+
+/// What the first program of the bank has written: amounts with a sign, and reviews, which mean nothing any more.
+#[derive(Clone, Debug, Serialize, Deserialize, Message)]
+pub enum AccountBooking {
+    Booked { amount: i64 },
+    Reviewed { by: String },
 }
 
 /// Why an account refuses.
@@ -91,6 +98,19 @@ impl Aggregate for Account {
             AccountEvent::Closed { .. } => (self.balance, self.is_closed) = (0, true),
         }
     }
+
+    fn upcast(old: &OldEvent<'_>) -> Result<Option<AccountEvent>, MessageError> {
+        if !old.is::<AccountBooking>() {
+            return old.decode().map(Some);
+        }
+        Ok(match old.decode()? {
+            AccountBooking::Booked { amount } if amount < 0 => {
+                Some(AccountEvent::Withdrawn { amount: amount.unsigned_abs() })
+            }
+            AccountBooking::Booked { amount } => Some(AccountEvent::Deposited { amount: amount.unsigned_abs() }),
+            AccountBooking::Reviewed { .. } => None,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -141,5 +161,21 @@ mod tests {
         let mut bytes = Vec::new();
         old.encode_as(1, &mut bytes).unwrap();
         assert_eq!(AccountEvent::decode_as(1, &bytes).unwrap(), old);
+    }
+
+    /// Bytes as they stand in streams of the first program.
+    const BOOKED_2500: &[u8] = include_bytes!("old_events/booked_2500");
+    const BOOKED_MINUS_700: &[u8] = include_bytes!("old_events/booked_minus_700");
+    const REVIEWED_BY_BOB: &[u8] = include_bytes!("old_events/reviewed_by_bob");
+
+    #[test]
+    fn what_the_first_program_has_written_is_upcast() {
+        let fixture = Fixture::<Account>::of(7)
+            .given_old("AccountBooking", 1, BOOKED_2500)
+            .given_old("AccountBooking", 1, REVIEWED_BY_BOB)
+            .given_old("AccountBooking", 1, BOOKED_MINUS_700)
+            .when(AccountCommand::Withdraw { amount: 1801 })
+            .then_refused(AccountRefusal::Overdrawn { balance: 1800 });
+        assert_eq!(fixture.state().balance, 1800);
     }
 }

@@ -14,7 +14,7 @@ use account::{Account, AccountCommand, AccountEvent};
 use clap::Parser;
 use gapless::cqrs::{
     Aggregate as _, AggregateId as _, BusOptions, CommandBus, CommandError, CommandHandler as _, CommandHost,
-    CommandHostOptions, CommandModel, Message as _, Position, Random, TypeKey,
+    CommandHostOptions, CommandModel, Position, Random, TypeKey,
 };
 use gapless::service::ServiceHostOptions;
 use std::collections::BTreeMap;
@@ -137,14 +137,15 @@ fn check(host: &CommandHost) -> Result<(), Box<dyn Error>> {
             let account = u64::read(event.id).ok_or("an account has a number")?;
             let balance = balances.entry(account).or_default();
             events += 1;
-            match AccountEvent::decode_as(event.version, event.payload)? {
-                AccountEvent::Opened { .. } => {}
-                AccountEvent::Deposited { amount } => {
+            match event.decode::<Account>()? {
+                // What older programs have written may mean nothing any more.
+                None | Some(AccountEvent::Opened { .. }) => {}
+                Some(AccountEvent::Deposited { amount }) => {
                     *balance += i128::from(amount);
                     paid_in += if identified { i128::from(amount) } else { 0 };
                 }
-                AccountEvent::Withdrawn { amount } => *balance -= i128::from(amount),
-                AccountEvent::Closed { paid_out } => *balance -= i128::from(paid_out),
+                Some(AccountEvent::Withdrawn { amount }) => *balance -= i128::from(amount),
+                Some(AccountEvent::Closed { paid_out }) => *balance -= i128::from(paid_out),
             }
         }
     }
@@ -161,7 +162,7 @@ fn statement(host: &CommandHost, account: u64) -> Result<(), Box<dyn Error>> {
     while let Some(mut transaction) = reader.next_transaction()? {
         while let Some(event) = transaction.next_event()? {
             if event.aggregate == TypeKey::of(Account::NAME) && u64::read(event.id) == Some(account) {
-                println!("{}  {:?}", event.position, AccountEvent::decode_as(event.version, event.payload)?);
+                println!("{}  {:?}", event.position, event.decode::<Account>()?);
             }
         }
     }

@@ -21,7 +21,7 @@ use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer};
-use gapless_log::{GatingCursor, Scope, StreamIdentity, Window, WindowWriter};
+use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
@@ -110,7 +110,7 @@ impl Assembly<'_> {
             self.state_writer(&layout, &builder, identity, state_sequence, (syncer.clone(), watermarks.of_state))?;
         let mut ingress = self.ingress(&builder, head, sequencer, writer)?.writing_state(state_writer);
         let wakers = (&waker, &builder.threads.waker(head.answering()));
-        if let Some(transactions) = transactions_of(service.as_mut(), wakers, &builder.window, &layout) {
+        if let Some(transactions) = transactions_of(service.as_mut(), wakers, &builder, &layout) {
             ingress = ingress.with_speculative_execution(transactions);
         }
         if self.is_witness() {
@@ -345,8 +345,9 @@ fn take_uncommitted(core: &mut Core, journal: &Path, committed: u64, last: u64) 
 fn transactions_of(
     service: Option<&mut Box<dyn MemberService>>,
     (member, service_waker): (&Waker, &Waker),
-    window: &Window,
+    builder: &StreamBuilder<'_>,
     layout: &StreamLayout,
 ) -> Option<Box<dyn Transactions>> {
-    service?.transactions(&TransactionLinks { member, service: service_waker, window, layout })
+    let (window, counters) = (&builder.window, &builder.counters);
+    service?.transactions(&TransactionLinks { member, service: service_waker, window, layout, counters })
 }

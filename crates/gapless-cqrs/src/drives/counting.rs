@@ -1,0 +1,135 @@
+//! What is counted of commands, and traced.
+
+use super::{Direct, Drive, Pipelined};
+use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
+use crate::{Aggregate as _, CommandCounters, CommandHandler as _};
+use std::fmt::{Debug, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+over! {
+    Pipelined as pipelined: every_command_is_counted_as_what_it_has_become;
+    Direct as direct: every_command_is_counted_as_what_it_has_become;
+}
+
+fn every_command_is_counted_as_what_it_has_become<D: Drive>() {
+    let directory = tempfile::tempdir().unwrap();
+    for path in [Some(directory.path().join("bank")), None] {
+        let mut bus = D::start(path.as_deref());
+        bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+        bus.call(Account::command(&2, &AccountCommand::Open)).unwrap();
+        for _ in 0..3 {
+            bus.call(Account::command(&1, &AccountCommand::Many(5)).identified_by(1)).unwrap();
+        }
+        bus.call(TransferHandler::command(&Transfer { from: 1, to: 2, amount: 1 })).unwrap();
+        let failing = [
+            Account::command(&1, &AccountCommand::Open),
+            Account::command(&1, &AccountCommand::Deposit(1)).identified_by(1),
+            Account::command(&1, &AccountCommand::Deposit(1)).expecting_version(99),
+            Account::command(&3, &AccountCommand::Deposit(1)),
+            Account::command(&1, &AccountCommand::Withdraw(1000)),
+            Account::command(&1, &AccountCommand::Panic),
+        ];
+        for outcome in bus.call_all(failing.into()) {
+            assert!(outcome.is_err());
+        }
+        // Made anew of its events, which the next command waits for.
+        assert!(bus.call(Account::command(&2, &AccountCommand::Poison)).is_err());
+        bus.call(Account::command(&2, &AccountCommand::Deposit(1))).unwrap();
+        gapless_testkit::wait::until("all aggregates are in memory", || {
+            let _ = bus.call(Account::command(&3, &AccountCommand::Note));
+            bus.counters().aggregates == 2
+        });
+        let counted = bus.counters();
+        let expected = CommandCounters {
+            accepted: 5,
+            events: 10,
+            refused: 1,
+            not_found: counted.not_found,
+            already_exists: 1,
+            conflicts: 1,
+            repeated: 2,
+            identifiers_reused: 1,
+            failed: 2,
+            put_off: counted.put_off,
+            aggregates: 2,
+            loaded: 1,
+            ..CommandCounters::default()
+        };
+        assert_eq!(counted, expected);
+        assert!(counted.not_found >= 2);
+        bus.stop();
+    }
+}
+
+/// Notes the spans and events of commands in one line each.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<String>>>, Arc<AtomicU64>);
+
+struct InOneLine(String);
+
+impl Visit for InOneLine {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        write!(self.0, " {}={value:?}", field.name()).unwrap();
+    }
+}
+
+impl Subscriber for Notes {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == crate::host::TRACED
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut line = InOneLine(span.metadata().name().to_owned());
+        span.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+        Id::from_u64(self.1.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        let mut line = InOneLine("of the last".to_owned());
+        values.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = InOneLine("event".to_owned());
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn a_command_is_traced_until_it_is_released() {
+    // With one subscriber alone, whichever thread comes by a place first would say for all whether that is of interest.
+    let _other = tracing::Dispatch::new(Notes::default());
+    let notes = Notes::default();
+    let lines = Arc::clone(&notes.0);
+    // The direct drive does everything on this thread.
+    tracing::subscriber::with_default(notes, || {
+        let mut bus = Direct::start(None);
+        let opened = bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+        assert!(bus.call(Account::command(&2, &AccountCommand::Note)).is_err());
+        let (first, second) = (opened.position.sequence, opened.position.sequence + 1);
+        gapless_testkit::wait::until("both are released", || {
+            bus.0.turn();
+            lines.lock().unwrap().len() >= 6
+        });
+        let all = lines.lock().unwrap().clone();
+        let place = |line: &str| all.iter().position(|each| each.contains(line)).unwrap_or_else(|| panic!("{all:?}"));
+        let accepted = place("of the last outcome=\"Accepted\"");
+        assert!(place(&format!("command sequence={first} session=")) < accepted);
+        assert!(accepted < place(&format!("event message=released sequence={first} session=")));
+        assert!(place("outcome=\"NotFound\"") < place(&format!("released sequence={second} session=")));
+        bus.stop();
+    });
+}

@@ -1,0 +1,280 @@
+//! Events over versions: what older programs have written is read, a new version begins at its mark, and what nobody knows concerns its aggregate alone.
+
+use super::*;
+use crate::aggregate::{Aggregate, Creation, Decision, OldEvent};
+use crate::{CommandError, Draft, Message, TypeKey};
+use gapless_message::MessageError;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+#[derive(Clone, Serialize, Deserialize, Message)]
+#[message(crate = crate)]
+enum LampCommand {
+    Switch(bool),
+    Dim(u8),
+    /// How bright it is.
+    Ask,
+}
+
+/// How bright it is, or that it cannot be that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate)]
+struct Shines(u8);
+
+/// As the first program had it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate, name = "lamp")]
+enum FirstEvent {
+    On,
+    Off,
+}
+
+/// As the second one has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate, name = "lamp", version = 2)]
+enum SecondEvent {
+    On,
+    Off,
+    #[message(since = 2)]
+    Dimmed(u8),
+}
+
+/// As the third one has it, under another name: nothing of it is as before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate, name = "brightness")]
+struct ThirdEvent(u8);
+
+/// A lamp of each program.
+macro_rules! lamp {
+    ($lamp:ident, $event:ident, $decided:expr, $shines:expr, { $($more:tt)* }) => {
+        #[derive(Clone)]
+        struct $lamp(u8);
+
+        impl Aggregate for $lamp {
+            const NAME: &'static str = "lamp";
+            type Id = u64;
+            type Command = LampCommand;
+            type Event = $event;
+            type Refusal = Shines;
+
+            fn new(_: &u64) -> Self {
+                Self(0)
+            }
+
+            fn creation(_: &LampCommand) -> Creation {
+                Creation::CreatesIfMissing
+            }
+
+            fn decide(&self, command: LampCommand, decision: &mut Decision<'_, $event>) -> Result<(), Shines> {
+                let event: Option<$event> = ($decided)(command);
+                decision.emit(event.ok_or(Shines(self.0))?);
+                Ok(())
+            }
+
+            fn apply(&mut self, event: &$event) {
+                self.0 = ($shines)(event);
+            }
+
+            $($more)*
+        }
+    };
+}
+
+lamp!(
+    FirstLamp,
+    FirstEvent,
+    |command| match command {
+        LampCommand::Switch(true) => Some(FirstEvent::On),
+        LampCommand::Switch(false) => Some(FirstEvent::Off),
+        LampCommand::Dim(_) | LampCommand::Ask => None,
+    },
+    |event: &FirstEvent| if *event == FirstEvent::On { 100 } else { 0 },
+    {}
+);
+
+lamp!(
+    SecondLamp,
+    SecondEvent,
+    |command| match command {
+        LampCommand::Switch(true) => Some(SecondEvent::On),
+        LampCommand::Switch(false) => Some(SecondEvent::Off),
+        LampCommand::Dim(percent) => Some(SecondEvent::Dimmed(percent)),
+        LampCommand::Ask => None,
+    },
+    |event: &SecondEvent| match event {
+        SecondEvent::On => 100,
+        SecondEvent::Off => 0,
+        SecondEvent::Dimmed(percent) => *percent,
+    },
+    {
+        fn event_version(version: u32) -> u32 {
+            version
+        }
+    }
+);
+
+lamp!(
+    ThirdLamp,
+    ThirdEvent,
+    |command| match command {
+        LampCommand::Switch(is_on) => Some(ThirdEvent(u8::from(is_on) * 100)),
+        LampCommand::Dim(percent) => Some(ThirdEvent(percent)),
+        LampCommand::Ask => None,
+    },
+    |event: &ThirdEvent| event.0,
+    {
+        fn upcast(old: &OldEvent<'_>) -> Result<Option<ThirdEvent>, MessageError> {
+            Ok(match old.decode::<SecondEvent>()? {
+                SecondEvent::On => Some(ThirdEvent(100)),
+                // Lamps of today are never off.
+                SecondEvent::Off => None,
+                SecondEvent::Dimmed(percent) => Some(ThirdEvent(percent)),
+            })
+        }
+    }
+);
+
+fn start<A: Aggregate>(directory: &Path, newest: u32) -> Result<(CommandHost, CommandBus), HostError> {
+    let model = CommandModel::new().aggregate::<A>().versions(1..=newest);
+    let stream = ServiceHostOptions::in_directory(directory);
+    let host = CommandHost::start(model, CommandHostOptions::default(), stream)?;
+    let bus = host.bus(&BusOptions::default())?;
+    Ok((host, bus))
+}
+
+fn lamp(id: u64, command: &LampCommand) -> Draft<'_, LampCommand, (), Shines> {
+    FirstLamp::command(&id, command)
+}
+
+/// How bright a lamp is.
+fn shines(bus: &CommandBus, id: u64) -> u8 {
+    match bus.call(lamp(id, &LampCommand::Ask)) {
+        Err(CommandError::Refused(Shines(percent))) => percent,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The versions in which the events stand in the stream.
+fn versions(host: &CommandHost) -> Vec<u32> {
+    let (mut reader, mut versions) = (host.events(Position::default()), Vec::new());
+    while let Some(mut transaction) = reader.next_transaction().unwrap() {
+        while let Some(event) = transaction.next_event().unwrap() {
+            versions.push(event.version);
+        }
+    }
+    versions
+}
+
+#[test]
+fn a_new_version_of_an_event_begins_at_its_mark() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start::<FirstLamp>(directory.path(), 1).unwrap();
+    bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
+    host.stop().unwrap();
+
+    // Another program goes on as the one before would.
+    let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
+    assert_eq!(shines(&bus, 1), 100);
+    bus.call(lamp(2, &LampCommand::Switch(true))).unwrap();
+    let failed = bus.call(lamp(2, &LampCommand::Dim(30)));
+    assert!(matches!(&failed, Err(CommandError::Failed(reason)) if reason.contains("lamp")), "{failed:?}");
+    assert_eq!((shines(&bus, 2), versions(&host)), (100, vec![1, 1]));
+    let lacking = host.service().begin_version(3);
+    assert!(matches!(lacking, Err(EngineError::Version { version: 3, last: 2, .. })), "{lacking:?}");
+    host.service().begin_version(2).unwrap();
+    gapless_testkit::wait::until("the new version has begun", || bus.call(lamp(2, &LampCommand::Dim(30))).is_ok());
+    bus.call(lamp(1, &LampCommand::Switch(false))).unwrap();
+    assert_eq!((shines(&bus, 2), versions(&host)), (30, vec![1, 1, 2, 2]));
+    host.stop().unwrap();
+
+    let old = start::<FirstLamp>(directory.path(), 1).map(drop);
+    assert!(matches!(old, Err(HostError::Engine(EngineError::Version { version: 2, last: 1, .. }))), "{old:?}");
+    // A restart acts as it at once.
+    let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
+    bus.call(lamp(3, &LampCommand::Dim(7))).unwrap();
+    assert_eq!([1, 2, 3].map(|id| shines(&bus, id)), [0, 30, 7]);
+    host.stop().unwrap();
+}
+
+#[test]
+fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its_aggregate_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
+    bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
+    bus.call(lamp(1, &LampCommand::Switch(false))).unwrap();
+    host.service().begin_version(2).unwrap();
+    gapless_testkit::wait::until("the new version has begun", || bus.call(lamp(2, &LampCommand::Dim(30))).is_ok());
+    host.stop().unwrap();
+
+    // A program that says that it has the version, and does not know its events.
+    let (host, bus) = start::<FirstLamp>(directory.path(), 2).unwrap();
+    let quarantined = bus.call(lamp(2, &LampCommand::Switch(true)));
+    let is_told = |reason: &str| reason.contains("version 2") && reason.contains("event ");
+    assert!(matches!(&quarantined, Err(CommandError::Quarantined(reason)) if is_told(reason)), "{quarantined:?}");
+    assert_eq!((shines(&bus, 1), bus.call(lamp(3, &LampCommand::Switch(true))).unwrap().version), (0, 1));
+    assert_eq!((host.counters().quarantined, host.counters().set_apart), (1, 1));
+    host.stop().unwrap();
+
+    let (host, bus) = start::<ThirdLamp>(directory.path(), 2).unwrap();
+    // What became nothing is an event all the same.
+    let dimmed = bus.call(lamp(1, &LampCommand::Dim(5)).expecting_version(2)).unwrap();
+    assert_eq!((dimmed.version, shines(&bus, 2), shines(&bus, 3)), (3, 30, 100));
+    let (mut reader, mut read) = (host.events(Position::default()), Vec::new());
+    while let Some(mut transaction) = reader.next_transaction().unwrap() {
+        while let Some(event) = transaction.next_event().unwrap() {
+            read.push(event.decode::<ThirdLamp>().unwrap().map(|event| event.0));
+        }
+    }
+    assert_eq!(read, [Some(100), None, Some(30), Some(100), Some(5)]);
+    host.stop().unwrap();
+}
+
+/// Two names that have the same key: FNV-1a of 32 bits is the same for both.
+#[derive(Serialize, Deserialize, Message)]
+#[message(crate = crate, name = "costarring")]
+struct Costarring;
+
+#[derive(Serialize, Deserialize, Message)]
+#[message(crate = crate, name = "liquid")]
+struct Liquid;
+
+#[derive(Clone)]
+struct Collides;
+
+impl Aggregate for Collides {
+    const NAME: &'static str = "collides";
+    type Id = u64;
+    type Command = Costarring;
+    type Event = Liquid;
+    type Refusal = ();
+
+    fn new(_: &u64) -> Self {
+        Self
+    }
+
+    fn decide(&self, _: Costarring, _: &mut Decision<'_, Liquid>) -> Result<(), ()> {
+        Ok(())
+    }
+
+    fn apply(&mut self, _: &Liquid) {}
+}
+
+#[test]
+fn a_model_that_the_stream_cannot_tell_apart_does_not_start() {
+    assert_eq!(TypeKey::of("costarring"), TypeKey::of("liquid"));
+    let refused = |model: CommandModel| match parts(model, CommandHostOptions::default()) {
+        Err(error) => error,
+        Ok(_) => panic!("it was taken"),
+    };
+    let same = ModelError::SameKey("costarring", "liquid");
+    assert_eq!(refused(CommandModel::new().aggregate::<Collides>()), same);
+    assert!(same.to_string().contains("\"costarring\" and \"liquid\""));
+    let twice = CommandModel::new().aggregate::<FirstLamp>().aggregate::<FirstLamp>();
+    assert_eq!(refused(twice), ModelError::Twice("lamp"));
+    for (first, last) in [(0, 1), (2, 1), (1, 65_536)] {
+        let versions = CommandModel::new().aggregate::<FirstLamp>().versions(first..=last);
+        assert_eq!(refused(versions), ModelError::Versions { first, last });
+    }
+    let beyond = CommandModel::new().aggregate::<SecondLamp>().versions(1..=3);
+    assert_eq!(refused(beyond), ModelError::Version { name: "lamp", version: 3 });
+}

@@ -1,0 +1,148 @@
+//! [`Cause`]: what a command was sent for; [`CORRELATION`] and [`CAUSATION`], the headers that say it.
+//!
+//! A command without such headers has begun what follows from it: its own identity, which stands in the stream with every command, is the
+//! correlation of all of that. So neither header costs a byte where nothing was caused.
+
+use crate::identity::Position;
+use gapless_message::headers::Headers;
+use std::borrow::Cow;
+use std::fmt::{self, Display, Formatter};
+
+/// The header that says what a command belongs to: the same for all that has followed from one command. What the caller sets goes on as it is;
+/// else it is the identity of the first command, [`Cause::to_bytes`].
+pub const CORRELATION: &str = "correlation";
+/// The header that says what a command was sent for: [`Cause::to_bytes`], or what the caller has set.
+pub const CAUSATION: &str = "causation";
+
+/// What a command was sent for.
+///
+/// ```
+/// use gapless_cqrs::{Cause, Position};
+///
+/// let event = Cause::Event(Position { sequence: 17, ordinal: 2 });
+/// assert_eq!((event.to_bytes().len(), event.to_string()), (10, "event 17.2".to_owned()));
+/// let command = Cause::Command { session: 3, number: 9 };
+/// assert_eq!((command.to_bytes().len(), command.to_string()), (16, "command 3/9".to_owned()));
+/// assert_eq!(Cause::read(&command.to_bytes()), Some(command));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Another command, whose handler has sent it.
+    Command {
+        /// Who sent that one.
+        session: u64,
+        /// Its number in the session.
+        number: u64,
+    },
+    /// An event of this stream.
+    Event(Position),
+}
+
+impl Cause {
+    /// As it stands in a header: of a command session and number, u64 each, 16 bytes; of an event sequence and ordinal, u64 and u16, 10 bytes;
+    /// the highest byte first.
+    #[must_use]
+    pub fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Command { session, number } => [session.to_be_bytes(), number.to_be_bytes()].concat(),
+            Self::Event(Position { sequence, ordinal }) => {
+                [&sequence.to_be_bytes()[..], &ordinal.to_be_bytes()].concat()
+            }
+        }
+    }
+
+    /// Reads what [`Cause::to_bytes`] has written; `None` of other bytes, which a caller may have set.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (first, rest) = bytes.split_first_chunk::<8>()?;
+        let first = u64::from_be_bytes(*first);
+        if let Ok(number) = rest.try_into() {
+            return Some(Self::Command { session: first, number: u64::from_be_bytes(number) });
+        }
+        let ordinal = u16::from_be_bytes(rest.try_into().ok()?);
+        Some(Self::Event(Position { sequence: first, ordinal }))
+    }
+}
+
+impl Display for Cause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command { session, number } => write!(f, "command {session}/{number}"),
+            Self::Event(position) => write!(f, "event {position}"),
+        }
+    }
+}
+
+/// A command as what others may follow from: who sent it, and its encoded headers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin<'a> {
+    pub session: u64,
+    pub number: u64,
+    pub metadata: &'a [u8],
+}
+
+impl<'a> Origin<'a> {
+    /// What the command belongs to.
+    pub fn correlation(&self) -> Cow<'a, [u8]> {
+        match Headers::find_encoded(self.metadata, CORRELATION) {
+            Some(correlation) => Cow::Borrowed(correlation),
+            None => Cow::Owned(self.command().to_bytes()),
+        }
+    }
+
+    /// What it was sent for, if that is an event or a command of the stream.
+    pub fn cause(&self) -> Option<Cause> {
+        Cause::read(Headers::find_encoded(self.metadata, CAUSATION)?)
+    }
+
+    /// The command itself, as a cause.
+    pub const fn command(&self) -> Cause {
+        Cause::Command { session: self.session, number: self.number }
+    }
+
+    /// Adds to a command's headers that it was sent for `cause`, which is this command or one of its events. What they say already stays.
+    pub fn carry_on(&self, cause: Cause, headers: &mut Headers) {
+        if headers.get(CORRELATION).is_none() {
+            headers.set(CORRELATION, self.correlation());
+        }
+        if headers.get(CAUSATION).is_none() {
+            headers.set(CAUSATION, cause.to_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_read_as_it_was_written_and_nothing_else_is() {
+        let causes =
+            [Cause::Command { session: 1, number: u64::MAX }, Cause::Event(Position { sequence: 9, ordinal: 3 })];
+        for cause in causes {
+            let bytes = cause.to_bytes();
+            assert_eq!(Cause::read(&bytes), Some(cause));
+            assert_eq!((Cause::read(&bytes[1..]), Cause::read(&[&bytes[..], &[0]].concat())), (None, None));
+        }
+        assert_eq!((Cause::read(&[]), Cause::read(b"order 17")), (None, None));
+    }
+
+    #[test]
+    fn what_the_caller_has_said_goes_on_and_else_the_first_command() {
+        let mut first = Headers::default();
+        let origin = Origin { session: 3, number: 4, metadata: &[] };
+        origin.carry_on(origin.command(), &mut first);
+        let of_first = origin.command().to_bytes();
+        assert_eq!((first.get(CORRELATION), first.get(CAUSATION)), (Some(&of_first[..]), Some(&of_first[..])));
+        let mut metadata = Vec::new();
+        first.encode(&mut metadata).unwrap();
+        let origin = Origin { session: 3, number: 5, metadata: &metadata };
+        assert_eq!(origin.cause(), Some(Cause::Command { session: 3, number: 4 }));
+        let mut second = Headers::default().with(CAUSATION, "an alarm clock");
+        origin.carry_on(origin.command(), &mut second);
+        assert_eq!(
+            (second.get(CORRELATION), second.get(CAUSATION)),
+            (Some(&of_first[..]), Some(&b"an alarm clock"[..]))
+        );
+    }
+}
