@@ -21,6 +21,10 @@ pub const CRASH_POINTS: [&str; 12] = [
     "after_segment_name",
 ];
 
+/// Those that only who archives segments of a journal passes.
+pub const ARCHIVE_CRASH_POINTS: [&str; 5] =
+    ["archive_in_copy", "archive_after_copy", "archive_after_stub", "archive_before_removal", "archive_after_removal"];
+
 /// Those that only the sequencer of an event stream passes.
 pub const STREAM_CRASH_POINTS: [&str; 4] =
     ["in_state_write", "after_release_before_send", "between_packets", "before_answer"];
@@ -232,6 +236,7 @@ mod armed {
     fn is_named(point: &str) -> bool {
         [
             &super::CRASH_POINTS[..],
+            &super::ARCHIVE_CRASH_POINTS,
             &super::STREAM_CRASH_POINTS,
             &super::CLUSTER_CRASH_POINTS,
             &super::SNAPSHOT_TRANSFER_CRASH_POINTS,

@@ -9,7 +9,7 @@ use crate::store::{INDEX_FOLDER, IndexKey, Search, StoredIndex};
 use crate::stored_frames::{StoredFrames, Writing};
 use crate::transaction::RecordedEvent;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{JournalError, JournalReader, inspect};
+use gapless_journal::{ArchiveOptions, ArchiveReport, ArchivedSegment, JournalError, JournalReader, inspect};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::io;
@@ -33,6 +33,15 @@ pub enum EventDirectoryError {
         directory: PathBuf,
         /// Who holds it.
         holder: String,
+    },
+    /// Nothing may be archived yet.
+    #[error(
+        "{}: nothing of the index is on disk yet, and what is archived must be in it; a host writes it when it stops, and when it has two million entries",
+        directory.display()
+    )]
+    NotIndexed {
+        /// The directory.
+        directory: PathBuf,
     },
     /// The folder of the index, the lock or the counters cannot be read.
     #[error("{}: {error}", path.display())]
@@ -172,6 +181,28 @@ impl EventDirectory {
         self.layout.root()
     }
 
+    /// Moves the oldest segments of its journal to another place, where they stay readable; see [`gapless_journal::archive`]. Beside a running
+    /// host, too. Only those go whose events are in the files of the index: a host that starts without the archive then needs none of it but for the
+    /// aggregates whose events are there, and for what is behind its newest snapshot. `each` is told of each that has gone.
+    ///
+    /// Returns the last sequence that may go by the index, too.
+    ///
+    /// # Errors
+    /// [`EventDirectoryError::NotIndexed`]; as [`gapless_journal::archive`].
+    pub fn archive(
+        &self,
+        options: ArchiveOptions,
+        each: impl FnMut(&ArchivedSegment),
+    ) -> Result<(ArchiveReport, u64), EventDirectoryError> {
+        let indexed = self.index(&mut self.reader())?.last_sequence();
+        if indexed == 0 {
+            return Err(EventDirectoryError::NotIndexed { directory: self.layout.root().to_owned() });
+        }
+        let before_sequence = Some(options.before_sequence.map_or(indexed + 1, |before| before.min(indexed + 1)));
+        let options = ArchiveOptions { before_sequence, ..options };
+        Ok((gapless_journal::archive(&self.layout.journal(), &options, each)?, indexed))
+    }
+
     fn reader(&self) -> EventReader {
         EventReader::stored(StoredFrames::new(self.layout.clone()))
     }
@@ -289,6 +320,7 @@ impl EventDirectory {
         let journal = inspect::info(self.layout.journal())?;
         statistics.segments = journal.segments.len();
         statistics.segment_bytes = journal.segments.iter().map(|segment| segment.used_bytes).sum();
+        statistics.archived_segments = journal.segments.iter().filter(|segment| segment.archived.is_some()).count();
         (statistics.first_sequence, statistics.last_sequence) =
             (journal.first_sequence(), journal.journaled_sequence());
         Ok(statistics)
@@ -333,6 +365,8 @@ pub struct EventStatistics {
     pub segments: usize,
     /// What they use, bytes.
     pub segment_bytes: u64,
+    /// How many of them are archived.
+    pub archived_segments: usize,
     /// The first sequence that the journal holds.
     pub first_sequence: u64,
     /// The last one.

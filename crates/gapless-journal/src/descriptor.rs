@@ -101,6 +101,11 @@ pub const PREPARED_PREFIX: &str = "prepared-";
 /// The name of the lock file.
 pub const LOCK_NAME: &str = "lock";
 
+/// How the name of a segment's stub ends, whose frames lie in an archive; see `archived`.
+pub const ARCHIVED_SUFFIX: &str = ".archived";
+/// The name of the lock of who archives.
+pub const ARCHIVE_LOCK_NAME: &str = "archive-lock";
+
 /// The name of the file that says which segments must be there; see `history`.
 pub const HISTORY_NAME: &str = "history";
 /// Stands in the name of a file of bytes that were cut from a journal, before a number: the name of the segment stands
@@ -220,6 +225,12 @@ pub fn segment_name(first_sequence: u64) -> String {
     format!("{first_sequence:020}{SEGMENT_SUFFIX}")
 }
 
+/// The name of the stub of an archived segment whose first frame has this sequence.
+#[must_use]
+pub fn archived_name(first_sequence: u64) -> String {
+    format!("{first_sequence:020}{ARCHIVED_SUFFIX}")
+}
+
 /// The name of a segment that is made ahead of need, before its first sequence is known.
 #[must_use]
 pub fn prepared_name(number: u64) -> String {
@@ -233,16 +244,21 @@ pub enum NameMeaning {
     Segment(u64),
     /// A segment made ahead of need, with this number.
     Prepared(u64),
+    /// The stub of an archived segment with this first sequence.
+    Archived(u64),
 }
 
 /// Reads a file's name; `None` for a file that is not a segment of ours.
 #[must_use]
 pub fn meaning_of_name(name: &str) -> Option<NameMeaning> {
-    let stem = name.strip_suffix(SEGMENT_SUFFIX)?;
     let number = |digits: &str| {
         let all_digits = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
         if all_digits { digits.parse().ok() } else { None }
     };
+    if let Some(digits) = name.strip_suffix(ARCHIVED_SUFFIX) {
+        return number(digits).map(NameMeaning::Archived);
+    }
+    let stem = name.strip_suffix(SEGMENT_SUFFIX)?;
     match stem.strip_prefix(PREPARED_PREFIX) {
         Some(digits) => number(digits).map(NameMeaning::Prepared),
         None => number(stem).map(NameMeaning::Segment),
@@ -301,6 +317,7 @@ mod tests {
     fn names_read_back_and_foreign_names_are_left_alone() {
         assert_eq!(meaning_of_name(&segment_name(u64::MAX)), Some(NameMeaning::Segment(u64::MAX)));
         assert_eq!(meaning_of_name(&prepared_name(7)), Some(NameMeaning::Prepared(7)));
+        assert_eq!(meaning_of_name(&archived_name(7)), Some(NameMeaning::Archived(7)));
         for foreign in ["lock", "1.segment", "00000000000000000001.snapshot", "+0000000000000000001.segment"] {
             assert_eq!(meaning_of_name(foreign), None, "{foreign}");
         }

@@ -7,9 +7,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, OFlags};
 
+use crate::archived::Archived;
 use crate::boot::BootId;
 use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
 use crate::disk::open_regular;
@@ -41,7 +43,12 @@ impl DirectoryLock {
     /// # Errors
     /// [`JournalError::Locked`], or a directory that is not there or not writable.
     pub fn take(directory: &Path) -> Result<Self, JournalError> {
-        let path = directory.join(d::LOCK_NAME);
+        Self::take_named(directory, d::LOCK_NAME)
+    }
+
+    /// As [`DirectoryLock::take`], of another file in it.
+    pub(crate) fn take_named(directory: &Path, name: &str) -> Result<Self, JournalError> {
+        let path = directory.join(name);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -96,6 +103,8 @@ pub(crate) struct Found {
     pub(crate) segment_records: SegmentRecords,
     /// The time stamps of the frame before the first and of the last, 0 where they are not known.
     pub(crate) times_ns: (u64, u64),
+    /// Where its frames lie, if that is not at `path`, which is its stub then. `file_length` is that of the segment.
+    pub(crate) archived: Option<Arc<Archived>>,
 }
 
 impl Found {
@@ -168,6 +177,20 @@ impl Survey {
         Ok(())
     }
 
+    /// Whether a segment seems to be missing before another one, where some are archived: it may have been while they were listed.
+    fn has_moved_meanwhile(&self) -> bool {
+        let is_gap = |pair: &[Found]| {
+            let last = pair[0].journaled.filter(|_| pair[0].is_sealed()).map(|mark| mark.second);
+            last.is_some_and(|last| last + 1 < pair[1].first_sequence)
+        };
+        let begins_late = || {
+            let first = self.segments.first().map_or(0, |found| found.first_sequence);
+            self.history.is_some_and(|history| first > history.first_sequence)
+        };
+        self.segments.iter().any(|found| found.archived.is_some())
+            && (begins_late() || self.segments.windows(2).any(is_gap))
+    }
+
     /// Whether the newest segment was written on this boot.
     pub(crate) fn is_same_boot(&self, boot_id: Option<BootId>) -> bool {
         boot_id.is_some() && self.segments.last().is_some_and(|found| found.boot == Some(boot_id))
@@ -177,13 +200,17 @@ impl Survey {
 /// No journal gets this far; above it sums of sequences could overflow.
 const SEQUENCE_MAX: u64 = u64::MAX / 2;
 
+/// How often a survey begins again because a segment may have been archived meanwhile.
+const MOVED_ATTEMPTS_MAX: usize = 10;
 /// How often a survey begins again when a live writer changes the directory under it.
 const SURVEY_ATTEMPTS_MAX: usize = 100;
 
 /// Surveys a directory. `expected_stream` is checked if it is given.
 pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<Survey, JournalError> {
-    for _ in 0..SURVEY_ATTEMPTS_MAX {
-        if let Some(survey) = survey_once(directory, expected_stream)? {
+    for attempt in 1..=SURVEY_ATTEMPTS_MAX {
+        let Some(survey) = survey_once(directory, expected_stream)? else { continue };
+        // What is missing for good is not this function's to say.
+        if attempt >= MOVED_ATTEMPTS_MAX || !survey.has_moved_meanwhile() {
             return Ok(survey);
         }
     }
@@ -219,7 +246,10 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
             Examined::Leftover(path) => survey.leftovers.push(path),
         }
     }
-    survey.segments.sort_by(|a, b| (a.first_sequence, &a.path).cmp(&(b.first_sequence, &b.path)));
+    // A segment counts before its stub.
+    let rank = |found: &Found| (found.first_sequence, found.archived.is_some());
+    survey.segments.sort_by(|a, b| (rank(a), &a.path).cmp(&(rank(b), &b.path)));
+    survey.segments.dedup_by(|later, before| later.archived.is_some() && later.first_sequence == before.first_sequence);
     survey.cuts.sort_unstable();
     check_belonging(&survey, directory, expected_stream)?;
     Ok(Some(survey))
@@ -232,7 +262,7 @@ enum Examined {
 
 /// Reads one file's header page.
 fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined, JournalError> {
-    let has_final_name = matches!(meaning, NameMeaning::Segment(_));
+    let has_final_name = !matches!(meaning, NameMeaning::Prepared(_));
     let file_length = file.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
     let header = match read_fixed_header(file, file_length) {
         Ok(header) => header,
@@ -255,7 +285,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
     }
     match meaning {
         NameMeaning::Prepared(_) if opened.first == 0 => return Ok(Examined::Leftover(path)),
-        NameMeaning::Segment(named) if opened.first != named || opened.first == 0 => {
+        NameMeaning::Segment(named) | NameMeaning::Archived(named) if opened.first != named || opened.first == 0 => {
             if opened.first == 0 {
                 let reason = format!("it was never opened, but is named as the segment from sequence {named}");
                 let position = d::OPENED_MARK_OFFSET as u64;
@@ -265,6 +295,13 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
             return Err(JournalError::NameMismatch { segment: path, found: opened.first, expected_name });
         }
         _ => {}
+    }
+    let mut file_length = file_length;
+    let mut archived = None;
+    if let NameMeaning::Archived(_) = meaning {
+        let summary = Archived::read(file, &path, header.frames_offset)?;
+        file_length = summary.segment_bytes;
+        archived = Some(Arc::new(summary));
     }
     Ok(Examined::Segment(Box::new(Found {
         has_final_name,
@@ -278,6 +315,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         sync_failed: read(d::FAILED_MARK_OFFSET).is_some_and(|mark| mark.first != 0),
         segment_records: SegmentRecords::read(&mapping),
         times_ns: read(d::TIMES_MARK_OFFSET).map_or((0, 0), |mark| (mark.first, mark.second)),
+        archived,
         path,
     })))
 }

@@ -273,6 +273,22 @@ pub enum JournalError {
         /// Its stream and incarnation.
         segment_says: String,
     },
+    /// An archived segment cannot be used.
+    #[error(
+        "sequences {first}..={last} are archived at {path}, which cannot be used: {reason}; mount the archive, or put that file back ({stub} stands for it)"
+    )]
+    ArchiveUnusable {
+        /// The file in the archive.
+        path: PathBuf,
+        /// What stands for it in the journal's folder.
+        stub: PathBuf,
+        /// The first sequence in it.
+        first: u64,
+        /// The last one.
+        last: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The oldest segment is missing.
     #[error(
         "sequences {missing_from}..={missing_to} are missing before {oldest}: {path} says that they were not deleted; put the missing segments back"

@@ -86,6 +86,10 @@ pub(crate) fn evaluate(
 ) -> Result<Evaluation, JournalError> {
     let segments = &survey.segments;
     let newest = segments.last().expect("the caller has found a segment");
+    if let (Some(_), Some(mark)) = (&newest.archived, newest.journaled) {
+        // What followed it was in use when it was archived.
+        return Err(JournalError::SuccessorMissing { segment: newest.path.clone(), sequence: mark.second + 1 });
+    }
     let is_same_boot = survey.is_same_boot(environment.boot_id);
     let good = good_mark(survey, newest, is_same_boot)?;
     let mut kept: Vec<Kept> = Vec::with_capacity(segments.len());
@@ -173,7 +177,9 @@ fn judge(
         if found.is_sealed() && mark.second < expected_last && must_follow {
             return Err(gap(found, next, mark.second));
         }
-        if is_vouched_for && mark.second == expected_last && check == RecoveryCheck::Tail && has_index(found)? {
+        // An archived one was read when it went, and is read by those who need it.
+        let is_trusted = check == RecoveryCheck::Tail || found.archived.is_some();
+        if is_vouched_for && mark.second == expected_last && is_trusted && has_index(found)? {
             let position = mark.first & !d::SEALED_BIT;
             if found.file_length < position {
                 let reason = FrameFault::EndOfFile { file_bytes: found.file_length };
@@ -189,6 +195,11 @@ fn judge(
             };
             return Ok(Judged { kept, fault: None, frames_scanned: 0 });
         }
+    }
+    if found.archived.is_some() {
+        let reason = "it is archived, and no mark on the device vouches for it".to_owned();
+        let (segment, position) = (found.path.clone(), d::SYNCED_MARK_OFFSET as u64);
+        return Err(JournalError::HeaderDamaged { segment, position, reason });
     }
     let (end, entries) = scan_segment(found)?;
     if end.last_sequence < must_hold {

@@ -42,6 +42,8 @@ pub struct SegmentInfo {
     pub opened_ns: u64,
     /// Whether a sync of it has failed.
     pub sync_failed: bool,
+    /// Where its frames lie, if they are archived: then `path` is its stub.
+    pub archived: Option<PathBuf>,
 }
 
 /// A journal, by the headers and marks of its segments.
@@ -361,7 +363,10 @@ fn segment_info(found: &Found) -> SegmentInfo {
         first_sequence: found.first_sequence,
         journaled_sequence: found.journaled.map(|mark| mark.second),
         synced_sequence: found.synced.map(|mark| mark.first),
-        file_bytes: found.file_length,
+        file_bytes: match &found.archived {
+            Some(_) => found.path.metadata().map_or(0, |metadata| metadata.len()),
+            None => found.file_length,
+        },
         length_bytes: found.header.segment_length,
         used_bytes: end.saturating_sub(found.header.frames_offset),
         holds_records: found.segment_records != SegmentRecords::Nothing,
@@ -372,6 +377,7 @@ fn segment_info(found: &Found) -> SegmentInfo {
         is_sealed: found.is_sealed(),
         opened_ns: found.opened_ns,
         sync_failed: found.sync_failed,
+        archived: found.archived.as_ref().map(|archived| archived.place.clone()),
     }
 }
 
@@ -391,7 +397,9 @@ impl std::fmt::Display for SegmentInfo {
             None if self.holds_records => f.write_str(", records without a checkpoint")?,
             None => {}
         }
-        if self.file_bytes < *length_bytes {
+        if let Some(place) = &self.archived {
+            write!(f, ", archived at {}", place.display())?;
+        } else if self.file_bytes < *length_bytes {
             write!(f, ", file cut to {} bytes", self.file_bytes)?;
         }
         if self.sync_failed { write!(f, ", a sync has FAILED") } else { Ok(()) }

@@ -5,6 +5,7 @@
 //! | [`history_check`] | whether a file beside a journal and the journal come from one history |
 //! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
 //! | [`restore`] | [`Restore`]: a copy that was put back becomes a new incarnation |
+//! | [`archiving`] | [`archive`]: the oldest segments are moved elsewhere, where they stay readable |
 //! | `unlinked` | [`UnlinkedSegment`]: frames in a file without a name, which ends with its process |
 //! | `test_frames` | frames for the tests |
 //! | `record_writer` | appending records of consensus |
@@ -23,6 +24,8 @@
 //! | `shared_journal` | the shared state of the writer and its helper threads |
 //! | `directory` | the lock, and the survey of the segments |
 //! | [`records`] | [`Record`]: the records of consensus, among the frames |
+//! | `archived` | the stub of a segment that lies elsewhere |
+//! | `compressed` | a segment compressed by LZ4 |
 //! | `history` | the file that names the journal and the segments which must be there |
 //! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
 //! | `segment` | one segment file as its writer holds it |
@@ -47,7 +50,10 @@
 
 #![deny(unsafe_code)]
 
+mod archived;
+pub mod archiving;
 mod boot;
+mod compressed;
 mod cut_files;
 pub mod descriptor;
 mod directory;
@@ -88,6 +94,8 @@ mod unlinked;
 mod wake;
 mod write_buffer;
 
+pub use archived::ArchiveForm;
+pub use archiving::{ArchiveOptions, ArchiveReport, ArchivedSegment, archive};
 pub use boot::BootId;
 pub use directory::DirectoryLock;
 pub use disk::{Disk, DiskWork};

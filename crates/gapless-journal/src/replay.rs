@@ -6,25 +6,24 @@
 //! it returns are checked; for one that it cannot return it gives the reason. Records of consensus are checked as
 //! frames are, and passed over.
 
+mod current;
 mod end;
 mod records;
 mod view;
 
 use crate::ReplayStop;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use gapless_wire::{Frame, aligned_length};
 
 use crate::directory::{Found, Survey, survey};
-use crate::disk::open_regular;
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::frame_batch::FrameBatch;
-use crate::mapping::Mapping;
 use crate::options::Environment;
 use crate::records::Passed;
-use crate::scan::{check_frame, check_next, is_record};
+use crate::scan::{check_next, is_record};
 use crate::{descriptor as d, index};
+use current::{Current, not_held};
 use view::View;
 
 /// The kernel is asked to map this much at once, at most: twice as much each time while frames are read in a row. For the first ones it is not
@@ -73,12 +72,6 @@ pub struct Replay {
     /// Length of the records between the frame that was returned last and `position`.
     passed_over: usize,
     passed: Passed,
-}
-
-#[derive(Debug)]
-struct Current {
-    found: Found,
-    mapping: Mapping,
 }
 
 impl Replay {
@@ -153,7 +146,10 @@ impl Replay {
                 Some(known) => self.others.remove(known),
                 None => Current::open(&self.segments[holding], &self.directory, &self.segments, sequence)?,
             };
-            self.others.push(std::mem::replace(&mut self.current, current));
+            let left = std::mem::replace(&mut self.current, current);
+            if !left.is_in_memory() {
+                self.others.push(left);
+            }
             if self.others.len() > OTHERS_MAX {
                 self.others.remove(0);
             }
@@ -436,53 +432,3 @@ impl Replay {
 
 /// How often something bad is looked at again while the journaled mark moves.
 const REREAD_ATTEMPTS_MAX: usize = 3;
-impl Current {
-    fn open(found: &Found, directory: &Path, segments: &[Found], sequence: u64) -> Result<Self, JournalError> {
-        let mut path = found.path.clone();
-        let mut opened = open_regular(&path);
-        if !found.has_final_name && matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
-            // It has got its final name since it was listed.
-            path = directory.join(d::segment_name(found.first_sequence));
-            opened = open_regular(&path);
-        }
-        let file = match opened {
-            Ok(file) => file,
-            // Retention has deleted it since it was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(not_held(directory, segments, sequence, None));
-            }
-            Err(error) => return Err(JournalError::io("open", path, error)),
-        };
-        let file_length = file.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
-        let length = file_length.min(found.header.segment_length) as usize;
-        if length < d::HEADER_PAGE_LENGTH {
-            let reason = "the file was cut while it was read".to_owned();
-            return Err(JournalError::HeaderDamaged { segment: path, position: length as u64, reason });
-        }
-        let mapping = Mapping::read_only(&file, length).map_err(|error| JournalError::io("map", &path, error))?;
-        Ok(Self { found: Found { path, file_length, ..found.clone() }, mapping })
-    }
-
-    /// Looks whether the frame of a sequence stands at a position, a multiple of 8, and whole before `limit`.
-    fn look(&self, limit: usize) -> impl FnMut(u64, usize) -> bool {
-        let mut view = View::copying();
-        move |sequence, position| {
-            view.begin(position);
-            let bytes = view.frame_at(&self.mapping, position, limit);
-            check_frame(bytes, sequence, self.found.header.frame_length_max as usize).is_ok()
-        }
-    }
-
-    fn index(&self) -> Option<&[std::sync::atomic::AtomicU64]> {
-        let header = &self.found.header;
-        let is_whole = self.mapping.length() as u64 >= header.frames_offset;
-        is_whole.then(|| self.mapping.words(d::INDEX_OFFSET, d::index_entries(header.segment_length) * 2))
-    }
-}
-
-fn not_held(directory: &Path, segments: &[Found], sequence: u64, last: Option<u64>) -> JournalError {
-    let last =
-        last.or_else(|| segments.last().and_then(|found| found.journaled.map(|mark| mark.second))).unwrap_or_default();
-    let first = segments.first().map_or(0, |found| found.first_sequence);
-    JournalError::NotHeld { directory: directory.to_owned(), sequence, first, last }
-}

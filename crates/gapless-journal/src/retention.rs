@@ -7,6 +7,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
+use crate::descriptor::archived_name;
 use crate::disk::sync_directory;
 use crate::error::JournalError;
 use crate::history::History;
@@ -46,6 +47,11 @@ impl SharedJournal {
             }
             (*oldest, next.first_sequence, checkpoint)
         };
+        if self.options.directory.join(archived_name(oldest.first_sequence)).exists() {
+            // It takes no room here, and what is archived stays.
+            self.segment_list().entries.pop_front();
+            return Ok(true);
+        }
         if let Some(checkpoint) = checkpoint {
             self.sync_checkpoint(checkpoint)?;
         }

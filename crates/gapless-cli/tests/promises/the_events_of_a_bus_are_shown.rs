@@ -155,7 +155,40 @@ fn check(path: &Path) {
     }
     let counted: Value =
         serde_json::from_str(&run(path, &["events", "stats", "flights/journal", "--json"]).good()).unwrap();
-    assert_eq!((&counted["events"], &counted["index"]["runs"]), (&json!(4), &json!(0)));
+    assert_eq!((&counted["events"], &counted["archived_segments"]), (&json!(4), &json!(0)));
+}
+
+#[test]
+fn what_is_archived_is_read_on_and_an_archive_that_is_missing_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let model = CommandModel::new().aggregate::<Flight>();
+    let mut stream = ServiceHostOptions::in_directory(path.join("flights"));
+    stream.persistence.segment_length_bytes = 2 << 20;
+    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    let refused = run(path, &["events", "archive", "flights", "--to", "archive"]).error(1);
+    assert!(refused.contains("nothing of the index is on disk yet"), "{refused}");
+    let name = "x".repeat(200);
+    let sent: Vec<_> = (0..8_000)
+        .map(|seat| {
+            let command = BookingCommand::Book { seat, passenger: name.clone() };
+            bus.send(Flight::command(&format!("F{}", seat % 7), &command))
+        })
+        .collect();
+    sent.into_iter().for_each(|pending| _ = pending.wait().unwrap());
+    host.stop().unwrap();
+    let archived =
+        lines(&run(path, &["events", "archive", "flights", "--to", "archive", "--compress", "--json"]).good());
+    assert!(!archived.is_empty() && archived[0]["first_sequence"] == 1, "{archived:?}");
+    let again = run(path, &["events", "archive", "flights", "--to", "archive"]).good();
+    assert!(again.starts_with("archived 0 segments\n") && again.contains(" stays: it is the newest"), "{again}");
+    let read = run(path, &["events", "read", "flights", "--aggregate", "flight/F3"]).good();
+    assert_eq!(read.lines().count(), (3..8_000).step_by(7).count());
+    assert!(run(path, &["journal", "verify", "flights"]).good().ends_with("\nwhole\n"));
+    std::fs::rename(path.join("archive"), path.join("away")).unwrap();
+    let missing = run(path, &["events", "read", "flights"]).error(1);
+    assert!(missing.contains("are archived at ") && missing.contains("mount the archive"), "{missing}");
 }
 
 #[test]

@@ -316,7 +316,8 @@ impl Loading {
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
             if state.is_over {
-                return;
+                drop(state);
+                return self.builder.take().map_or((), IndexBuilder::close);
             }
             self.asked.append(&mut state.asked);
             if std::mem::take(&mut state.is_deposed) {

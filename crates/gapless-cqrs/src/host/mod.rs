@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | `archive_tests` | tests of archived segments |
 //! | `cold_tests` | tests of aggregates that are not in memory |
 //! | `decision_tests` | tests of decisions by what is no aggregate's state |
 //! | `version_tests` | tests of events over versions |
@@ -11,6 +12,8 @@
 //! | `loading` | the thread that makes aggregates and decision models of their events, and the index |
 //! | `folding` | how these are made |
 
+#[cfg(test)]
+mod archive_tests;
 #[cfg(test)]
 mod cold_tests;
 mod counters;

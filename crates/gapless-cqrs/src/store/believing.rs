@@ -2,7 +2,9 @@
 //! time stamp of their last frame as the stream does.
 
 use super::run::{Extent, Run, extent_of_name};
-use crate::events::EventReader;
+use crate::events::{EventReader, ReadError};
+use gapless_client::ClientError;
+use gapless_journal::JournalError;
 use gapless_log::StreamIdentity;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,8 +65,14 @@ pub(super) fn look(directory: &Path, identity: Option<StreamIdentity>, reader: &
     Ok(Found { runs, others })
 }
 
-/// Whether the stream has the last frame of a run as the run says, or does not hold it any more.
+/// Whether the stream has the last frame of a run as the run says, or cannot say: it does not hold that frame any more, or it is in an archive that
+/// is not there.
 fn is_of_history(run: &Run, first_held: u64, reader: &mut EventReader) -> bool {
     let Extent { last_sequence, last_time_ns, .. } = run.extent;
-    last_sequence < first_held || reader.time_of(last_sequence).is_ok_and(|time_ns| time_ns == Some(last_time_ns))
+    last_sequence < first_held
+        || match reader.time_of(last_sequence) {
+            Ok(time_ns) => time_ns == Some(last_time_ns),
+            Err(ReadError::Stream(ClientError::Journal(JournalError::ArchiveUnusable { .. }))) => true,
+            Err(_) => false,
+        }
 }

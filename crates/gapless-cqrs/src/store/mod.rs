@@ -183,6 +183,8 @@ pub(crate) struct IndexBuilder {
     unreadable: Option<(u64, String)>,
     /// Ends a merge early.
     is_closed: Arc<AtomicBool>,
+    /// Sequence and time of the last frame that is in it, ns since the epoch, where this has read it and no transaction is open behind it.
+    last: Option<(u64, u64)>,
 }
 
 impl IndexBuilder {
@@ -214,7 +216,7 @@ impl IndexBuilder {
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
         index.reset(runs, first_sequence, postings_max);
         let (merging, has_failed, unreadable, is_closed) = (None, false, None, Arc::default());
-        Ok(Self { index, directory, identity, postings_max, merging, has_failed, unreadable, is_closed })
+        Ok(Self { index, directory, identity, postings_max, merging, has_failed, unreadable, is_closed, last: None })
     }
 
     /// Makes all of it anew, because a file of it cannot be used any more.
@@ -224,7 +226,7 @@ impl IndexBuilder {
     #[cold]
     pub fn make_anew(&mut self, reader: &mut EventReader) -> io::Result<()> {
         self.end_merge();
-        self.unreadable = None;
+        (self.unreadable, self.last) = (None, None);
         let first_sequence = reader.first_held();
         let runs = Arc::clone(&self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
         self.index.reset(Vec::new(), first_sequence, self.postings_max);
@@ -260,6 +262,7 @@ impl IndexBuilder {
         let shared = Arc::clone(&self.index.0);
         let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
         let mut is_more = true;
+        self.last = None;
         for _ in 0..TRANSACTIONS_A_TURN {
             match reader.advance(TRANSACTIONS_A_TURN)? {
                 Advanced::Transaction => {}
@@ -282,6 +285,7 @@ impl IndexBuilder {
             if recent.len() >= self.postings_max {
                 self.seal(&mut recent, last_sequence, reader.last_time_ns());
             }
+            self.last = Some((last_sequence, reader.last_time_ns()));
             // Release: pairs with `Index::last_sequence`.
             shared.last_sequence.store(last_sequence, Ordering::Release);
         }
@@ -379,6 +383,18 @@ impl IndexBuilder {
 }
 
 impl IndexBuilder {
+    /// The last step of an orderly end: what is in memory becomes a run, so that the next start does not read it again.
+    pub fn close(mut self) {
+        self.end_merge();
+        let shared = Arc::clone(&self.index.0);
+        let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() > 0
+            && let Some((last_sequence, last_time_ns)) = self.last
+        {
+            self.seal(&mut recent, last_sequence, last_time_ns);
+        }
+    }
+
     fn end_merge(&mut self) {
         if let Some(merging) = self.merging.take() {
             self.is_closed.store(true, Ordering::Relaxed);

@@ -6,11 +6,16 @@
 #[path = "../promises/support/mod.rs"]
 mod support;
 
+mod a_killed_archiver_loses_nothing;
 mod a_killed_writer_loses_nothing;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     a_killed_writer_loses_nothing::be_the_writer_if_asked();
-    gapless_testkit::scenarios::run(vec![a_killed_writer_loses_nothing::module()])
+    a_killed_archiver_loses_nothing::be_the_archiver_if_asked();
+    gapless_testkit::scenarios::run(vec![
+        a_killed_archiver_loses_nothing::module(),
+        a_killed_writer_loses_nothing::module(),
+    ])
 }

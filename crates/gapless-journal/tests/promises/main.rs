@@ -11,6 +11,7 @@ mod a_journal_runs_for_weeks;
 mod a_journal_with_records_is_the_model;
 mod a_look_at_a_journal;
 mod a_reader_goes_on_over_a_cut;
+mod archived_segments_stay_readable;
 mod damage_in_a_record_is_an_error_or_a_reported_cut;
 mod damage_is_an_error_or_a_reported_cut;
 mod history_is_one;

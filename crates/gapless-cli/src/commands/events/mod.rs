@@ -3,10 +3,11 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`read`], [`show`], [`ls`], [`stats`] | the subcommands |
+//! | [`read`], [`show`], [`ls`], [`stats`], [`archive`] | the subcommands |
 //! | `selecting` | which events are meant |
 //! | `form` | an event as a line, or as a JSON object |
 
+mod archive;
 mod form;
 mod ls;
 mod read;
@@ -30,6 +31,11 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
+    /// Move the oldest segments of a journal to another place, where they stay readable
+    #[command(
+        after_help = "Examples:\n  gapless events archive /var/lib/gapless/bank --to /mnt/archive\n  gapless events archive /var/lib/gapless/bank --to /mnt/archive --compress --before 1000000\n\nAlso beside a running host. A segment goes when it is sealed and on the device, which takes half a minute after the next one was begun, and when its events are in the files of the index, which a host writes when they have two million entries and when it stops; the newest stays. It is checked, copied, synced and compared; then a small file NNN.archived takes its place in the journal's folder, which says where it is. Everything goes on over it: reading, loading of aggregates, `gapless journal verify`, the start of a host. Where the archive is not there, its path is named, and what needs it waits or fails alone. A start without a snapshot reads all of the stream. With --compress segments are compressed by LZ4; who reads one has it in memory as it was. Killed at any time, nothing is lost: archive again. Several journals may share a place. Exit codes: 0; 1 for what cannot be read or written; 2 for what is wrong in the command line."
+    )]
+    Archive(archive::Arguments),
     /// List the aggregates of a command bus that have events
     #[command(
         after_help = "Examples:\n  gapless events ls /var/lib/gapless/bank\n  gapless events ls /var/lib/gapless/bank account --limit 20\n  gapless events ls /var/lib/gapless/bank --json | jq -r .aggregate\n\nA line for each, in the order of their first events: type and identifier, how many events, the first, the last, and when that was. All of the journal is read. Exit codes: 0; 1 for what cannot be read; 2 for what is wrong in the command line."
@@ -55,6 +61,7 @@ enum Action {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match &arguments.action {
         None => supervisor::events::run(&arguments.supervised),
+        Some(Action::Archive(arguments)) => archive::run(arguments),
         Some(Action::Ls(arguments)) => ls::run(arguments),
         Some(Action::Read(arguments)) => read::run(arguments),
         Some(Action::Show(arguments)) => show::run(arguments),

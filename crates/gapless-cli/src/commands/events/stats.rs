@@ -52,8 +52,12 @@ fn text(statistics: &EventStatistics, names: &TypeNames) -> String {
         text += &format!("  {} v{version}: {events}\n", escaped(&form::type_name(names, *key)));
     }
     text += &format!(
-        "journal: sequences {}..={} in {} segments, {} bytes\n",
-        statistics.first_sequence, statistics.last_sequence, statistics.segments, statistics.segment_bytes
+        "journal: sequences {}..={} in {} segments, {} bytes; {} segments are archived\n",
+        statistics.first_sequence,
+        statistics.last_sequence,
+        statistics.segments,
+        statistics.segment_bytes,
+        statistics.archived_segments
     );
     text += &match index.runs {
         0 => "index: no runs on disk; a running host has what is newest in memory\n".to_owned(),
@@ -111,6 +115,7 @@ fn object(statistics: &EventStatistics, names: &TypeNames) -> Value {
         "last_sequence": statistics.last_sequence,
         "segments": statistics.segments,
         "segment_bytes": statistics.segment_bytes,
+        "archived_segments": statistics.archived_segments,
         "index": {
             "runs": index.runs,
             "last_sequence": index.last_sequence,

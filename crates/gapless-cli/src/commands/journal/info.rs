@@ -87,6 +87,7 @@ impl Found {
                     "sealed": segment.is_sealed,
                     "opened_ns": segment.opened_ns,
                     "sync_failed": segment.sync_failed,
+                    "archived": segment.archived.as_ref().map(|place| place.display().to_string()),
                 })
             })
             .collect();

@@ -1,0 +1,69 @@
+//! `gapless events archive`.
+
+use crate::commands::{Outcome, print};
+use clap::Args;
+use gapless_cqrs::EventDirectory;
+use gapless_journal::{ArchiveForm, ArchiveOptions, ArchivedSegment};
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The directory of a command bus, or of a member that runs one
+    directory: PathBuf,
+    /// The folder in which the segments will lie; made if it is not there
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+    /// Compress them
+    #[arg(long)]
+    compress: bool,
+    /// Only segments whose frames are all before this sequence
+    #[arg(long, value_name = "SEQUENCE")]
+    before: Option<u64>,
+    /// One JSON object a line for each segment
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let directory = EventDirectory::open(&arguments.directory)?;
+    let form = if arguments.compress { ArchiveForm::Lz4 } else { ArchiveForm::Plain };
+    let options = ArchiveOptions { place: arguments.to.clone(), form, before_sequence: arguments.before };
+    let mut printed = Ok(());
+    let (report, indexed) = directory.archive(options, |segment| {
+        if printed.is_ok() {
+            printed = print(&line(segment, arguments.json));
+        }
+    })?;
+    printed?;
+    if arguments.json {
+        return Ok(());
+    }
+    let count = report.archived.len();
+    let mut text = format!("archived {count} segments\n");
+    if let Some((path, reason)) = report.stays {
+        text += &format!("{} stays: {reason}\n", path.display());
+        text += &format!("the index on disk ends at sequence {indexed}: what is behind it stays, too\n");
+    }
+    print(&text)
+}
+
+fn line(segment: &ArchivedSegment, is_json: bool) -> String {
+    let ArchivedSegment { first_sequence, last_sequence, path, stored_bytes, segment_bytes } = segment;
+    let path = path.display().to_string();
+    match is_json {
+        true => format!(
+            "{}\n",
+            json!({
+                "path": path,
+                "first_sequence": first_sequence,
+                "last_sequence": last_sequence,
+                "stored_bytes": stored_bytes,
+                "segment_bytes": segment_bytes,
+            })
+        ),
+        false => format!(
+            "{path}: sequences {first_sequence}..={last_sequence}, {stored_bytes} bytes, before {segment_bytes}\n"
+        ),
+    }
+}

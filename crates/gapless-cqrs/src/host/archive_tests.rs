@@ -1,0 +1,98 @@
+//! Archived segments: aggregates are loaded and events found over them, while they go and afterwards; one that is not there costs who needs it.
+
+use super::*;
+use crate::directory::{EventDirectory, EventDirectoryError};
+use crate::samples::{Account, AccountCommand, AccountRefusal};
+use crate::{Aggregate as _, CommandError};
+use gapless_journal::{ArchiveForm, ArchiveOptions};
+use gapless_transport::Tier;
+use std::path::Path;
+
+const ACCOUNTS: u64 = 40;
+
+fn start(directory: &Path) -> (CommandHost, CommandBus) {
+    let model = CommandModel::new().aggregate::<Account>();
+    let options = CommandHostOptions { aggregates_max: 4, ..CommandHostOptions::default() };
+    let mut stream = ServiceHostOptions::in_directory(directory);
+    // Sealed segments are on the device at once.
+    stream.tier = Tier::Sync;
+    stream.persistence.segment_length_bytes = 2 << 20;
+    stream.snapshot_on_stop = true;
+    let host = CommandHost::start(model, options, stream).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    (host, bus)
+}
+
+fn archived(directory: &Path, form: ArchiveForm, before_sequence: Option<u64>) -> Result<usize, EventDirectoryError> {
+    let options = ArchiveOptions { place: directory.join("archive"), form, before_sequence };
+    EventDirectory::open(directory)?.archive(options, |_| ()).map(|(report, _)| report.archived.len())
+}
+
+/// What is said of an account that has so much.
+fn has(bus: &CommandBus, id: u64, balance: u64) {
+    let refused = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
+    assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance })), "{id}");
+}
+
+fn found(host: &CommandHost, id: u64) -> usize {
+    let mut events = host.found_events(EventFilter::aggregate::<Account>(&id), Position::default());
+    std::iter::from_fn(|| events.next_event().unwrap().map(|_| ())).count()
+}
+
+#[test]
+fn aggregates_are_loaded_from_an_archive_and_one_that_is_missing_costs_its_aggregates_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (host, bus) = start(path);
+    let refused = archived(path, ArchiveForm::Plain, None).unwrap_err();
+    assert!(matches!(refused, EventDirectoryError::NotIndexed { .. }), "{refused}");
+    let mut balance = 0;
+    for _ in 0..12 {
+        for id in 0..ACCOUNTS {
+            bus.call(Account::command(&id, &AccountCommand::Many(300))).unwrap();
+        }
+        balance += 300;
+    }
+    let middle = host.service().released_sequence() / 2;
+    host.stop().unwrap();
+    // Beside a running host, while it loads aggregates.
+    let (host, bus) = start(path);
+    has(&bus, 7, balance);
+    let mut went = archived(path, ArchiveForm::Plain, Some(middle)).unwrap();
+    assert!(went > 0);
+    has(&bus, 8, balance);
+    let rest = archived(path, ArchiveForm::Lz4, None).unwrap();
+    went += rest;
+    assert!(rest > 0);
+    for id in 0..ACCOUNTS {
+        has(&bus, id, balance);
+    }
+    assert_eq!(found(&host, 9), balance as usize);
+    assert_eq!(EventDirectory::open(path).unwrap().statistics().unwrap().archived_segments, went);
+    host.stop().unwrap();
+    // A start needs no archive.
+    let (host, bus) = start(path);
+    has(&bus, 1, balance);
+    bus.call(Account::command(&ACCOUNTS, &AccountCommand::Open)).unwrap();
+    host.stop().unwrap();
+    std::fs::rename(path.join("archive"), path.join("away")).unwrap();
+    let (host, bus) = start(path);
+    let error = bus.call(Account::command(&2, &AccountCommand::Deposit(1))).unwrap_err();
+    let CommandError::Quarantined(reason) = error else { panic!("{error}") };
+    assert!(reason.contains("are archived at ") && reason.contains("mount the archive"), "{reason}");
+    let mut events = host.found_events(EventFilter::aggregate::<Account>(&2), Position::default());
+    let error = events.next_event().unwrap_err().to_string();
+    assert!(error.contains("mount the archive"), "{error}");
+    // The others go on, new ones and those whose events are here.
+    bus.call(Account::command(&(ACCOUNTS + 1), &AccountCommand::Open)).unwrap();
+    bus.call(Account::command(&(ACCOUNTS + 1), &AccountCommand::Deposit(5))).unwrap();
+    drop(events);
+    host.stop().unwrap();
+    std::fs::rename(path.join("away"), path.join("archive")).unwrap();
+    let (host, bus) = start(path);
+    for id in 0..ACCOUNTS {
+        has(&bus, id, balance);
+    }
+    has(&bus, ACCOUNTS + 1, 5);
+    host.stop().unwrap();
+}

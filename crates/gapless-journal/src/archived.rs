@@ -1,0 +1,183 @@
+//! [`Archived`]: a segment of the journal that lies elsewhere. In its place in the journal's folder stands a *stub*, `….archived`: what the segment
+//! has before its frames, and where the rest is. So the journal is surveyed and opened without the archive; only who reads the frames needs it.
+//!
+//! ```text
+//!   0 … the segment's first bytes as they are: header page and index, up to where its frames begin
+//!  there, the summary:
+//!    0  magic "GAPARCH\x01"
+//!    8  u32 form: 0 as it is, 1 LZ4 (see `compressed`)   12  u32 length of the path
+//!   16  u64 length of the file there                     24  u64 bytes of the segment that it has
+//!   32  the path, then u32 CRC-32C of the summary up to here
+//! ```
+//! Numbers are little-endian. Where segment and stub are both there, the segment counts: it is about to be archived.
+
+use crate::compressed::decompress;
+use crate::descriptor::{FIXED_LENGTH, FixedHeader};
+use crate::disk::{open_regular, unpoisoned};
+use crate::error::JournalError;
+use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::{u32_at, u64_at};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+const MAGIC: [u8; 8] = *b"GAPARCH\x01";
+const SUMMARY_LENGTH: usize = 32;
+const PATH_LENGTH_MAX: usize = 4096;
+/// Compressed segments that a process keeps as they were.
+const KEPT_MAX: usize = 2;
+
+/// How a segment lies in the archive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArchiveForm {
+    /// As it is in the journal.
+    #[default]
+    Plain,
+    /// Compressed by LZ4: a third or less for most applications; a segment is decompressed into memory when it is read.
+    Lz4,
+}
+
+/// Where a segment lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Archived {
+    pub(crate) place: PathBuf,
+    pub(crate) form: ArchiveForm,
+    /// The length of the file there.
+    pub(crate) stored_bytes: u64,
+    /// So many bytes of the segment are in it: up to the end of its frames.
+    pub(crate) segment_bytes: u64,
+}
+
+impl Archived {
+    /// What stands in a stub behind the segment's own bytes.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let path = self.place.as_os_str().as_bytes();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&u32::from(self.form == ArchiveForm::Lz4).to_le_bytes());
+        bytes.extend_from_slice(&(path.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&self.stored_bytes.to_le_bytes());
+        bytes.extend_from_slice(&self.segment_bytes.to_le_bytes());
+        bytes.extend_from_slice(path);
+        let sum = crc32c(&bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a stub's summary, which begins at `from`.
+    pub(crate) fn read(stub: &File, path: &Path, from: u64) -> Result<Self, JournalError> {
+        let damaged = |reason: &str| JournalError::HeaderDamaged {
+            segment: path.to_owned(),
+            position: from,
+            reason: reason.to_owned(),
+        };
+        let read = |bytes: &mut [u8], at| match stub.read_exact_at(bytes, from + at) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(damaged("the summary is cut")),
+            read => read.map_err(|error| JournalError::io("read", path, error)),
+        };
+        let mut bytes = vec![0; SUMMARY_LENGTH];
+        read(&mut bytes, 0)?;
+        let (form, path_length) = (u32_at(&bytes, 8), u32_at(&bytes, 12) as usize);
+        if bytes[..8] != MAGIC || path_length > PATH_LENGTH_MAX {
+            return Err(damaged("there is no summary of an archived segment"));
+        }
+        bytes.resize(SUMMARY_LENGTH + path_length + 4, 0);
+        read(&mut bytes[SUMMARY_LENGTH..], SUMMARY_LENGTH as u64)?;
+        let (summary, sum) = bytes.split_at(SUMMARY_LENGTH + path_length);
+        let form = match form {
+            0 => ArchiveForm::Plain,
+            1 => ArchiveForm::Lz4,
+            _ => return Err(damaged("the form of the archived segment is none")),
+        };
+        if u32_at(sum, 0) != crc32c(summary) {
+            return Err(damaged("the checksum of the summary is not that of its bytes"));
+        }
+        Ok(Self {
+            place: PathBuf::from(OsStr::from_bytes(&summary[SUMMARY_LENGTH..])),
+            form,
+            stored_bytes: u64_at(summary, 16),
+            segment_bytes: u64_at(summary, 24),
+        })
+    }
+
+    /// A file with the bytes of the segment whose stub has that header.
+    ///
+    /// # Errors
+    /// It is not there, or is not this segment.
+    pub(crate) fn open(&self, ours: &FixedHeader) -> Result<Arc<File>, String> {
+        let failed = |error: io::Error| error.to_string();
+        let file = open_regular(&self.place).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        if length != self.stored_bytes {
+            return Err(format!("it has {length} bytes, and had {}", self.stored_bytes));
+        }
+        let mut fixed = [0; FIXED_LENGTH];
+        file.read_exact_at(&mut fixed, 0).map_err(failed)?;
+        match FixedHeader::from_bytes(&fixed) {
+            // The incarnation of the journal may have become another since.
+            Ok(header) if (header.stream_id, header.number) == (ours.stream_id, ours.number) => {}
+            Ok(_) => return Err("it is of another journal".to_owned()),
+            Err(_) => return Err("its header is damaged".to_owned()),
+        }
+        match self.form {
+            ArchiveForm::Plain => Ok(Arc::new(file)),
+            ArchiveForm::Lz4 => self.decompressed(&file).map_err(failed),
+        }
+    }
+
+    /// A file in memory with the segment's bytes. The last few stay.
+    fn decompressed(&self, stored: &File) -> io::Result<Arc<File>> {
+        static KEPT: Mutex<Vec<(Archived, Arc<File>)>> = Mutex::new(Vec::new());
+        let mut kept = unpoisoned(KEPT.lock());
+        let at = kept.iter().position(|(archived, _)| archived == self);
+        let entry = match at {
+            Some(at) => kept.remove(at),
+            None => {
+                let flags = rustix::fs::MemfdFlags::CLOEXEC;
+                let file = File::from(rustix::fs::memfd_create("gapless-archived", flags)?);
+                let length = decompress(BufReader::with_capacity(1 << 20, stored), |position, piece| {
+                    file.write_all_at(piece, position)
+                })?;
+                if length != self.segment_bytes {
+                    return Err(io::Error::other(format!("{length} bytes of {} are in it", self.segment_bytes)));
+                }
+                (self.clone(), Arc::new(file))
+            }
+        };
+        let file = Arc::clone(&entry.1);
+        kept.truncate(KEPT_MAX - 1);
+        kept.insert(0, entry);
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_read_as_it_was_written_and_damage_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("stub");
+        for form in [ArchiveForm::Plain, ArchiveForm::Lz4] {
+            let archived =
+                Archived { place: PathBuf::from("/mnt/archive/ü"), form, stored_bytes: 1 << 40, segment_bytes: 77 };
+            let bytes = archived.to_bytes();
+            let read = |bytes: &[u8]| {
+                std::fs::write(&path, [&[7; 100], bytes].concat()).unwrap();
+                Archived::read(&File::open(&path).unwrap(), &path, 100)
+            };
+            assert_eq!(read(&bytes).unwrap(), archived);
+            for bit in 0..bytes.len() * 8 {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                assert!(read(&flipped).is_err(), "bit {bit}");
+            }
+            (0..bytes.len()).for_each(|length| assert!(read(&bytes[..length]).is_err(), "cut at {length}"));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A segment compressed by LZ4, in pieces. No I/O but by the files that it is given.
+//!
+//! ```text
+//! the header page as it is, 4096 bytes
+//! each piece of the rest:
+//!    0  u32 length on the disk     4  u32 length of the piece, 1 MiB at most
+//!    8  u32 CRC-32C of the piece  12  zeros
+//!   16  its bytes, as an LZ4 block
+//! 16 zeros
+//! ```
+//! Numbers are little-endian.
+
+use crate::descriptor::HEADER_PAGE_LENGTH;
+use gapless_wire::checksum::crc32c;
+use gapless_wire::fields::u32_at;
+use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+
+const PIECE_LENGTH: usize = 1 << 20;
+const PIECE_HEAD_LENGTH: usize = 16;
+
+fn damaged(reason: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason.into())
+}
+
+/// Writes the first `length` bytes of a segment.
+pub(crate) fn compress(segment: &File, length: u64, out: &mut impl Write) -> io::Result<()> {
+    let mut piece = vec![0; PIECE_LENGTH];
+    segment.read_exact_at(&mut piece[..HEADER_PAGE_LENGTH], 0)?;
+    out.write_all(&piece[..HEADER_PAGE_LENGTH])?;
+    let mut compressed = vec![0; get_maximum_output_size(PIECE_LENGTH)];
+    let mut position = HEADER_PAGE_LENGTH as u64;
+    while position < length {
+        let piece = &mut piece[..PIECE_LENGTH.min((length - position) as usize)];
+        segment.read_exact_at(piece, position)?;
+        let stored = compress_into(piece, &mut compressed).map_err(|error| damaged(error.to_string()))?;
+        let mut head = [0; PIECE_HEAD_LENGTH];
+        head[..4].copy_from_slice(&(stored as u32).to_le_bytes());
+        head[4..8].copy_from_slice(&(piece.len() as u32).to_le_bytes());
+        head[8..12].copy_from_slice(&crc32c(piece).to_le_bytes());
+        out.write_all(&head)?;
+        out.write_all(&compressed[..stored])?;
+        position += piece.len() as u64;
+    }
+    out.write_all(&[0; PIECE_HEAD_LENGTH])
+}
+
+/// Hands the bytes of a segment to `take`, a piece after the other; how many there were.
+///
+/// # Errors
+/// Those of `take` and of the file; bytes that are none.
+pub(crate) fn decompress(mut stored: impl Read, mut take: impl FnMut(u64, &[u8]) -> io::Result<()>) -> io::Result<u64> {
+    let mut piece = vec![0; PIECE_LENGTH];
+    stored.read_exact(&mut piece[..HEADER_PAGE_LENGTH])?;
+    take(0, &piece[..HEADER_PAGE_LENGTH])?;
+    let mut position = HEADER_PAGE_LENGTH as u64;
+    let mut compressed = vec![0; get_maximum_output_size(PIECE_LENGTH)];
+    loop {
+        let mut head = [0; PIECE_HEAD_LENGTH];
+        stored.read_exact(&mut head)?;
+        let (length, piece_length) = (u32_at(&head, 0) as usize, u32_at(&head, 4) as usize);
+        if (length, piece_length) == (0, 0) {
+            return Ok(position);
+        }
+        if length > compressed.len() || piece_length > PIECE_LENGTH {
+            return Err(damaged(format!(
+                "the piece for byte {position} says that it has {piece_length} bytes in {length}"
+            )));
+        }
+        stored.read_exact(&mut compressed[..length])?;
+        let taken = decompress_into(&compressed[..length], &mut piece[..piece_length]);
+        if taken.ok() != Some(piece_length) || crc32c(&piece[..piece_length]) != u32_at(&head, 8) {
+            return Err(damaged(format!("the piece for byte {position} is damaged")));
+        }
+        take(position, &piece[..piece_length])?;
+        position += piece_length as u64;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_read_as_it_was_and_damage_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("segment");
+        let bytes: Vec<u8> = (0..(2 * PIECE_LENGTH + 5_000) as u32).map(|at| (at / 7) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let mut stored = Vec::new();
+        compress(&File::open(&path).unwrap(), bytes.len() as u64, &mut stored).unwrap();
+        assert!(stored.len() < bytes.len() / 3, "{} bytes", stored.len());
+        let read = |stored: &[u8]| {
+            let mut all = Vec::new();
+            let length = decompress(stored, |position, piece| {
+                assert_eq!(position, all.len() as u64);
+                all.extend_from_slice(piece);
+                Ok(())
+            })?;
+            assert_eq!(length, all.len() as u64);
+            Ok::<_, io::Error>(all)
+        };
+        assert_eq!(read(&stored).unwrap(), bytes);
+        for at in (HEADER_PAGE_LENGTH..stored.len() - 4).step_by(997) {
+            let mut other = stored.clone();
+            other[at] ^= 1;
+            // The last bytes of a piece's head say nothing.
+            assert!(read(&other).is_ok_and(|read| read == bytes) || read(&other).is_err(), "byte {at}");
+            assert!(read(&stored[..at]).is_err(), "cut at {at}");
+        }
+    }
+}

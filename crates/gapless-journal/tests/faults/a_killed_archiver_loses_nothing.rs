@@ -1,0 +1,86 @@
+//! Kills a process that archives segments, at each of its named crash points: no frame is lost or doubled, a segment is in one place when the next
+//! archiving is done, and a reader beside it all sees every frame.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::support::{self, append, assert_holds};
+use gapless_agent::fault::ARCHIVE_CRASH_POINTS;
+use gapless_journal::{ArchiveForm, ArchiveOptions, Environment, Journal, JournalOptions, archive};
+use gapless_testkit::scenarios::Module;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Command;
+
+const FRAMES: u64 = 1500;
+
+pub fn module() -> Module {
+    let module = Module::new(module_path!());
+    if cfg!(feature = "fault-injection") {
+        module.scenario("kills_at_every_point", kills_at_every_point)
+    } else {
+        module
+    }
+}
+
+/// The first argument of the process that is killed.
+const ARCHIVER: &str = "a_killed_archiver_loses_nothing::archiver";
+
+/// If this process was started as the archiver, it is that until it is killed, and does not come back from here.
+pub fn be_the_archiver_if_asked() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, role, journal, place, form] = &arguments[..]
+        && role == ARCHIVER
+    {
+        run(Path::new(journal), Path::new(place), if form == "lz4" { ArchiveForm::Lz4 } else { ArchiveForm::Plain });
+        std::process::exit(3);
+    }
+}
+
+fn options(directory: &Path) -> JournalOptions {
+    JournalOptions { environment: Environment::default(), ..support::options(directory) }
+}
+
+fn run(journal: &Path, place: &Path, form: ArchiveForm) {
+    let options = ArchiveOptions { place: place.to_owned(), form, before_sequence: None };
+    archive(journal, &options, |_| ()).unwrap();
+}
+
+fn files(directory: &Path, ending: &str) -> usize {
+    let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(ending)).count()
+}
+
+fn kills_at_every_point() {
+    for point in ARCHIVE_CRASH_POINTS {
+        let mut hits = 0;
+        for (form, word, ending) in [(ArchiveForm::Plain, "plain", ".segment"), (ArchiveForm::Lz4, "lz4", ".lz4")] {
+            for pass in [1, 3] {
+                let directory = tempfile::tempdir().unwrap();
+                let (journal, place) = (directory.path().join("journal"), directory.path().join("archive"));
+                let (mut writer, _) = Journal::open(options(&journal)).unwrap();
+                append(&mut writer, FRAMES, 10, 0);
+                writer.close().unwrap();
+                let segments = support::segments(&journal).len();
+                let mut archiver = Command::new(std::env::current_exe().unwrap());
+                archiver.arg(ARCHIVER).args([&journal, &place]).arg(word);
+                let killed = archiver.env("GAPLESS_CRASH_POINT", format!("{point}:{pass}")).output().unwrap();
+                assert_eq!(killed.status.signal(), Some(9), "{point}: {killed:?}");
+                hits += 1;
+                assert_holds(&journal, Environment::default(), 1, FRAMES, 0);
+                // A writer goes on in between.
+                let (mut writer, report) = Journal::open(options(&journal)).unwrap();
+                assert_eq!((report.first_sequence, report.last_sequence), (1, FRAMES), "{point}");
+                append(&mut writer, 10, 10, 0);
+                writer.close().unwrap();
+                run(&journal, &place, form);
+                assert_holds(&journal, Environment::default(), 1, FRAMES + 10, 0);
+                // What can go is gone, and lies there once.
+                assert_eq!(files(&journal, ".archived"), segments - 1, "{point}");
+                assert_eq!(files(&place, ending), segments - 1, "{point}");
+                assert!(files(&journal, ".segment") <= 2, "{point}: the newest, and the next one");
+            }
+        }
+        println!("{point}: {hits} hits, nothing lost, nothing doubled");
+        assert!(hits > 0);
+    }
+}
