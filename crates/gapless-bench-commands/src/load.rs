@@ -5,7 +5,8 @@ use crate::case::{Case, Identifiers};
 use crate::messages::{Counter, Form};
 use crate::{check_interrupted, failed, stand};
 use gapless_cqrs::{
-    Accepted, Aggregate as _, CommandBus, CommandError, DirectBus, Draft, Headers, Pending, Position, Ticket,
+    Accepted, Aggregate as _, CAUSATION, CORRELATION, CommandBus, CommandError, DirectBus, Draft, Headers, Pending,
+    Position, Ticket,
 };
 use gapless_measure::Result;
 use gapless_measure::own_directory::OwnDirectory;
@@ -73,7 +74,7 @@ impl Loaded {
 
 /// The metadata of every command: where it comes from and what it belongs to.
 pub(crate) fn headers() -> Headers {
-    Headers::default().with("correlation", [0x11; 16]).with("causation", [0x22; 16])
+    Headers::default().with(CORRELATION, [0x11; 16]).with(CAUSATION, [0x22; 16])
 }
 
 /// The note of a command, so many bytes.

@@ -78,13 +78,16 @@ impl CommandMember {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::version_tests::{LampCommand, SecondLamp, lamp};
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
     use crate::{Accepted, Aggregate, CommandError, CommandHandler, HandlerInterceptor, Intercepted};
     use gapless_client::stream_layout::StreamLayout;
     use gapless_cluster::consensus::Role;
+    use gapless_cluster::member::requests::{AdminCommand, Outcome};
     use gapless_testkit::ports::free_ports;
     use gapless_testkit::wait;
     use std::path::PathBuf;
+    use std::time::Duration;
 
     /// Lets nobody withdraw a million.
     struct Guards;
@@ -101,10 +104,11 @@ mod tests {
     struct Cluster {
         root: tempfile::TempDir,
         members: Vec<Option<CommandMember>>,
+        model: fn() -> CommandModel,
     }
 
     impl Cluster {
-        fn start() -> Self {
+        fn start(model: fn() -> CommandModel) -> Self {
             let root = tempfile::tempdir().unwrap();
             let members: String = (1..)
                 .zip(free_ports(3))
@@ -119,16 +123,16 @@ mod tests {
                 );
                 std::fs::write(root.path().join(format!("{member}.toml")), text).unwrap();
             }
-            let mut cluster = Self { root, members: (0..3).map(|_| None).collect() };
+            let mut cluster = Self { root, members: (0..3).map(|_| None).collect(), model };
             (0..3).for_each(|member| cluster.start_member(member));
             cluster
         }
 
         fn start_member(&mut self, member: usize) {
             let file = self.root.path().join(format!("{}.toml", member + 1));
-            let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler).interceptor(Guards);
             let config = ClusterConfig::load(file).unwrap();
-            self.members[member] = Some(CommandMember::start(model, CommandHostOptions::default(), &config).unwrap());
+            self.members[member] =
+                Some(CommandMember::start((self.model)(), CommandHostOptions::default(), &config).unwrap());
         }
 
         fn leader(&self) -> usize {
@@ -150,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_new_leader_has_every_accepted_command_and_one_that_leads_again_has_those_between() {
-        let mut cluster = Cluster::start();
+        let model = || CommandModel::new().aggregate::<Account>().handler(TransferHandler).interceptor(Guards);
+        let mut cluster = Cluster::start(model);
         let bus = cluster.bus();
         bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
         bus.call(Account::command(&2, &AccountCommand::Open)).unwrap();
@@ -172,6 +177,28 @@ mod tests {
             assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: left })));
             let intercepted = bus.call(Account::command(&1, &AccountCommand::Withdraw(1_000_000)).identified_by(8));
             assert_eq!(intercepted, Err(CommandError::Intercepted("a million stays".to_owned())));
+            cluster.start_member(leader);
+        }
+        cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
+    }
+
+    #[test]
+    fn a_new_version_of_an_event_begins_at_its_mark_and_the_next_leader_goes_on_with_it() {
+        let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<SecondLamp>().versions(1..=2));
+        let bus = cluster.bus();
+        bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
+        let failed = bus.call(lamp(1, &LampCommand::Dim(30)));
+        assert!(matches!(failed, Err(CommandError::Failed(_))), "{failed:?}");
+        wait::until("the members have said that they have the version", || {
+            let member = cluster.members[cluster.leader()].as_ref().unwrap().replica().member();
+            matches!(member.ask(AdminCommand::Upgrade(2), Duration::from_secs(10)), Some(Outcome::Begun))
+        });
+        let dims = |percent| bus.call(lamp(1, &LampCommand::Dim(percent)));
+        wait::until("the new version has begun", || dims(30).is_ok());
+        for percent in 0..3 {
+            let leader = cluster.leader();
+            cluster.members[leader].take().unwrap().stop().unwrap();
+            assert_eq!(dims(percent).unwrap().version, 3 + u64::from(percent));
             cluster.start_member(leader);
         }
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());

@@ -1,6 +1,6 @@
 //! [`CommandCounters`]: what the writer has counted, as the program reads it; in the counters of the stream others see the same.
 
-use crate::envelope::{Answer, Answered};
+use crate::envelope::Answered;
 use crate::writer::{Failure, Ran};
 use gapless_agent::{Counter, CounterView, Counters};
 
@@ -85,25 +85,30 @@ counters! {
 }
 
 impl CountersOfWriter {
-    /// What has become of a command, whose answer is `answer` if it has one. `is_repeat`: it had come before.
+    /// What has become of a command; if it was answered, what the answer says, and how many events there are, unless it had come before.
     #[inline]
-    pub fn count(&self, ran: Ran, answer: &[u8], is_repeat: bool) {
-        let counter = match ran {
-            Ran::Answered if is_repeat => &self.repeated,
-            Ran::Answered => match Answer::read(answer) {
-                Ok(answer) => {
-                    if answer.events > 0 {
-                        self.events.add(answer.events.into());
-                    }
-                    self.of_answer(answer.answered)
-                }
-                Err(_) => &self.failed,
+    pub fn count(&self, ran: Ran, answered: Option<(Answered, u32)>) {
+        let counter = match (ran, answered) {
+            (Ran::Answered, Some((Answered::Accepted, events))) => {
+                self.events.add(events.into());
+                &self.accepted
+            }
+            _ => self.of_others(ran, answered),
+        };
+        counter.add(1);
+    }
+
+    #[cold]
+    const fn of_others(&self, ran: Ran, answered: Option<(Answered, u32)>) -> &Counter {
+        match ran {
+            Ran::Answered => match answered {
+                Some((answered, _)) => self.of_answer(answered),
+                None => &self.repeated,
             },
             Ran::Failed(Failure::Unknown | Failure::Malformed) => &self.malformed,
             Ran::Failed(Failure::Panicked | Failure::Inadmissible) => &self.failed,
             Ran::Later => &self.put_off,
-        };
-        counter.add(1);
+        }
     }
 
     const fn of_answer(&self, answered: Answered) -> &Counter {

@@ -23,7 +23,7 @@ mod folding;
 mod loading;
 mod transactions;
 #[cfg(test)]
-mod version_tests;
+pub(crate) mod version_tests;
 
 pub use counters::CommandCounters;
 
@@ -69,6 +69,17 @@ impl Default for CommandHostOptions {
 
 /// What is traced of each command, at level trace: the span `command` while it is decided on, with its outcome, and the event `released`.
 pub(crate) const TRACED: &str = "gapless::commands";
+
+/// Whether anybody may want to see that.
+#[inline]
+fn is_traced() -> bool {
+    tracing::level_filters::LevelFilter::current() >= tracing::level_filters::LevelFilter::TRACE
+}
+
+#[cold]
+fn trace_released(sequence: u64, session: u64, number: u64) {
+    tracing::trace!(target: TRACED, sequence, session, number, "released");
+}
 
 /// Why a command bus does not start, or has stopped.
 #[derive(Debug, thiserror::Error)]
@@ -204,7 +215,9 @@ impl ReleasedTransactions for ReleasedSide {
     #[inline]
     fn apply(&mut self, transaction: &ReleasedTransaction<'_>) -> Result<(), String> {
         let ReleasedTransaction { sequence, timestamp_ns, reply, changes, session, session_seq } = *transaction;
-        tracing::trace!(target: TRACED, sequence, session, number = session_seq, "released");
+        if is_traced() {
+            trace_released(sequence, session, session_seq);
+        }
         self.0.apply(sequence, timestamp_ns, reply.unwrap_or_default(), changes)
     }
 

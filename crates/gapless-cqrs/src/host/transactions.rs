@@ -2,7 +2,7 @@
 
 use super::counters::{CountersOfWriter, CountersReader};
 use super::loading::{Asked, Changed, IndexReader, Loader, LoaderParts, Made};
-use super::{CommandHostOptions, TRACED};
+use super::{CommandHostOptions, TRACED, is_traced};
 use crate::envelope::Envelope;
 use crate::events::EventReader;
 use crate::handling;
@@ -42,6 +42,8 @@ pub(super) struct BusTransactions {
     index: Index,
     index_reader: IndexReader,
     counters: CountersOfWriter,
+    /// How many aggregates are counted, and how many of them are being made.
+    aggregates: (usize, usize),
 }
 
 /// How far the writer is towards deciding.
@@ -83,7 +85,18 @@ impl BusTransactions {
         let index_reader = loader.index_reader(window, has_index);
         let writer = Writer::new(model, identifiers, cache, decision_models);
         let (released_waker, leading, new_version) = (parts.released_waker, Leading::No, None);
-        Ok(Self { writer, handover, released_waker, leading, new_version, loader, index, index_reader, counters })
+        Ok(Self {
+            writer,
+            handover,
+            released_waker,
+            leading,
+            new_version,
+            loader,
+            index,
+            index_reader,
+            counters,
+            aggregates: (0, 0),
+        })
     }
 
     /// Finds events, and reads the counters.
@@ -148,6 +161,19 @@ impl BusTransactions {
         }
     }
 
+    /// Runs a command where somebody may want to see it.
+    #[cold]
+    fn run_traced(&mut self, stamp: Stamp, payload: &[u8], length_max: usize) -> Ran {
+        let Stamp { sequence, session, number, .. } = stamp;
+        let span =
+            tracing::trace_span!(target: TRACED, "command", sequence, session, number, outcome = Empty).entered();
+        let ran = handling::within(|| self.writer.run(stamp, payload, length_max));
+        if !span.is_disabled() {
+            span.record("outcome", self.writer.outcome(ran));
+        }
+        ran
+    }
+
     fn ask_for_loads(&mut self) {
         let loads = self.writer.cache_mut().0.loads();
         if !loads.is_empty() {
@@ -194,7 +220,11 @@ impl Transactions for BusTransactions {
                 self.take_made();
                 self.pass_over_the_dead();
                 let (cache, _) = self.writer.cache_mut();
-                self.counters.note_aggregates(cache.len(), cache.loading());
+                let aggregates = (cache.len(), cache.loading());
+                if aggregates != self.aggregates {
+                    self.aggregates = aggregates;
+                    self.counters.note_aggregates(aggregates.0, aggregates.1);
+                }
                 true
             }
             Leading::No => false,
@@ -226,14 +256,11 @@ impl Transactions for BusTransactions {
         let (cache, _) = self.writer.cache_mut();
         cache.make_room(indexed);
         cache.begin(header.session, header.session_seq);
-        let Stamp { sequence, session, number, .. } = stamp;
-        let span =
-            tracing::trace_span!(target: TRACED, "command", sequence, session, number, outcome = Empty).entered();
-        let ran = handling::within(|| self.writer.run(stamp, payload, length_max));
-        if !span.is_disabled() {
-            span.record("outcome", self.writer.outcome(ran));
-        }
-        self.counters.count(ran, self.writer.answer(), self.writer.is_repeat());
+        let ran = match is_traced() {
+            false => handling::within(|| self.writer.run(stamp, payload, length_max)),
+            true => self.run_traced(stamp, payload, length_max),
+        };
+        self.counters.count(ran, self.writer.answered_as());
         handling::settle(|| {
             let envelope = Envelope::read(payload).ok()?;
             let origin = Origin { session: stamp.session, number: stamp.number, metadata: envelope.metadata };

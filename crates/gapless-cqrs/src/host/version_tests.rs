@@ -9,7 +9,7 @@ use std::path::Path;
 
 #[derive(Clone, Serialize, Deserialize, Message)]
 #[message(crate = crate)]
-enum LampCommand {
+pub(crate) enum LampCommand {
     Switch(bool),
     Dim(u8),
     /// How bright it is.
@@ -19,12 +19,12 @@ enum LampCommand {
 /// How bright it is, or that it cannot be that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate)]
-struct Shines(u8);
+pub(crate) struct Shines(u8);
 
 /// As the first program had it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "lamp")]
-enum FirstEvent {
+pub(crate) enum FirstEvent {
     On,
     Off,
 }
@@ -32,7 +32,7 @@ enum FirstEvent {
 /// As the second one has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "lamp", version = 2)]
-enum SecondEvent {
+pub(crate) enum SecondEvent {
     On,
     Off,
     #[message(since = 2)]
@@ -42,13 +42,13 @@ enum SecondEvent {
 /// As the third one has it, under another name: nothing of it is as before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "brightness")]
-struct ThirdEvent(u8);
+pub(crate) struct ThirdEvent(u8);
 
 /// A lamp of each program.
 macro_rules! lamp {
     ($lamp:ident, $event:ident, $decided:expr, $shines:expr, { $($more:tt)* }) => {
         #[derive(Clone)]
-        struct $lamp(u8);
+        pub(crate) struct $lamp(u8);
 
         impl Aggregate for $lamp {
             const NAME: &'static str = "lamp";
@@ -142,7 +142,8 @@ fn start<A: Aggregate>(directory: &Path, newest: u32) -> Result<(CommandHost, Co
     Ok((host, bus))
 }
 
-fn lamp(id: u64, command: &LampCommand) -> Draft<'_, LampCommand, (), Shines> {
+/// A command for a lamp, in whichever program.
+pub(crate) fn lamp(id: u64, command: &LampCommand) -> Draft<'_, LampCommand, (), Shines> {
     FirstLamp::command(&id, command)
 }
 

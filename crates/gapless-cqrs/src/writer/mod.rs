@@ -90,15 +90,15 @@ pub(crate) struct Writer {
     identifiers: Identifiers,
     undertaking: Undertaking,
     answer: Vec<u8>,
-    /// The last command had come before, and has got the answer of then.
-    is_repeat: bool,
+    /// What the answer to the last command says, and how many events it has; `None` if the command had come before, and has got the answer of then.
+    answered: Option<(Answered, u32)>,
     text: String,
 }
 
 impl Writer {
     pub fn new(model: Model, identifiers: Identifiers, cache: Cache, decision_models: DecisionModels) -> Self {
         let (undertaking, answer, text) = (Undertaking::default(), Vec::new(), String::new());
-        Self { model, cache, decision_models, identifiers, undertaking, answer, is_repeat: false, text }
+        Self { model, cache, decision_models, identifiers, undertaking, answer, answered: None, text }
     }
 
     /// The answer to the last command.
@@ -108,12 +108,13 @@ impl Writer {
 
     /// Whether that says that it was accepted.
     pub fn has_accepted(&self) -> bool {
-        Answer::read(&self.answer).is_ok_and(|answer| answer.answered == Answered::Accepted)
+        matches!(self.answered, Some((Answered::Accepted, _)))
     }
 
-    /// Whether that is the answer of a command that had come before.
-    pub const fn is_repeat(&self) -> bool {
-        self.is_repeat
+    /// What that says, and how many events there are; `None`: the command had come before.
+    #[inline]
+    pub const fn answered_as(&self) -> Option<(Answered, u32)> {
+        self.answered
     }
 
     /// What has become of the last command, for people.
@@ -122,7 +123,7 @@ impl Writer {
         match ran {
             Ran::Answered => Answer::read(&self.answer).map_or_else(
                 |error| error.to_string(),
-                |answer| format!("{:?}{}", answer.answered, if self.is_repeat { ", as before" } else { "" }),
+                |answer| format!("{:?}{}", answer.answered, if self.answered.is_none() { ", as before" } else { "" }),
             ),
             Ran::Failed(_) => format!("Failed: {}", self.text),
             Ran::Later => "Later".to_owned(),
@@ -161,7 +162,7 @@ impl Writer {
     #[inline]
     pub fn run(&mut self, stamp: Stamp, bytes: &[u8], length_max: usize) -> Ran {
         self.answer.clear();
-        self.is_repeat = false;
+        self.answered = None;
         self.undertaking.clear(&mut self.model.aggregates);
         let envelope = match Envelope::read(bytes) {
             Ok(envelope) => envelope,
@@ -173,7 +174,6 @@ impl Writer {
             match self.identifiers.find(identity, stamp.time_ns) {
                 Remembered::No => {}
                 Remembered::Same(answer) => {
-                    self.is_repeat = true;
                     self.answer.extend_from_slice(answer);
                     return self.without_events(Here { identity: None, ..here });
                 }
@@ -340,6 +340,7 @@ impl Writer {
                     rest: &bytes[..],
                 }
                 .write(&mut self.answer);
+                self.answered = Some((Answered::Refused, 0));
                 self.without_events(here)
             }
             NotDecided::NoCommand(error) => self.failed(Failure::Malformed, error.to_string()),
@@ -432,6 +433,7 @@ impl Writer {
             rest,
         }
         .write(&mut self.answer);
+        self.answered = Some((Answered::Accepted, events.into()));
         let length = self.answer.len() + undertaking.changes().len();
         if length > here.length_max {
             self.undo();
@@ -478,6 +480,7 @@ impl Writer {
             rest,
         }
         .write(&mut self.answer);
+        self.answered = Some((answered, 0));
         self.without_events(here)
     }
 
