@@ -203,12 +203,12 @@ impl EventDirectory {
         Ok((gapless_journal::archive(&self.layout.journal(), &options, each)?, indexed))
     }
 
-    fn reader(&self) -> EventReader {
+    pub(crate) fn reader(&self) -> EventReader {
         EventReader::stored(StoredFrames::new(self.layout.clone()))
     }
 
     /// The index as it is on the disk.
-    fn index(&self, reader: &mut EventReader) -> Result<StoredIndex, EventDirectoryError> {
+    pub(crate) fn index(&self, reader: &mut EventReader) -> Result<StoredIndex, EventDirectoryError> {
         let path = self.layout.root().join(INDEX_FOLDER);
         StoredIndex::open(&path, reader).map_err(|error| EventDirectoryError::System { path, error })
     }

@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`derived`] | [`DerivedFiles`]: what is made of a journal and lies beside it |
 //! | [`directory`] | [`EventDirectory`]: the events of a directory, read from outside |
 //! | `drives` | tests of the promises of a bus, over each of its drives |
 //! | `member` | `CommandMember`: a command bus on a member of a cluster, with the feature `cluster` |
@@ -41,6 +42,7 @@
 pub mod aggregate;
 pub mod bus;
 pub mod decision_model;
+pub mod derived;
 pub mod direct;
 pub mod directory;
 pub mod draft;
@@ -76,6 +78,7 @@ mod writer;
 pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, OldEvent, Tags};
 pub use bus::{Accepted, BusOptions, CommandBus, Pending, RetryPolicy};
 pub use decision_model::DecisionModel;
+pub use derived::DerivedFiles;
 pub use direct::{DirectBus, Ticket};
 pub use directory::EventDirectory;
 pub use draft::Draft;

@@ -25,6 +25,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The folder of the files, beside the journal.
+pub(crate) const SNAPSHOTS_FOLDER: &str = "aggregates";
 const MAGIC: [u8; 8] = *b"GAPAGGR\x01";
 const HEAD_LENGTH: usize = 80;
 const SUM_AT: usize = 76;

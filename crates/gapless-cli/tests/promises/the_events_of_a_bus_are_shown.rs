@@ -192,6 +192,40 @@ fn what_is_archived_is_read_on_and_an_archive_that_is_missing_is_named() {
 }
 
 #[test]
+fn the_index_is_verified_with_the_journal_and_goes_with_a_restore() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (host, bus) = start(path);
+    book(&bus, "LX 38", 1, "Bo");
+    host.stop().unwrap();
+    let verified = run(path, &["journal", "verify", "flights"]).good();
+    assert!(
+        verified.contains("\nindex of events: 1 files with 4 positions, up to sequence ")
+            && verified.ends_with("\nwhole\n"),
+        "{verified}"
+    );
+    let index = path.join("flights/index");
+    let file = std::fs::read_dir(&index).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&file).unwrap();
+    for at in [10, whole.len() - 50] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        std::fs::write(&file, damaged).unwrap();
+        let verified = run(path, &["journal", "verify", "flights", "--json"]).good();
+        let verified: Value = serde_json::from_str(&verified).unwrap();
+        assert_eq!((&verified["verdict"], &verified["index"]["files"]), (&json!("whole"), &json!(0)), "{verified}");
+        let named = verified["index"]["unusable"][0]["path"].as_str().unwrap();
+        assert!(named.ends_with(file.file_name().unwrap().to_str().unwrap()), "{verified}");
+    }
+    let restored = run(path, &["journal", "restore", "flights"]).good();
+    assert!(restored.contains("removed, made anew of the journal: ") && !index.exists(), "{restored}");
+    let (host, bus) = start(path);
+    book(&bus, "LX 38", 2, "Bo");
+    host.stop().unwrap();
+    assert_eq!(run(path, &["events", "read", "flights", "--aggregate", "flight/LX 38"]).good().lines().count(), 2);
+}
+
+#[test]
 fn a_follower_prints_what_comes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

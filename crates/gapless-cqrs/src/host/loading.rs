@@ -29,6 +29,8 @@ const PAUSE_AWAITED: Duration = Duration::from_micros(200);
 const PAUSE_WITHOUT_INDEX: Duration = Duration::from_millis(200);
 /// After a disk or a stream has failed.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// At the end the index follows so long what is released and not in it.
+const FOLLOWED_AT_END: Duration = Duration::from_millis(200);
 /// Progress is logged this often.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// States that wait to be kept in files, at most.
@@ -317,7 +319,7 @@ impl Loading {
             }
             if state.is_over {
                 drop(state);
-                return self.builder.take().map_or((), IndexBuilder::close);
+                return self.close_index();
             }
             self.asked.append(&mut state.asked);
             if std::mem::take(&mut state.is_deposed) {
@@ -370,6 +372,16 @@ impl Loading {
         self.make_due(last_sequence);
         self.keep_due(last_sequence);
         Ok(is_more)
+    }
+
+    /// The index has what is released, if that is not far away, and all of it is on disk.
+    #[cold]
+    fn close_index(&mut self) {
+        let Some(mut builder) = self.builder.take() else { return };
+        let [follower, _] = &mut self.parts.readers;
+        let until = Instant::now() + FOLLOWED_AT_END;
+        while Instant::now() < until && matches!(builder.follow(follower, |_| ()), Ok(true)) {}
+        builder.close();
     }
 
     /// Makes all of the index anew.

@@ -11,6 +11,7 @@ use crate::identity::{Position, TypeKey};
 use crate::model::Model;
 use crate::origin::Origin;
 use crate::released::Handover;
+use crate::snapshots::SNAPSHOTS_FOLDER;
 use crate::store::{INDEX_FOLDER, Index};
 use crate::writer::{Cache, DecisionModels, Failure, Ran, Stamp, Writer};
 use gapless_agent::Waker;
@@ -27,8 +28,6 @@ use tracing::field::Empty;
 
 /// The schema of an answer.
 const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
-/// The folder of the aggregates' states, beside the journal.
-const SNAPSHOTS_FOLDER: &str = "aggregates";
 
 /// See the head of the file.
 pub(super) struct BusTransactions {

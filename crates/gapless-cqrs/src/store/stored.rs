@@ -63,6 +63,21 @@ impl StoredIndex {
         Ok(found)
     }
 
+    /// Reads all of it: which files are damaged, and how.
+    pub fn check(&self) -> Vec<(PathBuf, String)> {
+        let damage = |run: &Run| {
+            let (mut entries, mut positions) = (run.entries(), Vec::new());
+            loop {
+                match entries.next(&mut positions) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return None,
+                    Err(error) => return Some((run.path.clone(), error.reason)),
+                }
+            }
+        };
+        self.runs.iter().filter_map(damage).collect()
+    }
+
     /// How many files there are, how many positions are in them, and how many bytes they take.
     pub fn size(&self) -> (usize, u64, u64) {
         let bytes = self.runs.iter().map(|run| run.path.metadata().map_or(0, |metadata| metadata.len())).sum();

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 enum Action {
     /// Read and check every frame, and whether states and snapshots come from one history with them
     #[command(
-        after_help = "Examples:\n  gapless journal verify /var/lib/gapless/orders\n  gapless journal verify /var/lib/gapless/orders --json | jq .verdict\n\nEnds with\n  0  whole: everything that was ever there is there\n  1  damaged, missing, or not of one history: a start refuses it, or would have to\n  3  what is vouched for is whole, but intact frames stand behind a damaged place; a start cuts them\n  4  what there is is whole, but the machine has started again and nothing vouches for the end"
+        after_help = "Examples:\n  gapless journal verify /var/lib/gapless/orders\n  gapless journal verify /var/lib/gapless/orders --json | jq .verdict\n\nOf a command bus the index is read, too; what of it is damaged is made anew by the next host, and no damage of the journal.\n\nEnds with\n  0  whole: everything that was ever there is there\n  1  damaged, missing, or not of one history: a start refuses it, or would have to\n  3  what is vouched for is whole, but intact frames stand behind a damaged place; a start cuts them\n  4  what there is is whole, but the machine has started again and nothing vouches for the end"
     )]
     Verify(verify::Arguments),
     /// Print frames, one a line
@@ -40,7 +40,7 @@ enum Action {
     Tail(tail::Arguments),
     /// Make what was put back on purpose a history of its own, in a new incarnation
     #[command(
-        after_help = "Example:\n  cp -r /backup/orders /var/lib/gapless/orders && gapless journal restore /var/lib/gapless/orders\n\nWithout this, a stream that goes on behind an older copy would give sequences a second time, and whoever has seen the first would not know. Clients and nodes that were connected to the incarnation before are refused by the new one, and open new sessions. States and snapshots that are ahead of the journal get another name. Not for a member of a cluster: begin that one anew with `gapless cluster add --replace`."
+        after_help = "Example:\n  cp -r /backup/orders /var/lib/gapless/orders && gapless journal restore /var/lib/gapless/orders\n\nWithout this, a stream that goes on behind an older copy would give sequences a second time, and whoever has seen the first would not know. Clients and nodes that were connected to the incarnation before are refused by the new one, and open new sessions. States and snapshots that are ahead of the journal get another name; the index and the states of aggregates of a command bus are removed, and made anew. Not for a member of a cluster: begin that one anew with `gapless cluster add --replace`."
     )]
     Restore(restore::Arguments),
     /// Say what is there: segments, sequences, marks, snapshots, and who holds the lock

@@ -4,6 +4,7 @@ use super::directory::{journal_of, layout_of};
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
+use gapless_cqrs::DerivedFiles;
 use gapless_engine::directory_consistency;
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let layout =
         layout_of(&journal_of(&arguments.directory)).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
     let restored = directory_consistency::restore(&layout)?;
+    let removed = DerivedFiles::remove(layout.root())?;
     if arguments.json {
         let set_aside: Vec<String> = restored.set_aside.iter().map(|path| path.display().to_string()).collect();
         let object = json!({
@@ -29,6 +31,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             "incarnation_before": format!("{:016x}", restored.incarnation_before),
             "incarnation": format!("{:016x}", restored.incarnation),
             "set_aside": set_aside,
+            "removed": removed.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         });
         return print(&format!("{}\n", serde_json::to_string_pretty(&object)?));
     }
@@ -41,6 +44,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     );
     for path in &restored.set_aside {
         text += &format!("set aside, not of this history: {}\n", path.display());
+    }
+    for path in &removed {
+        text += &format!("removed, made anew of the journal: {}\n", path.display());
     }
     print(&text)
 }

@@ -3,11 +3,12 @@
 use super::directory::{journal_of, layout_of};
 use crate::commands::{Ended, Outcome, print};
 use clap::Args;
+use gapless_cqrs::{DerivedFiles, EventDirectory};
 use gapless_engine::directory_consistency::{self, DirectoryReport};
 use gapless_journal::inspect::Verdict;
 use gapless_journal::{VerifyReport, verify};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The exit of the program when intact frames stand after the end of the journal.
 const FRAMES_BEYOND_END: u8 = 3;
@@ -25,15 +26,17 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let journal = journal_of(&arguments.directory);
+    let derived = layout_of(&journal).map(|layout| look_beside(layout.root()));
+    let derived = derived.transpose()?.flatten();
     let report = match layout_of(&journal) {
         Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new() },
     };
     let verdict = report.verdict();
     if arguments.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&object(&report, verdict))?))?;
+        print(&format!("{}\n", serde_json::to_string_pretty(&object(&report, verdict, derived.as_ref()))?))?;
     } else {
-        print(&text(&report, verdict))?;
+        print(&text(&report, verdict, derived.as_ref()))?;
     }
     let problems = report.journal.problems.iter().map(ToString::to_string);
     let damages = report.files.iter().filter_map(|file| {
@@ -75,8 +78,32 @@ const fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn text(report: &DirectoryReport, verdict: Verdict) -> String {
+/// What a command bus has made of the journal. Where that is damaged, it says so of the journal.
+fn look_beside(directory: &Path) -> Result<Option<DerivedFiles>, Box<dyn std::error::Error>> {
+    if !DerivedFiles::are_there(directory) {
+        return Ok(None);
+    }
+    match EventDirectory::open(directory) {
+        Ok(directory) => Ok(DerivedFiles::look(&directory)?),
+        Err(_) => Ok(None),
+    }
+}
+
+fn derived_text(derived: &DerivedFiles) -> String {
+    let DerivedFiles { index_files, positions, last_sequence, unusable, states } = derived;
+    let mut text = format!(
+        "index of events: {index_files} files with {positions} positions, up to sequence {last_sequence}; \
+         states of aggregates: {states}\n"
+    );
+    for (path, reason) in unusable {
+        text += &format!("note: {} is made anew by the next host, {reason}\n", path.display());
+    }
+    text
+}
+
+fn text(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFiles>) -> String {
     let mut text = journal_text(&report.journal);
+    text += &derived.map(derived_text).unwrap_or_default();
     for file in &report.files {
         let state = file.damage.as_deref().map_or_else(|| "whole".to_owned(), |reason| format!("DAMAGED, {reason}"));
         text += &format!("{}: to sequence {}, {state}\n", file.path.display(), file.sequence);
@@ -125,7 +152,22 @@ fn journal_text(report: &VerifyReport) -> String {
     text
 }
 
-fn object(report: &DirectoryReport, verdict: Verdict) -> Value {
+fn derived_object(derived: &DerivedFiles) -> Value {
+    let unusable: Vec<Value> = derived
+        .unusable
+        .iter()
+        .map(|(path, reason)| json!({ "path": path.display().to_string(), "reason": reason }))
+        .collect();
+    json!({
+        "files": derived.index_files,
+        "positions": derived.positions,
+        "last_sequence": derived.last_sequence,
+        "unusable": unusable,
+        "states": derived.states,
+    })
+}
+
+fn object(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFiles>) -> Value {
     let (journal, info) = (&report.journal, &report.journal.info);
     let files: Vec<Value> = report
         .files
@@ -150,6 +192,7 @@ fn object(report: &DirectoryReport, verdict: Verdict) -> Value {
         "stop": journal.stop.as_ref().map(ToString::to_string),
         "problems": journal.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "files": files,
+        "index": derived.map(derived_object),
         "cuts": cuts,
         "same_boot": info.is_same_boot,
     })
