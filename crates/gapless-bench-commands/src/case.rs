@@ -20,6 +20,8 @@ pub enum Tier {
     Journal,
     /// On the device
     Sync,
+    /// In the operating systems' hands on a quorum of two members, each with a core of this machine
+    Quorum,
 }
 
 /// How commands and events are encoded.
@@ -78,8 +80,11 @@ impl Case {
             cases.extend([256, 1024, 4096].map(|size| Self { size, ..base }));
             let identified = [Identifiers::Random, Identifiers::TimeOrdered];
             cases.extend(identified.map(|identifiers| Self { identifiers, ..base }));
-            for tier in [Tier::Journal, Tier::Sync] {
-                cases.extend([1, many].map(|aggregates| Self { tier, aggregates, ..base }));
+            for tier in [Tier::Journal, Tier::Sync, Tier::Quorum] {
+                // On a member there are handles alone.
+                if (*drive, tier) != (Drive::Direct, Tier::Quorum) {
+                    cases.extend([1, many].map(|aggregates| Self { tier, aggregates, ..base }));
+                }
             }
         }
         cases
@@ -111,7 +116,8 @@ mod tests {
         let has = |found: &dyn Fn(&Case) -> bool| cases.iter().any(found);
         for drive in Drive::value_variants() {
             for aggregates in [1, 9] {
-                for tier in Tier::value_variants() {
+                let is_there = |tier: &&Tier| (*drive, **tier) != (Drive::Direct, Tier::Quorum);
+                for tier in Tier::value_variants().iter().filter(is_there) {
                     assert!(has(&|case| (case.drive, case.tier, case.aggregates) == (*drive, *tier, aggregates)));
                 }
                 for encoding in Encoding::value_variants() {

@@ -7,6 +7,7 @@
 //! | [`scale`] | many aggregates, on a stream whose process was killed |
 //! | `latency` | how long a command takes at a rate, beside the canonical row |
 //! | `throughput` | commands a second, beside encoding and appending alone and the canonical row |
+//! | [`quorum`] | commands on a cluster of two members |
 //! | `replay` | events a second of a fold of the whole stream |
 //! | `axon` | Axon Framework 4 beside this |
 //! | [`arguments`] | the options of `gapless bench commands` |
@@ -27,6 +28,7 @@ mod case;
 mod latency;
 mod load;
 mod messages;
+pub mod quorum;
 mod replay;
 mod rows;
 pub mod scale;
@@ -57,13 +59,15 @@ fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
     reporting::check_interrupted(NAME, interrupted)
 }
 
-/// A row of the canonical benchmark, SBE, at tier `journal`.
+/// A row of the canonical benchmark, SBE, at tier `journal` where nothing else is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Canonical {
     /// Event sourcing, as fast as possible.
     Throughput,
     /// Event sourcing, 10,000 a second.
     Latency,
+    /// State replication, as fast as possible, at tier `quorum`: two members on this machine.
+    Replicated,
 }
 
 /// Measures a row of the canonical benchmark, its files below that directory, with so many messages if it is not to have its own number.

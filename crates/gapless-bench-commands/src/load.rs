@@ -149,7 +149,8 @@ pub(crate) fn on_driver<T: Send>(drive: impl FnOnce() -> Result<T> + Send) -> Re
     std::thread::scope(|scope| scope.spawn(driving).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))
 }
 
-struct Driver<'a, F: Form, S: Sender<F>> {
+/// Sends, awaits and checks.
+pub(crate) struct Driver<'a, F: Form, S: Sender<F>> {
     bus: S,
     load: Load<'a>,
     command: F::Command,
@@ -172,7 +173,7 @@ struct Sent<Pending> {
 }
 
 impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
-    fn new(bus: S, load: Load<'a>) -> Self {
+    pub(crate) fn new(bus: S, load: Load<'a>) -> Self {
         Self {
             bus,
             load,
@@ -187,7 +188,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
         }
     }
 
-    fn run(mut self) -> Result<Loaded> {
+    pub(crate) fn run(mut self) -> Result<Loaded> {
         let most = if let Until::Count(count) = self.load.until { count } else { u64::MAX };
         let mut counted = Counted::begin(0);
         if let Until::Time(warm_up, _) = self.load.until {
@@ -215,7 +216,8 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
     /// Sends what may be in flight, and awaits half of it.
     fn round(&mut self, most: u64) -> Result<()> {
         check_interrupted(self.load.interrupted)?;
-        while self.sent.len() < self.load.in_flight && self.number < most {
+        // A command that is sent twice is two in flight.
+        while self.sent.len() + 1 < self.load.in_flight.max(2) && self.number < most {
             self.send();
         }
         for _ in 0..self.sent.len().div_ceil(2) {

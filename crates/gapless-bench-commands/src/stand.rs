@@ -106,7 +106,7 @@ fn beside_driver() -> Option<CpuMask> {
 fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, ServiceHostOptions)> {
     let (directory, mut options) = match case.tier {
         Tier::Memory => (None, ServiceHostOptions::in_memory()),
-        Tier::Journal | Tier::Sync => {
+        Tier::Journal | Tier::Sync | Tier::Quorum => {
             let name = format!(".gapless-commands-{}", std::process::id());
             let directory = OwnDirectory::create(place.parent, &name)?;
             settle(directory.path())?;
@@ -123,6 +123,7 @@ fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, Servi
         Tier::Memory => gapless_transport::Tier::Memory,
         Tier::Journal => gapless_transport::Tier::Journal,
         Tier::Sync => gapless_transport::Tier::Sync,
+        Tier::Quorum => unreachable!("that is a member's"),
     };
     Ok((directory, options))
 }

@@ -11,6 +11,8 @@ const ONE_PER_S: f64 = 4.5e6;
 const MANY_PER_S: f64 = 3.5e6;
 /// Of one aggregate, the part of encoding and appending alone.
 const PART_OF_FLOOR: f64 = 0.4;
+/// At `quorum`, the part of the canonical row by state replication.
+const PART_OF_REPLICATED: f64 = 0.9;
 /// By serde, the part of SBE.
 const PART_OF_SBE: f64 = 0.6;
 /// By the faster of Axon's buses.
@@ -91,6 +93,9 @@ fn of_throughput(report: &Report, row: &Row) -> Option<(String, bool)> {
             Some((format!("{PART_OF_SBE} of SBE"), rate >= PART_OF_SBE * by_sbe?.throughput_per_s?))
         }
         ("journal", _) => Some(("the canonical row".to_owned(), row.floor_ratio? <= 1.0)),
+        ("quorum", _) => {
+            Some((format!("{PART_OF_REPLICATED} of the canonical row"), 1.0 / row.floor_ratio? >= PART_OF_REPLICATED))
+        }
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::case::{Case, Drive, Encoding, Tier};
 use crate::load::{Load, Until, drive, drive_direct};
 use crate::messages::{Form, OfSbe, OfSerde};
 use crate::stand::{Place, Stand};
-use crate::{Canonical, MeasureCanonical, bare, check_interrupted, rows};
+use crate::{Canonical, MeasureCanonical, bare, check_interrupted, quorum, rows};
 use gapless_agent::OptimizeFor;
 use gapless_measure::Result;
 use gapless_measure::reporting::Run;
@@ -31,7 +31,7 @@ pub(crate) fn steps(plan: &Plan, part: Part) -> usize {
     plan.turns
         * match part {
             Part::Axon => AxonCase::all(plan.aggregates).len(),
-            _ => Case::all(plan.aggregates).len() + 2,
+            _ => Case::all(plan.aggregates).len() + 3,
         }
 }
 
@@ -84,18 +84,20 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
             turn.floors.push(bare::measure(case.encoding, case.size, (plan.time / 4).min(FLOOR_TIME_MAX))?);
         }
     }
-    run.next("the canonical row")?;
-    let mut row = canonical(Canonical::Throughput, plan.is_quick.then_some(CANONICAL_QUICK), &plan.directory)?;
-    // One that was cut short is none.
-    check_interrupted(run.interrupted)?;
-    row.config.name = Some(CANONICAL.to_owned());
-    turn.floors.push(FloorRow {
-        name: CANONICAL.to_owned(),
-        payload_bytes: row.config.payload_bytes.unwrap_or(0),
-        rate_per_s: row.throughput_per_s,
-        ..FloorRow::default()
-    });
-    turn.rows.push(row);
+    for (which, name) in [(Canonical::Throughput, CANONICAL), (Canonical::Replicated, CANONICAL_REPLICATED)] {
+        run.next(&format!("the row {name}"))?;
+        let mut row = canonical(which, plan.is_quick.then_some(CANONICAL_QUICK), &plan.directory)?;
+        // One that was cut short is none.
+        check_interrupted(run.interrupted)?;
+        row.config.name = Some(name.to_owned());
+        turn.floors.push(FloorRow {
+            name: name.to_owned(),
+            payload_bytes: row.config.payload_bytes.unwrap_or(0),
+            rate_per_s: row.throughput_per_s,
+            ..FloorRow::default()
+        });
+        turn.rows.push(row);
+    }
     for case in cases {
         run.next(&case.label())?;
         let mut row = match case.encoding {
@@ -110,19 +112,24 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
     Ok(())
 }
 
-/// The canonical row's name, as a row and as a floor.
+/// The names of the canonical rows, as rows and as floors.
 pub(crate) const CANONICAL: &str = "canonical";
+pub(crate) const CANONICAL_REPLICATED: &str = "canonical_replicated";
 
-/// What a row stands beside: in memory the work of encoding and appending alone, at `journal` the canonical row.
+/// What a row stands beside: in memory the work of encoding and appending alone, at `journal` and `quorum` the canonical row.
 fn floor_of<'a>(floors: &'a [FloorRow], case: &Case) -> Option<&'a FloorRow> {
     floors.iter().find(|floor| match case.tier {
         Tier::Memory => floor.name == bare::name(case.encoding) && floor.payload_bytes == case.size as u64,
         Tier::Journal => floor.name == CANONICAL,
+        Tier::Quorum => floor.name == CANONICAL_REPLICATED,
         Tier::Sync => false,
     })
 }
 
 fn one_row<F: Form>(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
+    if case.tier == Tier::Quorum {
+        return quorum::measure::<F>(plan, run.interrupted, case);
+    }
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
     let until = Until::Time(plan.warm_up, plan.time);
     let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };

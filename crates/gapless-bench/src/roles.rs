@@ -20,5 +20,6 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::RpcFaults => rpc::faults::serving::main(assignment),
         Role::RpcPayloads => rpc::payloads::served::main(assignment),
         Role::CommandsBus => commands::scale::bus_process::main(assignment),
+        Role::CommandsFollower => commands::quorum::follower_process::main(assignment),
     }
 }

@@ -83,9 +83,10 @@ impl ReplayMerge {
 
     /// Lets the journal go: what is deleted of it meanwhile takes no room any more. It is opened again where it is needed.
     pub fn let_journal_go(&mut self) {
-        if self.replay.is_none() {
-            (self.left, self.opened) = (None, None);
+        if self.replay.is_some() {
+            self.stand_at(self.sequence);
         }
+        (self.left, self.opened) = (None, None);
     }
 
     fn stand_at(&mut self, sequence: u64) {
@@ -205,7 +206,7 @@ impl ReplayMerge {
             if self.left.is_some() {
                 self.copied_since += 1;
                 if self.copied_since > COPIED_SINCE_MAX {
-                    self.let_journal_go();
+                    (self.left, self.opened) = (None, None);
                 }
             }
         }

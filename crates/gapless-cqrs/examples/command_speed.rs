@@ -1,6 +1,6 @@
-//! Commands a second through the bus in memory, of one aggregate or many, by either drive: for profiling.
+//! Commands a second through the bus, of one aggregate or many, by either drive: for profiling.
 //!
-//! Arguments: aggregates, commands in a turn, and `direct` for the direct drive.
+//! Arguments: aggregates, commands in a turn, `direct` or `pipelined`, and a directory for a journal; without one the stream is in memory.
 #![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
 
 use gapless_cqrs::{
@@ -42,6 +42,11 @@ impl Aggregate for Counter {
     }
 }
 
+/// Where the stream is.
+fn stream() -> ServiceHostOptions {
+    std::env::args().nth(4).map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory)
+}
+
 fn main() {
     let aggregates: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1);
     let count: u64 = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
@@ -49,7 +54,7 @@ fn main() {
         return direct(aggregates, count);
     }
     let model = CommandModel::new().aggregate::<Counter>();
-    let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+    let host = CommandHost::start(model, CommandHostOptions::default(), stream()).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let headers = Headers::default().with("user", "profile");
     for turn in 0..5 {
@@ -75,8 +80,7 @@ fn main() {
 /// The same by the direct drive.
 fn direct(aggregates: u64, count: u64) {
     let model = CommandModel::new().aggregate::<Counter>();
-    let stream = ServiceHostOptions::in_memory();
-    let mut bus = DirectBus::start(model, CommandHostOptions::default(), stream, &BusOptions::default()).unwrap();
+    let mut bus = DirectBus::start(model, CommandHostOptions::default(), stream(), &BusOptions::default()).unwrap();
     let headers = Headers::default().with("user", "profile");
     let mut pending = std::collections::VecDeque::new();
     for turn in 0..5 {

@@ -238,6 +238,13 @@ impl EventReader {
         self.frames.sequence()
     }
 
+    /// Lets the files of the journal go, until something is read of them.
+    pub(crate) fn let_journal_go(&mut self) {
+        if let Frames::Live(frames) = &mut self.frames {
+            frames.let_journal_go();
+        }
+    }
+
     /// Begins anew from a position on.
     pub fn seek(&mut self, from: Position) {
         self.from = from;

@@ -8,6 +8,7 @@ use crate::found_events::FoundEvents;
 use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Reading, parts};
 use crate::identity::Position;
 use crate::model::CommandModel;
+use gapless_agent::Now;
 use gapless_client::Client;
 use gapless_client::client::ClientOptions;
 use gapless_cluster::config::ClusterConfig;
@@ -29,6 +30,36 @@ impl CommandMember {
     pub fn start(model: CommandModel, options: CommandHostOptions, config: &ClusterConfig) -> Result<Self, HostError> {
         let BusParts { released, make_writer, reading } = parts(model, options)?;
         Ok(Self { replica: Replica::start_transactions(released, make_writer, config)?, reading })
+    }
+
+    /// As [`CommandMember::start`], without threads for its agents: nothing happens but in [`CommandMember::turn`]. For a thread that has more to
+    /// do, as where there is one core for a member and for what sends to it.
+    ///
+    /// # Errors
+    /// As for [`CommandMember::start`].
+    pub fn start_by_hand(
+        model: CommandModel,
+        options: CommandHostOptions,
+        config: &ClusterConfig,
+    ) -> Result<Self, HostError> {
+        let BusParts { released, make_writer, reading } = parts(model, options)?;
+        Ok(Self { replica: Replica::start_transactions_by_hand(released, make_writer, config)?, reading })
+    }
+
+    /// Polls every agent once, in a member that was started by hand. Returns the work done.
+    ///
+    /// # Errors
+    /// What an agent cannot go on after.
+    pub fn turn(&mut self, now: Now) -> Result<usize, HostError> {
+        Ok(self.replica.turn(now)?)
+    }
+
+    /// A handle of the bus as long as this member leads. Where it was started by hand, who waits for an outcome turns it meanwhile.
+    ///
+    /// # Errors
+    /// No memory for it.
+    pub fn bus(&self, options: &BusOptions) -> Result<CommandBus, HostError> {
+        Ok(CommandBus::over(self.replica.connect(ClientOptions::default())?, options)?)
     }
 
     /// A handle of the bus. It goes to the member that leads, among those whose sockets are at `paths`.

@@ -51,6 +51,16 @@ fn interval(own: Option<u64>, config: &ServiceConfig) -> Option<u64> {
     config.snapshot_interval_frames.map_or(own, |frames| Some(frames).filter(|frames| *frames > 0))
 }
 
+/// Of a service with a writer of its own no snapshots are taken.
+fn refuse_snapshots(config: &ClusterConfig) -> Result<(), EngineError> {
+    refuse_policy(config)?;
+    if config.service.snapshot_interval_frames.is_some_and(|frames| frames > 0) {
+        let reason = "the writer of transactions reads the whole stream; leave it out".to_owned();
+        return Err(EngineError::Option { option: "service.snapshot_interval_frames", reason });
+    }
+    Ok(())
+}
+
 /// What the member's file says of its service must be of use to one whose handlers run before their commands enter the stream.
 fn refuse_policy(config: &ClusterConfig) -> Result<(), EngineError> {
     for (option, is_said) in [
@@ -160,12 +170,25 @@ impl Replica {
         make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        refuse_policy(config)?;
-        if config.service.snapshot_interval_frames.is_some_and(|frames| frames > 0) {
-            let reason = "the writer of transactions reads the whole stream; leave it out".to_owned();
-            return Err(EngineError::Option { option: "service.snapshot_interval_frames", reason });
-        }
+        refuse_snapshots(config)?;
         Self::start_by(ReplicaService::of_transactions(released, make_writer), config, ClusterMember::start_with)
+    }
+
+    /// As [`Replica::start_transactions`], and by hand as [`Replica::start_by_hand`].
+    ///
+    /// # Errors
+    /// As for [`Replica::start_transactions`].
+    pub fn start_transactions_by_hand(
+        released: impl ReleasedTransactions,
+        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        config: &ClusterConfig,
+    ) -> Result<Self, EngineError> {
+        refuse_snapshots(config)?;
+        Self::start_by(
+            ReplicaService::of_transactions(released, make_writer),
+            config,
+            ClusterMember::start_by_hand_with,
+        )
     }
 
     /// A copy of an event-sourced service for a member that the caller puts together, as

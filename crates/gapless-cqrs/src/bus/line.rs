@@ -145,6 +145,17 @@ impl Line {
         }
     }
 
+    /// Whether a command has room. Takes what has come, and asks for another session if there is none.
+    pub fn has_room(&self) -> bool {
+        let (mut inner, mut called) = (self.lock(), Called::new());
+        let has_room = inner.find_room().is_some() || {
+            inner.poll(&mut called);
+            inner.is_gone || inner.find_room().is_some()
+        };
+        self.leave(inner, called);
+        has_room
+    }
+
     /// The outcome; without one until then, that it did not come in time.
     pub fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> Outcome {
         loop {

@@ -107,6 +107,16 @@ impl CommandBus {
         }
     }
 
+    /// Whether a command that is sent now does not wait for room: for who is to do something before there is any, as one who turns a member by hand.
+    /// False while a session is being opened for it.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        match &self.way {
+            Way::Line(line) => line.has_room(),
+            Way::Queue(queue) => queue.has_room(),
+        }
+    }
+
     /// Sends a command. Its outcome can be awaited, waited for, or left to a function; who does none of it has still sent it. Waits while the
     /// bus has as many commands in flight as it may.
     ///

@@ -61,6 +61,11 @@ impl Queue {
         self.owner.wake();
     }
 
+    /// Whether fewer wait than may.
+    pub fn has_room(&self) -> bool {
+        self.length() < self.length_max
+    }
+
     /// The outcome. A thread that would wait for itself is told so.
     pub fn wait(&self, completion: &Completion, until: Option<Instant>) -> Outcome {
         loop {

@@ -27,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_AWAITED: Duration = Duration::from_micros(200);
 /// There is nothing to follow.
 const PAUSE_WITHOUT_INDEX: Duration = Duration::from_millis(200);
+/// Nothing was made for so long: the segments of the journal are let go, which would take room when they are deleted.
+const IDLE: Duration = Duration::from_secs(1);
 /// After a disk or a stream has failed.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// At the end the index follows so long what is released and not in it.
@@ -279,6 +281,8 @@ struct Loading {
     states: Vec<DueSnapshot>,
     snapshots: Option<Snapshots>,
     progress_at: Instant,
+    /// When something was made last, if the journal may still be open for it.
+    made_at: Option<Instant>,
     /// The last failure that was logged.
     failure: String,
 }
@@ -287,7 +291,8 @@ impl Loading {
     fn new(shared: Arc<Shared>, parts: LoaderParts) -> Self {
         let snapshots = parts.snapshots.clone().map(|directory| Snapshots::new(directory, parts.identity));
         let (asked, states, progress_at) = (Vec::new(), Vec::new(), Instant::now());
-        Self { shared, parts, builder: None, asked, states, snapshots, progress_at, failure: String::new() }
+        let failure = String::new();
+        Self { shared, parts, builder: None, asked, states, snapshots, progress_at, made_at: None, failure }
     }
 
     fn run(&mut self) {
@@ -399,6 +404,12 @@ impl Loading {
     /// Makes what is asked for up to there.
     fn make_due(&mut self, through: u64) {
         let due: Vec<_> = self.asked.extract_if(.., |asked| asked.through() <= through).collect();
+        if !due.is_empty() {
+            self.made_at = Some(Instant::now());
+        } else if self.made_at.take_if(|made_at| made_at.elapsed() > IDLE).is_some() {
+            let [_, reader] = &mut self.parts.readers;
+            reader.let_journal_go();
+        }
         for asked in due {
             // One before it may have found that the index is to be made anew.
             let has_index = self.parts.directory.is_none() || asked.through() <= self.shared.index.last_sequence();

@@ -42,6 +42,8 @@ pub enum Role {
     RpcPayloads,
     /// The bus of `commands` with very many aggregates
     CommandsBus,
+    /// The follower of a row of `commands` at tier `quorum`
+    CommandsFollower,
 }
 
 /// Writes `value` as a line of JSON.
