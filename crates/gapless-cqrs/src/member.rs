@@ -111,7 +111,9 @@ mod tests {
     use super::*;
     use crate::host::version_tests::{LampCommand, SecondLamp, lamp};
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
-    use crate::{Accepted, Aggregate, CommandError, CommandHandler, HandlerInterceptor, Intercepted};
+    use crate::{
+        Accepted, Aggregate, BusError, CommandError, CommandHandler, HandlerInterceptor, Intercepted, RetryPolicy,
+    };
     use gapless_client::stream_layout::StreamLayout;
     use gapless_cluster::consensus::Role;
     use gapless_cluster::member::requests::{AdminCommand, Outcome};
@@ -177,9 +179,12 @@ mod tests {
         }
 
         fn bus(&self) -> CommandBus {
+            CommandMember::bus_of(&self.sockets(), &BusOptions::default()).unwrap()
+        }
+
+        fn sockets(&self) -> Vec<PathBuf> {
             let socket = |member| StreamLayout::new(self.root.path().join(format!("member-{member}"))).socket();
-            let sockets: Vec<PathBuf> = (1..=3).map(socket).collect();
-            CommandMember::bus_of(&sockets, &BusOptions::default()).unwrap()
+            (1..=3).map(socket).collect()
         }
     }
 
@@ -210,6 +215,31 @@ mod tests {
             assert_eq!(intercepted, Err(CommandError::Intercepted("a million stays".to_owned())));
             cluster.start_member(leader);
         }
+        cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
+    }
+
+    #[test]
+    fn a_command_that_is_sent_again_outlives_the_whole_cluster() {
+        let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
+        let options = ClientOptions { timeout: Duration::from_millis(200), ..ClientOptions::default() };
+        let client =
+            wait::until_some("somebody leads", || Client::connect_any(&cluster.sockets(), options.clone()).ok());
+        let bus = CommandBus::over(client, &BusOptions::default()).unwrap();
+        let retry =
+            RetryPolicy { attempts_max: 10_000, delay_max: Duration::from_millis(50), ..RetryPolicy::default() };
+        let retrying = bus.clone().with_retry(retry);
+        retrying.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+        cluster.members.iter_mut().for_each(|member| _ = member.take().unwrap().stop().unwrap());
+        let deposit = AccountCommand::Deposit(5);
+        wait::until("a handle alone gives up", || {
+            bus.call(Account::command(&1, &deposit)) == Err(CommandError::Bus(BusError::Disconnected))
+        });
+        let pending = retrying.send(Account::command(&1, &deposit));
+        (0..3).for_each(|member| cluster.start_member(member));
+        let version = pending.wait().unwrap().version;
+        // What was given up may have had its effect, and this one has it once.
+        assert!(version >= 2);
+        assert_eq!(bus.call(Account::command(&1, &deposit)).unwrap().version, version + 1);
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
 

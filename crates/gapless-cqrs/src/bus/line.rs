@@ -212,6 +212,16 @@ impl Line {
         thread.unpark();
     }
 
+    /// Tries to go on where everything was given up, for a command that is sent again.
+    #[cold]
+    pub fn revive(&self) {
+        let mut inner = self.lock();
+        if inner.is_gone && inner.connect_again().is_ok() {
+            inner.is_gone = false;
+        }
+        self.leave(inner, Called::new());
+    }
+
     /// Sends a command without waiting for room, which may be that of the thread that calls this.
     #[cold]
     pub fn send_soon(&self, command: TypeKey, bytes: Vec<u8>, completion: Arc<Completion>) {
@@ -367,6 +377,8 @@ impl Inner {
         }
         let Self { client, sessions, .. } = self;
         let mut lost = false;
+        // Replies of one session come together.
+        let mut last = 0;
         let polled = client.poll(ANSWERS_MAX, |incoming| match incoming {
             Incoming::Reply { session, reply, first: true } => {
                 let arrived = match &reply.refusal {
@@ -376,8 +388,10 @@ impl Inner {
                         Err(error) => Err(BusError::Unreadable(error.to_string())),
                     },
                 };
-                let session = sessions.iter_mut().find(|known| known.key == session);
-                let in_flight = session.map(|session| &mut session.in_flight);
+                if sessions.get(last).is_none_or(|known| known.key != session) {
+                    last = sessions.iter().position(|known| known.key == session).unwrap_or(usize::MAX);
+                }
+                let in_flight = sessions.get_mut(last).map(|session| &mut session.in_flight);
                 let completion = in_flight.and_then(|in_flight| {
                     let at = in_flight.iter().position(|(number, _)| *number == reply.session_seq)?;
                     in_flight.remove(at)
@@ -412,13 +426,16 @@ impl Inner {
     #[cold]
     fn go_on_behind(&mut self, error: ClientError) -> Result<(), ClientError> {
         match error {
-            ClientError::Disconnected { .. } => {
-                self.client.reconnect()?;
-                *lock(&self.waker) = self.client.waker()?;
-                Ok(())
-            }
+            ClientError::Disconnected { .. } => self.connect_again(),
             other => Err(other),
         }
+    }
+
+    #[cold]
+    fn connect_again(&mut self) -> Result<(), ClientError> {
+        self.client.reconnect()?;
+        *lock(&self.waker) = self.client.waker()?;
+        Ok(())
     }
 
     fn sleep(&mut self, most: Duration) {
@@ -431,8 +448,8 @@ impl Inner {
     fn end(&mut self, error: &ClientError, called: &mut Called) {
         tracing::warn!("the bus is gone: {error}");
         self.is_gone = true;
-        for session in self.sessions.drain(..) {
-            let in_flight = session.in_flight.into_iter();
+        for session in &mut self.sessions {
+            let in_flight = session.in_flight.drain(..);
             called.extend(in_flight.filter_map(|(_, completion)| completion.arrive(Err(BusError::Disconnected))));
         }
     }

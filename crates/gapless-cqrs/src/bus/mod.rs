@@ -176,7 +176,7 @@ impl CommandBus {
             let way = self.way.downgrade();
             let send = move |bytes: Vec<u8>, completion: &Arc<Completion>| {
                 let queued = Queued { command, bytes, completion: Arc::clone(completion) };
-                way.upgrade().map(|way| way.send_soon(queued)).is_some()
+                way.upgrade().map(|way| way.send_again(queued)).is_some()
             };
             (attempts, bytes.clone(), Arc::new(send) as Arc<_>)
         });
@@ -233,6 +233,14 @@ impl Way {
             }
             Self::Queue(queue) => queue.send(queued, true),
         }
+    }
+
+    /// Also where the bus was given up, if there is one again.
+    fn send_again(&self, queued: Queued) {
+        if let Self::Line(line) = self {
+            line.revive();
+        }
+        self.send_soon(queued);
     }
 
     /// Waits for no room.

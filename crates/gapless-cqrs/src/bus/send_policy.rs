@@ -21,6 +21,8 @@ use std::time::Duration;
 /// What has no decision, as a handler that has panicked or an outcome that was lost, is sent again under the same identifier: it has its effect
 /// once, however often it is sent. What was decided, as a refusal, is the same each time under one identifier; so it is sent again as another command,
 /// under a new identifier, where the bus has given it the first; where the caller has, it is not.
+///
+/// A handle whose bus is gone stays so; a command that is sent again looks whether there is one again, and the handle goes on with that.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
     /// A command is sent so often at most, the first time counted.

@@ -134,6 +134,22 @@ lamp!(
     }
 );
 
+/// As a program has it whose author has forgotten to raise the version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate, name = "lamp")]
+pub(crate) struct CarelessEvent(u64, u64);
+
+lamp!(
+    CarelessLamp,
+    CarelessEvent,
+    |command| match command {
+        LampCommand::Switch(is_on) => Some(CarelessEvent(u64::from(is_on) * 100, 0)),
+        LampCommand::Dim(_) | LampCommand::Ask => None,
+    },
+    |event: &CarelessEvent| event.0 as u8,
+    {}
+);
+
 fn start<A: Aggregate>(directory: &Path, newest: u32) -> Result<(CommandHost, CommandBus), HostError> {
     let model = CommandModel::new().aggregate::<A>().versions(1..=newest);
     let stream = ServiceHostOptions::in_directory(directory);
@@ -214,6 +230,16 @@ fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its
     assert!(matches!(&quarantined, Err(CommandError::Quarantined(reason)) if is_told(reason)), "{quarantined:?}");
     assert_eq!((shines(&bus, 1), bus.call(lamp(3, &LampCommand::Switch(true))).unwrap().version), (0, 1));
     assert_eq!((host.counters().quarantined, host.counters().set_apart), (1, 1));
+    host.stop().unwrap();
+
+    // And one that cannot read what it says that it knows.
+    let (host, bus) = start::<CarelessLamp>(directory.path(), 2).unwrap();
+    let quarantined = bus.call(lamp(1, &LampCommand::Ask));
+    assert!(
+        matches!(&quarantined, Err(CommandError::Quarantined(reason)) if reason.contains("event ")),
+        "{quarantined:?}"
+    );
+    assert_eq!(shines(&bus, 4), 0);
     host.stop().unwrap();
 
     let (host, bus) = start::<ThirdLamp>(directory.path(), 2).unwrap();
