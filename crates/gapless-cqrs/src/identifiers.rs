@@ -3,7 +3,8 @@
 use crate::transaction::CommandIdentity;
 use gapless_transport::token::random_token;
 use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
-use rustc_hash::FxHashMap;
+use gapless_wire::split_mix;
+use hashbrown::HashTable;
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -46,82 +47,191 @@ pub(crate) enum Remembered<'a> {
     Other,
 }
 
-/// See the head of the file.
-pub(crate) struct Identifiers {
+/// Those that are remembered, in the order in which they came: all that a member needs who does not decide.
+pub(crate) struct IdentifierLog {
     limits: IdentifierLimits,
-    kept: FxHashMap<u128, Kept>,
-    /// In the order in which they came, with the time of the stream.
-    order: VecDeque<(u64, u128)>,
+    kept: VecDeque<Kept>,
+    /// So many were forgotten.
+    forgotten: u64,
 }
 
 struct Kept {
-    hash: u64,
-    answer: Box<[u8]>,
+    identity: CommandIdentity,
+    /// Of the stream.
+    at_ns: u64,
+    answer: KeptAnswer,
 }
 
-impl Identifiers {
-    pub fn new(limits: IdentifierLimits) -> Self {
-        Self { limits, kept: FxHashMap::default(), order: VecDeque::new() }
-    }
+/// Most answers are a head alone.
+const SHORT_LENGTH: usize = 32;
 
-    /// What is known of an identifier at this time of the stream.
-    pub fn find(&mut self, identity: CommandIdentity, now_ns: u64) -> Remembered<'_> {
-        self.forget(now_ns, self.limits.count_max);
-        match self.kept.get(&identity.identifier) {
-            None => Remembered::No,
-            Some(kept) if kept.hash == identity.hash => Remembered::Same(&kept.answer),
-            Some(_) => Remembered::Other,
+enum KeptAnswer {
+    Short(u8, [u8; SHORT_LENGTH]),
+    Long(Box<[u8]>),
+}
+
+impl KeptAnswer {
+    #[inline]
+    fn of(answer: &[u8]) -> Self {
+        let mut bytes = [0; SHORT_LENGTH];
+        match bytes.get_mut(..answer.len()) {
+            Some(short) => {
+                short.copy_from_slice(answer);
+                Self::Short(answer.len() as u8, bytes)
+            }
+            None => Self::Long(answer.into()),
         }
     }
 
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Short(length, bytes) => &bytes[..usize::from(*length)],
+            Self::Long(bytes) => bytes,
+        }
+    }
+}
+
+impl IdentifierLog {
+    pub const fn new(limits: IdentifierLimits) -> Self {
+        Self { limits, kept: VecDeque::new(), forgotten: 0 }
+    }
+
     /// Remembers one that is not known.
+    #[inline]
     pub fn remember(&mut self, identity: CommandIdentity, now_ns: u64, answer: &[u8]) {
-        let Some(left) = self.limits.count_max.checked_sub(1) else { return };
-        self.forget(now_ns, left);
-        self.kept.insert(identity.identifier, Kept { hash: identity.hash, answer: answer.into() });
-        self.order.push_back((now_ns, identity.identifier));
+        if self.limits.count_max > 0 {
+            while self.forget_one(now_ns, self.limits.count_max - 1).is_some() {}
+            self.kept.push_back(Kept { identity, at_ns: now_ns, answer: KeptAnswer::of(answer) });
+        }
+    }
+
+    /// Forgets the oldest if it is too old, or if there are more than so many.
+    #[inline]
+    fn forget_one(&mut self, now_ns: u64, count_max: usize) -> Option<CommandIdentity> {
+        let (length, age_max_ns) = (self.kept.len(), self.limits.age_max_ns);
+        let is_over = |oldest: &mut Kept| length > count_max || now_ns.saturating_sub(oldest.at_ns) > age_max_ns;
+        let oldest = self.kept.pop_front_if(is_over)?;
+        self.forgotten += 1;
+        Some(oldest.identity)
     }
 
     /// Appends all of them: u64 number; each: u64 time, u128 identifier, u64 hash, u32 length, answer; in the order in which they came.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut out = FieldWriter::new(out);
-        out.u64(self.order.len() as u64);
-        for (at_ns, identifier) in &self.order {
-            let Kept { hash, answer } = &self.kept[identifier];
+        out.u64(self.kept.len() as u64);
+        for Kept { identity: CommandIdentity { identifier, hash }, at_ns, answer } in &self.kept {
+            let answer = answer.bytes();
             out.u64(*at_ns).bytes(&identifier.to_le_bytes()).u64(*hash).u32(answer.len() as u32).bytes(answer);
         }
     }
 
-    /// Puts those in the place of its own that [`Identifiers::write`] has written at the beginning of the bytes.
+    /// Puts those in the place of its own that [`IdentifierLog::write`] has written at the beginning of the bytes.
     ///
     /// # Errors
     /// What is wrong with the bytes; it is then empty.
     pub fn read(&mut self, fields: &mut FieldReader<'_>) -> Result<(), FieldError> {
-        self.kept.clear();
-        self.order.clear();
+        *self = Self::new(self.limits);
         let mut read = Self::new(self.limits);
         for _ in 0..fields.u64("the number of identifiers")? {
             let at_ns = fields.u64("an identifier's time")?;
             let identifier = u128::from_le_bytes(fields.array("an identifier")?);
             let hash = fields.u64("an identifier's hash")?;
             let length = fields.u32("the length of an answer")?;
-            let answer = fields.bytes(length as usize, "an answer")?.into();
-            if read.kept.insert(identifier, Kept { hash, answer }).is_some() {
-                return Err(FieldError::Value { what: "an identifier that was there before" });
-            }
-            read.order.push_back((at_ns, identifier));
+            let answer = KeptAnswer::of(fields.bytes(length as usize, "an answer")?);
+            read.kept.push_back(Kept { identity: CommandIdentity { identifier, hash }, at_ns, answer });
         }
         *self = read;
         Ok(())
     }
+}
+
+/// Those that are remembered, to be found by who decides.
+pub(crate) struct Identifiers {
+    log: IdentifierLog,
+    /// By identifier, how many came before it, modulo 2^32: no more are kept.
+    numbers: HashTable<u32>,
+}
+
+#[inline]
+fn hash_of(identifier: u128) -> u64 {
+    split_mix::finish(identifier as u64 ^ split_mix::finish((identifier >> 64) as u64))
+}
+
+impl Identifiers {
+    pub const fn new(limits: IdentifierLimits) -> Self {
+        Self { log: IdentifierLog::new(limits), numbers: HashTable::new() }
+    }
+
+    /// What is known of an identifier at this time of the stream.
+    pub fn find(&mut self, identity: CommandIdentity, now_ns: u64) -> Remembered<'_> {
+        self.forget(now_ns, self.log.limits.count_max);
+        let log = &self.log;
+        let is_its = |number: &u32| log.at(*number).identity.identifier == identity.identifier;
+        match self.numbers.find(hash_of(identity.identifier), is_its) {
+            None => Remembered::No,
+            Some(number) => {
+                let kept = log.at(*number);
+                match kept.identity.hash == identity.hash {
+                    true => Remembered::Same(kept.answer.bytes()),
+                    false => Remembered::Other,
+                }
+            }
+        }
+    }
+
+    /// Remembers one that is not known.
+    pub fn remember(&mut self, identity: CommandIdentity, now_ns: u64, answer: &[u8]) {
+        let Some(left) = self.log.limits.count_max.checked_sub(1) else { return };
+        self.forget(now_ns, left);
+        self.log.remember(identity, now_ns, answer);
+        let (log, number) = (&self.log, self.log.next_number().wrapping_sub(1));
+        let rehash = |number: &u32| hash_of(log.at(*number).identity.identifier);
+        self.numbers.insert_unique(hash_of(identity.identifier), number, rehash);
+    }
+
+    /// Puts those in the place of its own that [`IdentifierLog::write`] has written at the beginning of the bytes.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes; it is then empty.
+    pub fn read(&mut self, fields: &mut FieldReader<'_>) -> Result<(), FieldError> {
+        self.numbers.clear();
+        self.log.read(fields)?;
+        let log = &self.log;
+        let rehash = |number: &u32| hash_of(log.at(*number).identity.identifier);
+        for (number, kept) in (0..).zip(&log.kept) {
+            let identifier = kept.identity.identifier;
+            let is_its = |number: &u32| log.at(*number).identity.identifier == identifier;
+            if self.numbers.find(hash_of(identifier), is_its).is_some() {
+                self.numbers.clear();
+                self.log = IdentifierLog::new(self.log.limits);
+                return Err(FieldError::Value { what: "an identifier that was there before" });
+            }
+            self.numbers.insert_unique(hash_of(identifier), number, rehash);
+        }
+        Ok(())
+    }
 
     fn forget(&mut self, now_ns: u64, count_max: usize) {
-        while let Some(&(at_ns, identifier)) = self.order.front()
-            && (self.order.len() > count_max || now_ns.saturating_sub(at_ns) > self.limits.age_max_ns)
-        {
-            self.order.pop_front();
-            self.kept.remove(&identifier);
+        loop {
+            let number = self.log.forgotten as u32;
+            let Some(forgotten) = self.log.forget_one(now_ns, count_max) else { return };
+            let found = self.numbers.find_entry(hash_of(forgotten.identifier), |other| *other == number);
+            found.expect("what is kept is found").remove();
         }
+    }
+}
+
+impl IdentifierLog {
+    /// Of the next one that comes, modulo 2^32.
+    #[inline]
+    fn next_number(&self) -> u32 {
+        (self.forgotten as u32).wrapping_add(self.kept.len() as u32)
+    }
+
+    #[inline]
+    fn at(&self, number: u32) -> &Kept {
+        &self.kept[number.wrapping_sub(self.forgotten as u32) as usize]
     }
 }
 
@@ -131,8 +241,8 @@ mod tests {
 
     #[test]
     fn they_are_read_as_they_were_written() {
-        let mut identifiers = Identifiers::new(IdentifierLimits::default());
-        (0..5_u8).for_each(|number| {
+        let mut identifiers = IdentifierLog::new(IdentifierLimits::default());
+        (0..60_u8).for_each(|number| {
             let identity = CommandIdentity { identifier: u128::from(number) << 70, hash: number.into() };
             identifiers.remember(identity, number.into(), &vec![number; number.into()]);
         });
@@ -141,12 +251,40 @@ mod tests {
         let mut read = Identifiers::new(IdentifierLimits::default());
         read.read(&mut FieldReader::new(&bytes)).unwrap();
         let mut again = Vec::new();
-        read.write(&mut again);
+        read.log.write(&mut again);
         assert_eq!(again, bytes);
         assert_eq!(read.find(CommandIdentity { identifier: 3 << 70, hash: 3 }, 4), Remembered::Same(&[3; 3]));
         for cut in 0..bytes.len() {
             assert!(read.read(&mut FieldReader::new(&bytes[..cut])).is_err(), "cut at {cut}");
-            assert!(read.order.is_empty() && read.kept.is_empty());
+            assert!(read.log.kept.is_empty() && read.numbers.is_empty());
+        }
+    }
+
+    #[test]
+    fn one_that_comes_twice_is_an_error() {
+        let mut log = IdentifierLog::new(IdentifierLimits::default());
+        (0..2).for_each(|hash| log.remember(CommandIdentity { identifier: 7, hash }, 1, b""));
+        let (mut bytes, mut read) = (Vec::new(), Identifiers::new(IdentifierLimits::default()));
+        log.write(&mut bytes);
+        assert!(read.read(&mut FieldReader::new(&bytes)).is_err() && read.log.kept.is_empty());
+    }
+
+    #[test]
+    fn the_last_ones_are_found_among_very_many() {
+        let mut identifiers = Identifiers::new(IdentifierLimits { count_max: 1000, age_max_ns: u64::MAX });
+        let identity = |number: u64| CommandIdentity {
+            identifier: u128::from(number % 7) << 64 | u128::from(number),
+            hash: number,
+        };
+        for number in 0..10_000 {
+            identifiers.remember(identity(number), number, &number.to_le_bytes());
+            let oldest = number.saturating_sub(999);
+            for known in [oldest, number, (oldest + number) / 2] {
+                assert_eq!(identifiers.find(identity(known), number), Remembered::Same(&known.to_le_bytes()));
+            }
+            if let Some(forgotten) = oldest.checked_sub(1) {
+                assert_eq!(identifiers.find(identity(forgotten), number), Remembered::No);
+            }
         }
     }
 

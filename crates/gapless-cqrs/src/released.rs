@@ -1,7 +1,7 @@
 //! [`Released`]: what is made of the stream's released transactions on every member alike: the identifiers of commands. Never aggregates: these
 //! are folded from the stream, by the writer alone.
 
-use crate::identifiers::{IdentifierLimits, Identifiers};
+use crate::identifiers::{IdentifierLimits, IdentifierLog};
 use crate::transaction::RecordedEvents;
 use gapless_wire::fields::FieldReader;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ const MAGIC: [u8; 8] = *b"GAPCQRS\x01";
 
 /// See the head of the file.
 pub(crate) struct Released {
-    identifiers: Identifiers,
+    identifiers: IdentifierLog,
     /// What the service acts as.
     version: u32,
     handover: Arc<Handover>,
@@ -29,7 +29,7 @@ enum HandoverState {
     Nothing,
     /// The writer wants them as they are behind this sequence number.
     Wanted(u64),
-    /// As [`Identifiers::write`] has written them, and the version that the service acts as.
+    /// As [`IdentifierLog::write`] has written them, and the version that the service acts as.
     Given(Vec<u8>, u32),
 }
 
@@ -63,7 +63,7 @@ impl Handover {
 
 impl Released {
     pub fn new(limits: IdentifierLimits, handover: Arc<Handover>) -> Self {
-        Self { identifiers: Identifiers::new(limits), version: 1, handover, bytes: Vec::new() }
+        Self { identifiers: IdentifierLog::new(limits), version: 1, handover, bytes: Vec::new() }
     }
 
     /// A transaction is released.
@@ -141,7 +141,7 @@ mod tests {
         let (bytes, version) = handover.take().unwrap();
         assert_eq!(version, 2);
         assert!(handover.take().is_none());
-        let mut writers = Identifiers::new(IdentifierLimits::default());
+        let mut writers = crate::identifiers::Identifiers::new(IdentifierLimits::default());
         writers.read(&mut FieldReader::new(&bytes)).unwrap();
         assert_eq!(writers.find(IDENTITY, 30), Remembered::Same(b"answer"));
 
