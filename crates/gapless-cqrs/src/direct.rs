@@ -10,7 +10,7 @@ use crate::error::{BusError, CommandError};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
-use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Reading, parts};
+use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Reading, keeps_everything, parts};
 use crate::identity::{Position, TypeKey};
 use crate::interceptor::DispatchInterceptor;
 use crate::model::CommandModel;
@@ -79,6 +79,7 @@ impl DirectBus {
         stream: ServiceHostOptions,
         bus: &BusOptions,
     ) -> Result<Self, HostError> {
+        keeps_everything(&stream)?;
         let BusParts { released, make_writer, reading } = parts(model, options)?;
         let host = EmbeddedHost::start_transactions(released, make_writer, stream)?;
         let in_flight_max = bus.in_flight_max.clamp(1, 1 << 16).next_power_of_two();

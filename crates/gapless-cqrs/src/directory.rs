@@ -9,6 +9,8 @@ use crate::store::{INDEX_FOLDER, IndexKey, Search, StoredIndex};
 use crate::stored_frames::{StoredFrames, Writing};
 use crate::transaction::RecordedEvent;
 use gapless_client::stream_layout::StreamLayout;
+use gapless_engine::directory_consistency::is_member;
+use gapless_engine::snapshot;
 use gapless_journal::{ArchiveOptions, ArchiveReport, ArchivedSegment, JournalError, JournalReader, inspect};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -36,10 +38,11 @@ pub enum EventDirectoryError {
     },
     /// Nothing may be archived yet.
     #[error(
-        "{}: nothing of the index is on disk yet, and what is archived must be in it; a host writes it when it stops, and when it has two million entries",
+        "{}: nothing may be archived yet: it must be in the index on disk, which a host writes when it has two million entries, and in a snapshot, \
+         which it takes after ten million frames; and both when it stops",
         directory.display()
     )]
-    NotIndexed {
+    NothingMayGo {
         /// The directory.
         directory: PathBuf,
     },
@@ -182,25 +185,36 @@ impl EventDirectory {
     }
 
     /// Moves the oldest segments of its journal to another place, where they stay readable; see [`gapless_journal::archive`]. Beside a running
-    /// host, too. Only those go whose events are in the files of the index: a host that starts without the archive then needs none of it but for the
-    /// aggregates whose events are there, and for what is behind its newest snapshot. `each` is told of each that has gone.
+    /// host, too. Only those go whose events are in the files of the index and which the newest snapshot of the host covers: one that starts without
+    /// the archive then needs none of it but for the aggregates whose events are there. (Members of a cluster have no snapshots, and need it.)
+    /// `each` is told of each that has gone.
     ///
-    /// Returns the last sequence that may go by the index, too.
+    /// Returns the last sequence that may go by index and snapshot, too.
     ///
     /// # Errors
-    /// [`EventDirectoryError::NotIndexed`]; as [`gapless_journal::archive`].
+    /// [`EventDirectoryError::NothingMayGo`]; as [`gapless_journal::archive`].
     pub fn archive(
         &self,
         options: ArchiveOptions,
         each: impl FnMut(&ArchivedSegment),
     ) -> Result<(ArchiveReport, u64), EventDirectoryError> {
         let indexed = self.index(&mut self.reader())?.last_sequence();
-        if indexed == 0 {
-            return Err(EventDirectoryError::NotIndexed { directory: self.layout.root().to_owned() });
+        let covered = if is_member(&self.layout) { u64::MAX } else { self.newest_snapshot()? };
+        let last_sequence = indexed.min(covered);
+        if last_sequence == 0 {
+            return Err(EventDirectoryError::NothingMayGo { directory: self.layout.root().to_owned() });
         }
-        let before_sequence = Some(options.before_sequence.map_or(indexed + 1, |before| before.min(indexed + 1)));
-        let options = ArchiveOptions { before_sequence, ..options };
-        Ok((gapless_journal::archive(&self.layout.journal(), &options, each)?, indexed))
+        let before = options.before_sequence.unwrap_or(u64::MAX).min(last_sequence + 1);
+        let options = ArchiveOptions { before_sequence: Some(before), ..options };
+        Ok((gapless_journal::archive(&self.layout.journal(), &options, each)?, last_sequence))
+    }
+
+    /// The sequence of the newest snapshot of a host; 0 without one.
+    fn newest_snapshot(&self) -> Result<u64, EventDirectoryError> {
+        let path = self.layout.snapshots();
+        let snapshots = snapshot::list(&path);
+        let failed = |error| EventDirectoryError::System { path, error: io::Error::other(error) };
+        Ok(snapshots.map_err(failed)?.iter().map(|(sequence, _)| *sequence).max().unwrap_or(0))
     }
 
     pub(crate) fn reader(&self) -> EventReader {

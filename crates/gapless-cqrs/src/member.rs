@@ -109,6 +109,7 @@ impl CommandMember {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directory::EventDirectory;
     use crate::host::version_tests::{LampCommand, SecondLamp, lamp};
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
     use crate::{
@@ -214,6 +215,21 @@ mod tests {
             let intercepted = bus.call(Account::command(&1, &AccountCommand::Withdraw(1_000_000)).identified_by(8));
             assert_eq!(intercepted, Err(CommandError::Intercepted("a million stays".to_owned())));
             cluster.start_member(leader);
+        }
+        for (member, number) in cluster.members.iter().zip(1..) {
+            // From outside, each member shows what it has released.
+            let mut reader = member.as_ref().unwrap().events(Position::default());
+            let transactions = || {
+                let outside = EventDirectory::open(&cluster.root.path().join(format!("member-{number}"))).unwrap();
+                outside.statistics().unwrap().transactions
+            };
+            let mut expected = 0;
+            wait::until("all of it is released there", || {
+                while reader.next_transaction().unwrap().is_some() {
+                    expected += 1;
+                }
+                expected > 0 && transactions() == expected
+            });
         }
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }

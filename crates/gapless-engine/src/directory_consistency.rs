@@ -156,7 +156,8 @@ fn give_identity(layout: &StreamLayout, identity: StreamIdentity) -> Result<(), 
 }
 
 /// Whether a member of a cluster lives there, or what is left of one.
-fn is_member(layout: &StreamLayout) -> bool {
+#[must_use]
+pub fn is_member(layout: &StreamLayout) -> bool {
     ["instance", "voting", "ballot"].iter().any(|name| layout.root().join(name).exists())
 }
 

@@ -168,7 +168,7 @@ fn what_is_archived_is_read_on_and_an_archive_that_is_missing_is_named() {
     let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let refused = run(path, &["events", "archive", "flights", "--to", "archive"]).error(1);
-    assert!(refused.contains("nothing of the index is on disk yet"), "{refused}");
+    assert!(refused.contains("nothing may be archived yet"), "{refused}");
     let name = "x".repeat(200);
     let sent: Vec<_> = (0..8_000)
         .map(|seat| {

@@ -4,21 +4,25 @@ use super::*;
 use crate::directory::{EventDirectory, EventDirectoryError};
 use crate::samples::{Account, AccountCommand, AccountRefusal};
 use crate::{Aggregate as _, CommandError};
-use gapless_journal::{ArchiveForm, ArchiveOptions};
+use gapless_journal::{ArchiveForm, ArchiveOptions, Journal, JournalOptions, Retention};
 use gapless_transport::Tier;
 use std::path::Path;
 
 const ACCOUNTS: u64 = 40;
 
-fn start(directory: &Path) -> (CommandHost, CommandBus) {
+fn try_start(directory: &Path, retention: Retention) -> Result<CommandHost, HostError> {
     let model = CommandModel::new().aggregate::<Account>();
     let options = CommandHostOptions { aggregates_max: 4, ..CommandHostOptions::default() };
     let mut stream = ServiceHostOptions::in_directory(directory);
     // Sealed segments are on the device at once.
     stream.tier = Tier::Sync;
     stream.persistence.segment_length_bytes = 2 << 20;
-    stream.snapshot_on_stop = true;
-    let host = CommandHost::start(model, options, stream).unwrap();
+    stream.persistence.retention = retention;
+    CommandHost::start(model, options, stream)
+}
+
+fn start(directory: &Path) -> (CommandHost, CommandBus) {
+    let host = try_start(directory, Retention::default()).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     (host, bus)
 }
@@ -45,7 +49,7 @@ fn aggregates_are_loaded_from_an_archive_and_one_that_is_missing_costs_its_aggre
     let path = directory.path();
     let (host, bus) = start(path);
     let refused = archived(path, ArchiveForm::Plain, None).unwrap_err();
-    assert!(matches!(refused, EventDirectoryError::NotIndexed { .. }), "{refused}");
+    assert!(matches!(refused, EventDirectoryError::NothingMayGo { .. }), "{refused}");
     let mut balance = 0;
     for _ in 0..12 {
         for id in 0..ACCOUNTS {
@@ -95,4 +99,26 @@ fn aggregates_are_loaded_from_an_archive_and_one_that_is_missing_costs_its_aggre
     }
     has(&bus, ACCOUNTS + 1, 5);
     host.stop().unwrap();
+}
+
+#[test]
+fn a_stream_that_lets_its_events_go_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let retention = Retention { bytes_max: Some(1), age_max_ns: None };
+    let refused = try_start(path, retention).err().unwrap().to_string();
+    assert!(refused.contains("persistence.retention") && refused.contains("gapless events archive"), "{refused}");
+    let (host, bus) = start(path);
+    let sent: Vec<_> = (0..500).map(|id| bus.send(Account::command(&id, &AccountCommand::Many(300)))).collect();
+    sent.into_iter().for_each(|pending| _ = pending.wait().unwrap());
+    let stream_id = host.service().identity().stream_id;
+    let last = host.stop().unwrap();
+    let (journal, report) =
+        Journal::open(JournalOptions { retention, ..JournalOptions::new(path.join("journal"), stream_id) }).unwrap();
+    assert!(report.segments > 1);
+    journal.set_snapshot_sequence(last);
+    while journal.preparer().run_once().unwrap() {}
+    journal.close().unwrap();
+    let refused = try_start(path, Retention::default()).err().unwrap().to_string();
+    assert!(refused.contains("the journal begins at sequence ") && refused.contains("were deleted"), "{refused}");
 }

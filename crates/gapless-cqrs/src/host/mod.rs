@@ -42,6 +42,7 @@ use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts};
 use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
+use gapless_journal::Retention;
 use gapless_stream::transactions::Transactions;
 use loading::IndexReader;
 use std::io;
@@ -105,12 +106,14 @@ impl CommandHost {
     /// Recovers what `stream.directory` holds, and starts: when this returns, commands can be sent.
     ///
     /// # Errors
-    /// A model that is none, options that make no sense, a directory in use, damage, no threads or memory.
+    /// A model that is none, options that make no sense (one is retention: an event store keeps its events), a directory in use, damage, a journal
+    /// whose beginning was deleted, no threads or memory.
     pub fn start(
         model: CommandModel,
         options: CommandHostOptions,
         stream: ServiceHostOptions,
     ) -> Result<Self, HostError> {
+        keeps_everything(&stream)?;
         let BusParts { released, make_writer, reading } = parts(model, options)?;
         Ok(Self { service: ServiceHost::start_transactions(released, make_writer, stream)?, reading })
     }
@@ -185,6 +188,15 @@ pub(crate) struct BusParts {
     pub reading: Reading,
 }
 
+/// Whether a stream keeps all of its journal: aggregates are made of their events.
+pub(crate) fn keeps_everything(stream: &ServiceHostOptions) -> Result<(), HostError> {
+    if stream.persistence.retention == Retention::default() {
+        return Ok(());
+    }
+    let reason = "an event store keeps its events: `gapless events archive` puts old ones elsewhere".to_owned();
+    Err(EngineError::Option { option: "persistence.retention", reason }.into())
+}
+
 pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<BusParts, ModelError> {
     let names = model.names().clone();
     let model = model.finish()?;
@@ -194,6 +206,13 @@ pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<
     let reading = Reading(Arc::default());
     let index = Arc::clone(&reading.0);
     let make_writer = move |parts: WriterParts<'_>| {
+        let first_held = parts.journal().map_or(1, |_| parts.reader(1).first_held());
+        if first_held > 1 {
+            let reason = "events before it were deleted, and aggregates cannot be made without them";
+            return Err(io::Error::other(format!(
+                "the journal begins at sequence {first_held}: {reason}; put the segments back"
+            )));
+        }
         if let Some(journal) = parts.journal()
             && let Err(error) = names.put(&journal.with_file_name(TypeNames::FILE_NAME))
         {

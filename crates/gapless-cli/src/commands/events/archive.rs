@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let form = if arguments.compress { ArchiveForm::Lz4 } else { ArchiveForm::Plain };
     let options = ArchiveOptions { place: arguments.to.clone(), form, before_sequence: arguments.before };
     let mut printed = Ok(());
-    let (report, indexed) = directory.archive(options, |segment| {
+    let (report, may_go) = directory.archive(options, |segment| {
         if printed.is_ok() {
             printed = print(&line(segment, arguments.json));
         }
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut text = format!("archived {count} segments\n");
     if let Some((path, reason)) = report.stays {
         text += &format!("{} stays: {reason}\n", path.display());
-        text += &format!("the index on disk ends at sequence {indexed}: what is behind it stays, too\n");
+        text += &format!("index and snapshots on disk reach to sequence {may_go}: what is behind it stays, too\n");
     }
     print(&text)
 }
