@@ -30,7 +30,7 @@ const COUNT_AT: usize = 2;
 const EVENT_HEAD_LENGTH: usize = 20;
 const PAYLOAD_LENGTH_AT: usize = 16;
 
-/// The identifier that a command was given by its caller, with a hash of all else that it says.
+/// The identifier that a command was given by its caller, with a hash of what it asks: of its aggregate, its type and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandIdentity {
     /// Chosen by the caller.

@@ -252,3 +252,36 @@ fn one_with_many_events_is_made_of_its_snapshot_and_of_what_came_behind_it() {
     std::fs::remove_dir_all(&folder).unwrap();
     balance(20);
 }
+
+#[test]
+fn transfers_between_aggregates_that_are_not_in_memory_do_not_wait_for_each_other() {
+    const EACH: u64 = 600;
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(directory.path(), 4);
+    for id in 0..20_u64 {
+        bus.call(Account::command(&id, &AccountCommand::Open)).unwrap();
+        bus.call(Account::command(&id, &AccountCommand::Deposit(1_000_000))).unwrap();
+    }
+    let mut random = Random::seeded();
+    let threads = [(); 4].map(|()| {
+        let (bus, mut random) = (host.bus(&BusOptions::default()).unwrap(), Random::new(random.number()));
+        std::thread::spawn(move || {
+            for _ in 0..EACH / 40 {
+                let sent: Vec<_> = (0..20)
+                    .map(|_| {
+                        let (from, to) = (random.below(20), random.below(20));
+                        let transfer = bus.send(TransferHandler::command(&Transfer { from, to, amount: 1 }));
+                        (transfer, bus.send(Account::command(&random.below(20), &AccountCommand::Deposit(1))))
+                    })
+                    .collect();
+                for (transfer, deposit) in sent {
+                    transfer.wait_within(gapless_testkit::wait::PATIENCE).unwrap();
+                    deposit.wait_within(gapless_testkit::wait::PATIENCE).unwrap();
+                }
+            }
+        })
+    });
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    drop(bus);
+    host.stop().unwrap();
+}

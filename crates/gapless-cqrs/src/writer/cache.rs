@@ -148,7 +148,6 @@ impl Cache {
     #[inline]
     pub fn begin(&mut self, session: u64, number: u64) {
         (self.session, self.number) = (session, number);
-        self.lines.begin_command();
     }
 
     /// It is decided.
@@ -262,7 +261,7 @@ impl Cache {
 
     fn wait_for(&mut self, Place(place): Place) {
         match &mut self.entries[place as usize].content {
-            Content::Loading(line) => line.join(self.session, self.number),
+            Content::Loading(line) => self.lines.await_load(place, line, self.session, self.number),
             _ => self.lines.join(place, self.session, self.number),
         }
     }
@@ -276,6 +275,12 @@ impl Cache {
             // It will be told.
             Err(Cold::NoIdentifier | Cold::Quarantined(_)) => {}
         }
+    }
+
+    /// As [`Cache::stand_in_line`], of a command of which it is not known what it needs.
+    #[cold]
+    pub fn stand_somewhere(&mut self) {
+        self.lines.arrive(self.session, self.number);
     }
 
     /// A session does not come any more.
@@ -458,7 +463,8 @@ impl Cache {
     #[cold]
     pub fn drop_if_empty(&mut self, place: Place) {
         let entry = &self.entries[place.0 as usize];
-        if entry.version == 0 && matches!(entry.content, Content::State(_) | Content::Quarantined(_)) {
+        let is_there = matches!(entry.content, Content::State(_) | Content::Quarantined(_));
+        if entry.version == 0 && is_there && !self.lines.has(place.0) {
             self.remove(place.0);
         }
     }

@@ -258,10 +258,12 @@ impl Writer {
     /// A command is not decided now, because another one of its session waits. `bytes` are its first ones at least.
     #[cold]
     pub fn stand_in_line(&mut self, bytes: &[u8]) {
-        if let Ok(envelope) = Envelope::read(bytes)
-            && let Some(index) = self.model.aggregates.find(envelope.aggregate)
-        {
-            self.cache.stand_in_line(&self.model.aggregates, index, envelope.id);
+        if let Ok(envelope) = Envelope::read(bytes) {
+            match self.model.aggregates.find(envelope.aggregate) {
+                Some(index) => self.cache.stand_in_line(&self.model.aggregates, index, envelope.id),
+                // Which aggregates its handler needs nobody knows; it comes before whatever comes later all the same.
+                None => self.cache.stand_somewhere(),
+            }
         }
     }
 
@@ -511,7 +513,7 @@ impl Writer {
     }
 }
 
-/// Of all that a command says but its metadata.
+/// Of what a command asks of whom: not of its metadata, nor of what it expects.
 fn hash_of(envelope: &Envelope<'_>) -> u64 {
     let parts = [envelope.id, envelope.payload];
     let head = [u64::from(envelope.aggregate.0) << 32 | u64::from(envelope.command.0), u64::from(envelope.version)];
