@@ -75,6 +75,24 @@ pub const SNAPSHOT_TRANSFER_CRASH_POINTS: [&str; 12] = [
     "install_before_removal",
 ];
 
+/// Those that only a process passes whose command bus has a journal, in the order of a command's walk; then those of its index, and of aggregates
+/// that are not in memory.
+pub const COMMAND_CRASH_POINTS: [&str; 13] = [
+    "command_decided",
+    "transaction_between_frames",
+    "transaction_appended",
+    "transaction_released",
+    "index_run_begun",
+    "index_run_written",
+    "index_run_placed",
+    "index_merge_begun",
+    "index_merge_placed",
+    "index_merge_removed",
+    "index_opening",
+    "aggregate_loading",
+    "aggregate_loaded",
+];
+
 /// Those that only a process passes that calls routes of other processes.
 pub const CALLER_CRASH_POINTS: [&str; 15] = [
     "discover_watching",
@@ -174,7 +192,7 @@ pub const SUPERVISOR_CRASH_POINTS: [&str; 6] = [
 
 /// Every mutant there is; a test must catch each.
 /// The last six are a client's.
-pub const MUTANTS: [&str; 15] = [
+pub const MUTANTS: [&str; 18] = [
     "acknowledge_before_journal",
     "skip_truncation",
     "drop_session_table",
@@ -184,6 +202,9 @@ pub const MUTANTS: [&str; 15] = [
     "vote_after_power_loss",
     "believe_own_clock",
     "released_frames_may_differ",
+    "keep_cut_overlay",
+    "drop_identifiers",
+    "believe_stale_index",
     "drop_notice",
     "acknowledge_what_was_not_taken",
     "send_again_under_a_new_number",
@@ -240,6 +261,7 @@ mod armed {
             &super::STREAM_CRASH_POINTS,
             &super::CLUSTER_CRASH_POINTS,
             &super::SNAPSHOT_TRANSFER_CRASH_POINTS,
+            &super::COMMAND_CRASH_POINTS,
             &super::CALLER_CRASH_POINTS,
             &super::BACKLOG_CRASH_POINTS,
             &super::COPY_CRASH_POINTS,

@@ -5,9 +5,11 @@
 //! | [`derived`] | [`DerivedFiles`]: what is made of a journal and lies beside it |
 //! | [`directory`] | [`EventDirectory`]: the events of a directory, read from outside |
 //! | `drives` | tests of the promises of a bus, over each of its drives |
+//! | `simulated` | for the simulator: a command bus on a member that is polled, with the feature `cluster` |
 //! | `member` | `CommandMember`: a command bus on a member of a cluster, with the feature `cluster` |
 //! | [`direct`] | [`DirectBus`]: the same without threads, polled by its one owner |
 //! | [`host`] | [`CommandHost`]: a command bus and its stream, on one node |
+//! | `bare_writer` | the writer without a stream, for hostile bytes |
 //! | [`bus`] | [`CommandBus`]: how commands are sent, and outcomes come back |
 //! | [`fixture`] | given, when, then: tests of aggregates, without anything around them |
 //! | `released` | what every member makes of released transactions |
@@ -40,6 +42,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 pub mod aggregate;
+#[doc(hidden)] // For the targets of the fuzzer.
+pub mod bare_writer;
 pub mod bus;
 pub mod decision_model;
 pub mod derived;
@@ -69,6 +73,9 @@ pub mod origin;
 mod released;
 #[cfg(test)]
 mod samples;
+#[cfg(feature = "cluster")]
+#[doc(hidden)] // For the simulator.
+pub mod simulated;
 pub mod snapshots;
 mod store;
 mod stored_frames;

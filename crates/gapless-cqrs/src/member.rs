@@ -116,12 +116,13 @@ mod tests {
         Accepted, Aggregate, BusError, CommandError, CommandHandler, HandlerInterceptor, Intercepted, RetryPolicy,
     };
     use gapless_client::stream_layout::StreamLayout;
-    use gapless_cluster::consensus::Role;
+    use gapless_cluster::consensus::{MemberId, Role};
     use gapless_cluster::member::requests::{AdminCommand, Outcome};
     use gapless_testkit::ports::free_ports;
     use gapless_testkit::wait;
+    use std::collections::VecDeque;
     use std::path::PathBuf;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     /// Lets nobody withdraw a million.
     struct Guards;
@@ -137,12 +138,17 @@ mod tests {
 
     struct Cluster {
         root: tempfile::TempDir,
+        options: CommandHostOptions,
         members: Vec<Option<CommandMember>>,
         model: fn() -> CommandModel,
     }
 
     impl Cluster {
         fn start(model: fn() -> CommandModel) -> Self {
+            Self::start_with(model, CommandHostOptions::default())
+        }
+
+        fn start_with(model: fn() -> CommandModel, options: CommandHostOptions) -> Self {
             let root = tempfile::tempdir().unwrap();
             let members: String = (1..)
                 .zip(free_ports(3))
@@ -157,7 +163,7 @@ mod tests {
                 );
                 std::fs::write(root.path().join(format!("{member}.toml")), text).unwrap();
             }
-            let mut cluster = Self { root, members: (0..3).map(|_| None).collect(), model };
+            let mut cluster = Self { root, options, members: (0..3).map(|_| None).collect(), model };
             (0..3).for_each(|member| cluster.start_member(member));
             cluster
         }
@@ -165,8 +171,7 @@ mod tests {
         fn start_member(&mut self, member: usize) {
             let file = self.root.path().join(format!("{}.toml", member + 1));
             let config = ClusterConfig::load(file).unwrap();
-            self.members[member] =
-                Some(CommandMember::start((self.model)(), CommandHostOptions::default(), &config).unwrap());
+            self.members[member] = Some(CommandMember::start((self.model)(), self.options.clone(), &config).unwrap());
         }
 
         fn leader(&self) -> usize {
@@ -261,7 +266,8 @@ mod tests {
 
     #[test]
     fn a_new_version_of_an_event_begins_at_its_mark_and_the_next_leader_goes_on_with_it() {
-        let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<SecondLamp>().versions(1..=2));
+        let model = || CommandModel::new().aggregate::<SecondLamp>().versions(1..=2);
+        let mut cluster = Cluster::start(model);
         let bus = cluster.bus();
         bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
         let failed = bus.call(lamp(1, &LampCommand::Dim(30)));
@@ -279,5 +285,62 @@ mod tests {
             cluster.start_member(leader);
         }
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
+    }
+    impl Cluster {
+        /// Lets another member lead. How long nobody was answered meanwhile.
+        fn hand_over(&self, bus: &CommandBus, to: usize) -> Duration {
+            let leader = self.members[self.leader()].as_ref().unwrap().replica().member();
+            let (begun, mut silence) = (Instant::now(), Duration::ZERO);
+            leader.shared().post(AdminCommand::Transfer(MemberId::new(to as u64 + 1).unwrap())).unwrap();
+            loop {
+                let asked = Instant::now();
+                bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();
+                silence = silence.max(asked.elapsed());
+                if self.leader() == to {
+                    // One that is decided there for sure.
+                    let asked = Instant::now();
+                    bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();
+                    return silence.max(asked.elapsed());
+                }
+                assert!(begun.elapsed() < wait::PATIENCE, "member {to} does not lead");
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "a measurement that takes minutes: cargo test --release -p gapless-cqrs --lib -- --ignored --nocapture deposed"]
+    fn a_deposed_leader_of_millions_of_aggregates_serves_again_within_200_ms() {
+        let variable = std::env::var("GAPLESS_AGGREGATES").ok();
+        let aggregates: u64 = variable.map_or(5_000_000, |count| count.parse().unwrap());
+        for aggregates_max in [10_000, usize::MAX] {
+            let model = || CommandModel::new().aggregate::<Account>();
+            let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+            let cluster = Cluster::start_with(model, options);
+            let bus = cluster.bus();
+            let home = cluster.leader();
+            let mut pending = VecDeque::new();
+            for id in 0..aggregates {
+                pending.push_back(bus.send(Account::command(&id, &AccountCommand::Open)));
+                if pending.len() == 4000 {
+                    pending.pop_front().unwrap().wait().unwrap();
+                }
+            }
+            pending.drain(..).for_each(|opened| _ = opened.wait().unwrap());
+            assert_eq!(cluster.leader(), home, "no other has led");
+            let mut silences = Vec::new();
+            for round in 0..5 {
+                // The newest events are not indexed yet.
+                let deposits = (0..500).map(|id| bus.send(Account::command(&id, &AccountCommand::Deposit(round + 1))));
+                deposits.collect::<Vec<_>>().into_iter().for_each(|deposit| _ = deposit.wait().unwrap());
+                let away = cluster.hand_over(&bus, (home + 1) % 3);
+                silences.push((cluster.hand_over(&bus, home), away));
+            }
+            silences.sort_unstable();
+            println!(
+                "{aggregates} aggregates, {aggregates_max} in memory: silence when it leads again, and when it was deposed: {silences:?}"
+            );
+            assert!(silences[2].0 <= Duration::from_millis(200), "the median of {silences:?}");
+            cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::identifiers::{IdentifierLimits, IdentifierLog};
 use crate::transaction::RecordedEvents;
+use gapless_agent::fault::mutant;
 use gapless_wire::fields::FieldReader;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -100,6 +101,10 @@ impl Released {
 
     pub fn snapshot(&self, state: &mut Vec<u8>) {
         state.extend_from_slice(&MAGIC);
+        if mutant("drop_identifiers") {
+            state.extend_from_slice(&[0; 8]);
+            return;
+        }
         self.identifiers.write(state);
     }
 

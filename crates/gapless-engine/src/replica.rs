@@ -171,7 +171,8 @@ impl Replica {
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
         refuse_snapshots(config)?;
-        Self::start_by(ReplicaService::of_transactions(released, make_writer), config, ClusterMember::start_with)
+        // What is made of them may be large: it is not hashed.
+        Self::start_by(ReplicaService::of_transactions(released, make_writer, 0), config, ClusterMember::start_with)
     }
 
     /// As [`Replica::start_transactions`], and by hand as [`Replica::start_by_hand`].
@@ -180,12 +181,12 @@ impl Replica {
     /// As for [`Replica::start_transactions`].
     pub fn start_transactions_by_hand(
         released: impl ReleasedTransactions,
-        make_writer: impl FnOnce(WriterParts) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
         refuse_snapshots(config)?;
         Self::start_by(
-            ReplicaService::of_transactions(released, make_writer),
+            ReplicaService::of_transactions(released, make_writer, 0),
             config,
             ClusterMember::start_by_hand_with,
         )
@@ -212,6 +213,17 @@ impl Replica {
         config: &ClusterConfig,
     ) -> Result<Box<dyn MemberService>, EngineError> {
         Ok(Box::new(Self::state_service_of(factory_of(make), options, config)?))
+    }
+
+    /// As [`Replica::member_service`], of a service whose commands become transactions by a writer of its own: what
+    /// [`Replica::start_transactions`] puts on its member, and what is made of the transactions is compared between members.
+    #[must_use]
+    pub fn member_transaction_service(
+        released: impl ReleasedTransactions,
+        make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        config: &ClusterConfig,
+    ) -> Box<dyn MemberService> {
+        Box::new(ReplicaService::of_transactions(released, make_writer, config.service.hash_interval_frames))
     }
 
     fn service_of<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> ReplicaService {

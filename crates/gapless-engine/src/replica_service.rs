@@ -99,16 +99,18 @@ impl ReplicaService {
     }
 
     /// Of a service whose commands become transactions by a writer of its own. Its writer is folded from the whole stream, so
-    /// there are no snapshots, which would let the journal go.
+    /// there are no snapshots, which would let the journal go. A hash of what is made of released transactions goes to the member behind each
+    /// multiple of `hash_interval_frames`, 0 for none.
     #[must_use]
     pub fn of_transactions(
         released: impl ReleasedTransactions,
         make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
+        hash_interval_frames: u64,
     ) -> Self {
         let options =
             ReplicaOptions { snapshot_interval_frames: None, snapshot_on_stop: false, policy: Policy::default() };
         let service = TransactionService::new(released, make_writer);
-        Self::of(Fold::applying_transactions(Box::new(service)), options, 0)
+        Self::of(Fold::applying_transactions(Box::new(service)), options, hash_interval_frames)
     }
 
     fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {

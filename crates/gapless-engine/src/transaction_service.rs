@@ -69,6 +69,11 @@ pub struct ReleasedTransaction<'a> {
     pub session_seq: u64,
 }
 
+/// A fold that makes of a stream's transactions what `released` makes of them, for a look at a stream and for tests; it has no writer.
+pub fn fold_of_transactions(released: impl ReleasedTransactions) -> Fold {
+    Fold::applying_transactions(Box::new(TransactionService { released: Box::new(released), make_writer: None }))
+}
+
 /// What a writer is made of.
 pub struct WriterParts<'a> {
     /// Wakes the thread of the writer.

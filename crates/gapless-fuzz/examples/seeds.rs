@@ -55,6 +55,7 @@ fn main() {
     mappings();
     journals_and_snapshots();
     transactions();
+    commands();
     stores();
     connections();
     clusters();
@@ -518,6 +519,22 @@ fn transactions() {
     seed("transactions", "refused", &[of(0, &sample), of(0, &refusal), of(8, b"never run")].concat());
     let timer = [&3_u64.to_le_bytes()[..], &9_u64.to_le_bytes(), &refusal].concat();
     seed("transactions", "timer", &[of(0, &sample), of(1, &timer)].concat());
+}
+
+/// Commands as a bus sends them, and what its writer makes of them.
+fn commands() {
+    let samples = gapless_fuzz::commands::samples();
+    let mut writer = gapless_fuzz::commands::writer();
+    let mut all = vec![0];
+    for (name, bytes) in &samples {
+        let one = [&(bytes.len() as u16).to_le_bytes()[..], bytes].concat();
+        seed("command_envelope", name, &[&[0][..], &one].concat());
+        all.extend_from_slice(&one);
+        if let gapless_cqrs::bare_writer::Bare::Answered(_, changes @ [_, ..]) = writer.decide(bytes, 1 << 16) {
+            seed("command_transaction", name, changes);
+        }
+    }
+    seed("command_envelope", "all", &all);
 }
 
 fn journals_and_snapshots() {

@@ -10,6 +10,7 @@
 //! | [`journals`] | segment files: read, verified, recovered |
 //! | [`clusters`] | messages between a cluster's members, snapshot transfers, and consensus' records in a journal |
 //! | [`transactions`] | transactions of a state-replicated service |
+//! | [`commands`] | commands to a command bus, and the events of its transactions |
 //! | [`stores`] | changes and snapshots of a store |
 //! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
 //! | [`links`] | what the members of a cluster send each other, and how they introduce themselves |
@@ -27,6 +28,7 @@
 
 pub mod calls;
 pub mod clusters;
+pub mod commands;
 pub mod connections;
 pub mod feeds;
 pub mod input;
@@ -75,6 +77,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("store_changes", stores::changes),
     ("store_snapshot", stores::snapshot),
     ("transactions", transactions::transactions),
+    ("command_envelope", commands::envelope),
+    ("command_transaction", commands::transaction),
     ("ingress", connections::ingress),
     ("client", connections::client),
     ("cluster_link", links::cluster_link),

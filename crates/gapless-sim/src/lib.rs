@@ -6,6 +6,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | `command_application` | the simulator's own command bus: accounts, and transfers between two of them |
 //! | [`store_application`] | [`StoreApplication`], its own whose state is replicated |
 //! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
 //! | `fault_injector` | the faults of machines and network |
@@ -41,6 +42,7 @@
 
 pub mod application;
 mod checker;
+mod command_application;
 mod disk;
 mod fault_injector;
 mod fault_profile;
@@ -69,6 +71,7 @@ pub use random::Random;
 pub use report::{Failure, Tally};
 pub use store_application::StoreApplication;
 
+use command_application::CommandApplication;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use system_under_test::{StateSystem, SystemUnderTest};
@@ -79,7 +82,12 @@ use world::World;
 /// # Errors
 /// A promise that was not kept, a panic among them, or no place for the members' files.
 pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
-    const { assert!(!matches!(A::OFFER, Offer::State), "a replicated state is for a StateApplication and simulate_state") };
+    const {
+        assert!(
+            matches!(A::OFFER, Offer::EventStream | Offer::Service),
+            "a replicated state is for a StateApplication and simulate_state"
+        );
+    }
     simulate_system(application, options, seed)
 }
 
@@ -117,7 +125,7 @@ fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) 
 
 /// One of the simulator's own applications, by the seed: a service, one whose state is replicated, or an event stream, and
 /// now and then with long messages; in some runs older copies of directories are put back. `offer` leaves no choice of the
-/// first.
+/// first; a command bus runs where it says so alone.
 ///
 /// # Errors
 /// As for [`simulate`].
@@ -134,6 +142,7 @@ pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Resul
     let options = &Options { puts_copies_back: true, ..options.clone() };
     match offer.unwrap_or(drawn) {
         Offer::Service => simulate(&Ledger { is_bulky }, options, seed),
+        Offer::Commands => simulate_system(&CommandApplication, options, seed),
         Offer::State => simulate_state(&StoreApplication { is_bulky }, options, seed),
         Offer::EventStream => simulate(&Bulletin { is_bulky }, options, seed),
     }

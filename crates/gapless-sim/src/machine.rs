@@ -113,8 +113,8 @@ impl Machine {
         random: &mut Random,
     ) -> Result<Self, Broken> {
         let directory = root.join(format!("member-{number}"));
-        // A copy that folds an event stream here begins at its first frame.
-        let retains_little = profile.retains_little && offer != Offer::EventStream;
+        // A copy that folds an event stream here begins at its first frame, and an aggregate at its first event.
+        let retains_little = profile.retains_little && !matches!(offer, Offer::EventStream | Offer::Commands);
         let text = config((number, kind), &directory, profile, (compare_interval, retains_little));
         let config = ClusterConfig::parse(&text, "simulated.toml");
         let disk = Arc::<FaultyDisk>::default();

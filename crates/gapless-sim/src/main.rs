@@ -36,7 +36,8 @@ struct Arguments {
     /// Who the members are, as 3, 5 or 2+witness [default: by the seed]
     #[arg(long)]
     members: Option<Shape>,
-    /// What the cluster offers: service, state (a service whose state is replicated) or event-stream [default: by the seed]
+    /// What the cluster offers: service, state (a service whose state is replicated), event-stream or commands (a command
+    /// bus) [default: by the seed, one of the first three]
     #[arg(long)]
     offer: Option<Offer>,
     /// Messages of each publisher

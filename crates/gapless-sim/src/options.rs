@@ -50,10 +50,12 @@ pub enum Offer {
     Service,
     /// A service whose state is replicated: the leader alone runs its handlers, and the others apply what they did.
     State,
+    /// A command bus: aggregates decide where the leader is, and are made of their events.
+    Commands,
 }
 
 impl Offer {
-    const ALL: [Self; 3] = [Self::EventStream, Self::Service, Self::State];
+    const ALL: [Self; 4] = [Self::EventStream, Self::Service, Self::State, Self::Commands];
 }
 
 impl std::fmt::Display for Offer {
@@ -62,6 +64,7 @@ impl std::fmt::Display for Offer {
             Self::EventStream => "event-stream",
             Self::Service => "service",
             Self::State => "state",
+            Self::Commands => "commands",
         })
     }
 }
@@ -71,7 +74,7 @@ impl std::str::FromStr for Offer {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|offer| offer.to_string() == text);
-        found.ok_or_else(|| format!("{text:?} is no offer; event-stream, service or state is expected"))
+        found.ok_or_else(|| format!("{text:?} is no offer; event-stream, service, state or commands is expected"))
     }
 }
 

@@ -39,16 +39,28 @@ pub(crate) struct Answers {
 
 pub(crate) struct Reference {
     fold: Fold,
+    /// Looks at each frame, too.
+    audit: Option<Audit>,
     pub answers: Answers,
 }
 
+/// What else must hold of the frames, in their order.
+pub(crate) type Audit = Box<dyn FnMut(&Frame<'_>) -> Result<(), Broken>>;
+
 impl Reference {
     pub(crate) fn new(fold: Fold) -> Self {
-        Self { fold, answers: Answers::default() }
+        Self { fold, audit: None, answers: Answers::default() }
+    }
+
+    pub(crate) fn with_audit(self, audit: Audit) -> Self {
+        Self { audit: Some(audit), ..self }
     }
 
     /// A frame that nobody had released before.
     pub(crate) fn follow(&mut self, frame: &Frame<'_>) -> Result<(), Broken> {
+        if let Some(audit) = &mut self.audit {
+            audit(frame)?;
+        }
         let applied = self.fold.apply(frame, &mut self.answers);
         applied.map_err(|error| format!("the service does not take frame {}: {error}", frame.sequence()))
     }

@@ -50,7 +50,7 @@ impl<A: Application> SystemUnderTest for A {
                 let fold = Fold::new(self.service(), policy());
                 Deployment::Beside(Box::new(fold.on_event_stream()))
             }
-            Offer::Service | Offer::State => {
+            Offer::Service | Offer::State | Offer::Commands => {
                 let options = ReplicaOptions {
                     snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
                     policy: policy(),

@@ -100,7 +100,7 @@ fn what_is_read_from_outside_is_what_the_host_reads_by_the_index_and_without() {
             let mut reader = host.events(Position::default());
             let identity = host.service().identity();
             let mut builder =
-                IndexBuilder::open_with(Index::empty(), path.join(INDEX_FOLDER), identity, &mut reader, 100).unwrap();
+                IndexBuilder::open(Index::empty(), path.join(INDEX_FOLDER), identity, &mut reader, 100).unwrap();
             while builder.index().last_sequence() < host.service().released_sequence() {
                 builder.follow(&mut reader, |_| ()).unwrap();
             }

@@ -1,6 +1,7 @@
 //! [`Loader`]: the thread that follows what is released with the index, and makes aggregates and decision models that are not in memory of their
 //! events. The writer asks it and is woken; it never waits for it.
 
+use super::Threading;
 use super::folding::{Folding, LoadError};
 use crate::aggregate::ErasedAggregate;
 use crate::decision_model::ErasedDecisionModel;
@@ -11,6 +12,7 @@ use crate::snapshots::Snapshots;
 use crate::store::{Index, IndexBuilder, IndexKey};
 use crate::writer::{DueSnapshot, Load, Loaded, LoadedModel, ModelLoad};
 use gapless_agent::Waker;
+use gapless_agent::fault::crash_point;
 use gapless_log::{StreamIdentity, Window};
 use rustc_hash::FxHashSet;
 use std::io;
@@ -46,6 +48,8 @@ pub(super) struct LoaderParts {
     pub identity: StreamIdentity,
     /// Where the index is; `None` of a stream without a journal, which has none.
     pub directory: Option<PathBuf>,
+    /// See [`CommandHostOptions`](super::CommandHostOptions).
+    pub index_entries_max: usize,
     /// Where states of aggregates are kept; `None` of a stream without a journal.
     pub snapshots: Option<PathBuf>,
     /// Two readers of the stream.
@@ -61,6 +65,8 @@ pub(super) struct LoaderParts {
 pub(super) struct Loader {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// Without a thread of its own.
+    in_turns: Option<Box<Loading>>,
 }
 
 struct Shared {
@@ -165,11 +171,11 @@ pub(super) enum Changed {
 }
 
 impl Loader {
-    /// Starts the thread.
+    /// Starts the thread, if it is to have one.
     ///
     /// # Errors
     /// There is none to be had.
-    pub fn start(index: Index, parts: LoaderParts) -> io::Result<Self> {
+    pub fn start(index: Index, parts: LoaderParts, threading: Threading) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             index,
             state: Mutex::default(),
@@ -179,10 +185,21 @@ impl Loader {
             is_to_wake: AtomicBool::new(false),
             changed: Mutex::default(),
         });
-        let theirs = Arc::clone(&shared);
+        let mut loading = Loading::new(Arc::clone(&shared), parts, threading);
+        if threading == Threading::InTurns {
+            return Ok(Self { shared, thread: None, in_turns: Some(Box::new(loading)) });
+        }
         let thread = std::thread::Builder::new().name("gapless-load".to_owned());
-        let thread = thread.spawn(move || Loading::new(theirs, parts).run())?;
-        Ok(Self { shared, thread: Some(thread) })
+        let thread = thread.spawn(move || loading.run())?;
+        Ok(Self { shared, thread: Some(thread), in_turns: None })
+    }
+
+    /// Does what is to be done, if it has no thread of its own.
+    #[inline]
+    pub fn turn(&mut self) {
+        if let Some(loading) = &mut self.in_turns {
+            loading.turns();
+        }
     }
 
     /// Finds events.
@@ -274,6 +291,7 @@ impl Shared {
 struct Loading {
     shared: Arc<Shared>,
     parts: LoaderParts,
+    threading: Threading,
     builder: Option<IndexBuilder>,
     /// Asked for, and not made yet.
     asked: Vec<Asked>,
@@ -288,11 +306,39 @@ struct Loading {
 }
 
 impl Loading {
-    fn new(shared: Arc<Shared>, parts: LoaderParts) -> Self {
+    fn new(shared: Arc<Shared>, parts: LoaderParts, threading: Threading) -> Self {
         let snapshots = parts.snapshots.clone().map(|directory| Snapshots::new(directory, parts.identity));
         let (asked, states, progress_at) = (Vec::new(), Vec::new(), Instant::now());
-        let failure = String::new();
-        Self { shared, parts, builder: None, asked, states, snapshots, progress_at, made_at: None, failure }
+        let (builder, made_at, failure) = (None, None, String::new());
+        Self { shared, parts, threading, builder, asked, states, snapshots, progress_at, made_at, failure }
+    }
+
+    /// Everything that is to be done now.
+    #[cold]
+    fn turns(&mut self) {
+        self.take_asked();
+        loop {
+            match self.turn() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return tracing::error!("aggregates that are not in memory wait: {error}"),
+            }
+        }
+    }
+
+    /// Takes what the writer has asked for since.
+    fn take_asked(&mut self) {
+        let mut state = self.shared.lock();
+        self.asked.append(&mut state.asked);
+        if std::mem::take(&mut state.is_deposed) {
+            self.states.clear();
+        }
+        self.states.append(&mut state.states);
+        let is_damaged = std::mem::take(&mut state.is_damaged);
+        drop(state);
+        if is_damaged {
+            self.make_anew();
+        }
     }
 
     fn run(&mut self) {
@@ -326,15 +372,8 @@ impl Loading {
                 drop(state);
                 return self.close_index();
             }
-            self.asked.append(&mut state.asked);
-            if std::mem::take(&mut state.is_deposed) {
-                self.states.clear();
-            }
-            self.states.append(&mut state.states);
-            if std::mem::take(&mut state.is_damaged) {
-                drop(state);
-                self.make_anew();
-            }
+            drop(state);
+            self.take_asked();
         }
     }
 
@@ -350,7 +389,12 @@ impl Loading {
             Some(builder) => builder,
             none => {
                 let index = self.shared.index.clone();
-                none.insert(IndexBuilder::open(index, directory, self.parts.identity, follower)?)
+                let entries_max = self.parts.index_entries_max;
+                let mut builder = IndexBuilder::open(index, directory, self.parts.identity, follower, entries_max)?;
+                if self.threading == Threading::InTurns {
+                    builder.merge_in_turns();
+                }
+                none.insert(builder)
             }
         };
         let mut changed = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -416,6 +460,7 @@ impl Loading {
             match if has_index { self.make(asked) } else { Err(asked) } {
                 Err(asked) => self.asked.push(asked),
                 Ok(made) => {
+                    crash_point("aggregate_loaded");
                     self.shared.lock().made.push(made);
                     // Relaxed: see `Loader::made`.
                     self.shared.has_made.store(true, Ordering::Relaxed);
@@ -442,6 +487,7 @@ impl Loading {
 
     /// Makes one; it is asked for further while the index is made anew.
     fn make(&mut self, asked: Asked) -> Result<Made, Asked> {
+        crash_point("aggregate_loading");
         match asked {
             Asked::Aggregate(load) => match self.folded(|folding| folding.aggregate(&load)) {
                 Some(content) => Ok(Made::Aggregate(Loaded { load, content })),

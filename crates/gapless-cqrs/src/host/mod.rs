@@ -38,6 +38,7 @@ use crate::model::CommandModel;
 use crate::names::TypeNames;
 use crate::released::{Handover, Released};
 use counters::CountersReader;
+use gapless_agent::fault::crash_point;
 use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts};
@@ -59,12 +60,20 @@ pub struct CommandHostOptions {
     pub aggregates_max: usize,
     /// States of decision models in memory at most, about; also of conditions. At tier `memory` all stay.
     pub decision_models_max: usize,
+    /// Entries of the index in memory before they become a file: each event has one for its aggregate, its type and each of its tags, of about
+    /// 40 bytes.
+    pub index_entries_max: usize,
 }
 
 impl Default for CommandHostOptions {
-    /// A million aggregates and 100,000 decision models in memory; a million identifiers, for a day.
+    /// A million aggregates and 100,000 decision models in memory; a million identifiers, for a day; two million entries of the index.
     fn default() -> Self {
-        Self { identifiers: IdentifierLimits::default(), aggregates_max: 1_000_000, decision_models_max: 100_000 }
+        Self {
+            identifiers: IdentifierLimits::default(),
+            aggregates_max: 1_000_000,
+            decision_models_max: 100_000,
+            index_entries_max: 2 << 20,
+        }
     }
 }
 
@@ -198,6 +207,23 @@ pub(crate) fn keeps_everything(stream: &ServiceHostOptions) -> Result<(), HostEr
 }
 
 pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<BusParts, ModelError> {
+    parts_on(Threading::OfItsOwn, model, options)
+}
+
+/// Where aggregates are made of their events, and the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threading {
+    /// On a thread of its own.
+    OfItsOwn,
+    /// In the turns of the writer, for simulations.
+    InTurns,
+}
+
+pub(crate) fn parts_on(
+    threading: Threading,
+    model: CommandModel,
+    options: CommandHostOptions,
+) -> Result<BusParts, ModelError> {
     let names = model.names().clone();
     let model = model.finish()?;
     let handover = Arc::new(Handover::default());
@@ -219,7 +245,7 @@ pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<
             tracing::warn!("who looks at the events from outside is not told what their types are called: {error}");
         }
         let identifiers = Identifiers::new(options.identifiers);
-        let writer = BusTransactions::new(model, identifiers, &options, handover, parts)?;
+        let writer = BusTransactions::new(model, identifiers, (&options, threading), handover, parts)?;
         // It is made once.
         let _ = index.set(writer.readers());
         Ok(Box::new(writer) as Box<dyn Transactions>)
@@ -234,6 +260,7 @@ impl ReleasedTransactions for ReleasedSide {
     #[inline]
     fn apply(&mut self, transaction: &ReleasedTransaction<'_>) -> Result<(), String> {
         let ReleasedTransaction { sequence, timestamp_ns, reply, changes, session, session_seq } = *transaction;
+        crash_point("transaction_released");
         if is_traced() {
             trace_released(sequence, session, session_seq);
         }

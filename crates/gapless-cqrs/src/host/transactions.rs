@@ -2,7 +2,7 @@
 
 use super::counters::{CountersOfWriter, CountersReader};
 use super::loading::{Asked, Changed, IndexReader, Loader, LoaderParts, Made};
-use super::{CommandHostOptions, TRACED, is_traced};
+use super::{CommandHostOptions, TRACED, Threading, is_traced};
 use crate::envelope::Envelope;
 use crate::events::EventReader;
 use crate::handling;
@@ -15,6 +15,7 @@ use crate::snapshots::SNAPSHOTS_FOLDER;
 use crate::store::{INDEX_FOLDER, Index};
 use crate::writer::{Cache, DecisionModels, Failure, Ran, Stamp, Writer};
 use gapless_agent::Waker;
+use gapless_agent::fault::{crash_point, mutant};
 use gapless_engine::transaction_service::{WriterParts, write_done, write_refusal};
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::{Execution, Transactions};
@@ -59,7 +60,7 @@ impl BusTransactions {
     pub fn new(
         model: Model,
         identifiers: Identifiers,
-        options: &CommandHostOptions,
+        (options, threading): (&CommandHostOptions, Threading),
         handover: Arc<Handover>,
         parts: WriterParts<'_>,
     ) -> io::Result<Self> {
@@ -75,12 +76,13 @@ impl BusTransactions {
             identity: parts.window().identity(),
             directory,
             snapshots: beside(SNAPSHOTS_FOLDER),
+            index_entries_max: options.index_entries_max,
             readers: [1, 1].map(|sequence| EventReader::over(parts.reader(sequence), Position::default())),
             aggregates: model.aggregates.all.iter().map(|aggregate| aggregate.another()).collect(),
             decision_models: model.decision_models.all.clone(),
             waker: parts.waker,
         };
-        let loader = Loader::start(index.clone(), loader)?;
+        let loader = Loader::start(index.clone(), loader, threading)?;
         let index_reader = loader.index_reader(window, has_index);
         let writer = Writer::new(model, identifiers, cache, decision_models);
         let (released_waker, leading, new_version) = (parts.released_waker, Leading::No, None);
@@ -208,12 +210,16 @@ impl Transactions for BusTransactions {
         self.handover.withdraw();
         self.leading = Leading::No;
         let indexed = self.loader.note_changes();
+        if mutant("keep_cut_overlay") {
+            return;
+        }
         self.writer.cache_mut().0.drop_behind(indexed);
         self.writer.decision_models_mut().0.clear();
     }
 
     #[inline]
     fn poll(&mut self, _last_sequence: u64) -> bool {
+        self.loader.turn();
         match self.leading {
             Leading::Yes => {
                 self.take_made();
@@ -259,6 +265,7 @@ impl Transactions for BusTransactions {
             false => handling::within(|| self.writer.run(stamp, payload, length_max)),
             true => self.run_traced(stamp, payload, length_max),
         };
+        crash_point("command_decided");
         self.counters.count(ran, self.writer.answered_as());
         handling::settle(|| {
             let envelope = Envelope::read(payload).ok()?;

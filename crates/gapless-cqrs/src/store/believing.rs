@@ -3,6 +3,7 @@
 
 use super::run::{Extent, Run, extent_of_name};
 use crate::events::{EventReader, ReadError};
+use gapless_agent::fault::mutant;
 use gapless_client::ClientError;
 use gapless_journal::JournalError;
 use gapless_log::StreamIdentity;
@@ -69,7 +70,8 @@ pub(super) fn look(directory: &Path, identity: Option<StreamIdentity>, reader: &
 /// is not there.
 fn is_of_history(run: &Run, first_held: u64, reader: &mut EventReader) -> bool {
     let Extent { last_sequence, last_time_ns, .. } = run.extent;
-    last_sequence < first_held
+    mutant("believe_stale_index")
+        || last_sequence < first_held
         || match reader.time_of(last_sequence) {
             Ok(time_ns) => time_ns == Some(last_time_ns),
             Err(ReadError::Stream(ClientError::Journal(JournalError::ArchiveUnusable { .. }))) => true,

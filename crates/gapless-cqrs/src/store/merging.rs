@@ -5,6 +5,7 @@ use super::key::IndexKey;
 use super::run::{Entries, Extent, Run, RunWriter};
 use crate::error::IndexFileError;
 use crate::identity::Position;
+use gapless_agent::fault::crash_point;
 use gapless_log::StreamIdentity;
 use std::io;
 use std::path::Path;
@@ -43,6 +44,7 @@ pub(super) fn merge(
     runs: &[Arc<Run>],
     is_closed: &AtomicBool,
 ) -> Result<Run, MergeError> {
+    crash_point("index_merge_begun");
     let (first, last) = (runs[0].extent, runs[runs.len() - 1].extent);
     let extent = Extent { first_sequence: first.first_sequence, ..last };
     // Keys that several have are counted several times: the filter is a little larger than it needs to be.

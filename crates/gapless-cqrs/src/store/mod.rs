@@ -41,6 +41,7 @@ pub(crate) use stored::StoredIndex;
 use crate::error::IndexFileError;
 use crate::events::{Advanced, EventReader, ReadError};
 use crate::identity::Position;
+use gapless_agent::fault::crash_point;
 use gapless_log::StreamIdentity;
 use merging::MergeError;
 use recent::Recent;
@@ -57,8 +58,8 @@ use std::thread::JoinHandle;
 pub(crate) const INDEX_FOLDER: &str = "index";
 /// So many runs of about one size become one.
 const MERGED_AT: usize = 4;
-/// Postings in memory before they become a run: about 80 MB.
-const POSTINGS_MAX: usize = 2 << 20;
+/// More postings in memory than so many have no numbers.
+const POSTINGS_MAX: usize = 1 << 31;
 /// Transactions that are indexed before others may look again.
 const TRANSACTIONS_A_TURN: usize = 256;
 
@@ -176,7 +177,11 @@ pub(crate) struct IndexBuilder {
     directory: PathBuf,
     identity: StreamIdentity,
     postings_max: usize,
+    /// Postings in memory that are due to become a run: more after a run could not be written.
+    sealed_at: usize,
     merging: Option<JoinHandle<Result<Run, MergeError>>>,
+    /// Merges are done at once, and not on another thread.
+    merges_in_turns: bool,
     /// A merge or a run that failed is tried again when the next run is due.
     has_failed: bool,
     /// A transaction of the stream that is none, and why.
@@ -189,7 +194,7 @@ pub(crate) struct IndexBuilder {
 
 impl IndexBuilder {
     /// Opens what there is of `index` in `directory`, which is made if it is not there. `reader` reads the stream: what follows the runs that are
-    /// believed is indexed by [`IndexBuilder::follow`], from where this has put it.
+    /// believed is indexed by [`IndexBuilder::follow`], from where this has put it. So many postings in memory become a run.
     ///
     /// # Errors
     /// A directory that cannot be read or made.
@@ -198,25 +203,32 @@ impl IndexBuilder {
         directory: PathBuf,
         identity: StreamIdentity,
         reader: &mut EventReader,
-    ) -> io::Result<Self> {
-        Self::open_with(index, directory, identity, reader, POSTINGS_MAX)
-    }
-
-    /// As [`IndexBuilder::open`], with a file for so many postings.
-    pub fn open_with(
-        index: Index,
-        directory: PathBuf,
-        identity: StreamIdentity,
-        reader: &mut EventReader,
         postings_max: usize,
     ) -> io::Result<Self> {
+        let postings_max = postings_max.clamp(1, POSTINGS_MAX);
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let runs = believed(&directory, identity, reader)?;
         let first_sequence = runs.last().map_or(reader.first_held(), |run| run.extent.last_sequence + 1);
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
         index.reset(runs, first_sequence, postings_max);
-        let (merging, has_failed, unreadable, is_closed) = (None, false, None, Arc::default());
-        Ok(Self { index, directory, identity, postings_max, merging, has_failed, unreadable, is_closed, last: None })
+        Ok(Self {
+            index,
+            directory,
+            identity,
+            postings_max,
+            sealed_at: postings_max,
+            merging: None,
+            merges_in_turns: false,
+            has_failed: false,
+            unreadable: None,
+            is_closed: Arc::default(),
+            last: None,
+        })
+    }
+
+    /// From now on it does without another thread.
+    pub const fn merge_in_turns(&mut self) {
+        self.merges_in_turns = true;
     }
 
     /// Makes all of it anew, because a file of it cannot be used any more.
@@ -282,7 +294,7 @@ impl IndexBuilder {
         }
         if reader.is_between_transactions() {
             let last_sequence = reader.next_sequence() - 1;
-            if recent.len() >= self.postings_max {
+            if recent.len() >= self.sealed_at {
                 self.seal(&mut recent, last_sequence, reader.last_time_ns());
             }
             self.last = Some((last_sequence, reader.last_time_ns()));
@@ -313,11 +325,11 @@ impl IndexBuilder {
                 *runs = runs.iter().cloned().chain([Arc::new(run)]).collect();
                 *recent = Recent::new(last_sequence + 1, self.postings_max);
                 self.index.0.filters_changed.fetch_add(1, Ordering::Release);
-                self.has_failed = false;
+                (self.sealed_at, self.has_failed) = (self.postings_max, false);
             }
             // It stays in memory, and is tried again with the next that would be one.
             Err(error) => {
-                self.postings_max = recent.len() + POSTINGS_MAX;
+                self.sealed_at = recent.len() + self.postings_max;
                 if !std::mem::replace(&mut self.has_failed, true) {
                     tracing::error!("the index of the events stays in memory, because no file can be written: {error}");
                 }
@@ -329,11 +341,7 @@ impl IndexBuilder {
     fn merge(&mut self) {
         if let Some(merging) = self.merging.take_if(|merging| merging.is_finished()) {
             match merging.join() {
-                Ok(Ok(run)) => self.replace(run),
-                Ok(Err(error)) => {
-                    tracing::error!("{error}; the index files stay as they are");
-                    self.has_failed = true;
-                }
+                Ok(merged) => self.take_merged(merged),
                 Err(_) => self.has_failed = true,
             }
         }
@@ -351,10 +359,23 @@ impl IndexBuilder {
         let merged = runs[runs.len() - alike..].to_vec();
         let is_closed = Arc::clone(&self.is_closed);
         let merge = move || merging::merge(&directory, identity, &merged, &is_closed);
+        if self.merges_in_turns {
+            return self.take_merged(merge());
+        }
         match std::thread::Builder::new().name("gapless-merge".to_owned()).spawn(merge) {
             Ok(merging) => self.merging = Some(merging),
             Err(error) => {
                 tracing::error!("index files are not merged, for want of a thread: {error}");
+                self.has_failed = true;
+            }
+        }
+    }
+
+    fn take_merged(&mut self, merged: Result<Run, MergeError>) {
+        match merged {
+            Ok(run) => self.replace(run),
+            Err(error) => {
+                tracing::error!("{error}; the index files stay as they are");
                 self.has_failed = true;
             }
         }
@@ -373,11 +394,13 @@ impl IndexBuilder {
         *runs = before.chain([Arc::clone(&merged)]).chain(behind).collect();
         self.index.0.filters_changed.fetch_add(1, Ordering::Release);
         drop((runs, recent));
+        crash_point("index_merge_placed");
         // Who reads them has them open.
         for run in gone.iter().filter(|run| run.path != merged.path) {
             if let Err(error) = std::fs::remove_file(&run.path) {
                 tracing::warn!("the index file {}, which was merged, is still there: {error}", run.path.display());
             }
+            crash_point("index_merge_removed");
         }
     }
 }
@@ -418,6 +441,7 @@ fn believed(directory: &Path, identity: StreamIdentity, reader: &mut EventReader
         if let Some(reason) = reason {
             tracing::warn!("the index file {} is made anew: {reason}", path.display());
         }
+        crash_point("index_opening");
         std::fs::remove_file(&path)?;
     }
     Ok(found.runs.into_iter().map(Arc::new).collect())

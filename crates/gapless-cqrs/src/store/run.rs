@@ -21,6 +21,7 @@ use super::key::IndexKey;
 use super::postings::{put_entry, take_entry};
 use crate::error::IndexFileError;
 use crate::identity::Position;
+use gapless_agent::fault::crash_point;
 use gapless_journal::FileReplacement;
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
@@ -238,6 +239,7 @@ pub(super) struct RunWriter {
 impl RunWriter {
     /// Begins the run of these frames, in that directory.
     pub fn begin(directory: &Path, identity: StreamIdentity, extent: Extent) -> io::Result<Self> {
+        crash_point("index_run_begun");
         let name = name_of(extent.first_sequence, extent.last_sequence);
         let path = directory.join(&name);
         let file = FileReplacement::begin(&path, directory.join(format!("{name}.new")), 0o600)?;
@@ -319,7 +321,9 @@ impl RunWriter {
         self.out.write_all(&summary)?;
         let mut file = self.out.into_inner().map_err(|error| error.into_error())?;
         file.sync()?;
+        crash_point("index_run_written");
         drop(file.put_in_place()?);
+        crash_point("index_run_placed");
         Run::open(&self.path, Some(self.identity)).map_err(io::Error::other)
     }
 }

@@ -72,8 +72,7 @@ fn read_all(host: &CommandHost) -> BTreeMap<IndexKey, Vec<Position>> {
 fn build(directory: &Path, host: &CommandHost) -> (IndexBuilder, u64) {
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
-    let mut builder =
-        IndexBuilder::open_with(Index::empty(), directory.join("index"), identity, &mut reader, 100).unwrap();
+    let mut builder = IndexBuilder::open(Index::empty(), directory.join("index"), identity, &mut reader, 100).unwrap();
     let begun_at = reader.next_sequence();
     while builder.index().last_sequence() < host.service().released_sequence() {
         builder.follow(&mut reader, |_| ()).unwrap();
@@ -181,7 +180,7 @@ fn what_cannot_be_believed_is_made_anew() {
     files(path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
-    let mut builder = IndexBuilder::open_with(Index::empty(), path.join("index"), identity, &mut reader, 100).unwrap();
+    let mut builder = IndexBuilder::open(Index::empty(), path.join("index"), identity, &mut reader, 100).unwrap();
     builder.follow(&mut reader, |_| ()).unwrap();
     let (mut recent, last) = (Recent::new(1, 100), builder.index().last_sequence());
     recent.add(IndexKey(1), Position { sequence: last, ordinal: 0 });
@@ -225,7 +224,7 @@ fn a_disk_that_takes_no_file_keeps_the_index_in_memory() {
     let mut reader = host.events(Position::default());
     let place = directory.path().join("index");
     let identity = host.service().identity();
-    let mut builder = IndexBuilder::open_with(Index::empty(), place.clone(), identity, &mut reader, 50).unwrap();
+    let mut builder = IndexBuilder::open(Index::empty(), place.clone(), identity, &mut reader, 50).unwrap();
     std::fs::remove_dir(&place).unwrap();
     while builder.index().last_sequence() < host.service().released_sequence() {
         builder.follow(&mut reader, |_| ()).unwrap();
@@ -298,7 +297,7 @@ fn behind_a_transaction_that_is_none_nothing_is_believed() {
     (0..3).for_each(|_| drop(client.call(session, message, b"", PATIENCE).unwrap()));
     let mut reader = EventReader::over(host.reader(1), Position::default());
     let place = directory.path().join("index");
-    let mut builder = IndexBuilder::open(Index::empty(), place, host.identity(), &mut reader).unwrap();
+    let mut builder = IndexBuilder::open(Index::empty(), place, host.identity(), &mut reader, 100).unwrap();
     for _ in 0..3 {
         let error = builder.follow(&mut reader, |_| ()).unwrap_err();
         assert!(error.to_string().starts_with("the transaction 3 cannot be read"), "{error}");

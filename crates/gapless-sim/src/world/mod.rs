@@ -60,7 +60,7 @@ pub(crate) struct World<'a, A: SystemUnderTest> {
 fn new_workload<A: SystemUnderTest>(seed: u64, number: u64, options: &Options, clock: &Clock) -> Box<dyn Workload<A>> {
     match A::OFFER {
         Offer::EventStream => Box::new(PublishingNode::new(seed, number, options.messages, clock.clone())),
-        Offer::Service | Offer::State => Box::new(ServiceClient::new(seed, number, options.messages)),
+        Offer::Service | Offer::State | Offer::Commands => Box::new(ServiceClient::new(seed, number, options.messages)),
     }
 }
 

@@ -5,14 +5,15 @@
 
 use gapless_sim::{Offer, Options, Shape, Tally, simulate_own};
 use gapless_testkit::random::seeds;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SEEDS: u64 = 200;
+const COMMAND_SEEDS: u64 = 30;
 
-#[test]
-fn under_faults_and_after_them() {
-    let seeds = seeds(SEEDS);
+/// Runs all of them, and says what happened in them together.
+fn all(offer: Option<Offer>, seeds: Range<u64>) -> Tally {
     let is_told = seeds.end - seeds.start == 1;
     let options = Options { is_told, ..Options::default() };
     let (next, sum) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
@@ -24,7 +25,7 @@ fn under_faults_and_after_them() {
                     if seed >= seeds.end {
                         return;
                     }
-                    match simulate_own(None, &options, seed) {
+                    match simulate_own(offer, &options, seed) {
                         Ok(tally) => sum.lock().unwrap().add(&tally),
                         Err(failure) => panic!("GAPLESS_SEED={seed} replays this: {failure}"),
                     }
@@ -34,6 +35,31 @@ fn under_faults_and_after_them() {
     });
     let sum = sum.into_inner().unwrap();
     println!("{sum:?}");
+    sum
+}
+
+#[test]
+fn with_a_command_bus() {
+    let seeds = seeds(COMMAND_SEEDS);
+    let sum = all(Some(Offer::Commands), seeds.clone());
+    // Leaders have gone and come back, and much was sent again.
+    let Tally { crashes, kills, power_losses, cuts, transfers, repeated, terms, .. } = sum;
+    for count in [crashes, kills, power_losses, cuts, transfers, repeated] {
+        assert!(seeds.end - seeds.start < COMMAND_SEEDS || count > 5, "{sum:?}");
+    }
+    assert!(terms > seeds.end - seeds.start, "{sum:?}");
+    let first = simulate_own(Some(Offer::Commands), &Options::default(), seeds.start).unwrap();
+    assert_eq!(
+        simulate_own(Some(Offer::Commands), &Options::default(), seeds.start).unwrap(),
+        first,
+        "a seed is one run"
+    );
+}
+
+#[test]
+fn under_faults_and_after_them() {
+    let seeds = seeds(SEEDS);
+    let sum = all(None, seeds.clone());
     if seeds.end - seeds.start < 100 {
         return;
     }

@@ -7,6 +7,7 @@ use crate::deferred::Deferred;
 use crate::messages::ResponderMessage;
 use crate::sequencer::{Sequencer, Timer};
 use crate::transactions::{Execution, Transactions};
+use gapless_agent::fault::crash_point;
 use gapless_log::WindowWriter;
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::{RefusalCode, TimerFired};
@@ -75,6 +76,7 @@ impl Appending<'_> {
         let parts = MessageParts::new(bytes, window.frame_length_max() - HEADER_LENGTH);
         for (fragment, part) in parts.iter() {
             if fragment.index > 0 {
+                crash_point("transaction_between_frames");
                 (header.sequence, header.timestamp_ns) = sequencer.stamp(epoch_ns);
             }
             header.fragment = fragment;
@@ -83,6 +85,7 @@ impl Appending<'_> {
             let length = writer.finish(&header, part.len());
             window.commit(length, header.sequence);
         }
+        crash_point("transaction_appended");
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 30] = [
+const FLOORS: [(&str, u8); 31] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
@@ -24,6 +24,7 @@ const FLOORS: [(&str, u8); 30] = [
     ("gapless-client", 4),
     ("gapless-message", 4),
     ("gapless-schema-tests", 3),
+    ("gapless-bus-checker", 3),
     ("gapless-overflow", 3),
     ("gapless-transport", 3),
     ("gapless-journal", 2),

@@ -3,8 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+mod bank_witness;
 mod fault_witness;
 
+#[cfg(feature = "fault-injection")]
+mod a_killed_bank_loses_no_command;
 mod a_killed_service_goes_on_from_any_moment;
 #[cfg(feature = "fault-injection")]
 mod a_killed_service_loses_nothing_acknowledged;
@@ -12,9 +15,12 @@ mod a_killed_service_loses_nothing_acknowledged;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    bank_witness::process::be_the_bank_if_asked();
     fault_witness::process::be_the_service_if_asked();
     gapless_testkit::scenarios::run(vec![
         a_killed_service_goes_on_from_any_moment::module(),
+        #[cfg(feature = "fault-injection")]
+        a_killed_bank_loses_no_command::module(),
         #[cfg(feature = "fault-injection")]
         a_killed_service_loses_nothing_acknowledged::module(),
     ])

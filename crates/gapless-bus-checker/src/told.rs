@@ -1,0 +1,204 @@
+//! [`Told`]: what callers were told of their commands, held against a history.
+
+use crate::history::History;
+use crate::transaction::{Decision, Transaction};
+use std::collections::BTreeMap;
+
+/// The header by which a command is found in the stream: each has another label, in 8 bytes, the lowest first.
+pub const LABEL: &str = "label";
+
+/// What has become of a command, as its caller was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing yet, or that nobody knows.
+    Unknown,
+    /// It was accepted.
+    Accepted {
+        /// Of its first event.
+        sequence: u64,
+        /// Its events.
+        events: u32,
+        /// Of the aggregate behind it; 0 of a handler's command.
+        version: u64,
+    },
+    /// In whatever way, it had no effect.
+    Refused,
+}
+
+/// What callers were told of their commands.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    commands: BTreeMap<u64, (Outcome, Option<u128>)>,
+}
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Commands that callers were told to be accepted.
+    pub accepted: usize,
+    /// That they were told to be refused.
+    pub refused: usize,
+    /// Of which they know nothing, and which have had an effect.
+    pub done_unknown: usize,
+    /// Of which they know nothing, and which have had none.
+    pub undone_unknown: usize,
+}
+
+impl Told {
+    /// A command with that label is about to be sent, and under that identifier.
+    ///
+    /// # Panics
+    /// If there was one with that label.
+    pub fn sends(&mut self, label: u64, identifier: Option<u128>) {
+        let before = self.commands.insert(label, (Outcome::Unknown, identifier));
+        assert!(before.is_none(), "there are two commands with the label {label}");
+    }
+
+    /// Its caller is told this.
+    ///
+    /// # Errors
+    /// Its caller was told something else before.
+    ///
+    /// # Panics
+    /// If no command has that label.
+    pub fn told(&mut self, label: u64, outcome: Outcome) -> Result<(), String> {
+        let (known, _) = self.commands.get_mut(&label).expect("a label of a command that was sent");
+        if *known != Outcome::Unknown && *known != outcome {
+            return Err(format!("the caller of {label} was told {known:?}, and now {outcome:?}"));
+        }
+        *known = outcome;
+        Ok(())
+    }
+
+    /// How many commands there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty()
+    }
+
+    /// No accepted command is lost, none is doubled, and who was refused has had no effect. What else is in the history somebody has sent.
+    ///
+    /// # Errors
+    /// What is not so, in words.
+    pub fn check(&self, history: &History) -> Result<Counts, String> {
+        let mut done = BTreeMap::<u64, &Transaction>::new();
+        for transaction in history.transactions() {
+            let Some(label) = transaction.header(LABEL).and_then(|label| label.try_into().ok()).map(u64::from_le_bytes)
+            else {
+                if transaction.events().is_empty() {
+                    continue;
+                }
+                return Err(format!("transaction {} is of a command that nobody has sent", transaction.sequence));
+            };
+            let Some((_, identifier)) = self.commands.get(&label) else {
+                return Err(format!("transaction {} is of {label}, which nobody has sent", transaction.sequence));
+            };
+            if let Some(identity) = transaction.identity()
+                && *identifier != Some(identity.identifier)
+            {
+                return Err(format!("transaction {} is of {label}, under {identity:?}", transaction.sequence));
+            }
+            if !is_accepted(transaction) {
+                continue;
+            }
+            if let Some(first) = done.insert(label, transaction) {
+                let (first, second) = (first.sequence, transaction.sequence);
+                return Err(format!("command {label} has had its effect twice: {first} and {second}"));
+            }
+        }
+        let mut counts = Counts::default();
+        for (label, (outcome, _)) in &self.commands {
+            let found = match outcome {
+                // Without events and identifier it has no label there.
+                Outcome::Accepted { sequence, events: 0, .. } => {
+                    history.at(*sequence).filter(|transaction| is_accepted(transaction))
+                }
+                _ => done.get(label).copied(),
+            };
+            match (outcome, found) {
+                (Outcome::Accepted { sequence, .. }, None) => {
+                    return Err(format!("command {label} was accepted at {sequence}, and is lost"));
+                }
+                (Outcome::Accepted { sequence, events, version }, Some(transaction)) => {
+                    let Decision::Answered { answer, .. } = &transaction.decision else {
+                        unreachable!("it has events")
+                    };
+                    let found = (transaction.sequence, answer.events, answer.aggregate_version);
+                    if found != (*sequence, *events, *version) {
+                        return Err(format!(
+                            "command {label} was told {outcome:?}, and its transaction says {found:?}"
+                        ));
+                    }
+                    counts.accepted += 1;
+                }
+                (Outcome::Refused, Some(transaction)) => {
+                    return Err(format!("command {label} was refused, and is transaction {}", transaction.sequence));
+                }
+                (Outcome::Refused, None) => counts.refused += 1,
+                (Outcome::Unknown, Some(_)) => counts.done_unknown += 1,
+                (Outcome::Unknown, None) => counts.undone_unknown += 1,
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// Its command was accepted, and this is no repeat of its answer.
+fn is_accepted(transaction: &Transaction) -> bool {
+    match &transaction.decision {
+        Decision::Answered { answer, .. } => answer.outcome == 0 && answer.sequence == transaction.sequence,
+        Decision::Failed { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests::{accepted, labelled, refused};
+
+    const TOLD: Outcome = Outcome::Accepted { sequence: 5, events: 1, version: 1 };
+
+    fn told(outcome: Outcome) -> Told {
+        let mut told = Told::default();
+        told.sends(7, None);
+        told.told(7, outcome).unwrap();
+        told
+    }
+
+    #[test]
+    fn what_callers_were_told_is_in_the_history() {
+        let done = History::of(vec![labelled(accepted(5, 1), 7)]);
+        let nothing = History::of(vec![refused(5)]);
+        assert_eq!(told(TOLD).check(&done).unwrap().accepted, 1);
+        assert_eq!(told(Outcome::Refused).check(&nothing).unwrap().refused, 1);
+        assert_eq!(told(Outcome::Unknown).check(&done).unwrap().done_unknown, 1);
+        assert_eq!(told(Outcome::Unknown).check(&nothing).unwrap().undone_unknown, 1);
+    }
+
+    #[test]
+    fn what_is_lost_doubled_or_made_up_is_found() {
+        let done = History::of(vec![labelled(accepted(5, 1), 7)]);
+        let twice = History::of(vec![labelled(accepted(5, 1), 7), labelled(accepted(6, 2), 7)]);
+        let elsewhere = History::of(vec![labelled(accepted(6, 1), 7)]);
+        for (told, history, expected) in [
+            (told(TOLD), &History::of(vec![refused(5)]), "is lost"),
+            (told(TOLD), &twice, "twice"),
+            (told(Outcome::Unknown), &twice, "twice"),
+            (told(TOLD), &elsewhere, "its transaction says"),
+            (told(Outcome::Refused), &done, "was refused, and is transaction 5"),
+            (Told::default(), &done, "nobody has sent"),
+            (Told::default(), &History::of(vec![accepted(5, 1)]), "nobody has sent"),
+        ] {
+            let error = told.check(history).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        let mut one = told(TOLD);
+        assert!(one.told(7, Outcome::Refused).unwrap_err().contains("and now Refused"));
+    }
+}

@@ -1,0 +1,50 @@
+//! For the simulator: a command bus on a member that is polled by hand, without a thread of its own; what it makes of released transactions; and
+//! the bytes of a command.
+
+use crate::draft::Draft;
+use crate::error::ModelError;
+use crate::host::{BusParts, CommandHostOptions, Threading, parts_on};
+use crate::model::CommandModel;
+use gapless_client::client::MessageType;
+use gapless_cluster::config::ClusterConfig;
+use gapless_engine::transaction_service::fold_of_transactions;
+use gapless_engine::{Fold, Replica};
+use gapless_message::Message;
+use gapless_stream::member_service::MemberService;
+use gapless_wire::Encoding;
+
+/// What [`CommandMember::start`](crate::member::CommandMember::start) puts on its member, for one that is polled by hand. What is made of released
+/// transactions is compared between members.
+///
+/// # Errors
+/// A model that is none.
+pub fn member_service(
+    model: CommandModel,
+    options: CommandHostOptions,
+    config: &ClusterConfig,
+) -> Result<Box<dyn MemberService>, ModelError> {
+    let BusParts { released, make_writer, .. } = parts_on(Threading::InTurns, model, options)?;
+    Ok(Replica::member_transaction_service(released, make_writer, config))
+}
+
+/// What every member makes of released transactions.
+///
+/// # Panics
+/// Never: the empty model is one.
+#[must_use]
+pub fn fold(options: CommandHostOptions) -> Fold {
+    let parts = parts_on(Threading::InTurns, CommandModel::new(), options);
+    fold_of_transactions(parts.expect("the empty model is one").released)
+}
+
+/// A command as it goes to the writer.
+///
+/// # Errors
+/// Why it cannot be sent.
+pub fn message_of<Command: Message, Reply, Refusal>(
+    draft: &Draft<'_, Command, Reply, Refusal>,
+) -> Result<(MessageType, Vec<u8>), String> {
+    let mut bytes = Vec::new();
+    draft.write(&mut bytes)?;
+    Ok((MessageType { schema: draft.command_key().0, encoding: Encoding::Opaque }, bytes))
+}

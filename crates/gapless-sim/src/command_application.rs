@@ -1,0 +1,250 @@
+//! The simulator's own command bus: accounts, and transfers between two of them. Few are in memory and files of the index are soon full, so that
+//! what a member has decided in vain, what it has made of events, and what it has found by the index all come together in a short run.
+
+use crate::checker::Broken;
+use crate::options::Offer;
+use crate::random::Random;
+use crate::reference::Reference;
+use crate::system_under_test::{Deployment, SystemUnderTest};
+use gapless_bus_checker::{Decision, Event, History, Transaction};
+use gapless_client::Reply;
+use gapless_client::client::MessageType;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cqrs::simulated;
+use gapless_cqrs::{
+    Aggregate, CommandHandler, CommandHostOptions, CommandModel, Creation, Decision as Deciding, Headers, Message,
+    Stop, Work,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+const ACCOUNTS: u64 = 10;
+/// Each so manieth command is the one before once more, under the same identifier.
+const REPEATED_EACH: u64 = 6;
+/// The header that says which account a command asks.
+const ACCOUNT: &str = "account";
+
+#[derive(Clone, Debug, Serialize, Deserialize, Message)]
+enum Ask {
+    Open,
+    Deposit(u64),
+    Withdraw(u64),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Message)]
+enum Happened {
+    Opened,
+    Deposited(u64),
+    Withdrawn(u64),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+struct Overdrawn {
+    balance: u64,
+}
+
+#[derive(Clone)]
+struct Account {
+    balance: u64,
+}
+
+impl Aggregate for Account {
+    const NAME: &'static str = "account";
+    type Id = u64;
+    type Command = Ask;
+    type Event = Happened;
+    type Refusal = Overdrawn;
+
+    fn new(_: &u64) -> Self {
+        Self { balance: 0 }
+    }
+
+    fn creation(command: &Ask) -> Creation {
+        if matches!(command, Ask::Open) { Creation::Creates } else { Creation::MustExist }
+    }
+
+    fn decide(&self, command: Ask, decision: &mut Deciding<'_, Happened>) -> Result<(), Overdrawn> {
+        decision.emit(match command {
+            Ask::Open => Happened::Opened,
+            Ask::Deposit(amount) => Happened::Deposited(amount),
+            Ask::Withdraw(amount) if amount > self.balance => return Err(Overdrawn { balance: self.balance }),
+            Ask::Withdraw(amount) => Happened::Withdrawn(amount),
+        });
+        Ok(())
+    }
+
+    fn apply(&mut self, event: &Happened) {
+        match event {
+            Happened::Opened => {}
+            Happened::Deposited(amount) => self.balance += amount,
+            Happened::Withdrawn(amount) => self.balance -= amount,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Message)]
+struct Transfer {
+    from: u64,
+    to: u64,
+    amount: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+struct Transferred {
+    left: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Message)]
+struct NotTransferred;
+
+struct TransferHandler;
+
+impl CommandHandler for TransferHandler {
+    type Command = Transfer;
+    type Reply = Transferred;
+    type Refusal = NotTransferred;
+
+    fn handle(
+        &self,
+        Transfer { from, to, amount }: Transfer,
+        work: &mut Work<'_>,
+    ) -> Result<Transferred, Stop<NotTransferred>> {
+        // A target that is not there is opened.
+        work.execute::<Account>(&from, Ask::Withdraw(amount)).map_err(|undone| undone.refuse(|_| NotTransferred))?;
+        if work.state::<Account>(&to)?.is_none() {
+            work.execute::<Account>(&to, Ask::Open).map_err(|undone| undone.refuse(|_| NotTransferred))?;
+        }
+        work.execute::<Account>(&to, Ask::Deposit(amount)).map_err(|undone| undone.refuse(|_| NotTransferred))?;
+        Ok(Transferred { left: work.state::<Account>(&from)?.map_or(0, |account| account.balance) })
+    }
+}
+
+fn options() -> CommandHostOptions {
+    CommandHostOptions { aggregates_max: 4, index_entries_max: 40, ..CommandHostOptions::default() }
+}
+
+/// See the head of the file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CommandApplication;
+
+impl SystemUnderTest for CommandApplication {
+    const OFFER: Offer = Offer::Commands;
+
+    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken> {
+        let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
+        simulated::member_service(model, options(), config).map(Deployment::Own).map_err(|error| error.to_string())
+    }
+
+    fn reference(&self) -> Option<Reference> {
+        let mut audit = Audit::default();
+        Some(Reference::new(simulated::fold(options())).with_audit(Box::new(move |frame| audit.follow(frame))))
+    }
+
+    fn message(&self, publisher: u64, index: u64, _: &mut Random) -> (MessageType, Vec<u8>) {
+        let is_repeat = index % REPEATED_EACH == REPEATED_EACH - 1;
+        message(publisher, if is_repeat { index - 1 } else { index })
+    }
+
+    fn check_reply(&self, _: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
+        match &reply.refusal {
+            None => Ok(()),
+            Some(refusal) => Err(format!("command {index} has failed: {:?} {}", refusal.code, refusal.text)),
+        }
+    }
+}
+
+/// Of its own numbers, so that a repeat can be made again.
+fn message(publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
+    let mut random = Random::of(publisher, &[17, index]);
+    let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(50));
+    let headers = Headers::default().with(ACCOUNT, account.to_le_bytes());
+    let identifier = u128::from(publisher) << 64 | u128::from(index);
+    let is_identified = index.is_multiple_of(2);
+    let sent = if random.happens(35_000) {
+        let transfer = Transfer { from: account, to: random.below(ACCOUNTS), amount };
+        let draft = TransferHandler::command(&transfer).with(&headers);
+        simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
+    } else {
+        let ask = match random.below(10) {
+            0..=2 => Ask::Open,
+            3..=6 => Ask::Deposit(amount),
+            _ => Ask::Withdraw(amount),
+        };
+        let draft = Account::command(&account, &ask).with(&headers);
+        simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
+    };
+    sent.expect("it is short")
+}
+
+/// Folds what is released, and holds the answers against what the accounts were.
+#[derive(Default)]
+struct Audit {
+    history: History,
+    checked: usize,
+    balances: BTreeMap<u64, u64>,
+}
+
+/// As the bus remembers by default.
+const IDENTIFIERS_MAX: usize = 1_000_000;
+/// All of the history is looked at after each so many transactions.
+const CHECKED_EACH: usize = 16;
+
+impl Audit {
+    fn follow(&mut self, frame: &gapless_wire::Frame<'_>) -> Result<(), Broken> {
+        self.history.take(frame)?;
+        let Self { history, checked, balances } = self;
+        for transaction in &history.transactions()[*checked..] {
+            check(transaction, balances).map_err(|what| format!("transaction {}: {what}", transaction.sequence))?;
+            *checked += 1;
+            if checked.is_multiple_of(CHECKED_EACH) {
+                history.check(IDENTIFIERS_MAX)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check(transaction: &Transaction, balances: &mut BTreeMap<u64, u64>) -> Result<(), String> {
+    let Decision::Answered { answer, events, .. } = &transaction.decision else {
+        return Err(format!("it has failed: {:?}", transaction.decision));
+    };
+    if answer.sequence != transaction.sequence {
+        return Ok(());
+    }
+    for event in events {
+        apply(event, balances)?;
+    }
+    let account = transaction.header(ACCOUNT).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+    let balance = account.and_then(|account| balances.get(&account));
+    match (answer.outcome, balance) {
+        // Of a transfer: an aggregate has no reply.
+        (0, Some(balance)) if !answer.rest.is_empty() => is(&Transferred { left: *balance }, &answer.rest),
+        (0, Some(_)) => Ok(()),
+        // A refused command without an identifier does not say which account it is of.
+        (1..=3, _) if account.is_none() => Ok(()),
+        (1, Some(balance)) if !answer.rest.is_empty() => is(&Overdrawn { balance: *balance }, &answer.rest),
+        (1, _) if answer.rest.is_empty() => Ok(()),
+        (2, None) | (3, Some(_)) => Ok(()),
+        (outcome, balance) => Err(format!("outcome {outcome} of account {account:?}, which has {balance:?}")),
+    }
+}
+
+fn is(expected: &(impl Message + std::fmt::Debug), found: &[u8]) -> Result<(), String> {
+    let mut bytes = Vec::new();
+    expected.encode(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes == found { Ok(()) } else { Err(format!("{expected:?} is due, and it is {found:?}")) }
+}
+
+fn apply(event: &Event, balances: &mut BTreeMap<u64, u64>) -> Result<(), String> {
+    let id = event.id[..].try_into().map(u64::from_be_bytes).map_err(|_| format!("{:?} is no account", event.id))?;
+    let happened = Happened::decode_as(event.version.into(), &event.payload).map_err(|error| error.to_string())?;
+    let balance = match (&happened, balances.get(&id)) {
+        (Happened::Opened, None) => Some(0),
+        (Happened::Deposited(amount), Some(balance)) => balance.checked_add(*amount),
+        (Happened::Withdrawn(amount), Some(balance)) => balance.checked_sub(*amount),
+        _ => None,
+    };
+    let balance = balance.ok_or_else(|| format!("{happened:?} of account {id}, which has {:?}", balances.get(&id)))?;
+    balances.insert(id, balance);
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! A bank with a command bus is killed with SIGKILL at each named step of a command, of its journal and of its index, under load, many times, and
+//! each time started again. A checker that reads nothing but the journal holds what the tellers were told against what is there: no
+//! accepted command is lost, none has its effect twice, who was refused has had none, each answer is that of the accounts as they were,
+//! and at the end each account is what its events make of it. The same check catches the planted mutants.
+//!
+//! Needs the feature `fault-injection`.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::bank_witness::answers::{self, Balances};
+use crate::bank_witness::model::{Account, BankCommand, Overdrawn};
+use crate::bank_witness::process::BankProcess;
+use crate::bank_witness::tellers::{ACCOUNTS, Tellers};
+use gapless::cqrs::{Aggregate as _, BusOptions, CommandError, CommandMember};
+use gapless::prelude::Tier;
+use gapless_agent::fault::COMMAND_CRASH_POINTS;
+use gapless_bus_checker::{Counts, History};
+use gapless_testkit::folder;
+use gapless_testkit::random::{Random, rounds};
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::until_some;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The steps of its stream that a command passes, too.
+const STREAM_CRASH_POINTS: [&str; 8] = [
+    "between_claim_and_commit",
+    "before_journal_copy",
+    "after_journal_copy",
+    "before_journaled_mark",
+    "before_reply",
+    "in_snapshot_write",
+    "before_snapshot_rename",
+    "before_segment_roll",
+];
+/// Outcomes without the point being reached, after which the attempt counts as a miss.
+const OUTCOMES_PER_ATTEMPT: u64 = 6000;
+/// A mutant that survives so many kills is not caught.
+const KILLS_PER_MUTANT: u32 = 40;
+/// As the bank remembers by default.
+const IDENTIFIERS_MAX: usize = 1_000_000;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .with_choices("at_tier_journal", |random| at_each_point(Tier::Journal, random))
+        .with_choices("at_tier_sync", |random| at_each_point(Tier::Sync, random))
+        .with_choices("an_index_of_another_history_is_not_believed", |random| {
+            with_an_index_of_another_history(&[], random).unwrap_or_else(|problem| panic!("{problem}"));
+        })
+        .with_choices("the_mutant_believe_stale_index_is_caught", |random| {
+            let outcome = with_an_index_of_another_history(&[("GAPLESS_MUTANT", "believe_stale_index")], random);
+            println!("mutant believe_stale_index: caught: {}", outcome.expect_err("nothing was found"));
+        })
+        .with_choices("the_mutant_drop_identifiers_is_caught", the_mutant_drop_identifiers_is_caught)
+}
+
+/// After how many passes to die: some points are passed by every command, some by every file of the index.
+fn passes(point: &str, random: &mut Random) -> u64 {
+    let most = match point {
+        "command_decided" | "transaction_appended" | "transaction_released" | "between_claim_and_commit" => 1500,
+        "before_reply" => 800,
+        "before_journal_copy" | "after_journal_copy" | "before_journaled_mark" => 60,
+        "aggregate_loading" | "aggregate_loaded" => 200,
+        "transaction_between_frames" => 10,
+        // The death before has left some.
+        "index_opening" => 1,
+        _ => 3,
+    };
+    1 + random.below(most)
+}
+
+/// Bank and tellers.
+struct Bank<'a> {
+    directory: &'a Path,
+    tier: Tier,
+    tellers: Tellers,
+}
+
+impl<'a> Bank<'a> {
+    fn new(directory: &'a Path, tier: Tier, random: &mut Random) -> Self {
+        Self { directory, tier, tellers: Tellers::start(directory, random) }
+    }
+
+    /// One life. Whether it has ended by itself, before there were so many outcomes.
+    fn live(&self, environment: &[(&str, &str)], outcomes: u64) -> Result<bool, String> {
+        let mut process = BankProcess::start(self.directory, self.tier, environment);
+        let goal = self.tellers.answered() + outcomes;
+        let has_ended = until_some("the bank dies, or answers", || {
+            if process.has_ended() {
+                return Some(true);
+            }
+            let has_problem = || self.tellers.known().problem.is_some();
+            (self.tellers.answered() >= goal || has_problem()).then_some(false)
+        });
+        process.kill()?;
+        Ok(has_ended)
+    }
+
+    /// Holds what the tellers were told against the journal. The bank is dead.
+    fn check(&self) -> Result<(Counts, Balances), String> {
+        let history = History::read(&self.directory.join("journal"))?;
+        history.check(IDENTIFIERS_MAX)?;
+        let known = self.tellers.known();
+        if let Some(problem) = &known.problem {
+            return Err(problem.clone());
+        }
+        let counts = known.told.check(&history)?;
+        Ok((counts, answers::check(&history, &known.commands)?))
+    }
+
+    /// Looks whether each account is what the journal makes of it.
+    fn compare(&self, balances: &Balances) -> Result<(), String> {
+        let mut process = BankProcess::start(self.directory, self.tier, &[]);
+        let bus = until_some("the bank lets somebody in", || {
+            assert!(!process.has_ended(), "the bank has ended");
+            CommandMember::bus_of(&[self.directory.join("node.socket")], &BusOptions::default()).ok()
+        });
+        for id in 0..ACCOUNTS {
+            let found = bus.call(Account::command(&id, &BankCommand::Withdraw(u64::MAX)));
+            let expected = match balances.get(&id) {
+                Some(balance) => CommandError::Refused(Overdrawn { balance: *balance }),
+                None => CommandError::NotFound,
+            };
+            if found != Err(expected.clone()) {
+                return Err(format!("account {id} says {found:?}, and its events say {expected:?}"));
+            }
+        }
+        drop(bus);
+        process.kill()
+    }
+}
+
+fn at_each_point(tier: Tier, random: &mut Random) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut bank = Bank::new(directory.path(), tier, random);
+    let sync = ["before_sync", "after_sync"];
+    let points = STREAM_CRASH_POINTS.into_iter().chain(COMMAND_CRASH_POINTS);
+    let points: Vec<_> = points.chain(sync.into_iter().filter(|_| tier == Tier::Sync)).collect();
+    let mut hits: BTreeMap<&str, u32> = points.iter().map(|point| (*point, 0)).collect();
+    // A first life that nobody ends at a crash point.
+    assert!(!bank.live(&[], 300).unwrap());
+    for _ in 0..rounds(5, 2) {
+        for point in &points {
+            let armed = format!("{point}:{}", passes(point, random));
+            let hit = bank.live(&[("GAPLESS_CRASH_POINT", &armed)], OUTCOMES_PER_ATTEMPT);
+            let checked = hit.and_then(|hit| bank.check().map(|_| hit));
+            let hit = checked.unwrap_or_else(|problem| panic!("tier {tier}, killed at {armed}: {problem}"));
+            *hits.get_mut(point).unwrap() += u32::from(hit);
+        }
+    }
+    // What had no outcome gets one.
+    assert!(!bank.live(&[], 300).unwrap());
+    bank.tellers.finish();
+    let (counts, balances) = bank.check().unwrap_or_else(|problem| panic!("tier {tier}, at the end: {problem}"));
+    bank.compare(&balances).unwrap_or_else(|problem| panic!("tier {tier}: {problem}"));
+
+    let repeated = bank.tellers.repeated();
+    println!("tier {tier}: {counts:?}, {} accounts, {repeated} commands came again", balances.len());
+    for (point, hits) in &hits {
+        println!("  {point:<26} {hits} hits");
+    }
+    for (point, hits) in &hits {
+        assert!(*hits > 0, "tier {tier}: nothing was killed at {point}");
+    }
+    assert!(repeated > 0 && counts.accepted > 0 && counts.refused > 0);
+}
+
+/// The directory becomes what it was before, but for its index, which has gone on: as after a power failure that took the newest frames.
+fn with_an_index_of_another_history(environment: &[(&str, &str)], random: &mut Random) -> Result<(), String> {
+    let parent = tempfile::tempdir().unwrap();
+    let (directory, copy) = (parent.path().join("bank"), parent.path().join("copy"));
+    let index = directory.join("index");
+    let bank = Bank::new(&directory, Tier::Journal, random);
+    bank.live(environment, 1500)?;
+    bank.check()?;
+    folder::copy(&directory, &copy);
+    // Others than those that the tellers knew meanwhile: these are not answered any more.
+    bank.live(environment, 3000)?;
+    drop(bank);
+    folder::copy(&index, &copy.join("index"));
+    folder::copy(&copy, &directory);
+    let mut bank = Bank::new(&directory, Tier::Journal, random);
+    bank.live(environment, 1500)?;
+    bank.tellers.finish();
+    let history = History::read(&directory.join("journal"))?;
+    history.check(IDENTIFIERS_MAX)?;
+    if let Some(problem) = &bank.tellers.known().problem {
+        return Err(problem.clone());
+    }
+    bank.compare(&answers::check(&history, &BTreeMap::new())?)
+}
+
+fn the_mutant_drop_identifiers_is_caught(random: &mut Random) {
+    let directory = tempfile::tempdir().unwrap();
+    let bank = Bank::new(directory.path(), Tier::Journal, random);
+    let mutant = ("GAPLESS_MUTANT", "drop_identifiers");
+    for kill in 1..=KILLS_PER_MUTANT {
+        let armed = format!("transaction_released:{}", passes("transaction_released", random));
+        let lived = bank.live(&[mutant, ("GAPLESS_CRASH_POINT", &armed)], OUTCOMES_PER_ATTEMPT);
+        if let Err(problem) = lived.and_then(|_| bank.check()) {
+            println!("mutant drop_identifiers: caught after {kill} kills: {problem}");
+            return;
+        }
+    }
+    panic!("mutant drop_identifiers survived {KILLS_PER_MUTANT} kills");
+}

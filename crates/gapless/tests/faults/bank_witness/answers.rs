@@ -1,0 +1,98 @@
+//! What the bank's answers have to be, by a fold of its journal that knows nothing of its aggregates.
+
+use super::model::{Account, BankCommand, BankEvent, NotTransferred, Overdrawn, Transferred};
+use super::tellers::What;
+use gapless::cqrs::message::Message as _;
+use gapless::cqrs::{Aggregate as _, TypeKey};
+use gapless_bus_checker::told::LABEL;
+use gapless_bus_checker::{Decision, Event, History};
+use std::collections::BTreeMap;
+
+/// Balances by account; who is not there is not open.
+pub type Balances = BTreeMap<u64, u64>;
+
+/// Folds a history, and holds each answer against what was there before it and behind it. `commands` by their labels, where these are known.
+///
+/// # Errors
+/// The first answer that is not what it has to be, or event that cannot be.
+pub fn check(history: &History, commands: &BTreeMap<u64, What>) -> Result<Balances, String> {
+    let mut balances = Balances::new();
+    for transaction in history.transactions() {
+        let sequence = transaction.sequence;
+        let Decision::Answered { answer, events, .. } = &transaction.decision else {
+            return Err(format!("transaction {sequence} has failed: {:?}", transaction.decision));
+        };
+        let label = transaction.header(LABEL).and_then(|label| label.try_into().ok()).map(u64::from_le_bytes);
+        let command = label.and_then(|label| commands.get(&label));
+        let wrong = |what: String| format!("transaction {sequence}, of {command:?}: {what}, its answer is {answer:?}");
+        if answer.sequence != sequence {
+            // The answer of an earlier one.
+            continue;
+        }
+        let expected = command.map(|command| expected(command, &balances));
+        let found = (answer.outcome, &answer.rest[..]);
+        if expected.as_ref().is_some_and(|(outcome, rest)| (*outcome, &rest[..]) != found) {
+            return Err(wrong(format!("{expected:?} is due")));
+        }
+        for event in events {
+            apply(event, &mut balances).map_err(wrong)?;
+        }
+    }
+    Ok(balances)
+}
+
+fn apply(event: &Event, balances: &mut Balances) -> Result<(), String> {
+    let id = event.id[..].try_into().map(u64::from_be_bytes).map_err(|_| format!("{:?} is no account", event.id))?;
+    if event.aggregate != TypeKey::of(Account::NAME).0 || event.event != TypeKey::of(BankEvent::TYPE_NAME).0 {
+        return Err(format!("{event:?} is no event of an account"));
+    }
+    let happened = BankEvent::decode_as(event.version.into(), &event.payload).map_err(|error| error.to_string())?;
+    let balance = match (&happened, balances.get(&id)) {
+        (BankEvent::Opened, None) => Some(0),
+        (BankEvent::Deposited(amount), Some(balance)) => balance.checked_add(*amount),
+        (BankEvent::Withdrawn(amount), Some(balance)) => balance.checked_sub(*amount),
+        (BankEvent::Noted(_), Some(balance)) => Some(*balance),
+        _ => None,
+    };
+    let balance = balance.ok_or_else(|| format!("{happened:?} of account {id}, which is {:?}", balances.get(&id)))?;
+    balances.insert(id, balance);
+    Ok(())
+}
+
+/// The outcome of a command, and what comes with it.
+fn expected(command: &What, balances: &Balances) -> (u8, Vec<u8>) {
+    const ACCEPTED: u8 = 0;
+    const REFUSED: u8 = 1;
+    const NOT_FOUND: u8 = 2;
+    const EXISTS: u8 = 3;
+    match command {
+        What::Account(id, command) => match (command, balances.get(id)) {
+            (BankCommand::Open, None) => (ACCEPTED, Vec::new()),
+            (BankCommand::Open, Some(_)) => (EXISTS, Vec::new()),
+            (_, None) => (NOT_FOUND, Vec::new()),
+            (BankCommand::Withdraw(amount), Some(balance)) if amount > balance => {
+                (REFUSED, encoded(&Overdrawn { balance: *balance }))
+            }
+            _ => (ACCEPTED, Vec::new()),
+        },
+        What::Transfer(transfer) => {
+            let (from, to) = (balances.get(&transfer.from), balances.get(&transfer.to));
+            match (from, to) {
+                (Some(balance), _) if *balance < transfer.amount => {
+                    (REFUSED, encoded(&NotTransferred { overdrawn: Some(Overdrawn { balance: *balance }) }))
+                }
+                (None, _) | (_, None) => (REFUSED, encoded(&NotTransferred { overdrawn: None })),
+                (Some(balance), Some(_)) if transfer.from == transfer.to => {
+                    (ACCEPTED, encoded(&Transferred { left: *balance }))
+                }
+                (Some(balance), Some(_)) => (ACCEPTED, encoded(&Transferred { left: balance - transfer.amount })),
+            }
+        }
+    }
+}
+
+fn encoded(message: &impl gapless::cqrs::Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes).unwrap();
+    bytes
+}

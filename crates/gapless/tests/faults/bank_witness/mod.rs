@@ -1,0 +1,9 @@
+//! What the tests share that kill a command bus: a bank, its process, the tellers that send it commands, and what its answers have to be.
+
+#![allow(dead_code, reason = "each of the tests that share this uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+pub mod answers;
+pub mod model;
+pub mod process;
+pub mod tellers;

@@ -1,0 +1,95 @@
+//! The bank's process: this very executable, started again with arguments that say so.
+
+use super::model::model;
+use gapless::cqrs::{CommandHost, CommandHostOptions};
+use gapless::prelude::*;
+use gapless_testkit::process::{Process, started_as, this_program};
+use std::io::Read as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{ChildStdin, Stdio};
+
+/// The first argument of a process that shall be the bank; its directory and its tier come behind it.
+const BANK: &str = "bank_witness::bank";
+
+/// Small segments and windows, frequent snapshots, files of the index that are soon full, and few accounts in memory: a few thousand commands
+/// pass through everything that a bus does in weeks.
+fn options(directory: &Path, tier: Tier) -> (CommandHostOptions, ServiceHostOptions) {
+    let stream = ServiceHostOptions {
+        tier,
+        frame_length_max: 4096,
+        window_bytes: 1 << 20,
+        snapshot_interval_frames: Some(500),
+        persistence: Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() },
+        // The journal beside the service, as on a larger machine.
+        threads: Threads { detach_persister: true, ..Threads::default() },
+        ..ServiceHostOptions::in_directory(directory)
+    };
+    (CommandHostOptions { aggregates_max: 8, index_entries_max: 300, ..CommandHostOptions::default() }, stream)
+}
+
+/// If this process was started to be the bank, is it until its input ends or it is killed.
+pub fn be_the_bank_if_asked() {
+    let Some(arguments) = started_as(BANK) else { return };
+    let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
+    let (options, stream) = options(Path::new(directory), tier.parse().unwrap());
+    let host = CommandHost::start(model(), options, stream).unwrap_or_else(|error| failed(&error));
+    println!("ready");
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // An error is an end, too.
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        let _ = ended.send(());
+    });
+    while end.recv_timeout(Duration::from_millis(20)).is_err() {
+        if let Some(failure) = host.service().failure() {
+            failed(&failure);
+        }
+    }
+    match host.stop() {
+        Ok(_) => std::process::exit(0),
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> ! {
+    println!("failed: {error}");
+    std::process::exit(3);
+}
+
+/// A running bank.
+pub struct BankProcess {
+    process: Process,
+    /// Its end is the bank's end, also when this process dies.
+    _input: ChildStdin,
+}
+
+impl BankProcess {
+    /// Starts a bank with `environment`.
+    pub fn start(directory: &Path, tier: Tier, environment: &[(&str, &str)]) -> Self {
+        let mut command = this_program();
+        command.env_remove("GAPLESS_CRASH_POINT").env_remove("GAPLESS_MUTANT");
+        command.arg(BANK).arg(directory).arg(tier.name());
+        let mut process = Process::start(command.envs(environment.iter().copied()).stdin(Stdio::piped()));
+        let input = process.input();
+        Self { process, _input: input }
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.process.ended().is_some()
+    }
+
+    /// Kills it with SIGKILL, if it lives.
+    ///
+    /// # Errors
+    /// It has failed by itself, and why.
+    pub fn kill(&mut self) -> Result<(), String> {
+        self.process.kill();
+        let (status, said) = (self.process.wait(), self.process.rest().join("\n"));
+        match (status.signal(), &said[..]) {
+            (Some(9), "" | "ready") => Ok(()),
+            _ => Err(format!("the bank ended with {status} and said: {said}")),
+        }
+    }
+}

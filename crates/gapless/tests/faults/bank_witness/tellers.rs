@@ -1,0 +1,224 @@
+//! [`Tellers`]: threads that send the bank commands, also over its deaths, and note what they are told. Some commands have an identifier, and are
+//! sent again until there is an outcome, and now and then when there was one.
+
+use super::model::{Account, BankCommand, Transfer, TransferHandler};
+use gapless::cqrs::{
+    Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandError, CommandHandler as _, CommandMember,
+    Headers, Pending,
+};
+use gapless_bus_checker::told::LABEL;
+use gapless_bus_checker::{Outcome, Told};
+use gapless_testkit::random::Random;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Accounts.
+pub const ACCOUNTS: u64 = 40;
+/// Commands of a teller that are on their way at once.
+const IN_FLIGHT: u64 = 48;
+/// A bank that is started again answers within this time, on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+const TELLERS: u64 = 2;
+
+/// A command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    Account(u64, BankCommand),
+    Transfer(Transfer),
+}
+
+#[derive(Clone, Debug)]
+struct Command {
+    label: u64,
+    identifier: Option<u128>,
+    what: What,
+}
+
+/// What is known of all commands.
+#[derive(Default)]
+pub struct Known {
+    pub told: Told,
+    /// By their labels.
+    pub commands: BTreeMap<u64, What>,
+    /// The first thing that cannot be.
+    pub problem: Option<String>,
+}
+
+#[derive(Default)]
+struct Shared {
+    known: Mutex<Known>,
+    answered: AtomicU64,
+    repeated: AtomicU64,
+    is_over: AtomicBool,
+}
+
+pub struct Tellers {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Tellers {
+    /// Tellers of the bank in that directory, whether it runs yet or not.
+    pub fn start(directory: &Path, random: &mut Random) -> Self {
+        let shared = Arc::<Shared>::default();
+        let threads = (1..=TELLERS).map(|number| {
+            let (shared, random) = (Arc::clone(&shared), Random::new(random.number()));
+            let socket = directory.join("node.socket");
+            std::thread::spawn(move || Teller { number, socket, random, shared, labels: 0, again: Vec::new() }.run())
+        });
+        let threads = threads.collect();
+        Self { shared, threads }
+    }
+
+    /// Outcomes that have come.
+    pub fn answered(&self) -> u64 {
+        self.shared.answered.load(Ordering::Relaxed)
+    }
+
+    /// Commands with an outcome that were sent once more and have got the same.
+    pub fn repeated(&self) -> u64 {
+        self.shared.repeated.load(Ordering::Relaxed)
+    }
+
+    /// What they know.
+    pub fn known(&self) -> MutexGuard<'_, Known> {
+        self.shared.known.lock().unwrap()
+    }
+
+    /// Lets them end, behind an outcome of each command that can have one.
+    pub fn finish(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| thread.join().unwrap());
+    }
+}
+
+impl Drop for Tellers {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Teller {
+    number: u64,
+    socket: PathBuf,
+    random: Random,
+    shared: Arc<Shared>,
+    labels: u64,
+    /// With an identifier and without an outcome, and some with one.
+    again: Vec<Command>,
+}
+
+/// An outcome that is awaited.
+enum Awaited {
+    Account(Pending<(), super::model::Overdrawn>),
+    Transfer(Pending<super::model::Transferred, super::model::NotTransferred>),
+}
+
+impl Teller {
+    fn run(mut self) {
+        let is_over = |shared: &Shared| shared.is_over.load(Ordering::Relaxed);
+        while !is_over(&self.shared) {
+            let Ok(bus) = CommandMember::bus_of(std::slice::from_ref(&self.socket), &BusOptions::default()) else {
+                std::thread::sleep(Duration::from_millis(5));
+                continue;
+            };
+            // The handle goes over to the bank that is started again, if that comes soon enough.
+            while !is_over(&self.shared) && self.serve(&bus) {}
+        }
+    }
+
+    /// Sends some commands and awaits them. Whether the bus is still there.
+    fn serve(&mut self, bus: &CommandBus) -> bool {
+        let count = 1 + self.random.below(IN_FLIGHT);
+        let mut batch = std::mem::take(&mut self.again);
+        batch.extend((0..count).map(|_| self.draw()));
+        let sent: Vec<_> = batch.into_iter().map(|command| (send(bus, &command), command)).collect();
+        let mut is_there = true;
+        for (awaited, command) in sent {
+            let outcome = match awaited {
+                Awaited::Account(pending) => outcome_of(pending.wait_within(PATIENCE)),
+                Awaited::Transfer(pending) => outcome_of(pending.wait_within(PATIENCE)),
+            };
+            let mut known = self.shared.known.lock().unwrap();
+            match outcome {
+                Ok(outcome) => {
+                    // A few are asked for once more.
+                    if command.identifier.is_some() && self.random.below(20) == 0 {
+                        self.again.push(command.clone());
+                        self.shared.repeated.fetch_add(1, Ordering::Relaxed);
+                    }
+                    if let Err(problem) = known.told.told(command.label, outcome) {
+                        known.problem.get_or_insert(problem);
+                    }
+                    self.shared.answered.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(CommandError::Bus(BusError::Disconnected | BusError::Forgotten)) => {
+                    is_there = false;
+                    if command.identifier.is_some() {
+                        self.again.push(command);
+                    }
+                }
+                Err(error) => _ = known.problem.get_or_insert(format!("{command:?} ended as {error:?}")),
+            }
+        }
+        is_there
+    }
+
+    /// A new command.
+    fn draw(&mut self) -> Command {
+        let random = &mut self.random;
+        let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(100));
+        let what = match random.below(20) {
+            0..=1 => What::Account(account, BankCommand::Open),
+            2..=7 => What::Account(account, BankCommand::Deposit(amount)),
+            8..=12 => What::Account(account, BankCommand::Withdraw(amount)),
+            13 if random.below(3) == 0 => What::Account(account, BankCommand::Note(vec![7; 6000])),
+            _ => What::Transfer(Transfer { from: account, to: random.below(ACCOUNTS), amount }),
+        };
+        self.labels += 1;
+        let label = self.number << 32 | self.labels;
+        let identifier = (random.below(3) > 0).then(|| u128::from(label) << 64 | u128::from(random.number()));
+        let mut known = self.shared.known.lock().unwrap();
+        known.told.sends(label, identifier);
+        known.commands.insert(label, what.clone());
+        Command { label, identifier, what }
+    }
+}
+
+fn send(bus: &CommandBus, Command { label, identifier, what }: &Command) -> Awaited {
+    let headers = Headers::default().with(LABEL, label.to_le_bytes());
+    match what {
+        What::Account(id, command) => {
+            let draft = Account::command(id, command).with(&headers);
+            Awaited::Account(match identifier {
+                Some(identifier) => bus.send(draft.identified_by(*identifier)),
+                None => bus.send(draft),
+            })
+        }
+        What::Transfer(transfer) => {
+            let draft = TransferHandler::command(transfer).with(&headers);
+            Awaited::Transfer(match identifier {
+                Some(identifier) => bus.send(draft.identified_by(*identifier)),
+                None => bus.send(draft),
+            })
+        }
+    }
+}
+
+fn outcome_of<Reply, Refusal>(
+    outcome: Result<Accepted<Reply>, CommandError<Refusal>>,
+) -> Result<Outcome, CommandError<()>> {
+    match outcome {
+        Ok(Accepted { position, events, version, .. }) => {
+            Ok(Outcome::Accepted { sequence: position.sequence, events, version })
+        }
+        Err(CommandError::Quarantined(reason)) => Err(CommandError::Quarantined(reason)),
+        Err(CommandError::Failed(reason)) => Err(CommandError::Failed(reason)),
+        Err(CommandError::Bus(error)) => Err(CommandError::Bus(error)),
+        Err(_) => Ok(Outcome::Refused),
+    }
+}

@@ -1,0 +1,336 @@
+//! Bad input of a command bus ends as an error of its own kind, and what has nothing to do with it goes on: events and commands of versions that are
+//! not known here, bytes that are none, decisions that panic, a disk that is full, an index that is torn.
+
+use gapless::client::MessageType;
+use gapless::cqrs::{
+    Accepted, Aggregate, BusError, BusOptions, CommandBus, CommandError, CommandHost, CommandHostOptions, CommandModel,
+    Creation, Decision, Headers, Message, TypeKey,
+};
+use gapless::prelude::*;
+use gapless_bus_checker::told::LABEL;
+use gapless_bus_checker::{History, Outcome, Told};
+use gapless_testkit::folder::SmallDisk;
+use gapless_testkit::random::Random;
+use gapless_testkit::wait;
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+const PATIENCE: Duration = wait::PATIENCE;
+
+/// A counter, with its commands and events as one program has them.
+macro_rules! counter {
+    ($module:ident, $command:meta, {$($commands:tt)*}, $event:meta, {$($events:tt)*}, $decide:expr) => {
+        mod $module {
+            use super::*;
+
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+            #[$command]
+            pub enum Command { $($commands)* }
+
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+            #[$event]
+            pub enum Event { $($events)* }
+
+            #[derive(Clone)]
+            pub struct Counter;
+
+            impl Aggregate for Counter {
+                const NAME: &'static str = "counter";
+                type Id = u64;
+                type Command = Command;
+                type Event = Event;
+                type Refusal = ();
+
+                fn new(_: &u64) -> Self {
+                    Self
+                }
+
+                fn creation(_: &Command) -> Creation {
+                    Creation::CreatesIfMissing
+                }
+
+                fn decide(&self, command: Command, decision: &mut Decision<'_, Event>) -> Result<(), ()> {
+                    let decide: fn(Command) -> Event = $decide;
+                    decision.emit(decide(command));
+                    Ok(())
+                }
+
+                fn apply(&mut self, event: &Event) {
+                    let _ = event;
+                    #[allow(unreachable_patterns, reason = "not all have such an event")]
+                    if format!("{event:?}").starts_with("Spoiled") {
+                        panic!("nobody applies that");
+                    }
+                }
+            }
+
+            pub fn start(directory: &Path) -> (CommandHost, CommandBus) {
+                super::start(directory, CommandModel::new().aggregate::<Counter>())
+            }
+        }
+    };
+}
+
+counter!(first, message(name = "counter.Command"), { Count(u64), Panic, Spoil, Long(Vec<u8>) },
+message(name = "counter.Event"), { Counted(u64), Spoiled, Lengthened(Vec<u8>) },
+|command| match command {
+    Command::Count(count) => Event::Counted(count),
+    Command::Panic => panic!("nobody decides on that"),
+    Command::Spoil => Event::Spoiled,
+    Command::Long(bytes) => Event::Lengthened(bytes),
+});
+counter!(newer, message(name = "counter.Command", version = 2), {
+    Count(u64), Panic, Spoil, Long(Vec<u8>), #[message(since = 2)] Double,
+},
+message(name = "counter.Event", version = 2), {
+    Counted(u64), Spoiled, Lengthened(Vec<u8>), #[message(since = 2)] Doubled,
+},
+|command| match command {
+    Command::Double => Event::Doubled,
+    Command::Count(count) => Event::Counted(count),
+    _ => Event::Lengthened(Vec::new()),
+});
+counter!(
+    other,
+    message(name = "counter.Command"),
+    { Count(u64) },
+    message(name = "counter.Event"),
+    { Counted(String) },
+    |Command::Count(count)| Event::Counted(count.to_string())
+);
+counter!(
+    renamed,
+    message(name = "counter.Command"),
+    { Count(u64) },
+    message(name = "counter.OtherEvent"),
+    { Counted(u64) },
+    |Command::Count(count)| Event::Counted(count)
+);
+
+/// Few aggregates in memory, and files of the index that are soon full.
+fn start(directory: &Path, model: CommandModel) -> (CommandHost, CommandBus) {
+    let options = CommandHostOptions { aggregates_max: 4, index_entries_max: 60, ..CommandHostOptions::default() };
+    let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory)).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    (host, bus)
+}
+
+fn count(bus: &CommandBus, id: u64) -> Result<u64, CommandError<()>> {
+    bus.call(first::Counter::command(&id, &first::Command::Count(5))).map(|counted| counted.version)
+}
+
+/// It is set apart, for a reason in which these words are.
+fn is_set_apart(outcome: &Result<u64, CommandError<()>>, words: &str) -> bool {
+    matches!(outcome, Err(CommandError::Quarantined(reason)) if reason.contains(words))
+}
+
+#[test]
+fn events_that_are_not_known_here_set_their_aggregate_apart_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = newer::start(directory.path());
+    let doubled = bus.call(newer::Counter::command(&1, &newer::Command::Double)).unwrap();
+    for id in [1, 2] {
+        bus.call(newer::Counter::command(&id, &newer::Command::Count(5))).unwrap();
+    }
+    host.stop().unwrap();
+
+    let (host, bus) = first::start(directory.path());
+    let set_apart = count(&bus, 1);
+    assert!(is_set_apart(&set_apart, &format!("event {}", doubled.position)), "{set_apart:?}");
+    assert_eq!(count(&bus, 3), Ok(1), "others go on");
+    // Of version 2, though it has nothing that version 1 does not know.
+    let outcome = count(&bus, 2);
+    assert!(outcome == Ok(2) || is_set_apart(&outcome, "version"), "{outcome:?}");
+    let Err(CommandError::Failed(reason)) = bus.call(newer::Counter::command(&3, &newer::Command::Double)) else {
+        panic!("a command of a newer version was decided");
+    };
+    assert!(reason.contains('2'), "{reason}");
+    assert_eq!(count(&bus, 3), Ok(2));
+    host.stop().unwrap();
+
+    for (start, words) in [(other::start as fn(&Path) -> _, "event"), (renamed::start, "its type")] {
+        let (host, bus) = start(directory.path());
+        for id in [1, 2, 3] {
+            let set_apart = count(&bus, id);
+            assert!(is_set_apart(&set_apart, words), "{set_apart:?}");
+        }
+        host.stop().unwrap();
+    }
+    // Nothing is lost: who knows them makes them.
+    let (host, bus) = newer::start(directory.path());
+    let versions = [1, 2, 3].map(|id| bus.call(newer::Counter::command(&id, &newer::Command::Double)).unwrap().version);
+    assert_eq!((versions[0], versions[2]), (3, 3));
+    host.stop().unwrap();
+    History::read(&directory.path().join("journal")).unwrap().check(1000).unwrap();
+}
+
+#[test]
+fn what_panics_changes_nothing_and_holds_up_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let (host, bus) = first::start(directory.path());
+        for step in 0..20 {
+            for command in [first::Command::Panic, first::Command::Spoil] {
+                let Err(CommandError::Failed(reason)) = bus.call(first::Counter::command(&(step % 7), &command)) else {
+                    panic!("{command:?} was decided");
+                };
+                assert!(reason.contains("nobody"), "{reason}");
+            }
+            for id in 0..7 {
+                assert_eq!(count(&bus, id), Ok(round * 20 + step + 1));
+            }
+        }
+        host.stop().unwrap();
+    }
+}
+
+/// A command that counts, by the layout that `gapless-cqrs` documents.
+fn envelope(id: u64) -> Vec<u8> {
+    let mut payload = Vec::new();
+    first::Command::Count(5).encode(&mut payload).unwrap();
+    let mut bytes = vec![1, 0, 1, 0];
+    bytes.extend_from_slice(&TypeKey::of("counter").0.to_le_bytes());
+    bytes.extend_from_slice(&TypeKey::of("counter.Command").0.to_le_bytes());
+    bytes.extend_from_slice(&[0, 0, 8, 0]);
+    bytes.extend_from_slice(&id.to_be_bytes());
+    bytes.extend_from_slice(&payload);
+    bytes
+}
+
+#[test]
+fn hostile_bytes_at_the_endpoint_are_refused_and_the_others_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = Random::seeded();
+    let (host, bus) = first::start(directory.path());
+    let mut hostile = host.service().connect(ClientOptions::default()).unwrap();
+    let session = hostile.open_session(random_token(), 8).unwrap();
+    let schema = TypeKey::of("counter.Command").0;
+    let message = |schema| MessageType { schema, encoding: Encoding::Opaque };
+    let right = hostile.call(session, message(schema), &envelope(7), PATIENCE).unwrap();
+    assert_eq!(right.payload[1], 0, "the test writes commands as the bus does");
+    let mut refused = 0;
+    for round in 0..400 {
+        let mut bytes = envelope(7);
+        match random.below(5) {
+            0 => bytes.truncate(random.below(bytes.len() as u64) as usize),
+            1 => bytes = (0..random.below(300)).map(|_| random.number() as u8).collect(),
+            2 => bytes[random.below(16) as usize] = random.number() as u8,
+            3 => bytes.extend((0..random.below(5000)).map(|_| random.number() as u8)),
+            _ => {
+                let at = random.below(bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << random.below(8);
+            }
+        }
+        let schema = if random.below(3) == 0 { random.number() as u32 } else { schema };
+        match hostile.call(session, message(schema), &bytes, PATIENCE) {
+            Ok(reply) => refused += u64::from(reply.payload[1] != 0),
+            Err(ClientError::Refused { .. }) => refused += 1,
+            Err(error) => panic!("{bytes:?} ended as {error}"),
+        }
+        if round % 20 == 0 {
+            assert_eq!(count(&bus, 1000), Ok(round / 20 + 1));
+        }
+    }
+    assert!(refused > 100, "{refused} were refused");
+    host.stop().unwrap();
+    let history = History::read(&directory.path().join("journal")).unwrap();
+    history.check(1000).unwrap();
+    assert_eq!(history.aggregates()[&(TypeKey::of("counter").0, 1000_u64.to_be_bytes().to_vec())].len(), 20);
+}
+
+#[test]
+fn a_full_store_stops_the_bus_with_its_reason_and_what_was_accepted_is_there() {
+    let Some(disk) = SmallDisk::new(3000) else { return };
+    let directory = disk.path.join("bus");
+    let (mut told, mut label) = (Told::default(), 0);
+    let long = first::Command::Long(vec![7; 20_000]);
+    for (round, size) in [(0, None), (1, Some("size=9m"))] {
+        size.iter().for_each(|size| disk.remount(size));
+        let options = ServiceHostOptions {
+            persistence: Persistence { segment_length_bytes: 512 << 10, ..Persistence::default() },
+            ..ServiceHostOptions::in_directory(&directory)
+        };
+        let model = CommandModel::new().aggregate::<first::Counter>();
+        let host = CommandHost::start(model, CommandHostOptions::default(), options).unwrap();
+        let bus = host.bus(&BusOptions::default()).unwrap();
+        let mut call = |identifier: u128| {
+            label += 1;
+            told.sends(label, Some(identifier));
+            let headers = Headers::default().with(LABEL, label.to_le_bytes());
+            let outcome = bus.call(first::Counter::command(&1, &long).identified_by(identifier).with(&headers));
+            if let Ok(Accepted { position, events, version, .. }) = outcome {
+                told.told(label, Outcome::Accepted { sequence: position.sequence, events, version }).unwrap();
+            }
+            outcome
+        };
+        if round == 1 {
+            assert!(call(u128::MAX).is_ok(), "there is room again");
+            host.stop().unwrap();
+            continue;
+        }
+        let error = (1..).find_map(|identifier| call(identifier).err()).unwrap();
+        assert_eq!(error, CommandError::Bus(BusError::Disconnected));
+        let said = wait::until_some("the host says why", || host.service().failure()).to_string();
+        assert!(said.to_lowercase().contains("no space"), "{said}");
+        assert!(host.stop().is_err());
+    }
+    let history = History::read(&directory.join("journal")).unwrap();
+    history.check(1_000_000).unwrap();
+    let counts = told.check(&history).unwrap();
+    assert!(counts.accepted > 10, "{counts:?}");
+}
+
+fn index_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = std::fs::read_dir(directory.join("index")).unwrap().map(|it| it.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Some bytes of a file of the index are others, or missing.
+fn tear(file: &Path, is_in_use: bool, random: &mut Random) {
+    let length = std::fs::metadata(file).unwrap().len();
+    match random.below(if is_in_use { 1 } else { 4 }) {
+        0 => {
+            let open = std::fs::OpenOptions::new().read(true).write(true).open(file).unwrap();
+            let (at, mut byte) = (random.below(length), [0]);
+            open.read_exact_at(&mut byte, at).unwrap();
+            open.write_all_at(&[byte[0] ^ 1 << random.below(8)], at).unwrap();
+        }
+        1 => std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(random.below(length)).unwrap(),
+        2 => std::fs::remove_file(file).unwrap(),
+        _ => std::fs::write(file, vec![random.number() as u8; length as usize]).unwrap(),
+    }
+}
+
+#[test]
+fn a_torn_index_is_made_anew_and_no_answer_is_another() {
+    const COUNTERS: u64 = 30;
+    let mut random = Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let (mut version, mut torn) = (0, 0);
+    for _ in 0..6 {
+        let (host, bus) = first::start(directory.path());
+        for _ in 0..4 {
+            version += 1;
+            for id in 0..COUNTERS {
+                assert_eq!(count(&bus, id), Ok(version), "counter {id}");
+            }
+            for file in index_files(directory.path()) {
+                // It may be merged meanwhile.
+                if random.below(3) == 0 && file.extension().is_none() && file.exists() {
+                    tear(&file, true, &mut random);
+                    torn += 1;
+                }
+            }
+        }
+        host.stop().unwrap();
+        for file in index_files(directory.path()) {
+            if random.below(2) == 0 {
+                tear(&file, false, &mut random);
+                torn += 1;
+            }
+        }
+    }
+    assert!(torn > 0);
+}
