@@ -1,4 +1,4 @@
-//! [`Snapshots`]: states of aggregates in files, so that one with many events is not made of all of them. They are made of the stream alone and may
+//! States of aggregates in files, so that one with many events is not made of all of them. They are made of the stream alone and may
 //! be deleted at any time.
 //!
 //! ```text
