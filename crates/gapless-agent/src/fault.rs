@@ -192,7 +192,7 @@ pub const SUPERVISOR_CRASH_POINTS: [&str; 6] = [
 
 /// Every mutant there is; a test must catch each.
 /// The last six are a client's.
-pub const MUTANTS: [&str; 17] = [
+pub const MUTANTS: [&str; 18] = [
     "acknowledge_before_journal",
     "skip_truncation",
     "drop_session_table",
@@ -202,6 +202,7 @@ pub const MUTANTS: [&str; 17] = [
     "vote_after_power_loss",
     "believe_own_clock",
     "released_frames_may_differ",
+    "keep_cut_overlay",
     "drop_identifiers",
     "believe_stale_index",
     "drop_notice",

@@ -15,7 +15,7 @@ use crate::snapshots::SNAPSHOTS_FOLDER;
 use crate::store::{INDEX_FOLDER, Index};
 use crate::writer::{Cache, DecisionModels, Failure, Ran, Stamp, Writer};
 use gapless_agent::Waker;
-use gapless_agent::fault::crash_point;
+use gapless_agent::fault::{crash_point, mutant};
 use gapless_engine::transaction_service::{WriterParts, write_done, write_refusal};
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::{Execution, Transactions};
@@ -210,6 +210,9 @@ impl Transactions for BusTransactions {
         self.handover.withdraw();
         self.leading = Leading::No;
         let indexed = self.loader.note_changes();
+        if mutant("keep_cut_overlay") {
+            return;
+        }
         self.writer.cache_mut().0.drop_behind(indexed);
         self.writer.decision_models_mut().0.clear();
     }
