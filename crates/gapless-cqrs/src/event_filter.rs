@@ -8,7 +8,7 @@
 //! ```
 //! Numbers are little-endian.
 
-use crate::identity::TypeKey;
+use crate::identity::{ID_LENGTH_MAX, TypeKey};
 use crate::transaction::RecordedEvent;
 use gapless_message::Message;
 use gapless_wire::fields::{FieldError, FieldReader};
@@ -60,10 +60,19 @@ impl EventFilter {
         Self::of_type(TypeKey::of(E::TYPE_NAME))
     }
 
-    /// Those of the aggregate whose type and identifier are these numbers and bytes.
+    /// Those of the aggregate whose type and identifier are these numbers and bytes; none, if these are more than an identifier has.
     #[must_use]
     pub fn of_aggregate(aggregate: TypeKey, id: impl Into<Vec<u8>>) -> Self {
-        Self::of(vec![vec![Part::Aggregate(aggregate, id.into())]])
+        let id = id.into();
+        if id.len() > ID_LENGTH_MAX {
+            return Self::of_nothing();
+        }
+        Self::of(vec![vec![Part::Aggregate(aggregate, id)]])
+    }
+
+    /// No events.
+    pub(crate) const fn of_nothing() -> Self {
+        Self::of(Vec::new())
     }
 
     /// Those of the type with this number.
@@ -227,6 +236,7 @@ mod tests {
         write_count(&mut bytes, 1);
         let event = RecordedEvents::read(1, &bytes).unwrap().next_event().unwrap().unwrap();
         assert_eq!(filters().map(|filter| filter.has(&event)), [true, true, true, true, false]);
+        assert!(!EventFilter::of_aggregate(TypeKey::of("b"), [0; 65]).has(&event));
         let long = "x".repeat(300);
         assert_eq!(EventFilter::tag(&long, &long), EventFilter::tag(&long[..255], &long[..255]));
     }

@@ -25,7 +25,7 @@ impl CommandMember {
     /// Recovers what the member's directory holds, and starts. Each member has the same model and options.
     ///
     /// # Errors
-    /// A model that is none, options that make no sense (snapshots are none: the writer reads the whole stream), a directory in use, damage, no
+    /// A model that is none, options that make no sense (snapshots are refused: they would let go of what the writer reads), a directory in use, damage, no
     /// threads, no port.
     pub fn start(model: CommandModel, options: CommandHostOptions, config: &ClusterConfig) -> Result<Self, HostError> {
         let BusParts { released, make_writer, reading } = parts(model, options)?;

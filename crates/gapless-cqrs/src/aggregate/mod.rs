@@ -136,9 +136,11 @@ impl EventFilter {
     #[must_use]
     pub fn aggregate<A: Aggregate>(id: &A::Id) -> Self {
         let mut bytes = [0; ID_LENGTH_MAX];
-        // One that is too long has no events: no command for it can be sent.
-        let length = id.write(&mut bytes).unwrap_or(0);
-        Self::of_aggregate(TypeKey::of(A::NAME), &bytes[..length])
+        match id.write(&mut bytes) {
+            Ok(length) => Self::of_aggregate(TypeKey::of(A::NAME), &bytes[..length]),
+            // One that is too long has no events: no command for it can be sent.
+            Err(_) => Self::of_nothing(),
+        }
     }
 }
 

@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 /// How a handle of the bus is set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusOptions {
-    /// Commands in flight at most, of all clones together; the next one waits. 1 to 65,536. For each 64 the stream has a session.
+    /// Commands in flight at most, of all clones together; the next one waits. 1 to 65,536, rounded up: by handles to a multiple of 64, for each of
+    /// which the stream has a session, by a direct bus to a power of two.
     pub in_flight_max: usize,
 }
 

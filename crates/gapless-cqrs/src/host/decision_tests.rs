@@ -352,3 +352,45 @@ fn a_state_that_cannot_be_made_stops_its_own_decisions_alone() {
         host.stop().unwrap();
     }
 }
+
+#[test]
+fn what_is_refused_behind_its_own_events_leaves_none_and_keeps_its_identifier() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(Some(directory.path()), 100);
+    for student in 0..u64::from(SEATS) - 1 {
+        subscribe(&bus, 1, student, 1).unwrap();
+    }
+    // The first has a seat, the second has none, so neither has.
+    let two = Subscribe { course: 1, student: 9, times: 2 };
+    let refused = Err(CommandError::Refused(SubscribeRefusal::CourseIsFull));
+    assert_eq!(bus.call(SubscribeHandler::command(&two).identified_by(7)), refused);
+    subscribe(&bus, 2, 9, 1).unwrap();
+    let found = |host: &CommandHost, course| {
+        let mut found = host.found_events(Taken::events(&course), Position::default());
+        std::iter::from_fn(move || found.next_event().unwrap().map(drop)).count()
+    };
+    assert_eq!((found(&host, 1), found(&host, 2)), (SEATS as usize - 1, 1));
+    drop(bus);
+    host.stop().unwrap();
+    let (host, bus) = start(Some(directory.path()), 100);
+    assert_eq!(bus.call(SubscribeHandler::command(&two).identified_by(7)), refused);
+    // Its condition is no part of a command: what has failed by it is not remembered, and what was decided is.
+    let condition = EventFilter::tag("course", "1");
+    let command = Subscribe { course: 4, student: 4, times: 1 };
+    let draft = || SubscribeHandler::command(&command).identified_by(8);
+    let failed = bus.call(draft().only_if_none(&condition, Position::default()));
+    assert!(matches!(failed, Err(CommandError::ConditionFailed(_))), "{failed:?}");
+    let accepted = bus.call(draft().only_if_none(&condition, failed_at(&failed))).unwrap();
+    assert_eq!(bus.call(draft().only_if_none(&condition, Position::default())), Ok(accepted));
+    assert_eq!(subscribe(&bus, 1, 8, 1).unwrap().reply, SEATS);
+    assert_eq!((found(&host, 1), found(&host, 2)), (SEATS as usize, 1));
+    host.stop().unwrap();
+}
+
+/// Behind all that may have failed a condition.
+fn failed_at<T, F>(outcome: &Result<T, CommandError<F>>) -> Position {
+    match outcome {
+        Err(CommandError::ConditionFailed(at)) => Position { sequence: at.sequence + 1000, ordinal: 0 },
+        _ => Position::default(),
+    }
+}

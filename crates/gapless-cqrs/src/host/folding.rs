@@ -28,6 +28,8 @@ pub(super) struct Folding<'a> {
 pub(super) enum LoadError {
     /// An index file: all are made anew, and then it is tried again.
     Index(IndexFileError),
+    /// The stream cannot be read now, and why.
+    Stream(String),
     /// It never can be, and why.
     Never(String),
 }
@@ -128,7 +130,10 @@ impl Folding<'_> {
         through: u64,
         mut fold: impl FnMut(&RecordedEvent<'_>, u64) -> Result<(), String>,
     ) -> Result<(), LoadError> {
-        let unreadable = |error: ReadError| LoadError::Never(error.to_string());
+        let unreadable = |error: ReadError| match error {
+            ReadError::Transaction { .. } => LoadError::Never(error.to_string()),
+            other => LoadError::Stream(other.to_string()),
+        };
         let mut has_begun = false;
         let mut search = self.index.map(|index| (index, Search::new(filter)));
         if search.is_none() {

@@ -10,7 +10,7 @@ use crate::found_events::Positions;
 use crate::identity::Position;
 use crate::snapshots::Snapshots;
 use crate::store::{Index, IndexBuilder, IndexKey};
-use crate::writer::{DueSnapshot, Load, Loaded, LoadedModel, ModelLoad};
+use crate::writer::{DueSnapshot, Load, Loaded, LoadedModel, ModelLoad, NotLoaded};
 use gapless_agent::Waker;
 use gapless_agent::fault::crash_point;
 use gapless_log::{StreamIdentity, Window};
@@ -79,7 +79,7 @@ struct Shared {
     /// The writer has something to do in a moment, and may be asleep.
     is_to_wake: AtomicBool,
     /// Aggregates that have got events, since the writer follows.
-    changed: Mutex<Changed>,
+    changed: Mutex<Noted>,
 }
 
 /// What is to be made of its events.
@@ -156,6 +156,13 @@ impl Positions for IndexReader {
         }
         Ok(found?)
     }
+}
+
+/// What has changed while another leads, up to a sequence number.
+#[derive(Default)]
+struct Noted {
+    changed: Changed,
+    through: u64,
 }
 
 /// What has changed while another leads.
@@ -253,19 +260,19 @@ impl Loader {
             state.states.clear();
             state.is_deposed = true;
         }
-        let mut changed = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        *changed = Changed::Keys(FxHashSet::default());
-        self.shared.index.last_sequence()
+        let mut noted = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.changed = Changed::Keys(FxHashSet::default());
+        noted.through
     }
 
     /// What has changed since then, if everything up to that sequence is noted.
     pub fn changes_through(&self, sequence: u64) -> Option<Changed> {
-        let mut changed = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.shared.index.last_sequence() < sequence {
+        let mut noted = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.through < sequence {
             self.shared.wanted.notify_one();
             return None;
         }
-        Some(std::mem::take(&mut changed))
+        Some(std::mem::take(&mut noted.changed))
     }
 }
 
@@ -282,6 +289,21 @@ impl Drop for Loader {
 }
 
 impl Shared {
+    /// Everything up to that sequence is indexed, these keys among it, of which nothing is left. The lock is held for a moment only: a writer that
+    /// begins to lead, or ends, waits for it.
+    fn note(&self, keys: &mut Vec<IndexKey>, through: u64) {
+        let mut noted = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.through = through;
+        if let Changed::Keys(changed) = &mut noted.changed {
+            changed.extend(keys.iter());
+            if changed.len() > CHANGED_MAX {
+                noted.changed = Changed::All;
+            }
+        }
+        drop(noted);
+        keys.clear();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Exchange> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -295,6 +317,8 @@ struct Loading {
     builder: Option<IndexBuilder>,
     /// Asked for, and not made yet.
     asked: Vec<Asked>,
+    /// Of the events of the last part that was indexed.
+    followed_keys: Vec<IndexKey>,
     /// To be kept in files.
     states: Vec<DueSnapshot>,
     snapshots: Option<Snapshots>,
@@ -309,8 +333,20 @@ impl Loading {
     fn new(shared: Arc<Shared>, parts: LoaderParts, threading: Threading) -> Self {
         let snapshots = parts.snapshots.clone().map(|directory| Snapshots::new(directory, parts.identity));
         let (asked, states, progress_at) = (Vec::new(), Vec::new(), Instant::now());
-        let (builder, made_at, failure) = (None, None, String::new());
-        Self { shared, parts, threading, builder, asked, states, snapshots, progress_at, made_at, failure }
+        let (builder, made_at, failure, followed_keys) = (None, None, String::new(), Vec::new());
+        Self {
+            shared,
+            parts,
+            threading,
+            builder,
+            asked,
+            followed_keys,
+            states,
+            snapshots,
+            progress_at,
+            made_at,
+            failure,
+        }
     }
 
     /// Everything that is to be done now.
@@ -397,20 +433,15 @@ impl Loading {
                 none.insert(builder)
             }
         };
-        let mut changed = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_over_limit = false;
-        let followed = builder.follow(follower, |key| {
-            if let Changed::Keys(keys) = &mut *changed {
-                keys.insert(key);
-                is_over_limit |= keys.len() > CHANGED_MAX;
-            }
-        });
-        if is_over_limit {
-            *changed = Changed::All;
-        }
-        drop(changed);
-        let is_more = followed?;
+        let mut followed_keys = std::mem::take(&mut self.followed_keys);
+        let followed = builder.follow(follower, |key| followed_keys.push(key));
         let last_sequence = self.shared.index.last_sequence();
+        self.shared.note(&mut followed_keys, last_sequence);
+        self.followed_keys = followed_keys;
+        // What is indexed can be made, also where something behind it cannot be read.
+        self.make_due(last_sequence);
+        self.keep_due(last_sequence);
+        let is_more = followed?;
         if is_more && self.progress_at.elapsed() >= PROGRESS_INTERVAL {
             self.progress_at = Instant::now();
             let released = self.parts.readers[0].released_sequence();
@@ -418,8 +449,6 @@ impl Loading {
                 tracing::info!("the index of the events is at {last_sequence} of {released}");
             }
         }
-        self.make_due(last_sequence);
-        self.keep_due(last_sequence);
         Ok(is_more)
     }
 
@@ -501,17 +530,25 @@ impl Loading {
     }
 
     /// What is made of events, or why it cannot be; `None` while the index is made anew.
-    fn folded<T>(&mut self, fold: impl FnOnce(&mut Folding<'_>) -> Result<T, LoadError>) -> Option<Result<T, String>> {
+    fn folded<T>(
+        &mut self,
+        fold: impl FnOnce(&mut Folding<'_>) -> Result<T, LoadError>,
+    ) -> Option<Result<T, NotLoaded>> {
+        let never = |reason| Some(Err(NotLoaded { reason, may_pass: false }));
         let mut folding = self.folding();
         match catch_unwind(AssertUnwindSafe(|| fold(&mut folding))) {
             Ok(Ok(made)) => Some(Ok(made)),
-            Ok(Err(LoadError::Never(reason))) => Some(Err(reason)),
+            Ok(Err(LoadError::Never(reason))) => never(reason),
+            Ok(Err(LoadError::Stream(reason))) => {
+                tracing::warn!("the events of what is asked for cannot be read: {reason}");
+                Some(Err(NotLoaded { reason, may_pass: true }))
+            }
             Ok(Err(LoadError::Index(error))) => {
                 tracing::error!("{error}");
                 self.make_anew();
                 None
             }
-            Err(_) => Some(Err("an event makes it panic".to_owned())),
+            Err(_) => never("an event makes it panic".to_owned()),
         }
     }
 }

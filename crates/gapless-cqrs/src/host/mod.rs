@@ -32,6 +32,7 @@ use crate::error::ModelError;
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
+use crate::handling::SentBehind;
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::identity::Position;
 use crate::model::CommandModel;
@@ -228,7 +229,8 @@ pub(crate) fn parts_on(
     let model = model.finish()?;
     let handover = Arc::new(Handover::default());
     let released = Released::new(options.identifiers, Arc::clone(&handover));
-    let released = ReleasedSide(released, model.versions.clone());
+    let sent_behind = Arc::new(SentBehind::default());
+    let released = ReleasedSide { released, versions: model.versions.clone(), sent_behind: Arc::clone(&sent_behind) };
     let reading = Reading(Arc::default());
     let index = Arc::clone(&reading.0);
     let make_writer = move |parts: WriterParts<'_>| {
@@ -245,7 +247,7 @@ pub(crate) fn parts_on(
             tracing::warn!("who looks at the events from outside is not told what their types are called: {error}");
         }
         let identifiers = Identifiers::new(options.identifiers);
-        let writer = BusTransactions::new(model, identifiers, (&options, threading), handover, parts)?;
+        let writer = BusTransactions::new(model, identifiers, (&options, threading), (handover, sent_behind), parts)?;
         // It is made once.
         let _ = index.set(writer.readers());
         Ok(Box::new(writer) as Box<dyn Transactions>)
@@ -254,7 +256,11 @@ pub(crate) fn parts_on(
 }
 
 /// What is released, as the engine calls it.
-pub(crate) struct ReleasedSide(Released, RangeInclusive<u32>);
+pub(crate) struct ReleasedSide {
+    released: Released,
+    versions: RangeInclusive<u32>,
+    sent_behind: Arc<SentBehind>,
+}
 
 impl ReleasedTransactions for ReleasedSide {
     #[inline]
@@ -264,27 +270,28 @@ impl ReleasedTransactions for ReleasedSide {
         if is_traced() {
             trace_released(sequence, session, session_seq);
         }
-        self.0.apply(sequence, timestamp_ns, reply.unwrap_or_default(), changes)
+        self.released.apply(sequence, timestamp_ns, reply.unwrap_or_default(), changes)
     }
 
     #[inline]
     fn between_batches(&mut self, last_sequence: u64) {
-        self.0.between_batches(last_sequence);
+        self.released.between_batches(last_sequence);
+        self.sent_behind.released(last_sequence);
     }
 
     fn versions(&self) -> RangeInclusive<u32> {
-        self.1.clone()
+        self.versions.clone()
     }
 
     fn become_version(&mut self, version: u32) {
-        self.0.become_version(version);
+        self.released.become_version(version);
     }
 
     fn snapshot(&self, state: &mut Vec<u8>) {
-        self.0.snapshot(state);
+        self.released.snapshot(state);
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        self.0.restore(state)
+        self.released.restore(state)
     }
 }

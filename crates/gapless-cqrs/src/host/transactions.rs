@@ -5,7 +5,7 @@ use super::loading::{Asked, Changed, IndexReader, Loader, LoaderParts, Made};
 use super::{CommandHostOptions, TRACED, Threading, is_traced};
 use crate::envelope::Envelope;
 use crate::events::EventReader;
-use crate::handling;
+use crate::handling::{self, SentBehind};
 use crate::identifiers::Identifiers;
 use crate::identity::{Position, TypeKey};
 use crate::model::Model;
@@ -34,6 +34,7 @@ const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
 pub(super) struct BusTransactions {
     writer: Writer,
     handover: Arc<Handover>,
+    sent_behind: Arc<SentBehind>,
     released_waker: Waker,
     leading: Leading,
     /// The stream has got this one since this writer leads.
@@ -61,7 +62,7 @@ impl BusTransactions {
         model: Model,
         identifiers: Identifiers,
         (options, threading): (&CommandHostOptions, Threading),
-        handover: Arc<Handover>,
+        (handover, sent_behind): (Arc<Handover>, Arc<SentBehind>),
         parts: WriterParts<'_>,
     ) -> io::Result<Self> {
         let counters = CountersOfWriter::add_to(parts.counters).map_err(io::Error::other)?;
@@ -89,6 +90,7 @@ impl BusTransactions {
         Ok(Self {
             writer,
             handover,
+            sent_behind,
             released_waker,
             leading,
             new_version,
@@ -208,6 +210,7 @@ impl Transactions for BusTransactions {
 
     fn follow(&mut self, _last_sequence: u64) {
         self.handover.withdraw();
+        self.sent_behind.withdraw();
         self.leading = Leading::No;
         let indexed = self.loader.note_changes();
         if mutant("keep_cut_overlay") {
@@ -267,10 +270,10 @@ impl Transactions for BusTransactions {
         };
         crash_point("command_decided");
         self.counters.count(ran, self.writer.answered_as());
-        handling::settle(|| {
+        handling::settle(&self.sent_behind, || {
             let envelope = Envelope::read(payload).ok()?;
             let origin = Origin { session: stamp.session, number: stamp.number, metadata: envelope.metadata };
-            (ran == Ran::Answered && self.writer.has_accepted()).then_some(origin)
+            (ran == Ran::Answered && self.writer.has_accepted()).then_some((stamp.sequence, origin))
         });
         match ran {
             Ran::Answered => write_done(out, ANSWER_SCHEMA, self.writer.answer(), self.writer.changes()),

@@ -157,8 +157,10 @@ impl Filters {
     /// Whether there may be events of that key, up to `through`.
     #[inline]
     pub fn may_have(&mut self, key: IndexKey, through: u64) -> bool {
-        // Acquire: pairs with the builder, which changes them before it puts the first key in the new ones, and where all are made anew, takes
-        // the sequence back before that.
+        // Before the filters: those that are found behind it have all keys up to there. And behind them once more: where all are made anew, the
+        // builder takes the sequence back before it changes the filters.
+        let before = self.index.last_sequence();
+        // Acquire: pairs with the builder, which changes them before it puts the first key in the new ones.
         let changed = self.index.0.filters_changed.load(Ordering::Acquire);
         if changed != self.seen {
             let recent = self.index.0.recent.read().unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +169,7 @@ impl Filters {
             self.all.push(Arc::clone(&recent.filter));
             self.seen = changed;
         }
-        self.index.last_sequence() < through || self.all.iter().any(|filter| filter.may_have(key))
+        before.min(self.index.last_sequence()) < through || self.all.iter().any(|filter| filter.may_have(key))
     }
 }
 

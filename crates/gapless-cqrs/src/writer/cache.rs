@@ -44,7 +44,15 @@ pub(crate) struct Load {
 /// One that was made: its state, how many events it has had, and the sequence of the last; or why it cannot be.
 pub(crate) struct Loaded {
     pub load: Load,
-    pub content: Result<(State, u64, u64), String>,
+    pub content: Result<(State, u64, u64), NotLoaded>,
+}
+
+/// Why something cannot be made of its events.
+#[derive(Clone, Debug)]
+pub(crate) struct NotLoaded {
+    pub reason: String,
+    /// It is the disk: the next one who asks may have more luck.
+    pub may_pass: bool,
 }
 
 /// A state that is to be kept in a file when its last event is released.
@@ -86,6 +94,8 @@ pub(crate) struct Cache {
     cold_through: u64,
     /// What is to be asked for.
     loads: Vec<Load>,
+    /// Found by the command that is decided, and not to be made by the disk's fault.
+    passing: Vec<Place>,
     /// States that are to be kept in files.
     snapshots: Vec<DueSnapshot>,
     /// The aggregate that was missed last.
@@ -116,7 +126,7 @@ struct Entry {
 
 enum Content {
     State(State),
-    Quarantined(String),
+    Quarantined(NotLoaded),
     /// It is asked for; these wait for it.
     Loading(Line),
     Vacant,
@@ -134,6 +144,7 @@ impl Cache {
             hand: 0,
             cold_through: 0,
             loads: Vec::new(),
+            passing: Vec::new(),
             snapshots: Vec::new(),
             missed: None,
             loading: 0,
@@ -155,6 +166,24 @@ impl Cache {
     pub fn end(&mut self) {
         if !self.lines.is_empty() {
             self.lines.decided(self.session, self.number);
+        }
+        if !self.passing.is_empty() {
+            self.try_again();
+        }
+    }
+
+    /// What could not be made of its events by the disk's fault is tried again for the next one who asks, if nobody else waits for it.
+    #[cold]
+    fn try_again(&mut self) {
+        for Place(place) in std::mem::take(&mut self.passing) {
+            let is_passing =
+                matches!(self.entries[place as usize].content, Content::Quarantined(NotLoaded { may_pass: true, .. }));
+            if is_passing && !self.lines.has(place) {
+                // It is asked for where it may have events.
+                let entry = &mut self.entries[place as usize];
+                self.cold_through = self.cold_through.max(entry.last_sequence);
+                self.remove(place);
+            }
         }
     }
 
@@ -203,7 +232,12 @@ impl Cache {
                 }
                 return match &entry.content {
                     Content::State(_) => Ok(Place(place)),
-                    Content::Quarantined(reason) => Err(Cold::Quarantined(reason.clone())),
+                    Content::Quarantined(NotLoaded { reason, may_pass }) => {
+                        if *may_pass {
+                            self.passing.push(Place(place));
+                        }
+                        Err(Cold::Quarantined(reason.clone()))
+                    }
                     Content::Loading(_) | Content::Vacant => {
                         self.missed = Some(Place(place));
                         Err(Cold::Loading)
@@ -313,7 +347,7 @@ impl Cache {
                         (entry.version, entry.last_sequence) = (version, last_sequence);
                         entry.content = Content::State(state);
                     }
-                    Err(reason) => entry.content = Content::Quarantined(reason),
+                    Err(not_loaded) => entry.content = Content::Quarantined(not_loaded),
                 }
                 return self.lines.begin(place, line);
             }

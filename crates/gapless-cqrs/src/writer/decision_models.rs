@@ -8,7 +8,7 @@
 //! ```
 //! All of it can be let go at any time: what is loaded is loaded up to the tail.
 
-use super::cache::Cold;
+use super::cache::{Cold, NotLoaded};
 use super::unindexed::Unindexed;
 use crate::aggregate::State;
 use crate::decision_model::ErasedDecisionModel;
@@ -40,7 +40,7 @@ pub(crate) struct ModelLoad {
 /// One that was made, or why it cannot be.
 pub(crate) struct LoadedModel {
     pub load: ModelLoad,
-    pub content: Result<State, String>,
+    pub content: Result<State, NotLoaded>,
 }
 
 /// What is decided while others are loaded, bytes; where there is more, they are asked for anew.
@@ -93,7 +93,7 @@ struct Entry {
 
 enum Content {
     State(State),
-    Quarantined(String),
+    Quarantined(NotLoaded),
     /// These sessions wait for it.
     Loading {
         ticket: u64,
@@ -168,7 +168,14 @@ impl DecisionModels {
             if from >= found.from {
                 return match &found.content {
                     Content::State(_) => Ok(entry),
-                    Content::Quarantined(reason) => Err(Cold::Quarantined(reason.clone())),
+                    Content::Quarantined(NotLoaded { reason, may_pass }) => {
+                        let (cold, may_pass) = (Cold::Quarantined(reason.clone()), *may_pass);
+                        if may_pass {
+                            // The next one who asks may have more luck.
+                            self.remove(entry);
+                        }
+                        Err(cold)
+                    }
                     Content::Loading { .. } | Content::Vacant => {
                         self.missed = Some(entry);
                         Err(Cold::Loading)
@@ -219,7 +226,7 @@ impl DecisionModels {
             None => !unindexed.is_whole() || keys.iter().any(|key| unindexed.has(*key)),
             Some(filters) => {
                 let indexed = filters.last_sequence();
-                !unindexed.is_behind(indexed)
+                !unindexed.covers(indexed)
                     || keys.iter().any(|key| unindexed.has(*key) || filters.may_have(*key, indexed))
             }
         }
@@ -303,7 +310,7 @@ impl DecisionModels {
                 match &mut entry.content {
                     Content::State(state) if !is_shown && entry.filter.has(&event) => {
                         if let Err(reason) = applied(&*types[entry.model], state, &event) {
-                            entry.content = Content::Quarantined(reason);
+                            entry.content = Content::Quarantined(NotLoaded { reason, may_pass: false });
                         }
                     }
                     Content::Loading { .. } => is_behind |= entry.filter.has(&event),
@@ -372,12 +379,13 @@ impl DecisionModels {
         entry.is_awaited = !sessions.is_empty();
         self.ready.append(sessions);
         let behind = self.behind.iter().filter(|(sequence, _)| *sequence > load.through);
+        let broken = |reason: String| NotLoaded { reason, may_pass: false };
         let content = content.and_then(|mut state| {
             for (sequence, changes) in behind {
-                let mut events = RecordedEvents::read(*sequence, changes).map_err(|error| error.to_string())?;
-                while let Some(event) = events.next_event().map_err(|error| error.to_string())? {
+                let mut events = RecordedEvents::read(*sequence, changes).map_err(|error| broken(error.to_string()))?;
+                while let Some(event) = events.next_event().map_err(|error| broken(error.to_string()))? {
                     if entry.filter.has(&event) {
-                        applied(&*types[entry.model], &mut state, &event)?;
+                        applied(&*types[entry.model], &mut state, &event).map_err(broken)?;
                     }
                 }
             }

@@ -19,7 +19,7 @@ mod tests;
 mod undertaking;
 mod unindexed;
 
-pub(crate) use cache::{Cache, Cold, DueSnapshot, Load, Loaded};
+pub(crate) use cache::{Cache, Cold, DueSnapshot, Load, Loaded, NotLoaded};
 pub(crate) use decision_models::{DecisionModels, LoadedModel, ModelLoad};
 
 use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided};
@@ -319,11 +319,14 @@ impl Writer {
             Cold::NoIdentifier => {
                 self.failed(Failure::Malformed, "its bytes are no identifier of such an aggregate".to_owned())
             }
-            Cold::Quarantined(reason) => {
-                self.text = reason;
-                self.answered(here, Answered::Quarantined, 0)
-            }
+            Cold::Quarantined(reason) => self.quarantined(here, reason),
         }
+    }
+
+    /// What it needs cannot be made of its events.
+    fn quarantined(&mut self, here: Here, reason: String) -> Ran {
+        self.text = reason;
+        self.answered(here, Answered::Quarantined, 0)
     }
 
     #[cold]
@@ -394,10 +397,7 @@ impl Writer {
                 self.undo();
                 match interrupted {
                     Interrupted::Cold => Ran::Later,
-                    Interrupted::Quarantined(reason) => {
-                        self.text = reason;
-                        self.answered(here, Answered::Quarantined, 0)
-                    }
+                    Interrupted::Quarantined(reason) => self.quarantined(here, reason),
                     Interrupted::Impossible(reason) => self.failed(Failure::Inadmissible, reason),
                 }
             }
@@ -467,11 +467,16 @@ impl Writer {
 
     /// An answer without events.
     #[cold]
-    fn answered(&mut self, here: Here, answered: Answered, aggregate_version: u64) -> Ran {
+    fn answered(&mut self, mut here: Here, answered: Answered, aggregate_version: u64) -> Ran {
         let rest = match answered {
             Answered::Quarantined | Answered::Intercepted => self.text.as_bytes(),
             _ => &[],
         };
+        if matches!(answered, Answered::Conflict | Answered::ConditionFailed | Answered::Quarantined) {
+            // It may be sent again with another expectation, or when what it needs can be made: nothing of it is remembered.
+            here.identity = None;
+            self.undertaking.forget_identifier();
+        }
         Answer {
             answered,
             message: TypeKey::NONE,

@@ -181,6 +181,13 @@ impl Undertaking {
         self.steps.iter().for_each(|step| cache.drop_if_empty(step.place));
         // The identifier of a command that is refused stands in the stream, too.
         self.changes.truncate(self.head_length);
+        write_count(&mut self.changes, 0);
+    }
+
+    /// Nothing of the command stands in the stream, its identifier neither.
+    pub fn forget_identifier(&mut self) {
+        self.has_identity = false;
+        self.changes.clear();
     }
 
     /// Whether there are events.

@@ -9,7 +9,7 @@ const GENERATION_KEYS: usize = 1024;
 /// See the head of the file. Keys are forgotten by generations: a younger one is begun when the index has reached the end of the older.
 #[derive(Default)]
 pub(super) struct Unindexed {
-    /// All events behind this sequence were told; nobody tells any without it.
+    /// All events behind this sequence were told and are not forgotten; nobody tells any without it.
     behind: Option<u64>,
     older: Generation,
     younger: Generation,
@@ -39,8 +39,8 @@ impl Unindexed {
         self.behind == Some(0)
     }
 
-    /// Whether all events behind that sequence were told.
-    pub fn is_behind(&self, sequence: u64) -> bool {
+    /// Whether all events behind that sequence were told, and none of them is forgotten.
+    pub fn covers(&self, sequence: u64) -> bool {
         self.behind.is_some_and(|behind| behind <= sequence)
     }
 
@@ -59,6 +59,8 @@ impl Unindexed {
     #[inline]
     pub fn forget(&mut self, indexed: u64, has_index: bool) {
         if has_index && indexed >= self.older.through && self.younger.keys.len() >= GENERATION_KEYS {
+            // Of those that are forgotten not all are told any more.
+            self.behind = self.behind.max(Some(self.older.through));
             std::mem::swap(&mut self.older, &mut self.younger);
             self.younger.keys.clear();
         }
@@ -72,16 +74,19 @@ mod tests {
     #[test]
     fn what_is_indexed_is_forgotten_and_nothing_else() {
         let mut unindexed = Unindexed::default();
-        assert!(!unindexed.is_active() && !unindexed.is_behind(7) && !unindexed.is_whole());
+        assert!(!unindexed.is_active() && !unindexed.covers(7) && !unindexed.is_whole());
         unindexed.begin_behind(5);
-        assert!(unindexed.is_behind(7) && !unindexed.is_behind(4) && !unindexed.is_whole());
+        assert!(unindexed.covers(7) && !unindexed.covers(4) && !unindexed.is_whole());
         for sequence in 6..10_000 {
             unindexed.add(IndexKey(sequence), sequence);
             // The index is ten behind.
             unindexed.forget(sequence.saturating_sub(10), true);
             assert!((sequence.saturating_sub(9).max(6)..=sequence).all(|key| unindexed.has(IndexKey(key))));
         }
-        assert!(!unindexed.has(IndexKey(7000)));
+        assert!(
+            !unindexed.has(IndexKey(7000)) && !unindexed.covers(6999),
+            "an index that is made anew may not have it either"
+        );
         unindexed.begin_behind(0);
         for sequence in 1..10_000 {
             unindexed.add(IndexKey(sequence), sequence);
