@@ -218,7 +218,8 @@ impl DirectBus {
 
     /// As [`DirectBus::turn`]; sleeps where there was nothing to do, until there is or for `most`.
     pub fn turn_or_sleep(&mut self, most: Duration) -> usize {
-        self.turn_by(|host| host.turn_or_sleep(most))
+        let queue = Arc::clone(&self.queue);
+        self.turn_by(|host| host.turn_or_sleep_unless(most, || queue.length() > 0))
     }
 
     /// A handle, for handlers and other threads: what it sends is run by the owner's turns. The thread that polls cannot wait there.

@@ -58,7 +58,7 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         self.identified_by(time_ordered_identifier())
     }
 
-    /// Only if the aggregate has had so many events; else it ends as [`CommandError::Conflict`](crate::CommandError::Conflict).
+    /// Only if the aggregate has had so many events; of a handler's command, which has no version, it is not sent; else it ends as [`CommandError::Conflict`](crate::CommandError::Conflict).
     pub const fn expecting_version(mut self, version: u64) -> Self {
         self.expected_version = Some(version);
         self
@@ -118,6 +118,11 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         let id = self.id.as_ref().map_err(|length| {
             format!("an aggregate's identifier has at most {ID_LENGTH_MAX} bytes, and this one {length}")
         })?;
+        if self.aggregate == TypeKey::NONE && self.expected_version.is_some() {
+            return Err(
+                "it expects a version, and is no aggregate's: `only_if_none` is for a handler's command".to_owned()
+            );
+        }
         let filter = self.condition.map(|(filter, _)| encoded(filter)).transpose()?;
         Envelope {
             aggregate: self.aggregate,

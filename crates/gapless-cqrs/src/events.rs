@@ -4,7 +4,7 @@ use crate::error::IndexFileError;
 use crate::identity::Position;
 use crate::origin::{Cause, Origin};
 use crate::stored_frames::StoredFrames;
-use crate::transaction::{CommandIdentity, RecordedEvent, RecordedEvents};
+use crate::transaction::{CommandIdentity, EventCursor, RecordedEvent, RecordedEvents, has_events};
 use gapless_client::ClientError;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_engine::transaction_service::changes_of;
@@ -34,6 +34,11 @@ pub enum ReadError {
         /// The last one that is released.
         released: u64,
     },
+    /// The index has an event where the stream has none.
+    #[error(
+        "the index has an event at {0}, and the stream has none there; its folder may be removed while no host runs"
+    )]
+    NotThere(Position),
     /// A transaction is none.
     #[error("the transaction {sequence} cannot be read: {reason}")]
     Transaction {
@@ -292,11 +297,37 @@ impl EventReader {
             let sequence = self.first.sequence;
             let changes = changes_of(&self.bytes).map_err(|reason| ReadError::Transaction { sequence, reason })?;
             self.changes_length = changes.map_or(0, <[u8]>::len);
-            if self.changes_length > 0 {
+            // Of a command that was refused its identifier alone may stand there.
+            if changes.is_some_and(has_events) {
                 return Ok(Advanced::Transaction);
             }
         }
         Ok(Advanced::Frames)
+    }
+
+    /// The sequence number of the transaction that was found.
+    pub(crate) const fn found_sequence(&self) -> u64 {
+        self.first.sequence
+    }
+
+    /// The event of the transaction that was found at that position, which is not before the cursor; and how far everything before it is read.
+    pub(crate) fn event_at(
+        &self,
+        position: Position,
+        cursor: EventCursor,
+    ) -> Result<Option<(RecordedEvent<'_>, EventCursor)>, ReadError> {
+        let changes = &self.bytes[self.bytes.len() - self.changes_length..];
+        let unreadable = |error: FieldError| unreadable(self.first.sequence, &error);
+        let mut events = RecordedEvents::read(self.first.sequence, changes).map_err(unreadable)?;
+        events.skip(cursor, changes);
+        loop {
+            let before = events.cursor(changes.len());
+            match events.next_event().map_err(unreadable)? {
+                Some(event) if event.position == position => return Ok(Some((event, before))),
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
     }
 
     /// The transaction that was found.

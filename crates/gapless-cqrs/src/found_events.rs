@@ -4,7 +4,7 @@ use crate::event_filter::EventFilter;
 use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
 use crate::identity::Position;
 use crate::store::{IndexKey, Search};
-use crate::transaction::RecordedEvent;
+use crate::transaction::{EventCursor, RecordedEvent};
 
 /// Where positions are found.
 pub(crate) trait Positions: Send {
@@ -31,14 +31,24 @@ pub struct FoundEvents {
     through: u64,
     /// Everything before it is read.
     next: Position,
-    /// The transaction that the reader has read.
+    /// The transaction that the reader has read, and how far.
     read_sequence: Option<u64>,
+    cursor: EventCursor,
 }
 
 impl FoundEvents {
     pub(crate) fn new(filter: EventFilter, from: Position, positions: Box<dyn Positions>, reader: EventReader) -> Self {
         let search = Search::new(&filter);
-        Self { filter, search, positions, reader, through: 0, next: from, read_sequence: None }
+        Self {
+            filter,
+            search,
+            positions,
+            reader,
+            through: 0,
+            next: from,
+            read_sequence: None,
+            cursor: EventCursor::default(),
+        }
     }
 
     /// Where a decision stands that is made by what was read, once [`next_event`](Self::next_event) has said that there is nothing more: all
@@ -72,32 +82,30 @@ impl FoundEvents {
     pub fn next_event(&mut self) -> Result<Option<(RecordedTransaction<'_>, RecordedEvent<'_>)>, ReadError> {
         loop {
             let Some(position) = self.next_position()? else { return Ok(None) };
-            self.next = Position { ordinal: position.ordinal.saturating_add(1), ..position };
             if self.read_sequence != Some(position.sequence) {
                 let begin = Position { sequence: position.sequence, ordinal: 0 };
                 if self.reader.next_sequence() != position.sequence {
                     self.reader.seek(begin);
                 }
-                self.read_sequence = None;
-                if !matches!(self.reader.advance(usize::MAX)?, Advanced::Transaction) {
-                    return Ok(None);
+                (self.read_sequence, self.cursor) = (None, EventCursor::default());
+                match self.reader.advance(usize::MAX)? {
+                    Advanced::Transaction if self.reader.found_sequence() == position.sequence => {}
+                    // It is released, or the index would not have it.
+                    _ => return Err(ReadError::NotThere(position)),
                 }
                 self.read_sequence = Some(position.sequence);
             }
-            if self.event_at(position)?.is_some_and(|event| self.filter.has(&event)) {
-                let event = self.event_at(position)?.expect("it was there");
-                return Ok(Some((self.reader.transaction()?, event)));
+            let found =
+                self.reader.event_at(position, self.cursor)?.map(|(event, cursor)| (self.filter.has(&event), cursor));
+            // Nothing is passed over before it is read: behind an error this one is next.
+            self.next = Position { ordinal: position.ordinal.saturating_add(1), ..position };
+            if let Some((has, cursor)) = found {
+                self.cursor = cursor;
+                if has {
+                    let (event, _) = self.reader.event_at(position, cursor)?.expect("it was there");
+                    return Ok(Some((self.reader.transaction()?, event)));
+                }
             }
         }
-    }
-
-    fn event_at(&self, position: Position) -> Result<Option<RecordedEvent<'_>>, ReadError> {
-        let mut transaction = self.reader.transaction()?;
-        while let Some(event) = transaction.next_event()? {
-            if event.position == position {
-                return Ok(Some(event));
-            }
-        }
-        Ok(None)
     }
 }

@@ -112,7 +112,7 @@ pub(crate) trait Workspace {
     fn tag(&mut self, name: &str, value: &[u8]);
 
     /// The state of a decision model behind everything that the transaction has done.
-    fn read(&mut self, model: TypeId, id: &[u8]) -> Result<&(dyn Any + Send), Interrupted>;
+    fn read(&mut self, model: (TypeId, &'static str), id: &[u8]) -> Result<&(dyn Any + Send), Interrupted>;
 }
 
 /// As [`Undone`], without types.
@@ -188,7 +188,8 @@ impl<'a> Work<'a> {
     /// It is not there yet, or cannot be made of its events, or the model does not have its type; to be handed on.
     pub fn read<M: DecisionModel>(&mut self, id: &M::Id) -> Result<&M, Interruption> {
         let mut bytes = [0; ID_LENGTH_MAX];
-        let read = self.workspace.read(TypedDecisionModel::<M>::id(), written(id, &mut bytes)).map_err(Interruption)?;
+        let model = (TypedDecisionModel::<M>::id(), std::any::type_name::<M>());
+        let read = self.workspace.read(model, written(id, &mut bytes)).map_err(Interruption)?;
         Ok(read.downcast_ref().expect("a state is of its model's type"))
     }
 }

@@ -25,6 +25,17 @@ pub struct Position {
     pub ordinal: u16,
 }
 
+impl Position {
+    /// The first one behind it: from there on a reader goes on that has read up to here.
+    #[must_use]
+    pub const fn following(self) -> Self {
+        match self.ordinal.checked_add(1) {
+            Some(ordinal) => Self { ordinal, ..self },
+            None => Self { sequence: self.sequence + 1, ordinal: 0 },
+        }
+    }
+}
+
 impl Display for Position {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.sequence, self.ordinal)

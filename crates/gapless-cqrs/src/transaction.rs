@@ -156,6 +156,19 @@ pub struct RecordedEvents<'a> {
     left: u16,
 }
 
+/// Whether the bytes of a transaction's events, which are not looked at any closer, say that there are any.
+pub(crate) fn has_events(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.get(COUNT_AT..COUNT_AT + 2).is_none_or(|count| count != [0, 0])
+}
+
+/// How far the events of a transaction are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EventCursor {
+    /// Bytes that are read, and events.
+    length: usize,
+    events: u16,
+}
+
 impl<'a> RecordedEvents<'a> {
     /// Reads the events of the transaction whose first frame has this sequence number.
     ///
@@ -199,6 +212,20 @@ impl<'a> RecordedEvents<'a> {
     #[must_use]
     pub fn headers(&self) -> Option<Headers> {
         Headers::decode(self.headers)
+    }
+
+    /// How far they are read, of so many bytes.
+    pub(crate) fn cursor(&self, bytes: usize) -> EventCursor {
+        EventCursor { length: bytes - self.fields.rest().len(), events: self.next.ordinal }
+    }
+
+    /// Passes over what was read before, of the same bytes.
+    pub(crate) fn skip(&mut self, cursor: EventCursor, bytes: &'a [u8]) {
+        if cursor.events > 0 {
+            self.fields = FieldReader::new(&bytes[cursor.length..]);
+            self.left -= cursor.events;
+            self.next.ordinal = cursor.events;
+        }
     }
 
     /// The next event; `None` behind the last.

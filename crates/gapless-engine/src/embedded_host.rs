@@ -147,6 +147,15 @@ impl EmbeddedHost {
     /// # Errors
     /// As for [`EmbeddedHost::turn`].
     pub fn turn_or_sleep(&mut self, most: Duration) -> Result<usize, EngineError> {
+        self.turn_or_sleep_unless(most, || false)
+    }
+
+    /// As [`EmbeddedHost::turn_or_sleep`], for an owner that has more to do than this: it does not sleep where `has_more` says so. Who gives it
+    /// something to do makes that true before it calls [`EmbeddedHost::waker`].
+    ///
+    /// # Errors
+    /// As for [`EmbeddedHost::turn`].
+    pub fn turn_or_sleep_unless(&mut self, most: Duration, has_more: impl Fn() -> bool) -> Result<usize, EngineError> {
         let work = self.turn()?;
         if work > 0 {
             return Ok(work);
@@ -154,7 +163,7 @@ impl EmbeddedHost {
         self.waker.announce();
         // Once more: what came before the announcement woke nobody.
         let turned = self.turn();
-        if let Ok(0) = turned {
+        if matches!(turned, Ok(0)) && !has_more() {
             self.waker.wait(gapless_agent::monotonic::saturating_ns(most));
         }
         self.waker.withdraw();

@@ -140,7 +140,8 @@ impl Replay {
         let holding = self.segments.iter().rposition(|found| found.first_sequence <= sequence);
         let Some(holding) = holding else { return Err(not_held(&self.directory, &self.segments, sequence, None)) };
         let first_sequence = self.segments[holding].first_sequence;
-        if first_sequence != self.current.found.first_sequence {
+        let is_here = first_sequence == self.current.found.first_sequence;
+        if !is_here {
             let known = self.others.iter().position(|other| other.found.first_sequence == first_sequence);
             let current = match known {
                 Some(known) => self.others.remove(known),
@@ -155,7 +156,9 @@ impl Replay {
             }
         }
         (self.until, self.stop) = (until, None);
-        self.stand_at_start();
+        if !is_here || sequence < self.next_sequence {
+            self.stand_at_start();
+        }
         self.seek(sequence)
     }
 
@@ -306,7 +309,7 @@ impl Replay {
         self.limit = if self.is_same_boot { frames_offset } else { self.current.mapping.length() };
     }
 
-    /// Goes to the frame of `sequence` in the current segment.
+    /// Goes to the frame of `sequence` in the current segment, which does not stand before the place where this is.
     fn seek(&mut self, sequence: u64) -> Result<(), JournalError> {
         if self.is_same_boot {
             self.move_limit()?;
@@ -316,6 +319,7 @@ impl Replay {
         let is_inside = sequence > self.current.found.first_sequence;
         if let Some(words) = self.current.index().filter(|_| is_inside)
             && let Some((near, position)) = index::nearest(words, frames, sequence, self.current.look(self.limit))
+            && position > self.position
         {
             (self.position, self.checked_until) = (position, position);
             (self.next_sequence, self.next_unchecked) = (near, near);

@@ -362,7 +362,7 @@ impl<Reply: Message, Refusal: Message> Pending<Reply, Refusal> {
     /// # Errors
     /// How it ended that was not accepted; [`BusError::TimedOut`].
     pub fn wait_within(self, within: Duration) -> Result<Accepted<Reply>, CommandError<Refusal>> {
-        read(self.way.wait(&self.completion, Some(Instant::now() + within)), self.expected)
+        read(self.way.wait(&self.completion, Instant::now().checked_add(within)), self.expected)
     }
 
     /// Has a function called with it, on a thread of the bus: it must not sleep, nor wait for another command.

@@ -135,6 +135,7 @@ fn model() -> CommandModel {
     CommandModel::new()
         .handler(SubscribeHandler)
         .handler(CancelHandler)
+        .handler(CancelManyHandler)
         .event::<Subscribed>()
         .event::<Cancelled>()
         .decision_model::<Taken>()
@@ -392,5 +393,103 @@ fn failed_at<T, F>(outcome: &Result<T, CommandError<F>>) -> Position {
     match outcome {
         Err(CommandError::ConditionFailed(at)) => Position { sequence: at.sequence + 1000, ordinal: 0 },
         _ => Position::default(),
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate)]
+struct CountAll;
+
+struct CountAllHandler;
+
+impl CommandHandler for CountAllHandler {
+    type Command = CountAll;
+    type Reply = u32;
+    type Refusal = ();
+
+    fn handle(&self, _: CountAll, work: &mut Work<'_>) -> Result<u32, Stop<()>> {
+        let mut all = 0;
+        for course in 0..COURSES {
+            all += work.read::<Taken>(&course)?.0;
+        }
+        Ok(all)
+    }
+}
+
+#[test]
+fn a_handler_may_need_more_states_than_stay_in_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(Some(directory.path()), 100);
+    (0..COURSES).for_each(|course| _ = subscribe(&bus, course, course, 1).unwrap());
+    host.stop().unwrap();
+    let options = CommandHostOptions { decision_models_max: 1, ..CommandHostOptions::default() };
+    let stream = ServiceHostOptions::in_directory(directory.path());
+    let host = CommandHost::start(model().handler(CountAllHandler), options, stream).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let bus = host.bus(&BusOptions::default()).unwrap();
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    assert_eq!(bus.call(CountAllHandler::command(&CountAll)).unwrap().reply, COURSES as u32);
+                }
+            });
+        }
+    });
+    host.stop().unwrap();
+}
+
+#[test]
+fn what_cannot_be_the_folder_of_the_index_is_told_at_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    start(Some(directory.path()), 1).0.stop().unwrap();
+    std::fs::remove_dir_all(directory.path().join("index")).unwrap();
+    std::fs::write(directory.path().join("index"), b"no folder").unwrap();
+    let stream = ServiceHostOptions::in_directory(directory.path());
+    let refused = CommandHost::start(model(), CommandHostOptions::default(), stream).err().unwrap().to_string();
+    assert!(refused.contains("index"), "{refused}");
+}
+
+#[test]
+fn events_of_very_large_transactions_are_found_one_by_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(Some(directory.path()), 1);
+    for count in [1, 20_000, 2] {
+        bus.call(CancelManyHandler::command(&CancelMany { count })).unwrap();
+    }
+    let all = EventFilter::event::<Cancelled>();
+    for (filter, expected) in [(all.clone(), 20_003), (all.and(EventFilter::tag("third", "yes")), 6_669)] {
+        let mut found = host.found_events(filter, Position::default());
+        let mut last = Position::default();
+        for _ in 0..expected {
+            let position = found.next_event().unwrap().unwrap().1.position;
+            assert!(position > last);
+            last = position;
+        }
+        assert!(found.next_event().unwrap().is_none());
+    }
+    host.stop().unwrap();
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
+#[message(crate = crate)]
+struct CancelMany {
+    count: u32,
+}
+
+struct CancelManyHandler;
+
+impl CommandHandler for CancelManyHandler {
+    type Command = CancelMany;
+    type Reply = ();
+    type Refusal = ();
+
+    fn handle(&self, CancelMany { count }: CancelMany, work: &mut Work<'_>) -> Result<(), Stop<()>> {
+        for index in 0..count {
+            let tags = work.record(&Cancelled)?;
+            if index % 3 == 0 {
+                tags.tag("third", "yes");
+            }
+        }
+        Ok(())
     }
 }

@@ -22,7 +22,10 @@ use gapless_stream::transactions::{Execution, Transactions};
 use gapless_wire::FrameHeader;
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::fields::FieldReader;
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use tracing::field::Empty;
@@ -69,6 +72,9 @@ impl BusTransactions {
         let index = Index::empty();
         let beside = |folder: &str| parts.journal().map(|journal| journal.with_file_name(folder));
         let directory = beside(INDEX_FOLDER);
+        if let Some(folder) = &directory {
+            make_folder(folder)?;
+        }
         let filters = || directory.as_ref().map(|_| index.filters());
         let cache = Cache::new(filters(), options.aggregates_max);
         let decision_models = DecisionModels::new(filters(), options.decision_models_max);
@@ -189,6 +195,14 @@ impl BusTransactions {
     }
 }
 
+/// What cannot be a folder is told at the start: commands to aggregates that are not in memory would wait for it.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| {
+        io::Error::new(error.kind(), format!("the index of the events, {}: {error}", folder.display()))
+    })
+}
+
 /// Millions of aggregates take longer to drop than a leader may be silent.
 fn drop_elsewhere(aggregates: impl Send + 'static) {
     let dropping = std::thread::Builder::new().name("gapless-drop".to_owned()).spawn(move || drop(aggregates));
@@ -289,13 +303,16 @@ impl Transactions for BusTransactions {
                 self.ask_for_loads();
             }
             Ran::Later => {
-                if !self.writer.decision_models_mut().0.wait(header.session) {
+                let (decision_models, _) = self.writer.decision_models_mut();
+                decision_models.hold(header.session);
+                if !decision_models.wait(header.session) {
                     self.writer.cache_mut().0.wait();
                 }
                 self.ask_for_loads();
                 return Execution::Later;
             }
         }
+        self.writer.decision_models_mut().0.end(header.session);
         let (cache, _) = self.writer.cache_mut();
         cache.end();
         if !cache.snapshots().is_empty() {
@@ -314,6 +331,7 @@ impl Transactions for BusTransactions {
     }
 
     fn gone(&mut self, session: u64) {
+        self.writer.decision_models_mut().0.end(session);
         self.writer.cache_mut().0.gone(session);
     }
 

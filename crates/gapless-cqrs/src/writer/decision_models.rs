@@ -74,8 +74,12 @@ pub(crate) struct DecisionModels {
     missed: Option<usize>,
     /// Sessions whose states have been made.
     ready: Vec<u64>,
-    /// What the handler has read that runs now.
+    /// What the handler has read that runs now, with its own events.
     shown: Vec<Shown>,
+    /// What the command has looked for that is decided now.
+    looked: Vec<usize>,
+    /// What sessions have looked for whose commands wait: it stays until these are decided, however much they need.
+    held: FxHashMap<u64, Vec<usize>>,
 }
 
 struct Entry {
@@ -87,8 +91,8 @@ struct Entry {
     from: Position,
     content: Content,
     is_used: bool,
-    /// It was made for somebody who has not come yet.
-    is_awaited: bool,
+    /// By so many sessions that wait.
+    holds: u32,
 }
 
 enum Content {
@@ -111,7 +115,7 @@ struct Shown {
 }
 
 impl DecisionModels {
-    /// None; at most `states_max`, but for those that somebody waits for. Without `filters` nothing is ever let go.
+    /// None; at most `states_max`, but for those that commands need that wait. Without `filters` nothing is ever let go.
     pub fn new(filters: Option<Filters>, states_max: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -130,6 +134,8 @@ impl DecisionModels {
             missed: None,
             ready: Vec::new(),
             shown: Vec::new(),
+            looked: Vec::new(),
+            held: FxHashMap::default(),
         }
     }
 
@@ -164,8 +170,9 @@ impl DecisionModels {
         }
         if let Some(entry) = self.by_id.get(&model).and_then(|by_id| by_id.get(id)).copied() {
             let found = &mut self.entries[entry];
-            (found.is_used, found.is_awaited) = (true, false);
+            found.is_used = true;
             if from >= found.from {
+                self.looked.push(entry);
                 return match &found.content {
                     Content::State(_) => Ok(entry),
                     Content::Quarantined(NotLoaded { reason, may_pass }) => {
@@ -197,7 +204,7 @@ impl DecisionModels {
         let keys: Vec<_> = first_keys_of(&filter).collect();
         let is_empty = from.sequence > tail || !self.may_have(&keys);
         let content = if is_empty { Content::State(state) } else { self.load(model, id, from, tail) };
-        let entry = Entry { model, id: id.into(), filter, keys, from, content, is_used: true, is_awaited: false };
+        let entry = Entry { model, id: id.into(), filter, keys, from, content, is_used: true, holds: 0 };
         let at = match self.free.pop() {
             Some(at) => {
                 self.entries[at] = entry;
@@ -212,6 +219,7 @@ impl DecisionModels {
         for key in &self.entries[at].keys {
             self.interested.entry(*key).or_default().push(at);
         }
+        self.looked.push(at);
         if is_empty {
             return Ok(at);
         }
@@ -347,6 +355,35 @@ impl DecisionModels {
         }
     }
 
+    /// The command of a session waits: what it has looked for stays.
+    #[cold]
+    pub fn hold(&mut self, session: u64) {
+        self.release(session);
+        let mut held = std::mem::take(&mut self.looked);
+        held.sort_unstable();
+        held.dedup();
+        held.retain(|entry| !matches!(self.entries[*entry].content, Content::Vacant));
+        held.iter().for_each(|entry| self.entries[*entry].holds += 1);
+        if !held.is_empty() {
+            self.held.insert(session, held);
+        }
+    }
+
+    /// The command of a session does not wait any more.
+    #[inline]
+    pub fn end(&mut self, session: u64) {
+        if !self.held.is_empty() {
+            self.release(session);
+        }
+    }
+
+    #[cold]
+    fn release(&mut self, session: u64) {
+        for entry in self.held.remove(&session).into_iter().flatten() {
+            self.entries[entry].holds -= 1;
+        }
+    }
+
     /// A session waits for the state that was missed last, if one was.
     pub fn wait(&mut self, session: u64) -> bool {
         let Some(entry) = self.missed.take() else { return false };
@@ -376,7 +413,6 @@ impl DecisionModels {
         if *ticket != load.ticket {
             return;
         }
-        entry.is_awaited = !sessions.is_empty();
         self.ready.append(sessions);
         let behind = self.behind.iter().filter(|(sequence, _)| *sequence > load.through);
         let broken = |reason: String| NotLoaded { reason, may_pass: false };
@@ -408,6 +444,7 @@ impl DecisionModels {
     pub fn make_room(&mut self, indexed: u64) {
         if self.is_active() {
             self.missed = None;
+            self.looked.clear();
             self.unindexed.forget(indexed, self.filters.is_some());
             if self.entries.len() - self.free.len() > self.states_max {
                 self.let_go();
@@ -417,13 +454,11 @@ impl DecisionModels {
 
     #[cold]
     fn let_go(&mut self) {
-        // Who does not come any more cannot keep them.
-        let keeps_awaited = self.entries.len() - self.free.len() <= self.states_max.saturating_mul(2);
         for _ in 0..LOOKED_AT {
             self.hand = if self.hand + 1 < self.entries.len() { self.hand + 1 } else { 0 };
             let entry = &mut self.entries[self.hand];
             let is_there = !matches!(entry.content, Content::Vacant | Content::Loading { .. });
-            let may_go = is_there && (!entry.is_awaited || !keeps_awaited);
+            let may_go = is_there && entry.holds == 0;
             if may_go && !std::mem::replace(&mut entry.is_used, false) {
                 self.remove(self.hand);
                 if self.entries.len() - self.free.len() <= self.states_max {
@@ -437,6 +472,9 @@ impl DecisionModels {
         let content = std::mem::replace(&mut self.entries[at].content, Content::Vacant);
         if matches!(content, Content::Loading { .. }) {
             self.end_load();
+        }
+        if std::mem::take(&mut self.entries[at].holds) > 0 {
+            self.held.values_mut().for_each(|held| held.retain(|entry| *entry != at));
         }
         let entry = &mut self.entries[at];
         let (id, keys) = (std::mem::take(&mut entry.id), std::mem::take(&mut entry.keys));

@@ -268,9 +268,9 @@ impl UndertakingWorkspace<'_> {
 
 impl UndertakingWorkspace<'_> {
     /// Finds the state of a decision model, and has it see what was decided before.
-    fn find_model(&mut self, model: TypeId, id: &[u8]) -> Result<usize, Interrupted> {
+    fn find_model(&mut self, (model, name): (TypeId, &str), id: &[u8]) -> Result<usize, Interrupted> {
         let index = self.types.find(model).ok_or_else(|| {
-            Interrupted::Impossible("the model does not have such a decision model: add it to the model".to_owned())
+            Interrupted::Impossible(format!("the model does not have the decision model {name}: add it to the model"))
         })?;
         let (types, tail) = (&self.types.all[..], self.circumstances.sequence - 1);
         let found = self.decision_models.find(types, (index, id), Position::default(), tail);
@@ -316,7 +316,7 @@ impl Workspace for UndertakingWorkspace<'_> {
         }
     }
 
-    fn read(&mut self, model: TypeId, id: &[u8]) -> Result<&(dyn Any + Send), Interrupted> {
+    fn read(&mut self, model: (TypeId, &'static str), id: &[u8]) -> Result<&(dyn Any + Send), Interrupted> {
         let found = self.find_model(model, id);
         let entry = self.noted(found)?;
         Ok(&**self.decision_models.state(entry))
