@@ -217,6 +217,14 @@ impl EventDirectory {
         Ok(snapshots.map_err(failed)?.iter().map(|(sequence, _)| *sequence).max().unwrap_or(0))
     }
 
+    /// A reader of all its events from a position on, as far as they are released.
+    #[must_use]
+    pub fn events(&self, from: Position) -> EventReader {
+        let mut reader = self.reader();
+        reader.seek(from);
+        reader
+    }
+
     pub(crate) fn reader(&self) -> EventReader {
         EventReader::stored(StoredFrames::new(self.layout.clone()))
     }

@@ -24,7 +24,7 @@
 
 pub use gapless_cluster::config::{ClusterConfig, MemberConfig, MemberKind, OnFault, ServiceConfig};
 pub use gapless_cluster::consensus::{MemberId, Role};
-pub use gapless_cluster::member::MemberStatus;
+pub use gapless_cluster::member::{MemberStatus, control};
 pub use gapless_cluster::{ClusterError, ClusterMember};
 pub use gapless_engine::snapshot_schedule::SnapshotRequests;
 pub use gapless_engine::{Replica, ReplicaOptions, StateOptions};

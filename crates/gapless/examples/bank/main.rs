@@ -4,24 +4,35 @@
 //! cargo run --release --example bank                                   # in memory: opens accounts, moves money, checks the sum
 //! cargo run --release --example bank -- --directory /tmp/bank          # the same on disk: again and again, also after kill -9
 //! cargo run --release --example bank -- --directory /tmp/bank --statement 3
+//! cargo run --release --example bank -- --cluster                      # on three members, of which the one that leads is killed
 //! ```
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `cluster` | the same on a cluster |
+//! | `audit` | whether the money is there |
+//! | `tellers` | who opens accounts and moves money |
+//! | `transfer` | from one account to another |
+//! | `account` | what an account decides, and what has happened to it |
 #![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
 
 mod account;
+mod audit;
+mod cluster;
+mod tellers;
 mod transfer;
 
-use account::{Account, AccountCommand, AccountEvent};
+use account::Account;
 use clap::Parser;
 use gapless::cqrs::{
-    Aggregate as _, AggregateId as _, BusOptions, CommandBus, CommandError, CommandHandler as _, CommandHost,
-    CommandHostOptions, CommandModel, Position, Random, TypeKey,
+    Aggregate as _, AggregateId as _, BusOptions, CommandHost, CommandHostOptions, CommandModel, Position, TypeKey,
 };
 use gapless::service::ServiceHostOptions;
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
-use transfer::{Transfer, TransferHandler};
+use tellers::Transfers;
+use transfer::TransferHandler;
 
 /// A bank with a command bus.
 #[derive(Parser)]
@@ -41,119 +52,43 @@ struct Arguments {
     /// Print the position of each transfer as soon as it is accepted.
     #[arg(long)]
     tell: bool,
+    /// On three members, each a process of its own, of which the one that leads is killed meanwhile.
+    #[arg(long, conflicts_with_all = ["directory", "statement"])]
+    cluster: bool,
+    /// Be a member of a cluster, as its file says, until the input ends.
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    member: Option<PathBuf>,
 }
 
-/// What each account gets when it is opened, in hundredths.
-const FIRST_DEPOSIT: u64 = 10_000;
-const THREADS: u64 = 4;
-/// Transfers of a thread that are on their way at once.
-const IN_FLIGHT: usize = 256;
+/// What the bank decides with, wherever it runs.
+fn model() -> CommandModel {
+    CommandModel::new().aggregate::<Account>().handler(TransferHandler)
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments = Arguments::parse();
-    let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
-    let stream =
-        arguments.directory.as_ref().map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory);
-    let host = CommandHost::start(model, CommandHostOptions::default(), stream)?;
-    match arguments.statement {
+    let Arguments { directory, statement: account, accounts, transfers, tell, cluster, member } = Arguments::parse();
+    let transfers = Transfers { accounts, count: transfers, tell, ..Transfers::default() };
+    if let Some(file) = member {
+        return cluster::be_a_member(&file, model());
+    }
+    if cluster {
+        return cluster::run(&transfers);
+    }
+    let stream = directory.as_ref().map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory);
+    let host = CommandHost::start(model(), CommandHostOptions::default(), stream)?;
+    match account {
         Some(account) => statement(&host, account)?,
         None => {
             let bus = host.bus(&BusOptions::default())?;
-            open_accounts(&bus, arguments.accounts)?;
+            tellers::open_accounts(&bus, accounts)?;
             let begun = Instant::now();
-            let (done, refused) = transfer_at_random(&bus, &arguments);
-            let rate = arguments.transfers as f64 / begun.elapsed().as_secs_f64();
-            println!("{done} transfers, {refused} refused; {rate:.0} a second, each two events, each awaited");
+            transfers.make(&bus);
+            let rate = transfers.outcomes() as f64 / begun.elapsed().as_secs_f64();
+            println!("{transfers}; {rate:.0} a second, each two events, each awaited");
         }
     }
-    check(&host)?;
+    audit::audit(host.events(Position::default()))?;
     host.stop()?;
-    Ok(())
-}
-
-/// Opens those that are not there yet. The identifier makes a deposit that was sent before a crash, and is sent again, one deposit.
-fn open_accounts(bus: &CommandBus, accounts: u64) -> Result<(), Box<dyn Error>> {
-    let mut opened = 0;
-    for id in 0..accounts {
-        match bus.call(Account::command(&id, &AccountCommand::Open { owner: format!("owner {}", id % 10) })) {
-            Ok(_) => opened += 1,
-            Err(CommandError::AlreadyExists) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let deposit = AccountCommand::Deposit { amount: FIRST_DEPOSIT };
-        bus.call(Account::command(&id, &deposit).identified_by(u128::from(id) + 1))?;
-    }
-    println!("{opened} accounts were opened, {} were there", accounts - opened);
-    Ok(())
-}
-
-fn transfer_at_random(bus: &CommandBus, arguments: &Arguments) -> (u64, u64) {
-    let (accounts, count, tell) = (arguments.accounts, arguments.transfers / THREADS, arguments.tell);
-    let threads = (1..=THREADS).map(|seed| {
-        let bus = bus.clone();
-        std::thread::spawn(move || {
-            let mut random = Random::new(seed);
-            let (mut done, mut refused) = (0, 0);
-            let mut left = count;
-            while left > 0 {
-                let batch = left.min(IN_FLIGHT as u64);
-                left -= batch;
-                let pending: Vec<_> = (0..batch)
-                    .map(|_| {
-                        let (from, amount) = (random.below(accounts), 1 + random.below(5_000));
-                        let to = (from + 1 + random.below(accounts - 1)) % accounts;
-                        bus.send(TransferHandler::command(&Transfer { from, to, amount }))
-                    })
-                    .collect();
-                for outcome in pending.into_iter().map(gapless::cqrs::Pending::wait) {
-                    match outcome {
-                        Ok(accepted) => {
-                            done += 1;
-                            if tell {
-                                println!("{}", accepted.position);
-                            }
-                        }
-                        Err(CommandError::Refused(_)) => refused += 1,
-                        Err(error) => panic!("{error}"),
-                    }
-                }
-            }
-            (done, refused)
-        })
-    });
-    let threads: Vec<_> = threads.collect();
-    let outcomes = threads.into_iter().map(|thread| thread.join().unwrap());
-    outcomes.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-}
-
-/// Reads the whole stream and looks whether the money that was paid in is there: a checker that knows nothing but the events.
-fn check(host: &CommandHost) -> Result<(), Box<dyn Error>> {
-    let mut balances = BTreeMap::<u64, i128>::new();
-    let (mut paid_in, mut events) = (0_i128, 0_u64);
-    let mut reader = host.events(Position::default());
-    while let Some(mut transaction) = reader.next_transaction()? {
-        let identified = transaction.identity().is_some();
-        while let Some(event) = transaction.next_event()? {
-            let account = u64::read(event.id).ok_or("an account has a number")?;
-            let balance = balances.entry(account).or_default();
-            events += 1;
-            match event.decode::<Account>()? {
-                // What older programs have written may mean nothing any more.
-                None | Some(AccountEvent::Opened { .. }) => {}
-                Some(AccountEvent::Deposited { amount }) => {
-                    *balance += i128::from(amount);
-                    paid_in += if identified { i128::from(amount) } else { 0 };
-                }
-                Some(AccountEvent::Withdrawn { amount }) => *balance -= i128::from(amount),
-                Some(AccountEvent::Closed { paid_out }) => *balance -= i128::from(paid_out),
-            }
-        }
-    }
-    let sum: i128 = balances.values().sum();
-    if sum != paid_in || balances.values().any(|balance| *balance < 0) {
-        return Err(format!("{paid_in} were paid in, {sum} are there").into());
-    }
-    println!("{events} events of {} accounts: the sum is what was paid in, no account is overdrawn", balances.len());
     Ok(())
 }
 

@@ -9,6 +9,7 @@ mod bank_account;
 mod ledger_fold;
 mod ledger_process;
 
+mod a_bank_on_a_cluster_outlives_its_leader;
 mod a_command_bus_takes_bad_input;
 mod a_killed_bank_keeps_what_it_has_accepted;
 mod a_killed_client_books_each_deposit_once;

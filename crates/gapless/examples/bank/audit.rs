@@ -1,0 +1,45 @@
+//! [`audit`]: whether the money that was paid in is there, by somebody who knows nothing but the events.
+
+use crate::account::{Account, AccountEvent};
+use crate::tellers::first_deposit_of;
+use gapless::cqrs::{AggregateId as _, EventReader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+
+/// Reads the whole stream. Returns how many transfers are in it.
+pub fn audit(mut reader: EventReader) -> Result<u64, Box<dyn Error>> {
+    let mut balances = BTreeMap::<u64, i128>::new();
+    let (mut paid_in, mut events, mut transfers) = (0_i128, 0_u64, 0);
+    let mut identifiers = BTreeSet::new();
+    while let Some(mut transaction) = reader.next_transaction()? {
+        let identifier = transaction.identity().map(|identity| identity.identifier);
+        if let Some(identifier) = identifier
+            && !identifiers.insert(identifier)
+        {
+            return Err(format!("the command {identifier} has had its effect twice").into());
+        }
+        let events_before = events;
+        while let Some(event) = transaction.next_event()? {
+            let account = u64::read(event.id).ok_or("an account has a number")?;
+            let balance = balances.entry(account).or_default();
+            events += 1;
+            match event.decode::<Account>()? {
+                // What older programs have written may mean nothing any more.
+                None | Some(AccountEvent::Opened { .. }) => {}
+                Some(AccountEvent::Deposited { amount }) => {
+                    *balance += i128::from(amount);
+                    paid_in += if identifier == Some(first_deposit_of(account)) { i128::from(amount) } else { 0 };
+                }
+                Some(AccountEvent::Withdrawn { amount }) => *balance -= i128::from(amount),
+                Some(AccountEvent::Closed { paid_out }) => *balance -= i128::from(paid_out),
+            }
+        }
+        transfers += u64::from(events - events_before == 2);
+    }
+    let sum: i128 = balances.values().sum();
+    if sum != paid_in || balances.values().any(|balance| *balance < 0) {
+        return Err(format!("{paid_in} were paid in, {sum} are there").into());
+    }
+    println!("{events} events of {} accounts: the sum is what was paid in, no account is overdrawn", balances.len());
+    Ok(transfers)
+}
