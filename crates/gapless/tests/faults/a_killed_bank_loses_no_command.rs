@@ -8,10 +8,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bank_witness::answers::{self, Balances};
-use crate::bank_witness::model::{Account, BankCommand, Overdrawn};
 use crate::bank_witness::process::BankProcess;
-use crate::bank_witness::tellers::{ACCOUNTS, Tellers};
-use gapless::cqrs::{Aggregate as _, BusOptions, CommandError, CommandMember};
+use crate::bank_witness::tellers::Tellers;
 use gapless::prelude::Tier;
 use gapless_agent::fault::COMMAND_CRASH_POINTS;
 use gapless_bus_checker::{Counts, History};
@@ -20,7 +18,7 @@ use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::until_some;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The steps of its stream that a command passes, too.
 const STREAM_CRASH_POINTS: [&str; 8] = [
@@ -37,8 +35,6 @@ const STREAM_CRASH_POINTS: [&str; 8] = [
 const OUTCOMES_PER_ATTEMPT: u64 = 6000;
 /// A mutant that survives so many kills is not caught.
 const KILLS_PER_MUTANT: u32 = 40;
-/// As the bank remembers by default.
-const IDENTIFIERS_MAX: usize = 1_000_000;
 
 pub fn module() -> Module {
     Module::new(module_path!())
@@ -78,7 +74,7 @@ struct Bank<'a> {
 
 impl<'a> Bank<'a> {
     fn new(directory: &'a Path, tier: Tier, random: &mut Random) -> Self {
-        Self { directory, tier, tellers: Tellers::start(directory, random) }
+        Self { directory, tier, tellers: Tellers::start(&[socket(directory)], random) }
     }
 
     /// One life. Whether it has ended by itself, before there were so many outcomes.
@@ -98,36 +94,20 @@ impl<'a> Bank<'a> {
 
     /// Holds what the tellers were told against the journal. The bank is dead.
     fn check(&self) -> Result<(Counts, Balances), String> {
-        let history = History::read(&self.directory.join("journal"))?;
-        history.check(IDENTIFIERS_MAX)?;
-        let known = self.tellers.known();
-        if let Some(problem) = &known.problem {
-            return Err(problem.clone());
-        }
-        let counts = known.told.check(&history)?;
-        Ok((counts, answers::check(&history, &known.commands)?))
+        answers::check_told(&History::read(&self.directory.join("journal"))?, &self.tellers.known())
     }
 
     /// Looks whether each account is what the journal makes of it.
     fn compare(&self, balances: &Balances) -> Result<(), String> {
         let mut process = BankProcess::start(self.directory, self.tier, &[]);
-        let bus = until_some("the bank lets somebody in", || {
-            assert!(!process.has_ended(), "the bank has ended");
-            CommandMember::bus_of(&[self.directory.join("node.socket")], &BusOptions::default()).ok()
-        });
-        for id in 0..ACCOUNTS {
-            let found = bus.call(Account::command(&id, &BankCommand::Withdraw(u64::MAX)));
-            let expected = match balances.get(&id) {
-                Some(balance) => CommandError::Refused(Overdrawn { balance: *balance }),
-                None => CommandError::NotFound,
-            };
-            if found != Err(expected.clone()) {
-                return Err(format!("account {id} says {found:?}, and its events say {expected:?}"));
-            }
-        }
-        drop(bus);
+        answers::compare(&[socket(self.directory)], balances)?;
         process.kill()
     }
+}
+
+/// Where a bank in that directory lets tellers in.
+fn socket(directory: &Path) -> PathBuf {
+    directory.join("node.socket")
 }
 
 fn at_each_point(tier: Tier, random: &mut Random) {
@@ -183,7 +163,7 @@ fn with_an_index_of_another_history(environment: &[(&str, &str)], random: &mut R
     bank.live(environment, 1500)?;
     bank.tellers.finish();
     let history = History::read(&directory.join("journal"))?;
-    history.check(IDENTIFIERS_MAX)?;
+    history.check(answers::IDENTIFIERS_MAX)?;
     if let Some(problem) = &bank.tellers.known().problem {
         return Err(problem.clone());
     }

@@ -8,6 +8,7 @@ mod fault_witness;
 
 #[cfg(feature = "fault-injection")]
 mod a_killed_bank_loses_no_command;
+mod a_killed_member_loses_no_command;
 mod a_killed_service_goes_on_from_any_moment;
 #[cfg(feature = "fault-injection")]
 mod a_killed_service_loses_nothing_acknowledged;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         a_killed_service_goes_on_from_any_moment::module(),
         #[cfg(feature = "fault-injection")]
         a_killed_bank_loses_no_command::module(),
+        a_killed_member_loses_no_command::module(),
         #[cfg(feature = "fault-injection")]
         a_killed_service_loses_nothing_acknowledged::module(),
     ])

@@ -1,15 +1,52 @@
 //! What the bank's answers have to be, by a fold of its journal that knows nothing of its aggregates.
 
 use super::model::{Account, BankCommand, BankEvent, NotTransferred, Overdrawn, Transferred};
-use super::tellers::What;
+use super::tellers::{ACCOUNTS, Known, What};
 use gapless::cqrs::message::Message as _;
-use gapless::cqrs::{Aggregate as _, TypeKey};
+use gapless::cqrs::{Aggregate as _, BusOptions, CommandError, CommandMember, TypeKey};
 use gapless_bus_checker::told::LABEL;
-use gapless_bus_checker::{Decision, Event, History};
+use gapless_bus_checker::{Counts, Decision, Event, History};
+use gapless_testkit::wait::until_some;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Balances by account; who is not there is not open.
 pub type Balances = BTreeMap<u64, u64>;
+
+/// As a bank remembers by default.
+pub const IDENTIFIERS_MAX: usize = 1_000_000;
+
+/// Holds what tellers were told against a history, and its answers against what they have to be.
+///
+/// # Errors
+/// What does not hold, in words.
+pub fn check_told(history: &History, known: &Known) -> Result<(Counts, Balances), String> {
+    history.check(IDENTIFIERS_MAX)?;
+    if let Some(problem) = &known.problem {
+        return Err(problem.clone());
+    }
+    let counts = known.told.check(history)?;
+    Ok((counts, check(history, &known.commands)?))
+}
+
+/// Asks the bank with these sockets whether each account is what its events make of it.
+///
+/// # Errors
+/// One is not.
+pub fn compare(sockets: &[PathBuf], balances: &Balances) -> Result<(), String> {
+    let bus = until_some("the bank lets somebody in", || CommandMember::bus_of(sockets, &BusOptions::default()).ok());
+    for id in 0..ACCOUNTS {
+        let found = bus.call(Account::command(&id, &BankCommand::Withdraw(u64::MAX)));
+        let expected = match balances.get(&id) {
+            Some(balance) => CommandError::Refused(Overdrawn { balance: *balance }),
+            None => CommandError::NotFound,
+        };
+        if found != Err(expected.clone()) {
+            return Err(format!("account {id} says {found:?}, and its events say {expected:?}"));
+        }
+    }
+    Ok(())
+}
 
 /// Folds a history, and holds each answer against what was there before it and behind it. `commands` by their labels, where these are known.
 ///

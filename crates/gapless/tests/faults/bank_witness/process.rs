@@ -1,21 +1,27 @@
 //! The bank's process: this very executable, started again with arguments that say so.
 
 use super::model::model;
-use gapless::cqrs::{CommandHost, CommandHostOptions};
+use gapless::cqrs::{CommandHost, CommandHostOptions, CommandMember, HostError};
 use gapless::prelude::*;
 use gapless_testkit::process::{Process, started_as, this_program};
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{ChildStdin, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 
 /// The first argument of a process that shall be the bank; its directory and its tier come behind it.
 const BANK: &str = "bank_witness::bank";
+/// The first argument of a process that shall be the bank on a member of a cluster; the member's file comes behind it.
+const MEMBER: &str = "bank_witness::member";
 
-/// Small segments and windows, frequent snapshots, files of the index that are soon full, and few accounts in memory: a few thousand commands
-/// pass through everything that a bus does in weeks.
-fn options(directory: &Path, tier: Tier) -> (CommandHostOptions, ServiceHostOptions) {
-    let stream = ServiceHostOptions {
+/// Files of the index that are soon full, and few accounts in memory.
+fn bus_options() -> CommandHostOptions {
+    CommandHostOptions { aggregates_max: 8, index_entries_max: 300, ..CommandHostOptions::default() }
+}
+
+/// Small segments and windows, and frequent snapshots: a few thousand commands pass through everything that a bus does in weeks.
+fn stream_options(directory: &Path, tier: Tier) -> ServiceHostOptions {
+    ServiceHostOptions {
         tier,
         frame_length_max: 4096,
         window_bytes: 1 << 20,
@@ -24,16 +30,28 @@ fn options(directory: &Path, tier: Tier) -> (CommandHostOptions, ServiceHostOpti
         // The journal beside the service, as on a larger machine.
         threads: Threads { detach_persister: true, ..Threads::default() },
         ..ServiceHostOptions::in_directory(directory)
-    };
-    (CommandHostOptions { aggregates_max: 8, index_entries_max: 300, ..CommandHostOptions::default() }, stream)
+    }
 }
 
 /// If this process was started to be the bank, is it until its input ends or it is killed.
 pub fn be_the_bank_if_asked() {
-    let Some(arguments) = started_as(BANK) else { return };
-    let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
-    let (options, stream) = options(Path::new(directory), tier.parse().unwrap());
-    let host = CommandHost::start(model(), options, stream).unwrap_or_else(|error| failed(&error));
+    if let Some(arguments) = started_as(BANK) {
+        let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
+        let stream = stream_options(Path::new(directory), tier.parse().unwrap());
+        let host = CommandHost::start(model(), bus_options(), stream).unwrap_or_else(|error| failed(&error));
+        serve(|| host.service().failure());
+        end(host.stop());
+    }
+    if let Some(arguments) = started_as(MEMBER) {
+        let config = ClusterConfig::load(&arguments[0]).unwrap_or_else(|error| failed(&error));
+        let member = CommandMember::start(model(), bus_options(), &config).unwrap_or_else(|error| failed(&error));
+        serve(|| member.replica().failure());
+        end(member.stop());
+    }
+}
+
+/// Until the input ends.
+fn serve<E: std::fmt::Display>(failure: impl Fn() -> Option<E>) {
     println!("ready");
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -42,11 +60,14 @@ pub fn be_the_bank_if_asked() {
         let _ = ended.send(());
     });
     while end.recv_timeout(Duration::from_millis(20)).is_err() {
-        if let Some(failure) = host.service().failure() {
+        if let Some(failure) = failure() {
             failed(&failure);
         }
     }
-    match host.stop() {
+}
+
+fn end(stopped: Result<u64, HostError>) -> ! {
+    match stopped {
         Ok(_) => std::process::exit(0),
         Err(error) => failed(&error),
     }
@@ -67,9 +88,16 @@ pub struct BankProcess {
 impl BankProcess {
     /// Starts a bank with `environment`.
     pub fn start(directory: &Path, tier: Tier, environment: &[(&str, &str)]) -> Self {
-        let mut command = this_program();
+        Self::start_as(this_program().arg(BANK).arg(directory).arg(tier.name()), environment)
+    }
+
+    /// Starts a member of a cluster with that file, and with `environment`.
+    pub fn start_member(file: &Path, environment: &[(&str, &str)]) -> Self {
+        Self::start_as(this_program().arg(MEMBER).arg(file), environment)
+    }
+
+    fn start_as(command: &mut Command, environment: &[(&str, &str)]) -> Self {
         command.env_remove("GAPLESS_CRASH_POINT").env_remove("GAPLESS_MUTANT");
-        command.arg(BANK).arg(directory).arg(tier.name());
         let mut process = Process::start(command.envs(environment.iter().copied()).stdin(Stdio::piped()));
         let input = process.input();
         Self { process, _input: input }

@@ -10,7 +10,7 @@ use gapless_bus_checker::told::LABEL;
 use gapless_bus_checker::{Outcome, Told};
 use gapless_testkit::random::Random;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -62,13 +62,13 @@ pub struct Tellers {
 }
 
 impl Tellers {
-    /// Tellers of the bank in that directory, whether it runs yet or not.
-    pub fn start(directory: &Path, random: &mut Random) -> Self {
+    /// Tellers of the bank with these sockets, whether it runs yet or not.
+    pub fn start(sockets: &[PathBuf], random: &mut Random) -> Self {
         let shared = Arc::<Shared>::default();
         let threads = (1..=TELLERS).map(|number| {
             let (shared, random) = (Arc::clone(&shared), Random::new(random.number()));
-            let socket = directory.join("node.socket");
-            std::thread::spawn(move || Teller { number, socket, random, shared, labels: 0, again: Vec::new() }.run())
+            let sockets = sockets.to_vec();
+            std::thread::spawn(move || Teller { number, sockets, random, shared, labels: 0, again: Vec::new() }.run())
         });
         let threads = threads.collect();
         Self { shared, threads }
@@ -104,7 +104,7 @@ impl Drop for Tellers {
 
 struct Teller {
     number: u64,
-    socket: PathBuf,
+    sockets: Vec<PathBuf>,
     random: Random,
     shared: Arc<Shared>,
     labels: u64,
@@ -122,7 +122,7 @@ impl Teller {
     fn run(mut self) {
         let is_over = |shared: &Shared| shared.is_over.load(Ordering::Relaxed);
         while !is_over(&self.shared) {
-            let Ok(bus) = CommandMember::bus_of(std::slice::from_ref(&self.socket), &BusOptions::default()) else {
+            let Ok(bus) = CommandMember::bus_of(&self.sockets, &BusOptions::default()) else {
                 std::thread::sleep(Duration::from_millis(5));
                 continue;
             };
