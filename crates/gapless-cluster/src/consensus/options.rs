@@ -4,6 +4,11 @@ use super::members::{Members, MembersError};
 use super::record::CHECKPOINT_ENTRIES_MAX;
 use super::types::MemberId;
 
+/// Usual limits of [`ConsensusOptions`].
+pub const IN_FLIGHT_ENTRIES: usize = 1024;
+/// As [`IN_FLIGHT_ENTRIES`].
+pub const ENTRIES_KEPT: usize = 4096;
+
 /// How a member takes part. All members of a cluster should have the same times.
 #[derive(Clone, Debug)]
 pub struct ConsensusOptions {
@@ -71,11 +76,11 @@ impl ConsensusOptions {
             heartbeat_interval_ns: 10_000_000,
             election_timeout_min_ns: 50_000_000,
             election_timeout_max_ns: 100_000_000,
-            in_flight_entries_max: 1024,
+            in_flight_entries_max: IN_FLIGHT_ENTRIES,
             in_flight_bytes_max: 32 << 20,
             in_flight_messages_max: 256,
             message_frames_max: 16_384,
-            entries_kept_max: 4096,
+            entries_kept_max: ENTRIES_KEPT,
         }
     }
 

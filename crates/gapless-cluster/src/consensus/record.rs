@@ -25,6 +25,9 @@ pub const VERSION: u8 = 1;
 /// The most entries that a checkpoint holds; the journal's longest frame holds them.
 pub const CHECKPOINT_ENTRIES_MAX: usize = 16_384;
 
+/// What an entry with frames takes in a checkpoint, bytes.
+pub const CHECKPOINT_ENTRY_LENGTH: usize = 33;
+
 /// The longest record of an entry with frames, bytes.
 const LENGTH_USUAL: usize = 64;
 
@@ -222,7 +225,7 @@ impl Checkpoint {
         if count > CHECKPOINT_ENTRIES_MAX || start.index > NUMBER_MAX - CHECKPOINT_ENTRIES_MAX as u64 {
             return Err(FieldError::Value { what: "number of entries" });
         }
-        let mut entries = Vec::with_capacity(count.min(fields.rest().len() / 33));
+        let mut entries = Vec::with_capacity(count.min(fields.rest().len() / CHECKPOINT_ENTRY_LENGTH));
         for index in (start.index + 1..).take(count) {
             let term = fields.number("term")?;
             entries.push(EntryRecord::take_content(fields, index, term)?);

@@ -4,16 +4,17 @@ use super::Change;
 use super::change::ChangeStep;
 use super::details::MemberDetails;
 use super::members::Members;
-use super::record::{CHECKPOINT_ENTRIES_MAX, Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
+use super::options::ENTRIES_KEPT;
+use super::record::{Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
 use super::storage::Storage;
 use super::types::{Batch, LogPosition, MemberId};
 use crate::link::log_state::Acknowledged;
 use raft::{Config, RawNode};
 use std::collections::BTreeMap;
 
-/// The number of committed entries that are kept: together with uncommitted ones they fit a checkpoint. A member that
+/// The number of committed entries that are kept, as while a member runs: together with uncommitted ones they fit a checkpoint. A member that
 /// needs older entries is offered a log position.
-const COMMITTED_KEPT_MAX: usize = CHECKPOINT_ENTRIES_MAX / 2;
+const COMMITTED_KEPT_MAX: usize = ENTRIES_KEPT;
 
 /// Why a journal's records do not make a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

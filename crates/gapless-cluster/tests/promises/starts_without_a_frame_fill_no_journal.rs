@@ -13,7 +13,7 @@ const STARTS: u64 = 250;
 #[test]
 fn starts_without_a_frame_fill_no_journal() {
     // The second is the shortest that a member accepts.
-    for segment_length in ["2 MiB", "1152 KiB"] {
+    for segment_length in ["2 MiB", "1280 KiB"] {
         starts_with(segment_length);
     }
 }

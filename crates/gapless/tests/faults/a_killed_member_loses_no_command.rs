@@ -43,7 +43,7 @@ impl<'a> Cluster<'a> {
         for member in 0..MEMBERS {
             let text = format!(
                 "[cluster]\nname = \"bank\"\nmember = {}\n{all}[stream]\ndirectory = \"member-{member}\"\nwindow = \"8 MiB\"\n\
-                 frame_length_max = \"4 KiB\"\n[journal]\nsegment_length = \"1152 KiB\"\n",
+                 frame_length_max = \"4 KiB\"\n[journal]\nsegment_length = \"1280 KiB\"\n",
                 member + 1
             );
             std::fs::write(cluster.file(member), text).unwrap();
@@ -119,7 +119,7 @@ fn whichever_it_is(random: &mut Random) {
     let mut cluster = Cluster::start(root.path());
     let mut tellers = Tellers::start(&cluster.sockets(), random);
     let (mut killed_leaders, mut killed_themselves) = (0, 0);
-    let deaths = rounds(60, 12);
+    let deaths = rounds(40, 12);
     for _ in 0..deaths {
         let goal = tellers.answered() + 1 + random.below(OUTCOMES_MAX);
         let ended = until_some("a member dies, or the bank answers", || match cluster.ended() {

@@ -2,6 +2,8 @@
 
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
+use crate::consensus::options::{ENTRIES_KEPT, IN_FLIGHT_ENTRIES};
+use crate::consensus::record::CHECKPOINT_ENTRY_LENGTH;
 use crate::link::wire::FRAMES_LENGTH_MAX;
 use crate::member::MESSAGE_BYTES_MAX;
 use crate::member::member_environment::MemberEnvironment;
@@ -9,8 +11,15 @@ use gapless_stream::StreamError;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
+/// Room for the longest checkpoint of consensus, and for a segment's head.
+const CHECKPOINT_ROOM: usize = 256 << 10;
+/// Members, with their addresses, and changes of these take less.
+const MEMBERS_LENGTH_MAX: usize = 48 << 10;
+/// Entries that are kept, and those that are in flight or not yet known to be committed.
+const CHECKPOINT_ENTRIES: usize = ENTRIES_KEPT + 2 * IN_FLIGHT_ENTRIES;
+const _: () = assert!(CHECKPOINT_ENTRIES * CHECKPOINT_ENTRY_LENGTH + MEMBERS_LENGTH_MAX < CHECKPOINT_ROOM);
 /// The longest frame, and room for records before it.
-const SEGMENT_LENGTH_MIN: u64 = (FRAME_LENGTH_MAX + (128 << 10)) as u64;
+const SEGMENT_LENGTH_MIN: u64 = (FRAME_LENGTH_MAX + CHECKPOINT_ROOM) as u64;
 
 /// Refuses options that are invalid for this member.
 pub(super) fn check(
