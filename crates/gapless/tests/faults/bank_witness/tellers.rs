@@ -1,5 +1,5 @@
 //! [`Tellers`]: threads that send the bank commands, also over its deaths, and note what they are told. Some commands have an identifier, and are
-//! sent again until there is an outcome, and now and then when there was one.
+//! sent again until there is an outcome, and now and then when there was one long ago.
 
 use super::model::{Account, BankCommand, Transfer, TransferHandler};
 use gapless::cqrs::{
@@ -20,6 +20,8 @@ use std::time::Duration;
 pub const ACCOUNTS: u64 = 40;
 /// Commands of a teller that are on their way at once.
 const IN_FLIGHT: u64 = 48;
+/// Commands with an identifier and an outcome that a teller may ask for once more: so many that most are older than the bank's newest snapshot.
+const ASKED_AGAIN_MAX: usize = 1000;
 /// A bank that is started again answers within this time, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const TELLERS: u64 = 2;
@@ -67,8 +69,8 @@ impl Tellers {
         let shared = Arc::<Shared>::default();
         let threads = (1..=TELLERS).map(|number| {
             let (shared, random) = (Arc::clone(&shared), Random::new(random.number()));
-            let sockets = sockets.to_vec();
-            std::thread::spawn(move || Teller { number, sockets, random, shared, labels: 0, again: Vec::new() }.run())
+            let (sockets, again, answered) = (sockets.to_vec(), Vec::new(), Vec::new());
+            std::thread::spawn(move || Teller { number, sockets, random, shared, labels: 0, again, answered }.run())
         });
         let threads = threads.collect();
         Self { shared, threads }
@@ -108,8 +110,10 @@ struct Teller {
     random: Random,
     shared: Arc<Shared>,
     labels: u64,
-    /// With an identifier and without an outcome, and some with one.
+    /// With an identifier and without an outcome.
     again: Vec<Command>,
+    /// With an identifier and with an outcome.
+    answered: Vec<Command>,
 }
 
 /// An outcome that is awaited.
@@ -135,6 +139,11 @@ impl Teller {
     fn serve(&mut self, bus: &CommandBus) -> bool {
         let count = 1 + self.random.below(IN_FLIGHT);
         let mut batch = std::mem::take(&mut self.again);
+        if !self.answered.is_empty() {
+            let once_more = self.random.below(self.answered.len() as u64) as usize;
+            batch.push(self.answered[once_more].clone());
+            self.shared.repeated.fetch_add(1, Ordering::Relaxed);
+        }
         batch.extend((0..count).map(|_| self.draw()));
         let sent: Vec<_> = batch.into_iter().map(|command| (send(bus, &command), command)).collect();
         let mut is_there = true;
@@ -146,14 +155,11 @@ impl Teller {
             let mut known = self.shared.known.lock().unwrap();
             match outcome {
                 Ok(outcome) => {
-                    // A few are asked for once more.
-                    if command.identifier.is_some() && self.random.below(20) == 0 {
-                        self.again.push(command.clone());
-                        self.shared.repeated.fetch_add(1, Ordering::Relaxed);
-                    }
                     if let Err(problem) = known.told.told(command.label, outcome) {
                         known.problem.get_or_insert(problem);
                     }
+                    drop(known);
+                    self.may_ask_again(command);
                     self.shared.answered.fetch_add(1, Ordering::Relaxed);
                 }
                 Err(CommandError::Bus(BusError::Disconnected | BusError::Forgotten)) => {
@@ -166,6 +172,19 @@ impl Teller {
             }
         }
         is_there
+    }
+
+    /// Notes a command that has an outcome.
+    fn may_ask_again(&mut self, command: Command) {
+        if command.identifier.is_none() {
+            return;
+        }
+        if self.answered.len() < ASKED_AGAIN_MAX {
+            self.answered.push(command);
+        } else {
+            let replaced = self.random.below(ASKED_AGAIN_MAX as u64) as usize;
+            self.answered[replaced] = command;
+        }
     }
 
     /// A new command.
