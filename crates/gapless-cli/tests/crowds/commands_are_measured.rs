@@ -37,6 +37,7 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
             [0, 256, 1024, 4096].iter().all(|size| has(&[("drive", drive.into()), ("payload_bytes", (*size).into())]))
         );
     }
+    assert!(has(&[("tier", "quorum".into())]));
     for row in &throughput {
         assert!(row["cpu_ns_per_message"]["driver"].as_f64().unwrap() > 0.0, "{row}");
         let is_of_a_drive = row["config"].get("drive").is_some();
@@ -53,13 +54,13 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
             .filter(|floor| floor["name"].as_str().unwrap().starts_with(name))
             .count()
     };
-    assert_eq!((named("encode_and_append"), named("canonical"), named("shm_ping_pong_paced")), (5, 1, 1));
+    assert_eq!((named("encode_and_append"), named("canonical"), named("shm_ping_pong_paced")), (5, 2, 1));
     let latencies = rows(&report).iter().filter(|row| of(row, "mode") == "latency");
     assert!(latencies.clone().count() == 3 && latencies.clone().all(|row| row["config"]["rate_per_s"] == 10_000));
     let replay = rows(&report).iter().find(|row| of(row, "mode") == "replay").unwrap();
     assert_eq!(replay["sent"], replay["config"]["count"]);
     let scale: Vec<&Value> = rows(&report).iter().filter(|row| of(row, "mode") == "scale").collect();
-    assert_eq!(scale.len(), 8);
+    assert_eq!(scale.len(), 7);
     let is_restart = |row: &&&Value| of(row, "what").as_str().unwrap().starts_with("restart");
     let restart = scale.iter().find(is_restart).unwrap();
     for key in ["elapsed_ns", "peak_memory_bytes", "anonymous_memory_bytes", "stream_bytes"] {
