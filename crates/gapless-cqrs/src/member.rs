@@ -113,7 +113,8 @@ mod tests {
     use crate::host::version_tests::{LampCommand, SecondLamp, lamp};
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
     use crate::{
-        Accepted, Aggregate, BusError, CommandError, CommandHandler, HandlerInterceptor, Intercepted, RetryPolicy,
+        Accepted, Aggregate, BusError, CommandError, CommandHandler, HandlerInterceptor, Intercepted, Pending,
+        RetryPolicy,
     };
     use gapless_client::stream_layout::StreamLayout;
     use gapless_cluster::consensus::{MemberId, Role};
@@ -122,6 +123,7 @@ mod tests {
     use gapless_testkit::wait;
     use std::collections::VecDeque;
     use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
     /// Lets nobody withdraw a million.
@@ -235,6 +237,55 @@ mod tests {
                 }
                 expected > 0 && transactions() == expected
             });
+        }
+        cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
+    }
+
+    /// Of thousands in flight in dozens of sessions, some were accepted and some not when the leader goes: each is decided at its place.
+    #[test]
+    fn commands_of_one_handle_for_one_aggregate_keep_their_order_over_every_loss_of_a_leader() {
+        let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
+        let bus = cluster.bus();
+        let ids = [1, 2, 3];
+        ids.iter().for_each(|id| assert_eq!(bus.call(Account::command(id, &AccountCommand::Open)).unwrap().version, 1));
+        let mut last = [1; 3];
+        for _ in 0..4 {
+            let is_over = AtomicBool::new(false);
+            let send = || {
+                let (mut pending, mut versions) = (VecDeque::new(), [const { Vec::new() }; 3]);
+                let mut take = |pending: &mut VecDeque<_>| {
+                    let Some((place, sent)): Option<(usize, Pending<(), AccountRefusal>)> = pending.pop_front() else {
+                        return false;
+                    };
+                    versions[place].push(sent.wait().unwrap().version);
+                    true
+                };
+                while !is_over.load(Ordering::Relaxed) {
+                    for (place, id) in ids.iter().enumerate() {
+                        pending.push_back((place, bus.send(Account::command(id, &AccountCommand::Deposit(1)))));
+                    }
+                    while pending.len() > 3000 && take(&mut pending) {}
+                }
+                while take(&mut pending) {}
+                versions
+            };
+            let versions = std::thread::scope(|scope| {
+                let sender = scope.spawn(send);
+                wait::until("many are in flight", || bus.sessions() > 4);
+                let leader = cluster.leader();
+                cluster.members[leader].take().unwrap().stop().unwrap();
+                cluster.start_member(leader);
+                // Until the next one has answered.
+                cluster.bus().call(Account::command(&4, &AccountCommand::Note)).unwrap_err();
+                is_over.store(true, Ordering::Relaxed);
+                sender.join().unwrap()
+            });
+            for (last, versions) in last.iter_mut().zip(versions) {
+                for version in versions {
+                    assert_eq!(version, *last + 1);
+                    *last = version;
+                }
+            }
         }
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }

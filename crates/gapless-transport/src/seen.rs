@@ -31,11 +31,28 @@ impl Seen {
         )
     }
 
-    /// A frame of the stream was seen, perhaps an earlier one.
+    /// A frame of the stream was seen, perhaps an earlier one. Where its time is 0, that was not said, as in the answer to the opening of a session:
+    /// such a one proves nothing.
     #[inline]
     pub const fn see(&mut self, sequence: u64, timestamp_ns: u64) {
-        if sequence > self.sequence {
+        if sequence > self.sequence && timestamp_ns != 0 {
             (self.sequence, self.timestamp_ns) = (sequence, timestamp_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_frame_counts_whose_time_was_said() {
+        let mut seen = Seen::nothing_of(StreamIdentity::default());
+        for ((sequence, timestamp_ns), expected) in
+            [((5, 50), (5, 50)), ((4, 40), (5, 50)), ((9, 0), (5, 50)), ((6, 60), (6, 60))]
+        {
+            seen.see(sequence, timestamp_ns);
+            assert_eq!((seen.sequence, seen.timestamp_ns), expected);
         }
     }
 }

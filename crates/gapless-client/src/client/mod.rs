@@ -105,6 +105,8 @@ pub struct Client {
     was_turned_away: bool,
     options: ClientOptions,
     sessions: Vec<Session>,
+    /// How many commands were sent, in all sessions.
+    sent: u64,
     by_id: FxHashMap<u64, SessionKey>,
     /// The session that sent last: a reply is most likely its, and then need not be looked for.
     sent_last: SessionKey,
@@ -196,6 +198,7 @@ impl Client {
             was_turned_away: false,
             options,
             sessions: Vec::new(),
+            sent: 0,
             by_id: FxHashMap::default(),
             sent_last: SessionKey(0),
             by_token: FxHashMap::default(),
@@ -395,7 +398,8 @@ impl Client {
         let length = writer.finish(&header, payload_length);
         slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
         self.link.writer.commit(length);
-        session.sent(1);
+        self.sent += 1;
+        session.sent(1, self.sent);
         self.sent_last = key;
         Ok(header.session_seq)
     }
@@ -437,7 +441,8 @@ impl Client {
         let session = self.sessions.get_mut(key.index()).ok_or(ClientError::NoSuchSession(key))?;
         let last_seq = header.session_seq + count as u64 - 1;
         session.next_command()?.0.keep(&frames, header.session_seq, last_seq);
-        session.sent(count as u64);
+        self.sent += 1;
+        session.sent(count as u64, self.sent);
         Ok(last_seq)
     }
 
@@ -567,30 +572,35 @@ impl Client {
         slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
         self.link.writer.commit(length);
         session.acknowledging(number);
-        session.sent(1);
+        self.sent += 1;
+        session.sent(1, self.sent);
         Ok(())
     }
 
-    /// Sends what is to be sent again, as far as there is room; the rest is the next poll's.
+    /// Sends what is to be sent again, as far as there is room, in the order in which it was sent first; the rest is the next poll's.
     #[cold]
     fn resend(&mut self) -> Result<(), ClientError> {
-        self.resends = false;
-        for session in &mut self.sessions {
-            let Some(from) = session.resend_from() else { continue };
-            let mut left = None;
-            for (first_seq, frames) in session.unanswered(from) {
-                match append_all(&mut self.link, frames) {
-                    Ok(()) => {}
-                    Err(ClientError::Log(LogError::Full { .. })) => {
-                        left = Some(first_seq);
-                        break;
-                    }
-                    Err(error) => return Err(error),
+        let Self { sessions, link, .. } = self;
+        let again = sessions.iter().filter_map(|session| Some(session.unanswered(session.resend_from()?)));
+        let mut unanswered: Vec<_> = again.flatten().collect();
+        unanswered.sort_unstable_by_key(|command| command.place);
+        let mut left = Vec::new();
+        for (index, command) in unanswered.iter().enumerate() {
+            match append_all(link, command.frames) {
+                Ok(()) => {}
+                Err(ClientError::Log(LogError::Full { .. })) => {
+                    left.extend(unanswered[index..].iter().map(|command| (command.session, command.first_seq)));
+                    break;
                 }
+                Err(error) => return Err(error),
             }
-            session.set_resend_from(left);
-            self.resends |= left.is_some();
         }
+        sessions.iter_mut().for_each(|session| session.set_resend_from(None));
+        // Of each session the first one counts: the numbers of a session rise with the places.
+        for (key, first_seq) in left.iter().rev() {
+            sessions[key.index()].set_resend_from(Some(*first_seq));
+        }
+        self.resends = !left.is_empty();
         self.flush();
         Ok(())
     }

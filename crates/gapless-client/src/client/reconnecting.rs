@@ -110,7 +110,7 @@ impl Deferred {
 
 impl Client {
     /// Connects again to a service that was restarted, or to another member of its cluster, opens every session with its
-    /// token, and sends every command that has no reply. Tries all addresses in turn until the time-out. A session that
+    /// token, and sends every command that has no reply, those of all sessions in the order in which they were sent first. Tries all addresses in turn until the time-out. A session that
     /// the stream has lost (see [`Incoming::SessionLost`]) is left closed: [`Client::can_send`] is false for good.
     ///
     /// # Errors
@@ -218,13 +218,12 @@ impl Client {
                 return Err(self.timed_out("a session open"));
             }
         }
-        for number in 0..self.sessions.len() {
-            let key = SessionKey(number as u32);
-            let unanswered: Vec<Vec<u8>> =
-                self.session(key)?.unanswered(0).map(|(_, frames)| frames.to_vec()).collect();
-            for frames in unanswered {
-                self.send_patiently(deadline, |client| append_all(&mut client.link, &frames))?;
-            }
+        // In the order of all: what stands in the stream already is the beginning of it.
+        let mut unanswered: Vec<_> = self.sessions.iter().flat_map(|session| session.unanswered(0)).collect();
+        unanswered.sort_unstable_by_key(|command| command.place);
+        let unanswered: Vec<_> = unanswered.into_iter().map(|command| command.frames.to_vec()).collect();
+        for frames in unanswered {
+            self.send_patiently(deadline, |client| append_all(&mut client.link, &frames))?;
         }
         self.flush();
         Ok(())

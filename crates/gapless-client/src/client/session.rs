@@ -51,6 +51,17 @@ pub(super) enum Known<'a> {
     NotSent,
 }
 
+/// A command without a reply.
+#[derive(Clone, Copy)]
+pub(super) struct Unanswered<'a> {
+    /// Among the commands of all sessions of the client.
+    pub place: u64,
+    pub session: SessionKey,
+    /// Its first number.
+    pub first_seq: u64,
+    pub frames: &'a [u8],
+}
+
 /// Notices that are received before they are acknowledged together.
 const NOTICES_PER_ACKNOWLEDGE: u64 = 64;
 
@@ -62,6 +73,8 @@ pub(super) struct Slot {
     in_flight: bool,
     /// It acknowledges notices; the application never receives its reply.
     acknowledges: bool,
+    /// Its place among the commands of all sessions of the client.
+    place: u64,
     /// Its frames, each padded, back to back.
     frames: Vec<u8>,
 }
@@ -165,11 +178,12 @@ impl Session {
         Ok((&mut self.slots[index], header))
     }
 
-    /// The command of [`Session::next_command`] is on its way, in `frames` frames.
+    /// The command of [`Session::next_command`] is on its way, in `frames` frames: the `place`th of the client.
     #[inline]
-    pub(super) fn sent(&mut self, frames: u64) {
+    pub(super) fn sent(&mut self, frames: u64, place: u64) {
         let index = self.slot_index();
-        self.slots[index].in_flight = true;
+        let slot = &mut self.slots[index];
+        (slot.in_flight, slot.place) = (true, place);
         self.messages += 1;
         self.next_session_seq += frames;
         self.in_flight += 1;
@@ -216,11 +230,14 @@ impl Session {
         }
     }
 
-    /// Every command from number `from` on that has no reply, oldest first: its first number, and its frames.
-    pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = (u64, &[u8])> {
-        let mut slots: Vec<&Slot> = self.slots.iter().filter(|slot| slot.in_flight && slot.last_seq >= from).collect();
-        slots.sort_unstable_by_key(|slot| slot.first_seq);
-        slots.into_iter().map(|slot| (slot.first_seq, slot.frames.as_slice()))
+    /// Every command from number `from` on that has no reply, in no order.
+    pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = Unanswered<'_>> {
+        let slots = self.slots.iter().filter(move |slot| slot.in_flight && slot.last_seq >= from);
+        let session = self.key;
+        slots.map(move |slot| {
+            let Slot { place, first_seq, frames, .. } = slot;
+            Unanswered { place: *place, session, first_seq: *first_seq, frames }
+        })
     }
 
     pub(super) const fn resend_from(&self) -> Option<u64> {

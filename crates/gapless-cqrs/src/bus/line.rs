@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusOptions {
     /// Commands in flight at most, of all clones together; the next one waits. 1 to 65,536, rounded up: by handles to a multiple of 64, for each of
-    /// which the stream has a session, by a direct bus to a power of two.
+    /// which the stream has a session, by a direct bus to a power of two. However many sessions, the commands that one thread sends for one aggregate
+    /// are decided in their order, over the loss of a leader, too.
     pub in_flight_max: usize,
 }
 
