@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The findings of a look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DerivedFiles {
-    /// Files of the index that are whole and of the journal's history.
+    /// Files of the index that are whole, as all before them, and of the journal's history.
     pub index_files: usize,
     /// The positions in them.
     pub positions: u64,
@@ -38,12 +38,11 @@ impl DerivedFiles {
         if folders.is_empty() {
             return Ok(None);
         }
-        let index = directory.index(&mut directory.reader())?;
+        let mut index = directory.index(&mut directory.reader())?;
+        index.check();
         let (index_files, positions, _) = index.size();
-        let mut found = Self { index_files, positions, last_sequence: index.last_sequence(), ..Self::default() };
-        found.unusable.extend(index.check());
-        found.index_files -= found.unusable.len();
-        found.unusable.extend(index.unusable);
+        let last_sequence = index.last_sequence();
+        let mut found = Self { index_files, positions, last_sequence, unusable: index.unusable, ..Self::default() };
         let path = directory.path().join(SNAPSHOTS_FOLDER);
         found.states = match std::fs::read_dir(&path) {
             Ok(entries) => entries.count(),

@@ -1,6 +1,7 @@
-//! [`CommandError`]: how a command ends that has no events; [`ModelError`]: why a model is none; [`IndexFileError`].
+//! [`CommandError`]: how a command ends that has no events; [`ModelError`]: why a model is none; [`TypesError`], [`IndexFileError`]: of files.
 
 use crate::identity::Position;
+use std::io;
 use std::path::PathBuf;
 
 /// How a command ends that was not accepted. It has changed nothing.
@@ -96,6 +97,52 @@ pub enum ModelError {
         /// Its version.
         version: u32,
     },
+}
+
+/// The file with the types of a stream, beside its journal, does not go with this program. It is the source of the error of a start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TypesError {
+    /// A newer program has written it.
+    #[error(
+        "{} has format {found}, and this program knows {known}: a newer one has written it. Start that one; or remove the file, and then nobody looks \
+         whether this program has the layouts of the events in the stream",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+        /// The newest that is known here.
+        known: u64,
+    },
+    /// Events that the stream may have would be read wrong.
+    #[error(
+        "the event {name} has another layout than before, and the same version {version}: `{before}` in {}, {now}. What has changed is another version \
+         or has another name, see the guide \"messages over versions\"; if the bytes are the same, as where a field has got another name, remove the \
+         file",
+        path.display()
+    )]
+    LayoutChanged {
+        /// The file.
+        path: PathBuf,
+        /// Of the event's type.
+        name: &'static str,
+        /// The version.
+        version: u32,
+        /// The layout in the file.
+        before: String,
+        /// What it is now.
+        now: String,
+    },
+}
+
+impl TypesError {
+    /// That in an error of the system, if it is one.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
 }
 
 /// A file of the index cannot be read, or is not what it should be.

@@ -94,16 +94,19 @@ pub struct Work<'a> {
     pub(crate) workspace: &'a mut dyn Workspace,
 }
 
+/// A type of aggregates: its key, and its name.
+pub(crate) type Named = (TypeKey, &'static str);
+
 /// The aggregates as the writer has them.
 pub(crate) trait Workspace {
     /// Its state behind everything that the transaction has done; `None` if it has no events.
-    fn state(&mut self, aggregate: TypeKey, id: &[u8]) -> Result<Option<&(dyn Any + Send)>, Interrupted>;
+    fn state(&mut self, aggregate: Named, id: &[u8]) -> Result<Option<&(dyn Any + Send)>, Interrupted>;
 
     /// Lets it decide on the value in the `Option` of its command's type.
-    fn execute(&mut self, aggregate: TypeKey, id: &[u8], command: &mut dyn Any) -> Result<(), Unexecuted>;
+    fn execute(&mut self, aggregate: Named, id: &[u8], command: &mut dyn Any) -> Result<(), Unexecuted>;
 
     /// Adds the event in the `Option` of its event's type.
-    fn emit(&mut self, aggregate: TypeKey, id: &[u8], event: &mut dyn Any) -> Result<(), Interrupted>;
+    fn emit(&mut self, aggregate: Named, id: &[u8], event: &mut dyn Any) -> Result<(), Interrupted>;
 
     /// Adds an event of no aggregate, or says why it cannot be encoded.
     fn record(&mut self, event: MessageType, payload: Result<Vec<u8>, MessageError>) -> Result<(), Interrupted>;
@@ -136,8 +139,8 @@ impl<'a> Work<'a> {
     /// # Errors
     /// It is not there yet, or cannot be made of its events; to be handed on.
     pub fn state<A: Aggregate>(&mut self, id: &A::Id) -> Result<Option<&A>, Interruption> {
-        let (mut bytes, key) = ([0; ID_LENGTH_MAX], const { TypeKey::of(A::NAME) });
-        let state = self.workspace.state(key, written(id, &mut bytes)).map_err(Interruption)?;
+        let (mut bytes, aggregate) = ([0; ID_LENGTH_MAX], (const { TypeKey::of(A::NAME) }, A::NAME));
+        let state = self.workspace.state(aggregate, written(id, &mut bytes)).map_err(Interruption)?;
         Ok(state.map(|state| state.downcast_ref().expect("a state is of its aggregate's type")))
     }
 
@@ -146,8 +149,8 @@ impl<'a> Work<'a> {
     /// # Errors
     /// It refuses, or is not there, or there already: then it is as it was, and the handler may go on. An interruption is to be handed on.
     pub fn execute<A: Aggregate>(&mut self, id: &A::Id, command: A::Command) -> Result<(), Undone<A::Refusal>> {
-        let (mut bytes, key) = ([0; ID_LENGTH_MAX], const { TypeKey::of(A::NAME) });
-        let executed = self.workspace.execute(key, written(id, &mut bytes), &mut Some(command));
+        let (mut bytes, aggregate) = ([0; ID_LENGTH_MAX], (const { TypeKey::of(A::NAME) }, A::NAME));
+        let executed = self.workspace.execute(aggregate, written(id, &mut bytes), &mut Some(command));
         executed.map_err(|unexecuted| match unexecuted {
             Unexecuted::Refused(bytes) => match A::Refusal::decode(&bytes) {
                 Ok(refusal) => Undone::Refused(refusal),
@@ -164,8 +167,8 @@ impl<'a> Work<'a> {
     /// # Errors
     /// As [`Work::state`].
     pub fn emit<A: Aggregate>(&mut self, id: &A::Id, event: A::Event) -> Result<EventTags<'_>, Interruption> {
-        let (mut bytes, key) = ([0; ID_LENGTH_MAX], const { TypeKey::of(A::NAME) });
-        self.workspace.emit(key, written(id, &mut bytes), &mut Some(event)).map_err(Interruption)?;
+        let (mut bytes, aggregate) = ([0; ID_LENGTH_MAX], (const { TypeKey::of(A::NAME) }, A::NAME));
+        self.workspace.emit(aggregate, written(id, &mut bytes), &mut Some(event)).map_err(Interruption)?;
         Ok(EventTags(&mut *self.workspace))
     }
 

@@ -90,7 +90,7 @@ pub use direct::{DirectBus, Ticket};
 pub use directory::EventDirectory;
 pub use draft::Draft;
 pub use ending::Ending;
-pub use error::{BusError, CommandError, IndexFileError, ModelError};
+pub use error::{BusError, CommandError, IndexFileError, ModelError, TypesError};
 pub use event_filter::EventFilter;
 pub use events::{EventReader, ReadError, RecordedTransaction};
 pub use fixture::{Fixture, Invariants, Random, When};

@@ -6,7 +6,7 @@ use crate::error::ModelError;
 use crate::handler::{CommandHandler, Interrupted, Interruption, Stop, Work, Workspace};
 use crate::identity::{AggregateId, TypeKey};
 use crate::interceptor::HandlerInterceptor;
-use crate::names::{MessageRole, TypeNames};
+use crate::names::{EventLayout, MessageRole, TypeNames};
 use crate::snapshots::SnapshotPolicy;
 use gapless_message::{Message, MessageError};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,6 +26,7 @@ pub struct CommandModel {
     events: Vec<MessageType>,
     messages: Vec<MessageType>,
     names: TypeNames,
+    event_layouts: Vec<EventLayout>,
     interceptors: Vec<Box<dyn HandlerInterceptor>>,
     /// Without any, version 1 alone.
     versions: Option<RangeInclusive<u32>>,
@@ -68,6 +69,7 @@ impl CommandModel {
         self.names.add_message::<A::Command>(MessageRole::Command);
         self.names.add_message::<A::Event>(MessageRole::Event);
         self.names.add_message::<A::Refusal>(MessageRole::Refusal);
+        self.event_layouts.push(EventLayout::of::<A::Event>());
         self
     }
 
@@ -90,6 +92,7 @@ impl CommandModel {
         self.events.push(MessageType::of::<E>());
         self.messages.push(MessageType::of::<E>());
         self.names.add_message::<E>(MessageRole::Event);
+        self.event_layouts.push(EventLayout::of::<E>());
         self
     }
 
@@ -97,11 +100,6 @@ impl CommandModel {
     pub fn decision_model<M: DecisionModel>(mut self) -> Self {
         self.decision_models.push((TypedDecisionModel::<M>::id(), Arc::new(TypedDecisionModel::<M>::new())));
         self
-    }
-
-    /// What its types are called.
-    pub(crate) const fn names(&self) -> &TypeNames {
-        &self.names
     }
 
     /// With an interceptor of all its commands, behind those that were added before.
@@ -119,7 +117,7 @@ impl CommandModel {
 
     /// Looks whether the stream can tell everything apart.
     pub(crate) fn finish(mut self) -> Result<Model, ModelError> {
-        let versions = self.versions.unwrap_or(1..=1);
+        let versions = self.versions.take().unwrap_or(1..=1);
         if versions.is_empty() || *versions.start() == 0 || *versions.end() > u16::MAX.into() {
             return Err(ModelError::Versions { first: *versions.start(), last: *versions.end() });
         }
@@ -149,20 +147,21 @@ impl CommandModel {
             }
         }
         let mut handlers = FxHashMap::default();
-        for (command, handler) in self.handlers {
+        for (command, handler) in std::mem::take(&mut self.handlers) {
             if handlers.insert(command.key, handler).is_some() {
                 return Err(ModelError::Twice(command.name));
             }
         }
         let events = self.events.iter().map(|event| event.key).collect();
-        let decision_models = DecisionModelTypes::new(self.decision_models)?;
+        let decision_models = DecisionModelTypes::new(std::mem::take(&mut self.decision_models))?;
         let snapshots_every = self.aggregates.iter().map(|aggregate| {
             let events = aggregate.state_files().map_or(0, |files| files.policy.events);
             if events == 0 { 0 } else { u64::from(events).next_power_of_two() }
         });
         let snapshots_every = snapshots_every.collect();
-        let aggregates = Aggregates { all: self.aggregates, by_key, snapshots_every };
-        Ok(Model { aggregates, handlers, events, decision_models, interceptors: self.interceptors, versions })
+        let aggregates = Aggregates { all: std::mem::take(&mut self.aggregates), by_key, snapshots_every };
+        let Self { interceptors, names, event_layouts, .. } = self;
+        Ok(Model { aggregates, handlers, events, decision_models, interceptors, versions, names, event_layouts })
     }
 }
 
@@ -183,6 +182,9 @@ pub(crate) struct Model {
     /// Of no aggregate.
     pub events: FxHashSet<TypeKey>,
     pub decision_models: DecisionModelTypes,
+    /// What types are called, here and in the stream.
+    pub names: TypeNames,
+    pub event_layouts: Vec<EventLayout>,
 }
 
 /// The types of decision models.

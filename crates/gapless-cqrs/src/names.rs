@@ -1,5 +1,5 @@
-//! [`TypeNames`]: what the numbers of types in a stream are called, in a file beside the journal, for people and tools. Nothing that runs reads it:
-//! a file that is missing or damaged costs the names.
+//! [`TypeNames`]: what the numbers of types in a stream are called and how they are laid out, in a file beside the journal, for people and tools. A
+//! host compares it with its own events when it starts; a file that is missing or damaged costs that and the names.
 //!
 //! ```text
 //! { "format": 1,
@@ -9,10 +9,13 @@
 //! ```
 //! What a host's model no longer has stays in it: its events stay in the stream, too.
 
+use crate::error::TypesError;
 use crate::identity::{IdForm, TypeKey};
 use crate::transaction::RecordedEvent;
 use gapless_journal::replace_file;
-use gapless_message::{Encoding, Message, shaped};
+use gapless_message::difference::difference;
+use gapless_message::shape::fingerprint;
+use gapless_message::{Encoding, Message, OlderVersion, shaped};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io;
@@ -66,6 +69,43 @@ impl NamedMessage {
     }
 }
 
+/// The layout of an event's type, in each version that a program reads.
+pub(crate) struct EventLayout {
+    name: &'static str,
+    /// Of the newest version.
+    shape: String,
+    /// The newest first. A fingerprint of 0 is not compared.
+    versions: Vec<OlderVersion>,
+}
+
+impl EventLayout {
+    pub fn of<M: Message>() -> Self {
+        let newest = OlderVersion { version: M::VERSION, fingerprint: M::fingerprint() };
+        Self { name: M::TYPE_NAME, shape: M::shape(), versions: std::iter::once(newest).chain(M::older()).collect() }
+    }
+
+    /// Looks whether the file at `path`, which says `before`, has no other layout of the same version.
+    fn check(&self, path: &Path, before: &TypeNames) -> Result<(), TypesError> {
+        let Some(named) = before.messages.get(&TypeKey::of(self.name)) else { return Ok(()) };
+        for OlderVersion { version, fingerprint: own } in &self.versions {
+            let Some(before) = named.shapes.get(version) else { continue };
+            if *own == 0 || fingerprint(before) == *own {
+                continue;
+            }
+            let now = match *version == self.versions[0].version {
+                true => {
+                    let differs = difference((before, &self.shape), ("in the file", "in this program"));
+                    format!("`{}` in this program ({})", self.shape, differs.unwrap_or_default())
+                }
+                false => "and this program reads another one".to_owned(),
+            };
+            let (path, before) = (path.to_owned(), before.clone());
+            return Err(TypesError::LayoutChanged { path, name: self.name, version: *version, before, now });
+        }
+        Ok(())
+    }
+}
+
 /// See the head of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeNames {
@@ -86,6 +126,18 @@ impl TypeNames {
     pub(crate) fn add_message<M: Message>(&mut self, role: MessageRole) {
         let message = NamedMessage::of::<M>(role);
         self.messages.entry(TypeKey::of(M::TYPE_NAME)).or_insert(message);
+    }
+
+    /// What a type of aggregates is called; the digits of its number, where that is not known.
+    #[must_use]
+    pub fn aggregate_name(&self, key: TypeKey) -> String {
+        self.aggregates.get(&key).map_or_else(|| digits_of(key), |named| named.name.clone())
+    }
+
+    /// What a type of messages is called; the digits of its number, where that is not known.
+    #[must_use]
+    pub fn message_name(&self, key: TypeKey) -> String {
+        self.messages.get(&key).map_or_else(|| digits_of(key), |named| named.name.clone())
     }
 
     /// What an event says, as JSON; `None` where its version's shape is not known, or its bytes are not as that says.
@@ -112,24 +164,40 @@ impl TypeNames {
         }
     }
 
-    /// Puts them into the file at `path`, with what it has beside; nothing is written where it has them all.
-    pub(crate) fn put(mut self, path: &Path) -> io::Result<()> {
-        let before = Self::read(path);
-        if let Ok(before) = &before {
-            self.complete(before.clone());
+    /// Puts them into the file at `path`, with what it has beside; nothing is written where it has them all. Returns what it has then.
+    ///
+    /// # Errors
+    /// [`TypesError`], where the file has another layout of one of the `events`, or is a newer program's. The file cannot be written.
+    pub(crate) fn put(&self, path: &Path, events: &[EventLayout]) -> io::Result<Self> {
+        let before = match Self::read(path) {
+            Ok(before) => Some(before),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) if TypesError::of(&error).is_some() => return Err(error),
+            Err(error) => {
+                tracing::warn!(
+                    "{error}; it is written anew, and nobody looks whether the layouts of events have changed"
+                );
+                None
+            }
+        };
+        let mut all = self.clone();
+        if let Some(before) = before {
+            events.iter().try_for_each(|event| event.check(path, &before)).map_err(io::Error::other)?;
+            all.complete(before.clone());
+            if all == before {
+                return Ok(all);
+            }
         }
-        if before.is_ok_and(|before| before == self) {
-            return Ok(());
-        }
-        let mut bytes = serde_json::to_vec_pretty(&self.to_json())?;
+        let mut bytes = serde_json::to_vec_pretty(&all.to_json())?;
         bytes.push(b'\n');
-        replace_file(path, path.with_extension("json.new"), &bytes)
+        replace_file(path, path.with_extension("json.new"), &bytes)?;
+        Ok(all)
     }
 
     /// What the file at `path` says.
     ///
     /// # Errors
-    /// There is none; it cannot be read; it is damaged.
+    /// There is none; it cannot be read; it is damaged; [`TypesError::Newer`].
     pub fn read(path: &Path) -> io::Result<Self> {
         let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
         let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -137,9 +205,15 @@ impl TypeNames {
         if length > LENGTH_MAX {
             return Err(damaged(format!("it has {length} bytes; names of types have {LENGTH_MAX} at most")));
         }
-        let value = serde_json::from_slice(&std::fs::read(path).map_err(failed)?)
+        let value: Value = serde_json::from_slice(&std::fs::read(path).map_err(failed)?)
             .map_err(|error| damaged(error.to_string()))?;
-        Self::from_json(&value).ok_or_else(|| damaged("it is no list of types, or of another version".to_owned()))
+        match value["format"].as_u64() {
+            Some(found) if found > FORMAT => {
+                let newer = TypesError::Newer { path: path.to_owned(), found, known: FORMAT };
+                Err(io::Error::new(io::ErrorKind::InvalidData, newer))
+            }
+            _ => Self::from_json(&value).ok_or_else(|| damaged("it is no list of types".to_owned())),
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -183,6 +257,10 @@ impl TypeNames {
         }
         Some(names)
     }
+}
+
+fn digits_of(key: TypeKey) -> String {
+    format!("{:#010x}", key.0)
 }
 
 /// A name, which must be that of its number.
@@ -242,7 +320,7 @@ mod tests {
     use crate::{Aggregate as _, CommandModel};
 
     fn names() -> TypeNames {
-        CommandModel::new().aggregate::<Account>().names().clone()
+        CommandModel::new().aggregate::<Account>().finish().unwrap().names
     }
 
     #[test]
@@ -254,8 +332,9 @@ mod tests {
         let mut event = NamedMessage::of::<AccountEvent>(MessageRole::Event);
         event.shapes = BTreeMap::from([(7, "an older program's".to_owned())]);
         older.messages.insert(TypeKey::of(&event.name), event);
-        older.put(&path).unwrap();
-        names().put(&path).unwrap();
+        older.put(&path, &[]).unwrap();
+        let put = names().put(&path, &[EventLayout::of::<AccountEvent>()]).unwrap();
+        assert_eq!(put, TypeNames::read(&path).unwrap());
         let read = TypeNames::read(&path).unwrap();
         assert_eq!(read.aggregates[&TypeKey::of(Account::NAME)].id, u64::FORM);
         assert_eq!(read.aggregates[&TypeKey::of("customer")].name, "customer");
@@ -263,7 +342,7 @@ mod tests {
         assert_eq!((event.role, event.encoding), (MessageRole::Event, Encoding::Postcard));
         assert!(event.shapes[&1].starts_with("AccountEvent v1 enum {Opened, ") && event.shapes.contains_key(&7));
         let written = std::fs::metadata(&path).unwrap().modified().unwrap();
-        names().put(&path).unwrap();
+        names().put(&path, &[]).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), written, "nothing is new");
     }
 
@@ -275,14 +354,106 @@ mod tests {
             "",
             "{}",
             "[1]",
-            r#"{"format": 2}"#,
+            r#"{"format": 0}"#,
+            &"[".repeat(100_000),
+            &format!(r#"{{"format": 1, "aggregates": {}"#, r#"{"a":"#.repeat(100_000)),
             r#"{"format":1,"aggregates":[{"name":"a","key":1,"id":"text"}],"messages":[]}"#,
         ] {
             std::fs::write(&path, damaged).unwrap();
             let error = TypeNames::read(&path).unwrap_err().to_string();
             assert!(error.contains("types.json: "), "{error}");
-            names().put(&path).unwrap();
+            names().put(&path, &[]).unwrap();
             assert_eq!(TypeNames::read(&path).unwrap(), names());
         }
+    }
+
+    #[test]
+    fn a_file_of_a_newer_program_is_not_touched() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(TypeNames::FILE_NAME);
+        let newer = r#"{"format": 2, "types": []}"#;
+        std::fs::write(&path, newer).unwrap();
+        let error = names().put(&path, &[]).unwrap_err();
+        assert_eq!(TypesError::of(&error), Some(&TypesError::Newer { path: path.clone(), found: 2, known: 1 }));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), newer);
+    }
+
+    mod before {
+        #[derive(serde::Serialize, serde::Deserialize, crate::Message)]
+        #[message(crate = crate)]
+        pub(super) struct Moved {
+            pub from: u64,
+            pub to: u64,
+        }
+    }
+
+    mod swapped {
+        #[derive(serde::Serialize, serde::Deserialize, crate::Message)]
+        #[message(crate = crate)]
+        pub(super) struct Moved {
+            pub to: u64,
+            pub from: u64,
+        }
+    }
+
+    mod grown {
+        #[derive(serde::Serialize, serde::Deserialize, crate::Message)]
+        #[message(crate = crate, version = 2)]
+        pub(super) struct Moved {
+            pub from: u64,
+            pub to: u64,
+            #[serde(default)]
+            #[message(since = 2)]
+            pub by: u64,
+        }
+    }
+
+    mod grown_and_swapped {
+        #[derive(serde::Serialize, serde::Deserialize, crate::Message)]
+        #[message(crate = crate, version = 2)]
+        pub(super) struct Moved {
+            pub to: u64,
+            pub from: u64,
+            #[serde(default)]
+            #[message(since = 2)]
+            pub by: u64,
+        }
+    }
+
+    #[test]
+    fn a_layout_that_has_changed_without_its_version_is_refused_with_both() {
+        fn put<M: Message>(path: &Path) -> io::Result<TypeNames> {
+            let mut names = TypeNames::default();
+            names.add_message::<M>(MessageRole::Event);
+            names.put(path, &[EventLayout::of::<M>()])
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(TypeNames::FILE_NAME);
+        put::<before::Moved>(&path).unwrap();
+        let written = std::fs::read(&path).unwrap();
+        let error = put::<swapped::Moved>(&path).unwrap_err();
+        let expected = "`Moved v1 {from: u64, to: u64}` in";
+        let said = error.to_string();
+        assert!(said.contains("the event Moved") && said.contains("version 1") && said.contains(expected), "{said}");
+        assert!(said.contains("`Moved v1 {to: u64, from: u64}` in this program (a part of Moved is"), "{said}");
+        // Also where the version of before is not the newest one.
+        let error = put::<grown_and_swapped::Moved>(&path).unwrap_err();
+        let Some(TypesError::LayoutChanged { version: 1, before, .. }) = TypesError::of(&error) else {
+            panic!("{error}")
+        };
+        assert_eq!(before, "Moved v1 {from: u64, to: u64}");
+        assert_eq!(std::fs::read(&path).unwrap(), written);
+        let both = put::<grown::Moved>(&path).unwrap();
+        assert_eq!(both.messages[&TypeKey::of("Moved")].shapes.len(), 2);
+        // A program that is replaced later than others, and still has the older version.
+        put::<before::Moved>(&path).unwrap();
+        // A shape that is none, however deep, is another one.
+        let deep = "[".repeat(100_000);
+        let text = std::fs::read_to_string(&path).unwrap().replace("Moved v1 {from: u64, to: u64}", &deep);
+        std::fs::write(&path, text).unwrap();
+        assert!(matches!(
+            TypesError::of(&put::<before::Moved>(&path).unwrap_err()),
+            Some(TypesError::LayoutChanged { .. })
+        ));
     }
 }

@@ -27,7 +27,9 @@ use std::time::Duration;
 
 /// The folder of the files, beside the journal.
 pub(crate) const SNAPSHOTS_FOLDER: &str = "aggregates";
-const MAGIC: [u8; 8] = *b"GAPAGGR\x01";
+const MAGIC: [u8; 7] = *b"GAPAGGR";
+/// Behind the magic.
+const FORMAT: u8 = 1;
 const HEAD_LENGTH: usize = 80;
 const SUM_AT: usize = 76;
 
@@ -98,8 +100,11 @@ impl Snapshots {
             Err(error) => return Err(unusable(&error.to_string())),
         };
         let Some((head, rest)) = bytes.split_first_chunk::<HEAD_LENGTH>() else { return Err(unusable("it is cut")) };
-        if head[..8] != MAGIC {
-            return Err(unusable("it is none, or of another version"));
+        if head[..7] != MAGIC {
+            return Err(unusable("it does not begin as one does"));
+        }
+        if head[7] != FORMAT {
+            return Err(unusable(&format!("it has format {}, and this program reads {FORMAT}", head[7])));
         }
         if u32_at(head, SUM_AT) != sum(head, rest) {
             return Err(unusable("it is damaged"));
@@ -126,7 +131,8 @@ impl Snapshots {
     pub fn write(&self, of: Of<'_>, snapshot: &Snapshot) -> io::Result<()> {
         debug_assert!(of.id.len() <= ID_LENGTH_MAX, "no aggregate has a longer one");
         let mut head = [0; HEAD_LENGTH];
-        head[..8].copy_from_slice(&MAGIC);
+        head[..7].copy_from_slice(&MAGIC);
+        head[7] = FORMAT;
         head[8..24].copy_from_slice(&self.identity.stream_id.to_le_bytes());
         head[24..32].copy_from_slice(&self.identity.incarnation.to_le_bytes());
         head[32..36].copy_from_slice(&of.aggregate.0.to_le_bytes());
@@ -195,5 +201,10 @@ mod tests {
             std::fs::write(&path, &whole[..at]).unwrap();
             assert!(snapshots.read(OF).unwrap_err().contains("cannot be used"), "cut at {at}");
         }
+        let mut newer = whole.clone();
+        newer[7] = 2;
+        std::fs::write(&path, newer).unwrap();
+        let error = snapshots.read(OF).unwrap_err();
+        assert!(error.contains("it has format 2, and this program reads 1"), "{error}");
     }
 }

@@ -27,7 +27,8 @@ const VERSION: u8 = 1;
 const HAS_IDENTIFIER: u8 = 1;
 const HAS_HEADERS: u8 = 2;
 const COUNT_AT: usize = 2;
-const EVENT_HEAD_LENGTH: usize = 20;
+/// What each event has beside identifier, tags and payload, bytes.
+pub(crate) const EVENT_HEAD_LENGTH: usize = 20;
 const PAYLOAD_LENGTH_AT: usize = 16;
 
 /// The identifier that a command was given by its caller, with a hash of what it asks: of its aggregate, its type and its bytes.

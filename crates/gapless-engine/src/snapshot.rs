@@ -90,9 +90,19 @@ fn count(fields: &mut FieldReader, what: &'static str) -> Result<u64, FieldError
     fields.u64(what).and_then(|count| if count <= COUNT_MAX { Ok(count) } else { Err(FieldError::Value { what }) })
 }
 
-/// The magic word that a snapshot begins with, if the bytes are one.
-fn magic(fields: &mut FieldReader) -> Option<u64> {
-    fields.u64("the magic").ok().filter(|magic| [MAGIC, MAGIC_UNVERSIONED].contains(magic))
+/// The magic word that a snapshot begins with, or why this program does not read it.
+fn magic(fields: &mut FieldReader) -> Result<u64, String> {
+    const FORMAT_BITS: u32 = 56;
+    match fields.u64("the magic") {
+        Ok(magic) if [MAGIC, MAGIC_UNVERSIONED].contains(&magic) => Ok(magic),
+        Ok(magic) if magic << 8 == MAGIC << 8 => Err(format!(
+            "it has format {}, and this program reads {} and {}: start the program that has written it",
+            magic >> FORMAT_BITS,
+            MAGIC_UNVERSIONED >> FORMAT_BITS,
+            MAGIC >> FORMAT_BITS
+        )),
+        _ => Err("it does not begin as a snapshot does".to_owned()),
+    }
 }
 
 fn identity(fields: &mut FieldReader) -> Result<StreamIdentity, FieldError> {
@@ -144,9 +154,8 @@ fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
 pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
     let bytes = std::fs::read(path).map_err(EngineError::system(format!("reading {}", path.display())))?;
     let mut fields = FieldReader::new(&bytes);
-    let found = magic(&mut fields).and_then(|_| identity(&mut fields).ok());
-    let reason = || "it does not begin as a snapshot of this version does".to_owned();
-    found.ok_or_else(|| EngineError::Snapshot { path: path.to_owned(), reason: reason() })
+    let found = magic(&mut fields).and_then(|_| identity(&mut fields).map_err(|error| error.to_string()));
+    found.map_err(|reason| EngineError::Snapshot { path: path.to_owned(), reason })
 }
 
 /// Makes `fold`, which is empty, what the snapshot at `path` says.
@@ -165,7 +174,10 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
     };
     let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
     let mut fields = FieldReader::new(body);
-    let magic = magic(&mut fields).filter(|_| crc32c(body) == u32::from_le_bytes(*sum)).ok_or_else(damaged)?;
+    if crc32c(body) != u32::from_le_bytes(*sum) {
+        return Err(damaged());
+    }
+    let magic = magic(&mut fields).map_err(unusable)?;
     let found = self::identity(&mut fields).map_err(|_| damaged())?;
     if found != identity {
         return Err(unusable(format!(
@@ -241,9 +253,7 @@ pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(),
         left -= piece.len() as u64;
         if std::mem::take(&mut is_first) {
             let mut fields = FieldReader::new(piece);
-            if magic(&mut fields).is_none() {
-                return Err(unusable("it does not begin as a snapshot of this version does"));
-            }
+            magic(&mut fields).map_err(|reason| unusable(&reason))?;
             if self::identity(&mut fields) != Ok(identity) {
                 return Err(unusable("it belongs to another stream or incarnation"));
             }
@@ -268,7 +278,7 @@ pub fn points(directory: &Path) -> Result<Vec<FilePoint>, EngineError> {
         let read = File::open(&path).and_then(|file| file.take(POINT_LENGTH).read_to_end(&mut head));
         read.map_err(EngineError::system(format!("reading {}", path.display())))?;
         let mut fields = FieldReader::new(&head);
-        let found = magic(&mut fields).and_then(|_| identity(&mut fields).ok());
+        let found = magic(&mut fields).ok().and_then(|_| identity(&mut fields).ok());
         let identity = found.filter(|_| fields.u64("the sequence") == Ok(sequence));
         let timestamp_ns = identity.and_then(|_| fields.u64("the time stamp").ok());
         let identity = identity.filter(|_| timestamp_ns.is_some());
@@ -405,6 +415,11 @@ mod tests {
         assert_eq!(restored(&old).unwrap(), (*b"word", 1));
         std::fs::write(&path, &old).unwrap();
         assert_eq!(identity_of(&path).unwrap(), identity);
+        // One of a newer program.
+        let mut newer = bytes[..bytes.len() - 4].to_vec();
+        newer[7] = 4;
+        let Err(EngineError::Snapshot { reason, .. }) = restored(&with_sum(newer)) else { panic!("it was read") };
+        assert_eq!(reason, "it has format 4, and this program reads 2 and 3: start the program that has written it");
         // A version that the program lacks, and one that nobody has.
         let lacks = restored(&with_sum(with_version(&4_u32.to_le_bytes())));
         assert!(matches!(lacks, Err(EngineError::Version { version: 4, first: 1, last: 3, .. })), "{lacks:?}");

@@ -213,7 +213,11 @@ fn the_index_is_verified_with_the_journal_and_goes_with_a_restore() {
         std::fs::write(&file, damaged).unwrap();
         let verified = run(path, &["journal", "verify", "flights", "--json"]).good();
         let verified: Value = serde_json::from_str(&verified).unwrap();
-        assert_eq!((&verified["verdict"], &verified["index"]["files"]), (&json!("whole"), &json!(0)), "{verified}");
+        let found = ["files", "positions", "last_sequence"].map(|key| &verified["index"][key]);
+        assert_eq!((&verified["verdict"], found), (&json!("whole"), [&json!(0); 3]), "{verified}");
+        assert!(
+            run(path, &["journal", "verify", "flights"]).good().contains("\nindex of events: no file that can be used")
+        );
         let named = verified["index"]["unusable"][0]["path"].as_str().unwrap();
         assert!(named.ends_with(file.file_name().unwrap().to_str().unwrap()), "{verified}");
     }

@@ -1,5 +1,5 @@
 //! [`ErasedAggregate`]: an aggregate's type without its type, so that the writer is compiled once and not for each. What a decision emits lies
-//! here, typed, until the transaction ends: it is encoded for the stream, and applied as it is.
+//! here until the transaction ends: encoded, for the stream, and as it is, to be applied. What is more than a transaction holds is not kept.
 
 use super::decision::{Circumstances, Decision, Events};
 use super::old_event::{self, OldEvent};
@@ -7,6 +7,7 @@ use super::{Aggregate, Creation};
 use crate::event_filter::cut_tag;
 use crate::identity::{AggregateId as _, TypeKey};
 use crate::snapshots::SnapshotPolicy;
+use crate::transaction::EVENT_HEAD_LENGTH;
 use gapless_message::{Message, MessageError};
 use std::any::Any;
 use std::ops::Range;
@@ -58,11 +59,12 @@ pub(crate) enum NotDecided {
     NoCommand(MessageError),
     /// By the aggregate: its refusal, of this type.
     Refused(MessageType, Vec<u8>),
-    /// It was refused, and that cannot be encoded.
-    NoRefusal(MessageError),
-    /// So many events.
-    TooMany(usize),
+    /// What it gives cannot be kept, and why: it cannot be encoded, or is more than a transaction holds.
+    Impossible(String),
 }
+
+/// Events of a transaction.
+const EVENTS_MAX: usize = u16::MAX as usize;
 
 /// A command as it came.
 pub(crate) enum Commanded<'a> {
@@ -95,6 +97,9 @@ pub(crate) trait ErasedAggregate: Send {
     /// A copy of a state.
     fn copy(&self, state: &State) -> State;
 
+    /// A transaction begins in which events and tags have so many bytes at most.
+    fn limit(&mut self, length_max: usize);
+
     /// Decides on a command for a state that has had `version` events; which events that gives, by their places in here.
     fn decide(
         &mut self,
@@ -104,14 +109,14 @@ pub(crate) trait ErasedAggregate: Send {
         circumstances: Circumstances<'_>,
     ) -> Result<Range<usize>, NotDecided>;
 
-    /// Puts an event here that nobody has decided on by `decide`: an `Option` of the aggregate's event.
-    fn put(&mut self, event: &mut dyn Any) -> Range<usize>;
+    /// Puts an event here that nobody has decided on by `decide`: an `Option` of the aggregate's event. Or says why it cannot be kept.
+    fn put(&mut self, event: &mut dyn Any) -> Result<Range<usize>, String>;
 
     /// Gives the last event that was put here a tag.
     fn tag(&mut self, name: &str, value: &[u8]);
 
-    /// Appends an event's bytes.
-    fn encode(&self, event: usize, into: &mut Vec<u8>) -> Result<(), MessageError>;
+    /// An event's bytes.
+    fn payload(&self, event: usize) -> &[u8];
 
     /// An event's tags: each as u8 length, name, u8 length, value.
     fn tags(&self, event: usize) -> &[u8];
@@ -130,26 +135,84 @@ pub(crate) trait ErasedAggregate: Send {
 pub(crate) struct TypedAggregate<A: Aggregate> {
     emitted: Emitted<A::Event>,
     state_files: Option<StateFiles>,
-    /// The version in which events are written.
-    event_version: u32,
 }
 
 struct Emitted<Event> {
-    events: Vec<(Event, Range<usize>)>,
+    events: Vec<Emission<Event>>,
     tags: Vec<u8>,
+    payloads: Vec<u8>,
+    /// The version in which events are written.
+    version: u32,
+    /// Of all events together.
+    length_max: usize,
+    /// Why it is no transaction: from then on nothing is kept.
+    wrong: Option<String>,
 }
 
-impl<Event> Events<Event> for Emitted<Event> {
+struct Emission<Event> {
+    event: Event,
+    tags: Range<usize>,
+    payload: Range<usize>,
+}
+
+impl<Event> Emitted<Event> {
+    /// Whether another event or tag may follow.
+    #[inline]
+    fn check(&mut self) -> bool {
+        let heads = self.events.len() * EVENT_HEAD_LENGTH;
+        if heads + self.tags.len() + self.payloads.len() > self.length_max {
+            let most = self.length_max;
+            self.wrong =
+                Some(format!("its events have more than {most} bytes, and no more have room in a transaction"));
+        }
+        self.wrong.is_none()
+    }
+
+    /// Forgets all behind so many events.
+    #[cold]
+    fn truncate(&mut self, events: usize) {
+        self.events.truncate(events);
+        let last = self.events.last();
+        let (tags, payloads) = last.map_or((0, 0), |last| (last.tags.end, last.payload.end));
+        self.tags.truncate(tags);
+        self.payloads.truncate(payloads);
+        // One event may have been larger than all else ever is.
+        self.payloads.shrink_to(self.length_max);
+    }
+}
+
+impl<Event: Message> Events<Event> for Emitted<Event> {
     #[inline]
     fn put(&mut self, event: Event) {
-        let end = self.tags.len();
-        self.events.push((event, end..end));
+        if self.wrong.is_some() {
+            return;
+        }
+        let (tags, begin) = (self.tags.len(), self.payloads.len());
+        let encoded = match self.version == Event::VERSION {
+            true => event.encode(&mut self.payloads),
+            false => event.encode_as(self.version, &mut self.payloads),
+        };
+        let payload = begin..self.payloads.len();
+        match encoded {
+            Err(error) => self.wrong = Some(error.to_string()),
+            Ok(()) if self.events.len() == EVENTS_MAX => {
+                self.wrong = Some(format!("more than {EVENTS_MAX} events, and a transaction has no more"));
+            }
+            Ok(()) => {
+                if self.check() {
+                    self.events.push(Emission { event, tags: tags..tags, payload });
+                }
+            }
+        }
     }
 
     fn tag(&mut self, name: &str, value: &[u8]) {
-        write_tag(&mut self.tags, name, value);
-        let (_, tags) = self.events.last_mut().expect("an event is tagged behind its emission");
-        tags.end = self.tags.len();
+        if self.wrong.is_none() {
+            write_tag(&mut self.tags, name, value);
+            let last = self.events.last_mut().expect("an event is tagged behind its emission");
+            last.tags.end = self.tags.len();
+            self.check();
+        }
     }
 }
 
@@ -164,8 +227,15 @@ pub(crate) fn write_tag(tags: &mut Vec<u8>, name: &str, value: &[u8]) {
 
 impl<A: Aggregate> TypedAggregate<A> {
     pub fn new(state_files: Option<StateFiles>) -> Self {
-        let emitted = Emitted { events: Vec::new(), tags: Vec::new() };
-        Self { emitted, state_files, event_version: A::Event::VERSION }
+        let emitted = Emitted {
+            events: Vec::new(),
+            tags: Vec::new(),
+            payloads: Vec::new(),
+            version: A::Event::VERSION,
+            length_max: usize::MAX,
+            wrong: None,
+        };
+        Self { emitted, state_files }
     }
 }
 
@@ -185,11 +255,11 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
     }
 
     fn event(&self) -> MessageType {
-        MessageType { version: self.event_version, ..MessageType::of::<A::Event>() }
+        MessageType { version: self.emitted.version, ..MessageType::of::<A::Event>() }
     }
 
     fn become_version(&mut self, version: u32) {
-        self.event_version = A::event_version(version);
+        self.emitted.version = A::event_version(version);
     }
 
     fn another(&self) -> Box<dyn ErasedAggregate> {
@@ -206,6 +276,11 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
 
     fn copy(&self, state: &State) -> State {
         Box::new(state.downcast_ref::<A>().expect(OWN_STATE).clone())
+    }
+
+    #[inline]
+    fn limit(&mut self, length_max: usize) {
+        self.emitted.length_max = length_max;
     }
 
     fn decide(
@@ -228,25 +303,30 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
             _ => {}
         }
         let state = state.downcast_ref::<A>().expect(OWN_STATE);
-        let (first, tags) = (self.emitted.events.len(), self.emitted.tags.len());
+        let first = self.emitted.events.len();
         let decided = state.decide(command, &mut Decision::new(circumstances, version, &mut self.emitted));
-        let count = self.emitted.events.len() - first;
-        if decided.is_ok() && count <= usize::from(u16::MAX) {
-            return Ok(first..first + count);
+        let wrong = self.emitted.wrong.take();
+        if decided.is_ok() && wrong.is_none() {
+            return Ok(first..self.emitted.events.len());
         }
-        self.emitted.events.truncate(first);
-        self.emitted.tags.truncate(tags);
-        let Err(refusal) = decided else { return Err(NotDecided::TooMany(count)) };
+        self.emitted.truncate(first);
+        let Err(refusal) = decided else { return Err(NotDecided::Impossible(wrong.expect("it was looked at"))) };
         let mut bytes = Vec::new();
-        refusal.encode(&mut bytes).map_err(NotDecided::NoRefusal)?;
+        refusal.encode(&mut bytes).map_err(|error| NotDecided::Impossible(error.to_string()))?;
         Err(NotDecided::Refused(MessageType::of::<A::Refusal>(), bytes))
     }
 
-    fn put(&mut self, event: &mut dyn Any) -> Range<usize> {
+    fn put(&mut self, event: &mut dyn Any) -> Result<Range<usize>, String> {
         let event = event.downcast_mut::<Option<A::Event>>().and_then(Option::take);
         let first = self.emitted.events.len();
         self.emitted.put(event.expect("a handler hands over an event of the aggregate's type"));
-        first..first + 1
+        match self.emitted.wrong.take() {
+            None => Ok(first..first + 1),
+            Some(wrong) => {
+                self.emitted.truncate(first);
+                Err(wrong)
+            }
+        }
     }
 
     fn tag(&mut self, name: &str, value: &[u8]) {
@@ -254,24 +334,19 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
     }
 
     #[inline]
-    fn encode(&self, event: usize, into: &mut Vec<u8>) -> Result<(), MessageError> {
-        let event = &self.emitted.events[event].0;
-        if self.event_version == A::Event::VERSION {
-            event.encode(into)
-        } else {
-            event.encode_as(self.event_version, into)
-        }
+    fn payload(&self, event: usize) -> &[u8] {
+        &self.emitted.payloads[self.emitted.events[event].payload.clone()]
     }
 
     #[inline]
     fn tags(&self, event: usize) -> &[u8] {
-        &self.emitted.tags[self.emitted.events[event].1.clone()]
+        &self.emitted.tags[self.emitted.events[event].tags.clone()]
     }
 
     #[inline]
     fn apply(&self, state: &mut State, events: Range<usize>) {
         let state = state.downcast_mut::<A>().expect(OWN_STATE);
-        self.emitted.events[events].iter().for_each(|(event, _)| state.apply(event));
+        self.emitted.events[events].iter().for_each(|emission| state.apply(&emission.event));
     }
 
     fn fold(&self, state: &mut State, event: &OldEvent<'_>) -> Result<(), MessageError> {
@@ -285,5 +360,9 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
     fn clear(&mut self) {
         self.emitted.events.clear();
         self.emitted.tags.clear();
+        self.emitted.payloads.clear();
+        if self.emitted.wrong.is_some() {
+            self.emitted.wrong = None;
+        }
     }
 }

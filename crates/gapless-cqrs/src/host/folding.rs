@@ -6,6 +6,7 @@ use crate::error::IndexFileError;
 use crate::event_filter::EventFilter;
 use crate::events::{EventReader, ReadError};
 use crate::identity::Position;
+use crate::names::TypeNames;
 use crate::snapshots::{Of, Snapshot, Snapshots};
 use crate::store::{Index, Search};
 use crate::transaction::RecordedEvent;
@@ -21,6 +22,7 @@ pub(super) struct Folding<'a> {
     pub reader: &'a mut EventReader,
     pub aggregates: &'a [Box<dyn ErasedAggregate>],
     pub decision_models: &'a [Arc<dyn ErasedDecisionModel>],
+    pub names: &'a TypeNames,
     pub snapshots: Option<&'a Snapshots>,
 }
 
@@ -155,8 +157,10 @@ impl Folding<'_> {
             // Of one transaction all are folded at once.
             while let Some(event) = transaction.next_event().map_err(unreadable)? {
                 if event.position >= from && filter.has(&event) {
-                    let of_event = |reason| LoadError::Never(format!("event {}: {reason}", event.position));
-                    fold(&event, time_ns).map_err(of_event)?;
+                    fold(&event, time_ns).map_err(|reason| {
+                        let (position, name) = (event.position, self.names.message_name(event.event));
+                        LoadError::Never(format!("event {position}, {name} v{}: {reason}", event.version))
+                    })?;
                 }
             }
             from = Position { sequence: sequence + 1, ordinal: 0 };

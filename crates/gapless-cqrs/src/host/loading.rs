@@ -8,6 +8,7 @@ use crate::decision_model::ErasedDecisionModel;
 use crate::events::{EventReader, ReadError};
 use crate::found_events::Positions;
 use crate::identity::Position;
+use crate::names::TypeNames;
 use crate::snapshots::Snapshots;
 use crate::store::{Index, IndexBuilder, IndexKey};
 use crate::writer::{DueSnapshot, Load, Loaded, LoadedModel, ModelLoad, NotLoaded};
@@ -57,6 +58,8 @@ pub(super) struct LoaderParts {
     /// As the writer has them, in their order.
     pub aggregates: Vec<Box<dyn ErasedAggregate>>,
     pub decision_models: Vec<Arc<dyn ErasedDecisionModel>>,
+    /// For what is told of an event.
+    pub names: TypeNames,
     /// Wakes the writer.
     pub waker: Waker,
 }
@@ -509,9 +512,9 @@ impl Loading {
     }
 
     fn folding(&mut self) -> Folding<'_> {
-        let LoaderParts { readers: [_, reader], aggregates, decision_models, directory, .. } = &mut self.parts;
+        let LoaderParts { readers: [_, reader], aggregates, decision_models, names, directory, .. } = &mut self.parts;
         let index = directory.as_ref().map(|_| &self.shared.index);
-        Folding { index, reader, aggregates, decision_models, snapshots: self.snapshots.as_ref() }
+        Folding { index, reader, aggregates, decision_models, names, snapshots: self.snapshots.as_ref() }
     }
 
     /// Makes one; it is asked for further while the index is made anew.

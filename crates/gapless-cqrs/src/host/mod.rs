@@ -28,7 +28,7 @@ pub(crate) mod version_tests;
 pub use counters::CommandCounters;
 
 use crate::bus::{BusOptions, CommandBus};
-use crate::error::ModelError;
+use crate::error::{ModelError, TypesError};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
@@ -117,7 +117,8 @@ impl CommandHost {
     ///
     /// # Errors
     /// A model that is none, options that make no sense (one is retention: an event store keeps its events), a directory in use, damage, a journal
-    /// whose beginning was deleted, no threads or memory.
+    /// whose beginning was deleted, events that have another layout than in the stream and the same version ([`TypesError`] is the source), no
+    /// threads or memory.
     pub fn start(
         model: CommandModel,
         options: CommandHostOptions,
@@ -225,8 +226,7 @@ pub(crate) fn parts_on(
     model: CommandModel,
     options: CommandHostOptions,
 ) -> Result<BusParts, ModelError> {
-    let names = model.names().clone();
-    let model = model.finish()?;
+    let mut model = model.finish()?;
     let handover = Arc::new(Handover::default());
     let released = Released::new(options.identifiers, Arc::clone(&handover));
     let sent_behind = Arc::new(SentBehind::default());
@@ -241,10 +241,14 @@ pub(crate) fn parts_on(
                 "the journal begins at sequence {first_held}: {reason}; put the segments back"
             )));
         }
-        if let Some(journal) = parts.journal()
-            && let Err(error) = names.put(&journal.with_file_name(TypeNames::FILE_NAME))
-        {
-            tracing::warn!("who looks at the events from outside is not told what their types are called: {error}");
+        if let Some(journal) = parts.journal() {
+            match model.names.put(&journal.with_file_name(TypeNames::FILE_NAME), &model.event_layouts) {
+                Ok(names) => model.names = names,
+                Err(error) if TypesError::of(&error).is_some() => return Err(error),
+                Err(error) => {
+                    tracing::warn!("who looks at events from outside is not told what types are called: {error}")
+                }
+            }
         }
         let identifiers = Identifiers::new(options.identifiers);
         let writer = BusTransactions::new(model, identifiers, (&options, threading), (handover, sent_behind), parts)?;

@@ -87,6 +87,7 @@ impl BusTransactions {
             readers: [1, 1].map(|sequence| EventReader::over(parts.reader(sequence), Position::default())),
             aggregates: model.aggregates.all.iter().map(|aggregate| aggregate.another()).collect(),
             decision_models: model.decision_models.all.clone(),
+            names: model.names.clone(),
             waker: parts.waker,
         };
         let loader = Loader::start(index.clone(), loader, threading)?;
@@ -163,9 +164,7 @@ impl BusTransactions {
     /// Who has waited for an aggregate and does not come holds up the others for a moment only.
     #[inline]
     fn pass_over_the_dead(&mut self) {
-        let (cache, _) = self.writer.cache_mut();
-        if cache.has_lines() {
-            cache.expire_lines(Instant::now());
+        if self.writer.pass_over_the_dead(Instant::now) {
             self.loader.wake_in_a_moment();
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::aggregate::{Aggregate, Creation, Decision, OldEvent};
-use crate::{CommandError, Draft, Message, TypeKey};
+use crate::{CommandError, DerivedFiles, Draft, EventDirectory, Message, TypeKey};
 use gapless_message::MessageError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -182,6 +182,60 @@ fn versions(host: &CommandHost) -> Vec<u32> {
     versions
 }
 
+/// What the system has said that made a start fail.
+fn source_of(started: Result<(CommandHost, CommandBus), HostError>) -> std::io::Error {
+    match started.map(drop) {
+        Err(HostError::Engine(EngineError::System { source, .. })) => source,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_newer_program_has_written_is_left_alone_or_made_anew_and_a_second_process_is_told_of_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start::<FirstLamp>(directory.path(), 1).unwrap();
+    bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
+    let second = start::<FirstLamp>(directory.path(), 1).map(drop).unwrap_err().to_string();
+    assert!(second.contains("is in use by process") && second.contains("stop it"), "{second}");
+    assert_eq!(shines(&bus, 1), 100);
+    host.stop().unwrap();
+
+    // Names and layouts are nothing that another program may take away.
+    let types = directory.path().join(TypeNames::FILE_NAME);
+    let known = std::fs::read_to_string(&types).unwrap();
+    std::fs::write(&types, known.replacen("\"format\": 1", "\"format\": 2", 1)).unwrap();
+    let error = source_of(start::<FirstLamp>(directory.path(), 1));
+    assert!(matches!(TypesError::of(&error), Some(TypesError::Newer { found: 2, known: 1, .. })), "{error}");
+    assert!(error.to_string().contains("Start that one; or remove the file"), "{error}");
+    std::fs::write(&types, known).unwrap();
+
+    // The index is made of the journal, by each program as it knows it.
+    let index = directory.path().join("index");
+    let file = std::fs::read_dir(&index).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let format_at = bytes.len() - 128 + 7;
+    assert_eq!(std::mem::replace(&mut bytes[format_at], 2), 1);
+    std::fs::write(&file, bytes).unwrap();
+    let found = EventDirectory::open(directory.path()).unwrap();
+    let unusable = DerivedFiles::look(&found).unwrap().unwrap().unusable;
+    assert_eq!(unusable, [(file, "it has format 2, and this program reads 1".to_owned())]);
+    let (host, bus) = start::<FirstLamp>(directory.path(), 1).unwrap();
+    assert_eq!(shines(&bus, 1), 100);
+    host.stop().unwrap();
+
+    // Everything else is the journal's, which says what reads it.
+    let journal = std::fs::read_dir(directory.path().join("journal")).unwrap();
+    let segment = journal
+        .map(|entry| entry.unwrap().path())
+        .find(|path| std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"GAPLSEGM")));
+    let segment = segment.unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[8] += 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let newer = start::<FirstLamp>(directory.path(), 1).map(drop).unwrap_err().to_string();
+    assert!(newer.contains("version 2") || newer.contains("damaged"), "{newer}");
+}
+
 #[test]
 fn a_new_version_of_an_event_begins_at_its_mark() {
     let directory = tempfile::tempdir().unwrap();
@@ -232,7 +286,16 @@ fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its
     assert_eq!((host.counters().quarantined, host.counters().set_apart), (1, 1));
     host.stop().unwrap();
 
-    // And one that cannot read what it says that it knows.
+    // And one that cannot read what it says that it knows: it starts only where nobody knows that.
+    let types = directory.path().join(TypeNames::FILE_NAME);
+    let error = source_of(start::<CarelessLamp>(directory.path(), 2));
+    let Some(TypesError::LayoutChanged { name: "lamp", version: 1, before, now, .. }) = TypesError::of(&error) else {
+        panic!("{error}");
+    };
+    assert_eq!(before, "lamp v1 enum {On, Off}");
+    assert!(now.starts_with("`lamp v1 (u64, u64)` in this program"), "{now}");
+    let known = std::fs::read(&types).unwrap();
+    std::fs::remove_file(&types).unwrap();
     let (host, bus) = start::<CarelessLamp>(directory.path(), 2).unwrap();
     let quarantined = bus.call(lamp(1, &LampCommand::Ask));
     assert!(
@@ -241,6 +304,7 @@ fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its
     );
     assert_eq!(shines(&bus, 4), 0);
     host.stop().unwrap();
+    std::fs::write(types, known).unwrap();
 
     let (host, bus) = start::<ThirdLamp>(directory.path(), 2).unwrap();
     // What became nothing is an event all the same.

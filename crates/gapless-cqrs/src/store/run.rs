@@ -32,7 +32,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const MAGIC: [u8; 8] = *b"GAPINDX\x01";
+const MAGIC: [u8; 7] = *b"GAPINDX";
+/// Behind the magic.
+const FORMAT: u8 = 1;
 const SUMMARY_LENGTH: usize = 128;
 const SUMMARY_SUM_AT: usize = 124;
 /// A block is ended when it has so many bytes.
@@ -89,8 +91,11 @@ impl Run {
         let summary_at = length.checked_sub(SUMMARY_LENGTH as u64);
         let summary_at = summary_at.ok_or_else(|| unusable(format!("it has {length} bytes")))?;
         file.read_exact_at(&mut summary, summary_at).map_err(failed)?;
-        if summary[..8] != MAGIC {
-            return Err(unusable("it is no index, or of another version".to_owned()));
+        if summary[..7] != MAGIC {
+            return Err(unusable("it does not end as an index does".to_owned()));
+        }
+        if summary[7] != FORMAT {
+            return Err(unusable(format!("it has format {}, and this program reads {FORMAT}", summary[7])));
         }
         if u32_at(&summary, SUMMARY_SUM_AT) != crc32c(&summary[..SUMMARY_SUM_AT]) {
             return Err(unusable("its summary is damaged".to_owned()));
@@ -299,6 +304,7 @@ impl RunWriter {
         self.out.write_all(&filter)?;
         let mut summary = Vec::with_capacity(SUMMARY_LENGTH);
         summary.extend_from_slice(&MAGIC);
+        summary.push(FORMAT);
         summary.extend_from_slice(&self.identity.stream_id.to_le_bytes());
         let Extent { first_sequence, last_sequence, last_time_ns } = self.extent;
         let numbers = [

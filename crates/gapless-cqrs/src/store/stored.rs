@@ -63,19 +63,26 @@ impl StoredIndex {
         Ok(found)
     }
 
-    /// Reads all of it: which files are damaged, and how.
-    pub fn check(&self) -> Vec<(PathBuf, String)> {
+    /// Reads all of it. A file that is damaged is none of it any more, nor is what is behind it: the next host makes it anew, from there on.
+    pub fn check(&mut self) {
         let damage = |run: &Run| {
             let (mut entries, mut positions) = (run.entries(), Vec::new());
             loop {
                 match entries.next(&mut positions) {
                     Ok(Some(_)) => {}
                     Ok(None) => return None,
-                    Err(error) => return Some((run.path.clone(), error.reason)),
+                    Err(error) => return Some(error.reason),
                 }
             }
         };
-        self.runs.iter().filter_map(damage).collect()
+        let damaged = self.runs.iter().enumerate().find_map(|(at, run)| Some((at, damage(run)?)));
+        if let Some((at, reason)) = damaged {
+            let mut others = self.runs.drain(at..);
+            let first = others.next().map(|run| (run.path.clone(), reason));
+            let behind =
+                others.map(|run| (run.path.clone(), damage(&run).unwrap_or("what is before it is damaged".to_owned())));
+            self.unusable.extend(first.into_iter().chain(behind));
+        }
     }
 
     /// How many files there are, how many positions are in them, and how many bytes they take.

@@ -199,10 +199,14 @@ impl Cache {
         !self.lines.is_empty()
     }
 
-    /// Passes over sessions that do not come though it is their turn.
+    /// Passes over sessions that do not come though it is their turn. `awaits_model` says which of them cannot, because of a decision model.
     #[cold]
-    pub fn expire_lines(&mut self, now: Instant) {
-        self.lines.expire(now, self.loading > 0);
+    pub fn expire_lines(&mut self, now: Instant, awaits_model: impl Fn(u64) -> bool) {
+        let loading = |place: u32| match self.entries.get(place as usize).map(|entry| &entry.content) {
+            Some(Content::Loading(line)) => Some(line),
+            _ => None,
+        };
+        self.lines.expire(now, loading, awaits_model);
     }
 
     /// How many are being made of their events.

@@ -395,6 +395,14 @@ impl DecisionModels {
         true
     }
 
+    /// Whether the command of a session waits for a state.
+    #[cold]
+    pub fn awaits(&self, session: u64) -> bool {
+        let held = self.held.get(&session).into_iter().flatten();
+        held.map(|entry| &self.entries[*entry].content)
+            .any(|content| matches!(content, Content::Loading { sessions, .. } if sessions.contains(&session)))
+    }
+
     /// What is to be asked for since the last call.
     pub const fn loads(&mut self) -> &mut Vec<ModelLoad> {
         &mut self.loads

@@ -7,8 +7,11 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
-/// A session whose turn it is and that does not come loses its place after so long: its publisher may stand still.
-const TURN: Duration = Duration::from_secs(5);
+/// It is looked for those who do not come so often.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// A session whose turn it is, that could come and does not, loses its place after so many looks: its publisher may stand still. Counted, because
+/// it could not come while the writer itself stood still.
+const TURN_LOOKS: u32 = 50;
 
 /// A command of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +34,11 @@ impl Line {
             self.0.insert(at, waiting);
         }
     }
-}
 
-/// It is looked for those who do not come so often.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+    fn has(&self, session: u64, number: u64) -> bool {
+        self.0.iter().any(|waiting| (waiting.session, waiting.number) == (session, number))
+    }
+}
 
 /// A command that waits somewhere.
 struct Arrival {
@@ -46,7 +50,8 @@ struct Arrival {
 /// Those who wait for aggregates that are there, by the aggregate's place in the cache.
 #[derive(Default)]
 pub(super) struct Lines {
-    lines: FxHashMap<u32, (Line, Instant)>,
+    /// With the looks that the first one has let pass though it could have come.
+    lines: FxHashMap<u32, (Line, u32)>,
     /// By session and number.
     arrivals: FxHashMap<(u64, u64), Arrival>,
     /// How many have come.
@@ -92,12 +97,12 @@ impl Lines {
 
     /// These have waited for an aggregate, which is there now.
     pub fn begin(&mut self, place: u32, line: Line) {
-        let (waiting, until) = self.lines.entry(place).or_insert_with(|| (Line::default(), Instant::now() + TURN));
+        let (waiting, looks) = self.lines.entry(place).or_default();
         // Of some it has turned out that they need not wait.
         let arrivals = &self.arrivals;
         let waits = |waiting: &Waiting| arrivals.contains_key(&(waiting.session, waiting.number));
         line.0.into_iter().filter(waits).for_each(|each| waiting.join(each));
-        *until = Instant::now() + TURN;
+        *looks = 0;
         match waiting.0.front() {
             Some(first) => self.ready.push(first.session),
             None => _ = self.lines.remove(&place),
@@ -119,15 +124,14 @@ impl Lines {
     /// A command waits behind those that came before.
     pub fn join(&mut self, place: u32, session: u64, number: u64) {
         let waiting = self.waiting(place, session, number);
-        let (line, _) = self.lines.entry(place).or_insert_with(|| (Line::default(), Instant::now() + TURN));
-        line.join(waiting);
+        self.lines.entry(place).or_default().0.join(waiting);
     }
 
     /// A command was decided: where it was its turn, it is the next one's.
     #[cold]
     pub fn decided(&mut self, session: u64, number: u64) {
         let Some(arrival) = self.arrivals.remove(&(session, number)) else { return };
-        let is_over = |first: &Waiting, _| first.session == session && first.number <= number;
+        let is_over = |first: &Waiting| first.session == session && first.number <= number;
         for place in arrival.places {
             if let Entry::Occupied(mut entry) = self.lines.entry(place) {
                 let (line, _) = entry.get_mut();
@@ -136,34 +140,55 @@ impl Lines {
                 line.0.retain(|waiting| {
                     std::mem::take(&mut is_first) || (waiting.session, waiting.number) != (session, number)
                 });
-                if !pass(entry.get_mut(), &mut self.ready, Instant::now(), is_over) {
+                if !pass(entry.get_mut(), &mut self.ready, is_over) {
                     entry.remove();
                 }
             }
         }
     }
 
-    /// Ends the turns of those who have not come.
+    /// Ends the turns of those who have not come though they could: whose first command waits for no aggregate that `loading` has a line for, for no
+    /// decision model (`awaits_model`), and for nobody who came before. As that is so of the one that came first of all, each of those that never
+    /// come holds up the others for five seconds at most, and for as long as what it needs itself is being made, whatever else is.
     #[cold]
-    pub fn expire(&mut self, now: Instant, is_loading: bool) {
+    pub fn expire<'a>(
+        &mut self,
+        now: Instant,
+        loading: impl Fn(u32) -> Option<&'a Line>,
+        awaits_model: impl Fn(u64) -> bool,
+    ) {
         if self.looked_at.is_some_and(|looked_at| now < looked_at + LOOK_INTERVAL) {
             return;
         }
         self.looked_at = Some(now);
-        if is_loading {
-            // Whose turn it is may wait for another aggregate.
-            return self.lines.values_mut().for_each(|(_, until)| *until = now + TURN);
+        // Of each session the command that comes first.
+        let mut next = FxHashMap::<u64, (u64, &Arrival)>::default();
+        for ((session, number), arrival) in &self.arrivals {
+            let first = next.entry(*session).or_insert((*number, arrival));
+            if *number < first.0 {
+                *first = (*number, arrival);
+            }
         }
+        let fronts: FxHashMap<u32, Waiting> =
+            self.lines.iter().filter_map(|(place, (line, _))| Some((*place, *line.0.front()?))).collect();
+        let could_come = |session: u64| {
+            let Some((number, arrival)) = next.get(&session) else { return true };
+            let is_held = |place: &u32| {
+                loading(*place).is_some_and(|line| line.has(session, *number))
+                    || fronts.get(place).is_some_and(|front| front.arrived < arrival.arrived)
+            };
+            !awaits_model(session) && !arrival.places.iter().any(is_held)
+        };
         let mut passed = Vec::new();
-        self.pass(now, |first, until| {
-            let is_over = now >= until;
-            if is_over {
+        for (line, looks) in self.lines.values_mut() {
+            let Some(first) = line.0.front().filter(|first| could_come(first.session)) else { continue };
+            *looks += 1;
+            if *looks > TURN_LOOKS {
                 passed.push((first.session, first.number));
             }
-            is_over
-        });
+        }
         // They come as others do, if they come.
-        passed.into_iter().for_each(|waiting| drop(self.arrivals.remove(&waiting)));
+        passed.into_iter().for_each(|(session, number)| self.decided(session, number));
     }
 
     /// A session does not come any more.
@@ -175,12 +200,8 @@ impl Lines {
             let mut is_first = true;
             line.0.retain(|waiting| std::mem::take(&mut is_first) || waiting.session != session);
         }
-        self.pass(Instant::now(), |first, _| first.session == session);
-    }
-
-    fn pass(&mut self, now: Instant, mut is_over: impl FnMut(&Waiting, Instant) -> bool) {
         let ready = &mut self.ready;
-        self.lines.retain(|_, line| pass(line, ready, now, &mut is_over));
+        self.lines.retain(|_, line| pass(line, ready, |first| first.session == session));
     }
 
     /// Whose turn has begun since the last call.
@@ -197,15 +218,10 @@ impl Lines {
 }
 
 /// Passes over the first ones whose turn is over. Whether others wait.
-fn pass(
-    (line, until): &mut (Line, Instant),
-    ready: &mut Vec<u64>,
-    now: Instant,
-    mut is_over: impl FnMut(&Waiting, Instant) -> bool,
-) -> bool {
-    while line.0.front().is_some_and(|first| is_over(first, *until)) {
+fn pass((line, looks): &mut (Line, u32), ready: &mut Vec<u64>, is_over: impl Fn(&Waiting) -> bool) -> bool {
+    while line.0.front().is_some_and(&is_over) {
         line.0.pop_front();
-        *until = now + TURN;
+        *looks = 0;
         ready.extend(line.0.front().map(|first| first.session));
     }
     !line.0.is_empty()
@@ -284,16 +300,25 @@ mod tests {
         assert_eq!(std::mem::take(lines.ready()), [3]);
     }
 
+    /// Looks so often, with lines of aggregates that are being made.
+    fn look(lines: &mut Lines, looks: u32, loading: &[(u32, &Line)], awaits_model: &[u64]) {
+        let begun_at = lines.looked_at.unwrap_or_else(Instant::now);
+        for look in 1..=looks {
+            let line = |place| loading.iter().find(|(other, _)| *other == place).map(|(_, line)| *line);
+            lines.expire(begun_at + look * LOOK_INTERVAL, line, |session| awaits_model.contains(&session));
+        }
+    }
+
     #[test]
     fn who_does_not_come_loses_its_turn() {
         let mut lines = begun(&[(1, 10), (2, 5), (3, 1), (2, 6)]);
         lines.ready().clear();
-        let begun_at = Instant::now();
-        lines.expire(begun_at, false);
-        assert!(lines.ready().is_empty());
-        for (turns, expected) in [(1, &[2][..]), (2, &[3]), (3, &[2]), (4, &[])] {
-            // The first has begun a little later.
-            lines.expire(begun_at + turns * TURN + TURN / 2, false);
+        for expected in [&[2][..], &[3], &[2], &[]] {
+            look(&mut lines, TURN_LOOKS, &[], &[]);
+            assert!(lines.ready().is_empty());
+            // However long the writer has stood still meanwhile.
+            let later = lines.looked_at.unwrap() + Duration::from_secs(100);
+            lines.expire(later, |_| None, |_| false);
             assert_eq!(std::mem::take(lines.ready()), expected);
         }
         assert!(lines.is_empty() && !lines.has(7));
@@ -304,5 +329,41 @@ mod tests {
         lines.gone(3);
         lines.decided(2, 5);
         assert!(lines.is_empty() && !lines.has(7));
+    }
+
+    #[test]
+    fn a_turn_is_longer_only_for_what_its_own_session_waits_for() {
+        // The first one is dead, and another aggregate is being made all the time, for others.
+        let mut lines = begun(&[(1, 10), (2, 5)]);
+        let mut others = Line::default();
+        lines.await_load(8, &mut others, 9, 1);
+        lines.ready().clear();
+        look(&mut lines, TURN_LOOKS + 1, &[(8, &others)], &[]);
+        assert_eq!(std::mem::take(lines.ready()), [2]);
+        // The first one cannot come: its session has a command before that waits for an aggregate, or for a decision model.
+        let mut lines = begun(&[(1, 10), (2, 5)]);
+        let mut own = Line::default();
+        lines.await_load(8, &mut own, 1, 9);
+        lines.ready().clear();
+        look(&mut lines, 10 * TURN_LOOKS, &[(8, &own)], &[]);
+        assert!(lines.ready().is_empty());
+        lines.begin(8, own);
+        lines.ready().clear();
+        look(&mut lines, 10 * TURN_LOOKS, &[], &[1]);
+        assert!(lines.ready().is_empty());
+        lines.decided(1, 9);
+        look(&mut lines, TURN_LOOKS + 1, &[], &[]);
+        assert_eq!(std::mem::take(lines.ready()), [2]);
+        // Or that waits behind another one, who is dead: one turn for each.
+        let mut lines = begun(&[(1, 10), (2, 5)]);
+        lines.join(8, 2, 6);
+        lines.join(8, 3, 1);
+        lines.ready().clear();
+        look(&mut lines, TURN_LOOKS + 1, &[], &[]);
+        assert_eq!(std::mem::take(lines.ready()), [2]);
+        look(&mut lines, TURN_LOOKS, &[], &[]);
+        assert!(lines.ready().is_empty(), "it could not come before");
+        look(&mut lines, 1, &[], &[]);
+        assert_eq!((lines.has(7), std::mem::take(lines.ready())), (false, vec![3]));
     }
 }

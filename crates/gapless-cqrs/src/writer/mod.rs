@@ -35,6 +35,7 @@ use crate::transaction::CommandIdentity;
 use gapless_message::headers::Headers;
 use intercepting::said;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 use undertaking::{Undertaking, UndertakingWorkspace};
 
 /// What the stream says of a command.
@@ -154,6 +155,17 @@ impl Writer {
         (&mut self.cache, &self.model)
     }
 
+    /// Passes over sessions that do not come though it is their turn to have commands decided; whether any have waited.
+    #[inline]
+    pub fn pass_over_the_dead(&mut self, now: impl FnOnce() -> Instant) -> bool {
+        let Self { cache, decision_models, .. } = self;
+        let has_lines = cache.has_lines();
+        if has_lines {
+            cache.expire_lines(now(), |session| decision_models.awaits(session));
+        }
+        has_lines
+    }
+
     pub fn decision_models_mut(&mut self) -> (&mut DecisionModels, &DecisionModelTypes) {
         (&mut self.decision_models, &self.model.decision_models)
     }
@@ -194,7 +206,7 @@ impl Writer {
             number: stamp.number,
             metadata: envelope.metadata,
         };
-        self.undertaking.begin(identity, envelope.metadata);
+        self.undertaking.begin(identity, envelope.metadata, length_max);
         if !self.model.interceptors.is_empty() {
             return self.intercept(here, &envelope, circumstances);
         }
@@ -272,12 +284,14 @@ impl Writer {
     fn decide(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, undertaking, .. } = self;
         let Some(index) = model.aggregates.find(envelope.aggregate) else {
-            return self.failed(Failure::Unknown, format!("no aggregate has the key {:#010x}", envelope.aggregate.0));
+            let name = model.names.aggregate_name(envelope.aggregate);
+            return self.failed(Failure::Unknown, format!("the model has no aggregate {name}"));
         };
         let taken = model.aggregates.all[index].command();
         if taken.key != envelope.command {
             let name = model.aggregates.all[index].name();
-            return self.failed(Failure::Unknown, format!("{name} takes {}, and this is another command", taken.name));
+            let other = model.names.message_name(envelope.command);
+            return self.failed(Failure::Unknown, format!("{name} takes {}, and this is {other}", taken.name));
         }
         let entry = match cache.find(&model.aggregates, index, envelope.id) {
             Ok(entry) => entry,
@@ -290,7 +304,7 @@ impl Writer {
             cache.drop_if_empty(entry);
             return self.answered(here, Answered::Conflict, version);
         }
-        undertaking.touch(index);
+        undertaking.touch(index, &mut model.aggregates);
         let aggregate = &mut model.aggregates.all[index];
         let command = Commanded::Bytes(envelope.version, envelope.payload);
         let decided =
@@ -349,20 +363,17 @@ impl Writer {
                 self.without_events(here)
             }
             NotDecided::NoCommand(error) => self.failed(Failure::Malformed, error.to_string()),
-            NotDecided::NoRefusal(error) => self.failed(Failure::Inadmissible, error.to_string()),
-            NotDecided::TooMany(count) => {
-                self.failed(Failure::Inadmissible, format!("{count} events; a transaction has at most 65535"))
-            }
+            NotDecided::Impossible(reason) => self.failed(Failure::Inadmissible, reason),
         }
     }
 
     /// A command of a handler.
     fn handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, decision_models, undertaking, .. } = self;
-        let Model { aggregates, handlers, events, decision_models: types, .. } = model;
+        let Model { aggregates, handlers, events, decision_models: types, names, .. } = model;
         let Some(handler) = handlers.get(&envelope.command) else {
-            let key = envelope.command.0;
-            return self.failed(Failure::Unknown, format!("no handler takes the command with the key {key:#010x}"));
+            let name = names.message_name(envelope.command);
+            return self.failed(Failure::Unknown, format!("the model has no handler of {name}"));
         };
         let mut workspace = UndertakingWorkspace {
             undertaking,
@@ -409,16 +420,11 @@ impl Writer {
     #[inline]
     fn finish(&mut self, here: Here, aggregate_version: u64, reply: Option<(MessageType, Vec<u8>)>) -> Ran {
         let Self { model, cache, undertaking, .. } = self;
-        let encoded = catch_unwind(AssertUnwindSafe(|| undertaking.encode(cache, &model.aggregates)));
-        let events = match encoded {
-            Ok(Ok(events)) => events,
-            Ok(Err(reason)) => {
+        let events = match undertaking.encode(cache, &model.aggregates) {
+            Ok(events) => events,
+            Err(reason) => {
                 self.undo();
                 return self.failed(Failure::Inadmissible, reason);
-            }
-            Err(panic) => {
-                self.undo();
-                return self.failed(Failure::Panicked, format!("an event panicked: {}", said(&*panic)));
             }
         };
         let (message, message_version, rest) = match &reply {
@@ -508,6 +514,8 @@ impl Writer {
     #[cold]
     fn too_long(&mut self, here: Here, length: usize) -> Ran {
         let most = here.length_max;
+        // Its memory is as large, too.
+        self.answer = Vec::new();
         self.failed(Failure::Inadmissible, format!("its events and answer have {length} bytes, and {most} have room"))
     }
 

@@ -6,7 +6,10 @@ use crate::samples::{
     Account, AccountCommand, AccountEvent, AccountRefusal, Transfer, TransferHandler, TransferRefusal, Transferred,
 };
 use crate::transaction::RecordedEvents;
-use gapless_message::Message;
+use crate::{Aggregate, Creation, Decision};
+use gapless_message::{Encoding, Message, MessageError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Bench {
     writer: Writer,
@@ -209,17 +212,104 @@ fn what_is_no_command_fails_with_words() {
         assert_eq!(bench.balance(1), Some(100));
     };
     let open = AccountCommand::Open;
-    failed(&open, Failure::Unknown, "no aggregate has the key", &|envelope| envelope.aggregate = TypeKey::of("x"));
+    failed(&open, Failure::Unknown, "the model has no aggregate 0x", &|envelope| envelope.aggregate = TypeKey::of("x"));
     failed(&open, Failure::Unknown, "account takes AccountCommand", &|envelope| envelope.command = TypeKey::of("x"));
-    failed(&open, Failure::Unknown, "no handler takes", &|envelope| envelope.aggregate = TypeKey::NONE);
+    failed(&open, Failure::Unknown, "the model has no handler of AccountCommand", &|envelope| {
+        envelope.aggregate = TypeKey::NONE
+    });
     failed(&open, Failure::Malformed, "version 9", &|envelope| envelope.version = 9);
     failed(&open, Failure::Malformed, "AccountCommand: ", &|envelope| envelope.payload = &[77]);
     failed(&open, Failure::Malformed, "no identifier", &|envelope| envelope.id = &[1]);
     failed(&open, Failure::Malformed, "no headers", &|envelope| envelope.metadata = &[1]);
-    failed(&AccountCommand::Many(65_536), Failure::Inadmissible, "65536 events", &|_| {});
+    failed(&AccountCommand::Many(65_536), Failure::Inadmissible, "no more have room", &|_| {});
     let mut bench = Bench::new();
     assert_eq!(bench.account(5, &AccountCommand::Many(65_535), |_| {}), Ran::Failed(Failure::Inadmissible));
     assert_eq!(bench.balance(5), None, "{}", bench.writer.text());
     let stamp = Stamp { sequence: 1, time_ns: 1, session: 1, number: 1 };
     assert_eq!(bench.writer.run(stamp, &[1], 1000), Ran::Failed(Failure::Malformed));
+}
+
+/// Bytes that are not copied before they are encoded.
+#[derive(Clone, Debug, PartialEq)]
+struct Blob(Arc<Vec<u8>>);
+
+impl Message for Blob {
+    const TYPE_NAME: &'static str = "blob";
+    const ENCODING: Encoding = Encoding::Bytes;
+
+    fn fingerprint() -> u64 {
+        0
+    }
+
+    fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError> {
+        into.extend_from_slice(&self.0);
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
+        Ok(Self(Arc::new(bytes.to_vec())))
+    }
+}
+
+/// Has as many events as a command says, each with that blob.
+#[derive(Clone)]
+struct Flood;
+
+/// Events that were kept at once, at most.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+impl Aggregate for Flood {
+    const NAME: &'static str = "flood";
+    type Id = u64;
+    type Command = Blob;
+    type Event = Blob;
+    type Refusal = ();
+
+    fn new(_: &u64) -> Self {
+        Self
+    }
+
+    fn creation(_: &Blob) -> Creation {
+        Creation::CreatesIfMissing
+    }
+
+    fn decide(&self, Blob(command): Blob, decision: &mut Decision<'_, Blob>) -> Result<(), ()> {
+        let (count, length) = (u32::from_le_bytes(command[..4].try_into().unwrap()), command[4]);
+        let event = Blob(Arc::new(vec![7; 1 << length]));
+        for _ in 0..count {
+            decision.emit(event.clone()).tag("kind", "blob");
+            KEPT.fetch_max(Arc::strong_count(&event.0), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, _: &Blob) {}
+}
+
+#[test]
+fn more_than_a_transaction_holds_is_refused_while_it_is_decided_and_not_kept() {
+    let model = CommandModel::new().aggregate::<Account>().aggregate::<Flood>().finish().unwrap();
+    let identifiers = Identifiers::new(crate::identifiers::IdentifierLimits::default());
+    let writer = Writer::new(model, identifiers, Cache::new(None, 0), DecisionModels::new(None, 0));
+    let mut bench = Bench { writer, sequence: 0 };
+    let flood = |bench: &mut Bench, count: u32, length: u8| {
+        let payload = [&count.to_le_bytes()[..], &[length]].concat();
+        let (aggregate, command) = (TypeKey::of(Flood::NAME), TypeKey::of(Blob::TYPE_NAME));
+        bench.account(1, &AccountCommand::Open, |envelope| {
+            (envelope.aggregate, envelope.command, envelope.payload) = (aggregate, command, payload.leak());
+        })
+    };
+    // Of a mebibyte at most: many events, a GiB of a few, and one that is larger by itself.
+    for (count, length, kept_max) in
+        [(u32::MAX >> 6, 0, 50_000), (u32::MAX >> 8, 6, 16_500), (1 << 10, 20, 4), (1, 28, 4)]
+    {
+        KEPT.store(0, Ordering::Relaxed);
+        assert_eq!(flood(&mut bench, count, length), Ran::Failed(Failure::Inadmissible));
+        let (text, kept) = (bench.writer.text(), KEPT.load(Ordering::Relaxed));
+        assert!(text.contains("more than 1048576 bytes") && kept <= kept_max, "{kept} events: {text}");
+        // Nobody else has noticed.
+        assert_eq!(bench.account(2, &AccountCommand::Open, |_| {}), Ran::Answered);
+        assert_eq!(flood(&mut bench, 1000, 8), Ran::Answered);
+        assert_eq!(bench.answer().2, 1000);
+    }
 }

@@ -4,7 +4,7 @@
 use super::cache::{Cache, Cold, Place};
 use super::decision_models::DecisionModels;
 use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided, State, write_tag};
-use crate::handler::{Interrupted, Unexecuted, Workspace};
+use crate::handler::{Interrupted, Named, Unexecuted, Workspace};
 use crate::identity::{Position, TypeKey};
 use crate::model::{Aggregates, DecisionModelTypes};
 use crate::transaction::{CommandIdentity, EventHead, RecordedEvents, write_count, write_event, write_head};
@@ -17,6 +17,10 @@ use std::ops::Range;
 #[derive(Default)]
 pub(super) struct Undertaking {
     changes: Vec<u8>,
+    /// Events and answer have so many bytes at most.
+    length_max: usize,
+    /// Of the events of no aggregate.
+    recorded_length: usize,
     /// Before the first event.
     head_length: usize,
     has_identity: bool,
@@ -63,20 +67,24 @@ impl Undertaking {
         self.before.clear();
         self.changes.clear();
         self.has_identity = false;
+        self.recorded_length = 0;
     }
 
+    /// A transaction begins that has at most `length_max` bytes.
     #[inline]
-    pub fn begin(&mut self, identity: Option<CommandIdentity>, metadata: &[u8]) {
+    pub fn begin(&mut self, identity: Option<CommandIdentity>, metadata: &[u8], length_max: usize) {
         self.has_identity = identity.is_some();
+        self.length_max = length_max;
         write_head(&mut self.changes, identity, metadata);
         self.head_length = self.changes.len();
     }
 
     /// A decision of that type follows, which may panic.
     #[inline]
-    pub fn touch(&mut self, aggregate: usize) {
+    pub fn touch(&mut self, aggregate: usize, aggregates: &mut Aggregates) {
         if !self.touched.contains(&aggregate) {
             self.touched.push(aggregate);
+            aggregates.all[aggregate].limit(self.length_max);
         }
     }
 
@@ -107,8 +115,7 @@ impl Undertaking {
             for index in step.events.clone() {
                 let head =
                     EventHead { event: event.key, version: event.version, aggregate, id, tags: erased.tags(index) };
-                write_event(&mut self.changes, &head, |out| erased.encode(index, out))
-                    .map_err(|error| error.to_string())?;
+                write_encoded(&mut self.changes, &head, erased.payload(index));
                 count += 1;
             }
         }
@@ -202,12 +209,17 @@ impl Record {
         let Self { event, tags, payload, .. } = self;
         let head =
             EventHead { event: event.key, version: event.version, aggregate: TypeKey::NONE, id: b"", tags: &tags[..] };
-        let written = write_event(out, &head, |out| {
-            out.extend_from_slice(payload);
-            Ok::<_, std::convert::Infallible>(())
-        });
-        written.unwrap_or_else(|never| match never {});
+        write_encoded(out, &head, payload);
     }
+}
+
+#[inline]
+fn write_encoded(out: &mut Vec<u8>, head: &EventHead<'_>, payload: &[u8]) {
+    let written = write_event(out, head, |out| {
+        out.extend_from_slice(payload);
+        Ok::<_, std::convert::Infallible>(())
+    });
+    written.unwrap_or_else(|never| match never {});
 }
 
 /// What a handler works with.
@@ -226,9 +238,9 @@ pub(super) struct UndertakingWorkspace<'a> {
 
 impl UndertakingWorkspace<'_> {
     /// Finds an aggregate behind all that was decided before, with its index and version.
-    fn find(&mut self, aggregate: TypeKey, id: &[u8]) -> Result<(Place, usize, u64), Interrupted> {
+    fn find(&mut self, (aggregate, name): Named, id: &[u8]) -> Result<(Place, usize, u64), Interrupted> {
         let index = self.aggregates.find(aggregate).ok_or_else(|| {
-            Interrupted::Impossible(format!("the model has no aggregate with the key {:#010x}", aggregate.0))
+            Interrupted::Impossible(format!("the model does not have the aggregate {name}: add it to the model"))
         })?;
         let place = self.cache.find(self.aggregates, index, id).map_err(|cold| match cold {
             Cold::Loading => Interrupted::Cold,
@@ -298,8 +310,14 @@ impl Workspace for UndertakingWorkspace<'_> {
                 let name = event.name;
                 Err(Interrupted::Impossible(format!("the model does not have the event {name}: add it to the model")))
             }
+            Ok(payload) if self.undertaking.recorded_length + payload.len() > self.undertaking.length_max => {
+                let most = self.undertaking.length_max;
+                let reason = format!("its events have more than {most} bytes, and no more have room in a transaction");
+                Err(Interrupted::Impossible(reason))
+            }
             Ok(payload) => {
                 let steps_before = self.undertaking.steps.len();
+                self.undertaking.recorded_length += payload.len();
                 self.undertaking.records.push(Record { event, tags: Vec::new(), payload, steps_before });
                 Ok(())
             }
@@ -322,18 +340,18 @@ impl Workspace for UndertakingWorkspace<'_> {
         Ok(&**self.decision_models.state(entry))
     }
 
-    fn state(&mut self, aggregate: TypeKey, id: &[u8]) -> Result<Option<&(dyn Any + Send)>, Interrupted> {
+    fn state(&mut self, aggregate: Named, id: &[u8]) -> Result<Option<&(dyn Any + Send)>, Interrupted> {
         let found = self.find(aggregate, id);
         let (place, _, version) = self.noted(found)?;
         Ok((version > 0).then(|| &**self.cache.state(place)))
     }
 
-    fn execute(&mut self, aggregate: TypeKey, id: &[u8], command: &mut dyn Any) -> Result<(), Unexecuted> {
+    fn execute(&mut self, aggregate: Named, id: &[u8], command: &mut dyn Any) -> Result<(), Unexecuted> {
         let found = self.find(aggregate, id);
         let (place, index, version) = self.noted(found).map_err(Unexecuted::Interrupted)?;
-        let erased = &mut self.aggregates.all[index];
         let command = Commanded::Value(command);
-        self.undertaking.touch(index);
+        self.undertaking.touch(index, self.aggregates);
+        let erased = &mut self.aggregates.all[index];
         match erased.decide(self.cache.state(place), version, command, self.circumstances) {
             Ok(events) => {
                 self.undertaking.add(place, index, events);
@@ -342,22 +360,22 @@ impl Workspace for UndertakingWorkspace<'_> {
             Err(NotDecided::NotFound) => Err(Unexecuted::NotFound),
             Err(NotDecided::AlreadyExists) => Err(Unexecuted::AlreadyExists),
             Err(NotDecided::Refused(_, bytes)) => Err(Unexecuted::Refused(bytes)),
-            Err(NotDecided::NoCommand(error) | NotDecided::NoRefusal(error)) => {
-                let impossible = self.noted::<()>(Err(Interrupted::Impossible(error.to_string())));
-                impossible.map_err(Unexecuted::Interrupted)
+            Err(NotDecided::NoCommand(error)) => {
+                let impossible = Interrupted::Impossible(error.to_string());
+                self.noted::<()>(Err(impossible)).map_err(Unexecuted::Interrupted)
             }
-            Err(NotDecided::TooMany(count)) => {
-                let reason = format!("{count} events; a transaction has at most {}", u16::MAX);
+            Err(NotDecided::Impossible(reason)) => {
                 self.noted::<()>(Err(Interrupted::Impossible(reason))).map_err(Unexecuted::Interrupted)
             }
         }
     }
 
-    fn emit(&mut self, aggregate: TypeKey, id: &[u8], event: &mut dyn Any) -> Result<(), Interrupted> {
+    fn emit(&mut self, aggregate: Named, id: &[u8], event: &mut dyn Any) -> Result<(), Interrupted> {
         let found = self.find(aggregate, id);
         let (place, index, _) = self.noted(found)?;
-        self.undertaking.touch(index);
-        let events = self.aggregates.all[index].put(event);
+        self.undertaking.touch(index, self.aggregates);
+        let put = self.aggregates.all[index].put(event);
+        let events = self.noted(put.map_err(Interrupted::Impossible))?;
         self.undertaking.add(place, index, events);
         Ok(())
     }

@@ -7,20 +7,6 @@ use gapless_stream::logger::{hexadecimal, utc};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// What a type of messages is called.
-pub(super) fn type_name(names: &TypeNames, key: TypeKey) -> String {
-    names.messages.get(&key).map_or_else(|| number(key), |named| named.name.clone())
-}
-
-/// What a type of aggregates is called.
-pub(super) fn aggregate_type(names: &TypeNames, key: TypeKey) -> String {
-    names.aggregates.get(&key).map_or_else(|| number(key), |named| named.name.clone())
-}
-
-fn number(key: TypeKey) -> String {
-    format!("{:#010x}", key.0)
-}
-
 /// An aggregate's identifier as people write it.
 pub(super) fn id(names: &TypeNames, key: TypeKey, id: &[u8]) -> String {
     names.aggregates.get(&key).map(|named| named.id).unwrap_or_default().text(id)
@@ -28,7 +14,7 @@ pub(super) fn id(names: &TypeNames, key: TypeKey, id: &[u8]) -> String {
 
 /// `TYPE/ID`.
 pub(super) fn aggregate(names: &TypeNames, key: TypeKey, bytes: &[u8]) -> String {
-    format!("{}/{}", aggregate_type(names, key), id(names, key, bytes))
+    format!("{}/{}", names.aggregate_name(key), id(names, key, bytes))
 }
 
 /// Bytes of an application: text if they are, else hexadecimal digits.
@@ -42,7 +28,7 @@ fn bytes(bytes: &[u8]) -> String {
 /// An event in one line, without its line feed.
 pub(super) fn line(names: &TypeNames, transaction: &RecordedTransaction<'_>, event: &RecordedEvent<'_>) -> String {
     let mut line =
-        format!("{} {} {}", event.position, utc(transaction.time_ns), escaped(&type_name(names, event.event)));
+        format!("{} {} {}", event.position, utc(transaction.time_ns), escaped(&names.message_name(event.event)));
     // Writing to a string cannot fail.
     if event.version != 1 {
         let _ = write!(line, " v{}", event.version);
@@ -79,11 +65,11 @@ pub(super) fn object(names: &TypeNames, transaction: &RecordedTransaction<'_>, e
     put("ordinal", json!(event.position.ordinal));
     put("timestamp_ns", json!(transaction.time_ns));
     put("time", json!(utc(transaction.time_ns)));
-    put("type", json!(type_name(names, event.event)));
+    put("type", json!(names.message_name(event.event)));
     put("version", json!(event.version));
     if event.aggregate != TypeKey::NONE {
         put("aggregate", json!(aggregate(names, event.aggregate, event.id)));
-        put("aggregate_type", json!(aggregate_type(names, event.aggregate)));
+        put("aggregate_type", json!(names.aggregate_name(event.aggregate)));
         put("aggregate_id", json!(id(names, event.aggregate, event.id)));
     }
     let tags: Vec<Value> =

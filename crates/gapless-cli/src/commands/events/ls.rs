@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             true => {
                 let object = json!({
                     "aggregate": aggregate,
-                    "type": form::aggregate_type(names, entry.aggregate),
+                    "type": names.aggregate_name(entry.aggregate),
                     "id": form::id(names, entry.aggregate, &entry.id),
                     "events": entry.events,
                     "first": entry.first.to_string(),

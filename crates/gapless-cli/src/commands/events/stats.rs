@@ -1,6 +1,6 @@
 //! `gapless events stats`.
 
-use super::{form, open};
+use super::open;
 use crate::commands::{Outcome, print};
 use crate::printable::escaped;
 use clap::Args;
@@ -44,12 +44,12 @@ fn text(statistics: &EventStatistics, names: &TypeNames) -> String {
     let all: u64 = statistics.aggregates.values().map(|of_type| of_type.aggregates).sum();
     text += &format!("aggregates {all}\n");
     for (key, of_type) in &statistics.aggregates {
-        let name = escaped(&form::aggregate_type(names, *key));
+        let name = escaped(&names.aggregate_name(*key));
         text += &format!("  {name}: {} with {} events\n", of_type.aggregates, of_type.events);
     }
     text += &format!("types {}\n", statistics.types.len());
     for ((key, version), events) in &statistics.types {
-        text += &format!("  {} v{version}: {events}\n", escaped(&form::type_name(names, *key)));
+        text += &format!("  {} v{version}: {events}\n", escaped(&names.message_name(*key)));
     }
     text += &format!(
         "journal: sequences {}..={} in {} segments, {} bytes; {} segments are archived\n",
@@ -86,7 +86,7 @@ fn object(statistics: &EventStatistics, names: &TypeNames) -> Value {
         .aggregates
         .iter()
         .map(|(key, of_type)| {
-            let name = form::aggregate_type(names, *key);
+            let name = names.aggregate_name(*key);
             json!({ "type": name, "aggregates": of_type.aggregates, "events": of_type.events })
         })
         .collect();
@@ -94,7 +94,7 @@ fn object(statistics: &EventStatistics, names: &TypeNames) -> Value {
         .types
         .iter()
         .map(|((key, version), events)| {
-            json!({ "type": form::type_name(names, *key), "version": version, "events": events })
+            json!({ "type": names.message_name(*key), "version": version, "events": events })
         })
         .collect();
     let index = &statistics.index;

@@ -91,10 +91,11 @@ fn look_beside(directory: &Path) -> Result<Option<DerivedFiles>, Box<dyn std::er
 
 fn derived_text(derived: &DerivedFiles) -> String {
     let DerivedFiles { index_files, positions, last_sequence, unusable, states } = derived;
-    let mut text = format!(
-        "index of events: {index_files} files with {positions} positions, up to sequence {last_sequence}; \
-         states of aggregates: {states}\n"
-    );
+    let index = match index_files {
+        0 => "no file that can be used; a host writes them as its index grows, and when it stops".to_owned(),
+        _ => format!("{index_files} files with {positions} positions, up to sequence {last_sequence}"),
+    };
+    let mut text = format!("index of events: {index}; states of aggregates: {states}\n");
     for (path, reason) in unusable {
         text += &format!("note: {} is made anew by the next host, {reason}\n", path.display());
     }
