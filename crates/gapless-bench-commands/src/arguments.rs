@@ -1,5 +1,6 @@
 //! The options of `gapless bench commands`.
 
+use crate::case::{Case, Drive, Tier};
 use clap::{Args, ValueEnum};
 use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{BenchError, Result};
@@ -46,6 +47,14 @@ pub struct CommandsArguments {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     pub only: Vec<Part>,
 
+    /// Of the throughput's rows only those of these drives [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "DRIVES")]
+    pub drives: Vec<Drive>,
+
+    /// Of the throughput's rows only those of these tiers [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TIERS")]
+    pub tiers: Vec<Tier>,
+
     /// Turns over all rows; the one in the middle stands for all [default: 5]
     #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=99))]
     pub turns: Option<u16>,
@@ -83,6 +92,8 @@ pub struct CommandsArguments {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) parts: Vec<Part>,
+    /// The rows of the throughput.
+    pub(crate) cases: Vec<Case>,
     pub(crate) turns: usize,
     /// Of a row in each turn, and what warms up before it.
     pub(crate) time: Duration,
@@ -129,13 +140,21 @@ impl CommandsArguments {
             parts = Part::value_variants().to_vec();
         }
         parts.dedup();
+        let aggregates = self.aggregates.unwrap_or(if is_quick { AGGREGATES_QUICK } else { AGGREGATES });
+        let cases = self.cases(aggregates);
+        if cases.is_empty() {
+            return Err(BenchError::Option(
+                "--drives direct --tiers quorum: a member of a cluster has handles alone".to_owned(),
+            ));
+        }
         Ok(Plan {
             parts,
+            cases,
             turns: self.turns.map_or(if is_quick { 1 } else { TURNS }, usize::from),
             time: Duration::from_secs_f64(seconds),
             warm_up: Duration::from_secs_f64(seconds / 4.0),
             in_flight: self.in_flight.map_or(IN_FLIGHT, |commands| commands as usize),
-            aggregates: self.aggregates.unwrap_or(if is_quick { AGGREGATES_QUICK } else { AGGREGATES }),
+            aggregates,
             replayed_events: self.replayed_events.unwrap_or(if is_quick {
                 REPLAYED_EVENTS_QUICK
             } else {
@@ -147,6 +166,14 @@ impl CommandsArguments {
             directory,
             is_quick,
         })
+    }
+
+    fn cases(&self, aggregates: u64) -> Vec<Case> {
+        let is_chosen = |case: &Case| {
+            (self.drives.is_empty() || self.drives.contains(&case.drive))
+                && (self.tiers.is_empty() || self.tiers.contains(&case.tier))
+        };
+        Case::all(aggregates).into_iter().filter(is_chosen).collect()
     }
 }
 
@@ -174,6 +201,13 @@ mod tests {
         assert_eq!((plan.parts, plan.turns, plan.in_flight), (vec![Part::Replay], 3, 7));
         assert_eq!((plan.aggregates, plan.replayed_events, plan.time), (9, 11, Duration::from_millis(500)));
         assert_eq!((plan.scale_events, plan.scale_aggregates, plan.scale_hot), (300, 30, 30));
+        let chosen = |drives, tiers| CommandsArguments { drives, tiers, ..CommandsArguments::default() }.plan();
+        let plan = chosen(vec![Drive::Direct], vec![Tier::Sync, Tier::Quorum]).unwrap();
+        assert!(
+            plan.cases.len() == 2
+                && plan.cases.iter().all(|case| (case.drive, case.tier) == (Drive::Direct, Tier::Sync))
+        );
+        assert!(chosen(vec![Drive::Direct], vec![Tier::Quorum]).unwrap_err().is_about_options());
         let quick = OutputArguments { quick: true, ..OutputArguments::default() };
         let plan = CommandsArguments { output: quick, ..CommandsArguments::default() }.plan().unwrap();
         assert!(plan.is_quick && plan.turns == 1 && plan.replayed_events == REPLAYED_EVENTS_QUICK);

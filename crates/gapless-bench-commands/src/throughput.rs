@@ -31,7 +31,7 @@ pub(crate) fn steps(plan: &Plan, part: Part) -> usize {
     plan.turns
         * match part {
             Part::Axon => AxonCase::all(plan.aggregates).len(),
-            _ => Case::all(plan.aggregates).len() + 3,
+            _ => plan.cases.len() + 1 + canonical_rows(plan).count(),
         }
 }
 
@@ -77,14 +77,13 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
     if !plan.parts.contains(&Part::Throughput) {
         return Ok(());
     }
-    let cases = Case::all(plan.aggregates);
     run.next("encoding and appending alone")?;
-    for case in &cases {
+    for case in &plan.cases {
         if floor_of(&turn.floors, case).is_none() && case.tier == Tier::Memory {
             turn.floors.push(bare::measure(case.encoding, case.size, (plan.time / 4).min(FLOOR_TIME_MAX))?);
         }
     }
-    for (which, name) in [(Canonical::Throughput, CANONICAL), (Canonical::Replicated, CANONICAL_REPLICATED)] {
+    for (_, which, name) in canonical_rows(plan) {
         run.next(&format!("the row {name}"))?;
         let mut row = canonical(which, plan.is_quick.then_some(CANONICAL_QUICK), &plan.directory)?;
         // One that was cut short is none.
@@ -98,7 +97,7 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
         });
         turn.rows.push(row);
     }
-    for case in cases {
+    for case in plan.cases.iter().copied() {
         run.next(&case.label())?;
         let mut row = match case.encoding {
             Encoding::Sbe => one_row::<OfSbe>(plan, run, case),
@@ -110,6 +109,15 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
         turn.rows.push(row);
     }
     Ok(())
+}
+
+/// Those that some row stands beside.
+fn canonical_rows(plan: &Plan) -> impl Iterator<Item = (Tier, Canonical, &'static str)> {
+    let rows = [
+        (Tier::Journal, Canonical::Throughput, CANONICAL),
+        (Tier::Quorum, Canonical::Replicated, CANONICAL_REPLICATED),
+    ];
+    rows.into_iter().filter(|(tier, ..)| plan.cases.iter().any(|case| case.tier == *tier))
 }
 
 /// The names of the canonical rows, as rows and as floors.

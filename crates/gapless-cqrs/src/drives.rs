@@ -376,6 +376,16 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
     drop(bus.send(Account::command(&1, &AccountCommand::Deposit(1))));
     let outcome = bus.send(Account::command(&1, &AccountCommand::Deposit(1))).wait_within(Duration::from_secs(60));
     assert_eq!(outcome.unwrap().version, 305);
+    // Or it is asked for now and then.
+    let mut pending = bus.send(Account::command(&1, &AccountCommand::Deposit(1)));
+    let outcome = loop {
+        match pending.try_wait() {
+            Ok(outcome) => break outcome,
+            Err(none_yet) => pending = none_yet,
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(outcome.unwrap().version, 306);
     host.stop();
 }
 

@@ -28,7 +28,6 @@ use gapless_report::affinity::pair_of_cores;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 const LEADER: u64 = 1;
@@ -161,12 +160,11 @@ impl<F: Form> Sender<F> for &mut Leading {
         self.bus.send(draft)
     }
 
-    fn wait(&mut self, pending: Self::Pending) -> Outcome {
-        let mut pending = std::pin::pin!(pending);
-        let mut context = Context::from_waker(Waker::noop());
+    fn wait(&mut self, mut pending: Self::Pending) -> Outcome {
         loop {
-            if let Poll::Ready(outcome) = pending.as_mut().poll(&mut context) {
-                return outcome;
+            match pending.try_wait() {
+                Ok(outcome) => return outcome,
+                Err(none_yet) => pending = none_yet,
             }
             if let Err(error) = self.turn() {
                 return Err(gapless_cqrs::CommandError::Failed(error.to_string()));

@@ -64,7 +64,7 @@ enum Benchmark {
     Failover(FailoverArguments),
     /// The command bus: commands a second and latency by aggregates, tier, encoding, identifiers and size; replay of its events
     #[command(
-        after_help = "Examples:\n  gapless bench commands --json commands.json --plot commands.svg\n  gapless bench commands --only throughput,axon --turns 3 --seconds 1\n  gapless bench commands --only replay --replayed-events 50000000\n  gapless bench commands --quick"
+        after_help = "Examples:\n  gapless bench commands --json commands.json --plot commands.svg\n  gapless bench commands --only throughput,axon --turns 3 --seconds 1\n  gapless bench commands --only throughput --tiers memory,journal --drives direct\n  gapless bench commands --only replay --replayed-events 50000000\n  gapless bench commands --quick"
     )]
     Commands(CommandsArguments),
     /// Calls between processes, beside those of other systems

@@ -158,6 +158,15 @@ impl Line {
         has_room
     }
 
+    /// Takes what has come, if nobody else does.
+    pub fn take_arrived(&self) {
+        if let Some(mut inner) = self.try_lock() {
+            let mut called = Called::new();
+            inner.poll(&mut called);
+            self.leave(inner, called);
+        }
+    }
+
     /// The outcome; without one until then, that it did not come in time.
     pub fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> Outcome {
         loop {

@@ -295,6 +295,13 @@ impl Way {
         }
     }
 
+    fn take_arrived(&self) {
+        // The owner of a queue takes it.
+        if let Self::Line(line) = self {
+            line.take_arrived();
+        }
+    }
+
     fn attend(&self) {
         if let Self::Line(line) = self {
             line.attend();
@@ -363,6 +370,19 @@ impl<Reply: Message, Refusal: Message> Pending<Reply, Refusal> {
     /// How it ended that was not accepted; [`BusError::TimedOut`].
     pub fn wait_within(self, within: Duration) -> Result<Accepted<Reply>, CommandError<Refusal>> {
         read(self.way.wait(&self.completion, Instant::now().checked_add(within)), self.expected)
+    }
+
+    /// Its outcome, if there is one now; the thread that asks takes what has come, and never sleeps. For who does something else meanwhile, as one who
+    /// turns a member by hand.
+    ///
+    /// # Errors
+    /// Itself, while there is none.
+    pub fn try_wait(self) -> Result<Result<Accepted<Reply>, CommandError<Refusal>>, Self> {
+        let found = self.completion.take().or_else(|| {
+            self.way.take_arrived();
+            self.completion.take()
+        });
+        found.map(|outcome| read(outcome, self.expected)).ok_or(self)
     }
 
     /// Has a function called with it, on a thread of the bus: it must not sleep, nor wait for another command.
