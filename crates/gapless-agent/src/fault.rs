@@ -25,6 +25,17 @@ pub const CRASH_POINTS: [&str; 12] = [
 pub const ARCHIVE_CRASH_POINTS: [&str; 5] =
     ["archive_in_copy", "archive_after_copy", "archive_after_stub", "archive_before_removal", "archive_after_removal"];
 
+/// Those that only a process passes whose command bus deletes events: the first when what they have led to is written down, the others for each
+/// segment, `deletion_after_archive` for each that is archived.
+pub const DELETION_CRASH_POINTS: [&str; 6] = [
+    "deletion_in_base",
+    "deletion_after_base",
+    "deletion_after_history",
+    "deletion_after_segment",
+    "deletion_after_archive",
+    "deletion_after_sync",
+];
+
 /// Those that only the sequencer of an event stream passes.
 pub const STREAM_CRASH_POINTS: [&str; 4] =
     ["in_state_write", "after_release_before_send", "between_packets", "before_answer"];
@@ -258,6 +269,7 @@ mod armed {
         [
             &super::CRASH_POINTS[..],
             &super::ARCHIVE_CRASH_POINTS,
+            &super::DELETION_CRASH_POINTS,
             &super::STREAM_CRASH_POINTS,
             &super::CLUSTER_CRASH_POINTS,
             &super::SNAPSHOT_TRANSFER_CRASH_POINTS,

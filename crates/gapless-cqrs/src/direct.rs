@@ -81,7 +81,8 @@ impl DirectBus {
     ) -> Result<Self, HostError> {
         keeps_everything(&stream)?;
         let BusParts { released, make_writer, reading } = parts(model, options)?;
-        let host = EmbeddedHost::start_transactions(released, make_writer, stream)?;
+        let host = EmbeddedHost::start_transactions(released, make_writer, stream).map_err(HostError::of_start)?;
+        reading.go_on_deleting(host.service());
         let in_flight_max = bus.in_flight_max.clamp(1, 1 << 16).next_power_of_two();
         let queue = Queue::new(in_flight_max, host.waker().clone());
         let slots = std::iter::repeat_with(Slot::default).take(in_flight_max).collect();
@@ -231,13 +232,14 @@ impl DirectBus {
     /// A reader of the events, from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
-        EventReader::over(self.host.service().reader(from.sequence), from)
+        self.reading.events(self.host.service().reader(from.sequence), from)
     }
 
     /// As [`CommandHost::found_events`](crate::CommandHost::found_events).
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
-        self.reading.found_events(filter, from, self.events(Position::default()))
+        let reader = EventReader::over(self.host.service().reader(1), Position::default());
+        self.reading.found_events(filter, from, reader)
     }
 
     /// What it has counted.

@@ -235,13 +235,24 @@ impl EventDirectory {
         StoredIndex::open(&path, reader).map_err(|error| EventDirectoryError::System { path, error })
     }
 
+    /// The first sequence that can be read, where events before it are deleted; `None` where none are.
+    #[must_use]
+    pub fn first_after_deleted(&self) -> Option<u64> {
+        let first = self.reader().first_held();
+        (first > 1).then_some(first)
+    }
+
     /// Reads the transactions that may have selected events: by the index where there is one and a filter, behind it and without one by reading
     /// all. Without a beginning it begins at the first frame that the journal still holds.
     ///
     /// # Errors
-    /// The folder of the index cannot be read; the journal is gone.
+    /// [`ReadError::Deleted`]; the folder of the index cannot be read; the journal is gone.
     pub fn transactions(&self, selection: Selection) -> Result<SelectedTransactions, EventDirectoryError> {
         let mut reader = self.reader();
+        let (sequence, first) = (selection.from.sequence, reader.first_held());
+        if (1..first).contains(&sequence) {
+            return Err(ReadError::Deleted { sequence, first }.into());
+        }
         let mut found_by = None;
         if let Some(filter) = selection.filters.iter().cloned().reduce(EventFilter::and) {
             let index = self.index(&mut reader)?;

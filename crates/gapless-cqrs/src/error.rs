@@ -145,6 +145,19 @@ impl TypesError {
     }
 }
 
+/// The file with the states of aggregates whose events are deleted cannot be read, or is not what it should be.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(
+    "the file {}, which stands for events that are deleted, cannot be used: {reason}; put it back from a copy of this directory",
+    path.display()
+)]
+pub struct BaseFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
 /// A file of the index cannot be read, or is not what it should be.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the index file {} cannot be used: {reason}", path.display())]

@@ -2,6 +2,7 @@
 
 use crate::error::IndexFileError;
 use crate::identity::Position;
+use crate::open_readers::{OpenReaders, ReaderPosition};
 use crate::origin::{Cause, Origin};
 use crate::stored_frames::StoredFrames;
 use crate::transaction::{CommandIdentity, EventCursor, RecordedEvent, RecordedEvents, has_events};
@@ -34,6 +35,14 @@ pub enum ReadError {
         /// The last one that is released.
         released: u64,
     },
+    /// Events from there on were asked for, and those before another position are deleted.
+    #[error("the events before {first} are deleted, and what was asked for begins at {sequence}; read from {first} on")]
+    Deleted {
+        /// What was asked for, a sequence number.
+        sequence: u64,
+        /// The first one from which on events can be read.
+        first: u64,
+    },
     /// The index has an event where the stream has none.
     #[error(
         "the index has an event at {0}, and the stream has none there; its folder may be removed while no host runs"
@@ -65,6 +74,8 @@ pub struct EventReader {
     last_time_ns: u64,
     /// Whether the last frame that was read ends what it belongs to.
     is_between_transactions: bool,
+    /// Where it is, for who deletes events.
+    position: Option<ReaderPosition>,
 }
 
 /// Where frames come from.
@@ -199,7 +210,14 @@ impl EventReader {
             from,
             last_time_ns: 0,
             is_between_transactions: true,
+            position: None,
         }
+    }
+
+    /// From now on what it has not read is not deleted.
+    pub(crate) fn open_among(mut self, readers: &OpenReaders) -> Self {
+        self.position = Some(readers.open(self.next_sequence()));
+        self
     }
 
     /// The first sequence that the stream still holds.
@@ -260,7 +278,7 @@ impl EventReader {
     /// The next transaction with events; `None` where nothing more is released yet. Commands that were refused have none.
     ///
     /// # Errors
-    /// The stream does not have what comes next any more; bytes that are no transaction, which the next call passes over.
+    /// [`ReadError::Deleted`]; the stream is damaged or gone; bytes that are no transaction, which the next call passes over.
     pub fn next_transaction(&mut self) -> Result<Option<RecordedTransaction<'_>>, ReadError> {
         match self.advance(usize::MAX)? {
             Advanced::Transaction => self.transaction().map(Some),
@@ -270,10 +288,30 @@ impl EventReader {
 
     /// Goes on to the next transaction with events, over so many frames at most.
     pub(crate) fn advance(&mut self, frames_max: usize) -> Result<Advanced, ReadError> {
+        let advanced = self.go_on(frames_max);
+        if let Some(position) = &self.position {
+            position.set(match advanced {
+                Ok(Advanced::Transaction) => self.first.sequence,
+                _ => self.frames.sequence(),
+            });
+        }
+        advanced
+    }
+
+    /// What has become of a frame that cannot be read.
+    #[cold]
+    fn unread(&self, error: ClientError) -> ReadError {
+        let (sequence, first) = (self.frames.sequence(), self.first_held());
+        if sequence < first { ReadError::Deleted { sequence, first } } else { error.into() }
+    }
+
+    #[inline]
+    fn go_on(&mut self, frames_max: usize) -> Result<Advanced, ReadError> {
         for _ in 0..frames_max {
-            let frame = match self.frames.read()? {
-                ReplayRead::Frame(frame) => frame,
-                ReplayRead::Empty => return Ok(Advanced::End),
+            let frame = match self.frames.read() {
+                Ok(ReplayRead::Frame(frame)) => frame,
+                Ok(ReplayRead::Empty) => return Ok(Advanced::End),
+                Err(error) => return Err(self.unread(error)),
             };
             let fragment = frame.fragment();
             (self.last_time_ns, self.is_between_transactions) = (frame.timestamp_ns(), fragment.is_last());

@@ -3,6 +3,7 @@
 use crate::event_filter::EventFilter;
 use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
 use crate::identity::Position;
+use crate::open_readers::{OpenReaders, ReaderPosition};
 use crate::store::{IndexKey, Search};
 use crate::transaction::{EventCursor, RecordedEvent};
 
@@ -19,6 +20,9 @@ pub(crate) trait Positions: Send {
     /// # Errors
     /// A file of the index cannot be read.
     fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, ReadError>;
+
+    /// Events before that sequence are deleted, or may be at any time; 0 if none are.
+    fn deleted_before(&self) -> u64;
 }
 
 /// Reads the events that a filter has, in the order of the stream, from a position on. At the end it says so, and goes on when there is more.
@@ -34,11 +38,19 @@ pub struct FoundEvents {
     /// The transaction that the reader has read, and how far.
     read_sequence: Option<u64>,
     cursor: EventCursor,
+    /// Where it is, for who deletes events.
+    position: ReaderPosition,
 }
 
 impl FoundEvents {
-    pub(crate) fn new(filter: EventFilter, from: Position, positions: Box<dyn Positions>, reader: EventReader) -> Self {
-        let search = Search::new(&filter);
+    pub(crate) fn new(
+        filter: EventFilter,
+        from: Position,
+        positions: Box<dyn Positions>,
+        reader: EventReader,
+        readers: &OpenReaders,
+    ) -> Self {
+        let (search, position) = (Search::new(&filter), readers.open(from.sequence));
         Self {
             filter,
             search,
@@ -48,6 +60,7 @@ impl FoundEvents {
             next: from,
             read_sequence: None,
             cursor: EventCursor::default(),
+            position,
         }
     }
 
@@ -61,11 +74,17 @@ impl FoundEvents {
     /// The position of the next event that the filter may have.
     fn next_position(&mut self) -> Result<Option<Position>, ReadError> {
         loop {
+            let first = self.positions.deleted_before();
+            if self.next.sequence < first {
+                return Err(ReadError::Deleted { sequence: self.next.sequence, first });
+            }
             let find = |key, from, limit| self.positions.find(key, from, limit);
             let found = self.search.next(self.next, self.through, find)?;
             if found.is_some() {
                 return Ok(found);
             }
+            self.next = self.next.max(Position { sequence: self.through + 1, ordinal: 0 });
+            self.position.set(self.next.sequence);
             let through = self.positions.through()?;
             if through == self.through {
                 return Ok(None);
@@ -77,7 +96,7 @@ impl FoundEvents {
     /// The next event, with the transaction that it is of; `None` where nothing more is released yet.
     ///
     /// # Errors
-    /// [`ReadError::NoIndex`] at tier `memory`; [`ReadError::IndexBehind`] while an index is made anew; an index file that is damaged, which is
+    /// [`ReadError::Deleted`] where it is to begin, or is, before what is deleted; [`ReadError::NoIndex`] at tier `memory`; [`ReadError::IndexBehind`] while an index is made anew; an index file that is damaged, which is
     /// made anew by and by; and as [`EventReader::next_transaction`].
     pub fn next_event(&mut self) -> Result<Option<(RecordedTransaction<'_>, RecordedEvent<'_>)>, ReadError> {
         loop {
@@ -99,6 +118,7 @@ impl FoundEvents {
                 self.reader.event_at(position, self.cursor)?.map(|(event, cursor)| (self.filter.has(&event), cursor));
             // Nothing is passed over before it is read: behind an error this one is next.
             self.next = Position { ordinal: position.ordinal.saturating_add(1), ..position };
+            self.position.set(self.next.sequence);
             if let Some((has, cursor)) = found {
                 self.cursor = cursor;
                 if has {

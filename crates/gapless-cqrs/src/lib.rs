@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`deleted`] | [`DeletedEvents`]: what stands for deleted events, looked at from outside |
 //! | [`derived`] | [`DerivedFiles`]: what is made of a journal and lies beside it |
 //! | [`directory`] | [`EventDirectory`]: the events of a directory, read from outside |
 //! | `drives` | tests of the promises of a bus, over each of its drives |
@@ -18,6 +19,7 @@
 //! | `store` | where the events of an aggregate, with a tag or of a type are |
 //! | [`events`] | [`EventReader`]: the events of the stream |
 //! | `stored_frames` | the frames of a directory's journal, read from outside |
+//! | `open_readers` | where readers are, for who deletes events |
 //! | [`model`] | [`CommandModel`]: which aggregates and handlers there are |
 //! | [`names`] | [`TypeNames`]: what types are called, in a file beside the journal |
 //! | [`interceptor`] | [`DispatchInterceptor`], [`HandlerInterceptor`]: what looks at every command |
@@ -46,6 +48,7 @@ pub mod aggregate;
 pub mod bare_writer;
 pub mod bus;
 pub mod decision_model;
+pub mod deleted;
 pub mod derived;
 pub mod direct;
 pub mod directory;
@@ -69,6 +72,7 @@ pub mod interceptor;
 pub mod member;
 pub mod model;
 pub mod names;
+mod open_readers;
 pub mod origin;
 mod released;
 #[cfg(test)]
@@ -85,12 +89,13 @@ mod writer;
 pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, OldEvent, Tags};
 pub use bus::{Accepted, BusOptions, CommandBus, Pending, RetryPolicy};
 pub use decision_model::DecisionModel;
+pub use deleted::DeletedEvents;
 pub use derived::DerivedFiles;
 pub use direct::{DirectBus, Ticket};
 pub use directory::EventDirectory;
 pub use draft::Draft;
 pub use ending::Ending;
-pub use error::{BusError, CommandError, IndexFileError, ModelError, TypesError};
+pub use error::{BaseFileError, BusError, CommandError, IndexFileError, ModelError, TypesError};
 pub use event_filter::EventFilter;
 pub use events::{EventReader, ReadError, RecordedTransaction};
 pub use fixture::{Fixture, Invariants, Random, When};
@@ -116,7 +121,7 @@ pub use gapless_message::{Message, MessageError};
 /// ```
 pub use gapless_rpc_macros::CommandMessage as Message;
 pub use handler::{CommandHandler, EventTags, Interruption, Stop, Undone, Work};
-pub use host::{CommandCounters, CommandHost, CommandHostOptions, HostError};
+pub use host::{CommandCounters, CommandHost, CommandHostOptions, DeletionError, DeletionReport, HostError};
 pub use identifiers::{IdentifierLimits, time_ordered_identifier};
 pub use identity::{AggregateId, IdForm, Position, TypeKey};
 pub use interceptor::{DispatchInterceptor, Dispatched, HandlerInterceptor, Intercepted};

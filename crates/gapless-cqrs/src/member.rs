@@ -76,13 +76,14 @@ impl CommandMember {
     /// A reader of the events, from a position on, as far as they are released here.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
-        EventReader::over(self.replica.member().stream().reader(from.sequence), from)
+        self.reading.events(self.replica.member().stream().reader(from.sequence), from)
     }
 
     /// As [`CommandHost::found_events`](crate::CommandHost::found_events), as far as they are released here.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
-        self.reading.found_events(filter, from, self.events(Position::default()))
+        let reader = EventReader::over(self.replica.member().stream().reader(1), Position::default());
+        self.reading.found_events(filter, from, reader)
     }
 
     /// The member that it runs on.

@@ -21,7 +21,7 @@ use gapless_client::client::ClientOptions;
 use gapless_client::replay_merge::ReplayMerge;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, ClientError};
-use gapless_journal::RecoveryReport;
+use gapless_journal::{RecoveryReport, SegmentPreparer};
 use gapless_log::{Releaser, Scope, StreamIdentity, Window, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, Journaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
@@ -52,6 +52,8 @@ pub struct ServiceHost {
     /// To the sequencer, and what wakes it.
     requests: (Mailbox<SequencerRequest>, Waker),
     versions: RangeInclusive<u32>,
+    /// Of the journal, where there is one.
+    preparer: Option<SegmentPreparer>,
 }
 
 /// The term of a stream without a cluster.
@@ -180,8 +182,9 @@ impl ServiceHost {
         let journal = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
         let (ingress, repeated, state) =
             ingress(&options, &builder, sequencer, writer, releaser, (&mut fold, journal))?;
-        let mut schedule = None;
+        let (mut schedule, mut kept_preparer) = (None, None);
         if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &layout) {
+            kept_preparer = Some(preparer.clone());
             let rules = SnapshotRules::over_own_journal(options.snapshot_interval_frames, options.snapshot_on_stop);
             let at = recovered.snapshot_sequence;
             let below = HostJournal::new(syncer, preparer, at);
@@ -241,6 +244,7 @@ impl ServiceHost {
             recovered,
             requests,
             versions,
+            preparer: kept_preparer,
         };
         Ok((host, held))
     }
@@ -252,7 +256,12 @@ impl ServiceHost {
 
     /// A step of the clean stop of one without threads. Whether it is the last.
     pub(crate) fn close_step(&mut self, now: Now) -> Result<bool, EngineError> {
-        self.stream.close_step(now).map_err(stopped)
+        let is_last = self.stream.close_step(now).map_err(stopped)?;
+        if is_last {
+            // It holds the lock of the journal.
+            self.preparer = None;
+        }
+        Ok(is_last)
     }
 
     /// A client inside this process.
@@ -392,6 +401,14 @@ impl ServiceHost {
             return Err(EngineError::Option { option: "tier", reason });
         };
         requests.take(|| self.failure())
+    }
+
+    /// Has all segments of the journal deleted that are wholly before `sequence`, each when a snapshot covers it; what of them is archived, too. It is
+    /// done by and by, and nothing of it is known any more after a restart. Nothing at tier `memory`.
+    pub fn delete_journal_before(&self, sequence: u64) {
+        if let Some(preparer) = &self.preparer {
+            preparer.delete_before(sequence);
+        }
     }
 
     /// Why the host has stopped by itself, if it has.

@@ -255,6 +255,19 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
     Ok(Some(survey))
 }
 
+/// Where the segment from that sequence on lies in an archive; `None` if it has no stub.
+pub(crate) fn archive_of(directory: &Path, first_sequence: u64) -> Result<Option<PathBuf>, JournalError> {
+    let path = directory.join(d::archived_name(first_sequence));
+    let stub = match open_regular(&path) {
+        Ok(stub) => stub,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(JournalError::io("open", path, error)),
+    };
+    let length = stub.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
+    let header = read_fixed_header(&stub, length).map_err(|fault| fault.into_error(path.clone()))?;
+    Ok(Some(Archived::read(&stub, &path, header.frames_offset)?.place))
+}
+
 enum Examined {
     Segment(Box<Found>),
     Leftover(PathBuf),

@@ -9,6 +9,7 @@
 //! | `unlinked` | [`UnlinkedSegment`]: frames in a file without a name, which ends with its process |
 //! | `test_frames` | frames for the tests |
 //! | `record_writer` | appending records of consensus |
+//! | `deletion` | deletes the segments that somebody has asked to be deleted |
 //! | `retention` | deletes the oldest segments |
 //! | `rolling` | from one segment to the next |
 //! | `truncation` | taking back frames that nobody has acted on yet |
@@ -55,6 +56,7 @@ pub mod archiving;
 mod boot;
 mod compressed;
 mod cut_files;
+mod deletion;
 pub mod descriptor;
 mod directory;
 pub mod disk;

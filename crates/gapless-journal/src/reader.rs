@@ -146,6 +146,28 @@ impl JournalReader {
         Ok(evaluation.kept.last().map_or(0, |kept| kept.last_sequence))
     }
 
+    /// The last sequence that was on the device when this reader was opened, as the marks say.
+    #[must_use]
+    pub fn synced_sequence(&self) -> u64 {
+        self.survey.synced_sequence()
+    }
+
+    /// The last sequence at or before `sequence`, and behind the first one, with which a segment begins and which no message crosses: what is before it
+    /// can be deleted. `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Replay::next_frame`], of the segment that begins with it.
+    pub fn boundary_at(&self, sequence: u64) -> Result<Option<u64>, JournalError> {
+        let others = self.survey.segments.iter().skip(1).rev();
+        for found in others.filter(|found| found.has_final_name && found.first_sequence <= sequence) {
+            let mut replay = self.replay(found.first_sequence)?;
+            if replay.next_frame()?.is_some_and(|frame| frame.fragment().index == 0) {
+                return Ok(Some(found.first_sequence));
+            }
+        }
+        Ok(None)
+    }
+
     /// Frames from `from_sequence` on, each with both checksums checked. `from_sequence` may be one after the last, for
     /// a reader that only follows.
     ///

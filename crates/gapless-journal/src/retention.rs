@@ -5,6 +5,7 @@
 //! frame, nothing. Files cut by recovery count as part of the journal's length, and stay.
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use crate::descriptor::archived_name;
@@ -55,17 +56,25 @@ impl SharedJournal {
         if let Some(checkpoint) = checkpoint {
             self.sync_checkpoint(checkpoint)?;
         }
-        // First: the segments that the history names must be there.
+        self.begin_with(maintenance, next_first_sequence)?;
+        remove_if_there(&self.segment_path(oldest.first_sequence))?;
+        self.oldest_is_gone(next_first_sequence)?;
+        Ok(true)
+    }
+
+    /// From now on the journal may begin with that sequence: the segments that the history names must be there.
+    pub(crate) fn begin_with(
+        &self,
+        maintenance: &mut SegmentMaintenance,
+        first_sequence: u64,
+    ) -> Result<(), JournalError> {
         let history = maintenance.history.history();
-        let first_sequence = history.first_sequence.max(next_first_sequence);
-        self.set_history(maintenance, History { first_sequence, ..history })?;
-        let path = self.segment_path(oldest.first_sequence);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(JournalError::io("delete", path, error));
-            }
-            _ => {}
-        }
+        let first_sequence = history.first_sequence.max(first_sequence);
+        self.set_history(maintenance, History { first_sequence, ..history })
+    }
+
+    /// The oldest segment was removed, and the next begins with that sequence.
+    pub(crate) fn oldest_is_gone(&self, next_first_sequence: u64) -> Result<(), JournalError> {
         sync_directory(&self.options.directory)?;
         {
             let mut list = self.segment_list();
@@ -75,7 +84,7 @@ impl SharedJournal {
         }
         // Release: pairs with the acquire of `Journal::first_sequence`.
         self.first_sequence.store(next_first_sequence, Ordering::Release);
-        Ok(true)
+        Ok(())
     }
 
     /// Puts the segment with the newest checkpoint on the device, before what it stands for goes.
@@ -93,5 +102,13 @@ impl SharedJournal {
             // Synced when it was taken off the list.
             (None, None) => Ok(()),
         }
+    }
+}
+
+/// Removes a file; it may be gone already.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), JournalError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::io("delete", path, error)),
+        _ => Ok(()),
     }
 }

@@ -58,7 +58,7 @@ impl SharedJournal {
 
     /// Whether time alone makes something to do.
     pub(crate) fn waits_for_clock(&self) -> bool {
-        self.options.retention.age_max_ns.is_some() || !self.segment_list().rolled.is_empty()
+        self.options.retention.age_max_ns.is_some() || self.is_to_delete() || !self.segment_list().rolled.is_empty()
     }
 
     /// Takes the preparation of the next segment one step on; `true` when it is ready.

@@ -1,7 +1,7 @@
 //! [`SegmentPreparer`]: prepares segments ahead of the writer and cleans up behind it, on a helper thread.
 //!
 //! It allocates the next segment, makes pages present before the writer touches them, gives segments
-//! their names, puts sealed ones on the device and deletes what retention lets go. A journal works
+//! their names, puts sealed ones on the device and deletes what retention lets go, or somebody has asked to be deleted. A journal works
 //! without one, only that the writer then does at each roll what must be done.
 
 use std::sync::Arc;
@@ -47,13 +47,23 @@ impl SegmentPreparer {
             shared.prepare_step(&mut maintenance)?;
             return Ok(true);
         }
-        Ok(shared.sync_sealed_step(&mut maintenance)? || shared.retain_step(&mut maintenance)?)
+        Ok(shared.sync_sealed_step(&mut maintenance)?
+            || shared.delete_step(&mut maintenance)?
+            || shared.retain_step(&mut maintenance)?)
     }
 
     /// As [`crate::Journal::set_snapshot_sequence`], from the thread that writes the snapshots.
     pub fn set_snapshot_sequence(&self, sequence: u64) {
         // Release: pairs with the acquire of retention.
         self.shared.snapshot_sequence.fetch_max(sequence, Ordering::Release);
+        self.shared.wake.signal();
+    }
+
+    /// Has the segments deleted that are wholly before `sequence`, whatever retention says, and those of them that are archived there, too. Each goes
+    /// when a snapshot covers it, and when its archive can be reached and nobody is archiving.
+    pub fn delete_before(&self, sequence: u64) {
+        // Release: pairs with the acquire of retention.
+        self.shared.delete_before.fetch_max(sequence, Ordering::Release);
         self.shared.wake.signal();
     }
 

@@ -79,6 +79,8 @@ pub(crate) struct SegmentMaintenance {
     pub(crate) history: HistoryFile,
     /// The oldest rolled segment on its way to the device, by its first sequence, and how far it is.
     pub(crate) sealed_sync: Option<(u64, Mapping, usize)>,
+    /// Why the oldest segment is not deleted that is to be, as it was logged last.
+    pub(crate) undeleted: String,
     /// Whether the kernel populates pages on request; tried once.
     pub(crate) populates: bool,
 }
@@ -97,6 +99,8 @@ pub(crate) struct SharedJournal {
     pub(crate) journaled_records: AtomicU64,
     pub(crate) synced_records: AtomicU64,
     pub(crate) snapshot_sequence: AtomicU64,
+    /// What is before it is to be deleted; 0 for nothing.
+    pub(crate) delete_before: AtomicU64,
     pub(crate) first_sequence: AtomicU64,
     /// The length of the files of cut bytes; it does not change.
     pub(crate) cut_bytes: u64,
@@ -132,6 +136,7 @@ impl SharedJournal {
             journaled_records: AtomicU64::new(0),
             synced_records: AtomicU64::new(0),
             snapshot_sequence: AtomicU64::new(0),
+            delete_before: AtomicU64::new(0),
             first_sequence: AtomicU64::new(first_sequence),
             cut_bytes,
             is_poisoned: OwnLine(AtomicBool::new(false)),
@@ -143,6 +148,7 @@ impl SharedJournal {
                 next_number,
                 history,
                 sealed_sync: None,
+                undeleted: String::new(),
                 populates: true,
             }),
             syncing: Mutex::new(()),

@@ -73,13 +73,14 @@ pub use gapless_cqrs::member::CommandMember;
 pub use gapless_cqrs::message;
 pub use gapless_cqrs::message::{Message, MessageError};
 pub use gapless_cqrs::{
-    Accepted, Aggregate, AggregateId, BusError, BusOptions, CAUSATION, CORRELATION, Cause, Circumstances, CommandBus,
-    CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions, CommandIdentity, CommandModel,
-    Creation, Decision, DecisionModel, DirectBus, DispatchInterceptor, Dispatched, Draft, Ending, Entity,
-    EventDirectory, EventFilter, EventReader, EventTags, Fixture, FoundEvents, HandlerInterceptor, Headers, HostError,
-    IdentifierLimits, IndexFileError, Intercepted, Interruption, Invariants, ModelError, OldEvent, Pending, Position,
-    Random, ReadError, RecordedEvent, RecordedTransaction, RetryPolicy, SnapshotPolicy, Stop, Tags, Ticket, TypeKey,
-    Undone, When, Work, time_ordered_identifier,
+    Accepted, Aggregate, AggregateId, BaseFileError, BusError, BusOptions, CAUSATION, CORRELATION, Cause,
+    Circumstances, CommandBus, CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions,
+    CommandIdentity, CommandModel, Creation, Decision, DecisionModel, DeletionError, DeletionReport, DirectBus,
+    DispatchInterceptor, Dispatched, Draft, Ending, Entity, EventDirectory, EventFilter, EventReader, EventTags,
+    Fixture, FoundEvents, HandlerInterceptor, Headers, HostError, IdentifierLimits, IndexFileError, Intercepted,
+    Interruption, Invariants, ModelError, OldEvent, Pending, Position, Random, ReadError, RecordedEvent,
+    RecordedTransaction, RetryPolicy, SnapshotPolicy, Stop, Tags, Ticket, TypeKey, Undone, When, Work,
+    time_ordered_identifier,
 };
 /// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
 ///

@@ -3,7 +3,7 @@
 use crate::program::{gapless, run};
 use gapless::cqrs::{
     Aggregate, BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Headers,
-    Message,
+    Message, SnapshotPolicy,
 };
 use gapless::service::ServiceHostOptions;
 use gapless_testkit::process::Process;
@@ -24,8 +24,10 @@ enum BookingEvent {
     Closed,
 }
 
-#[derive(Clone)]
-struct Flight;
+#[derive(Clone, Serialize, Deserialize, Message)]
+struct Flight {
+    is_closed: bool,
+}
 
 impl Aggregate for Flight {
     const NAME: &'static str = "flight";
@@ -35,7 +37,7 @@ impl Aggregate for Flight {
     type Refusal = ();
 
     fn new(_: &String) -> Self {
-        Self
+        Self { is_closed: false }
     }
 
     fn creation(_: &BookingCommand) -> Creation {
@@ -53,7 +55,9 @@ impl Aggregate for Flight {
         Ok(())
     }
 
-    fn apply(&mut self, _: &BookingEvent) {}
+    fn apply(&mut self, event: &BookingEvent) {
+        self.is_closed |= matches!(event, BookingEvent::Closed);
+    }
 }
 
 fn start(directory: &Path) -> (CommandHost, CommandBus) {
@@ -227,6 +231,42 @@ fn the_index_is_verified_with_the_journal_and_goes_with_a_restore() {
     book(&bus, "LX 38", 2, "Bo");
     host.stop().unwrap();
     assert_eq!(run(path, &["events", "read", "flights", "--aggregate", "flight/LX 38"]).good().lines().count(), 2);
+}
+
+#[test]
+fn what_is_deleted_is_said_and_what_stands_for_it_is_verified() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let model = CommandModel::new().aggregate_with_snapshots::<Flight>(SnapshotPolicy::default());
+    let mut stream = ServiceHostOptions::in_directory(path.join("flights"));
+    stream.persistence.segment_length_bytes = 256 << 10;
+    (stream.window_bytes, stream.frame_length_max) = (1 << 20, 4096);
+    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    (1..400).for_each(|seat| book(&bus, "LX 38", seat, &"Bo".repeat(120)));
+    let report = host.delete_events_before(u64::MAX).unwrap();
+    let before = report.before;
+    host.stop().unwrap();
+    wait::until("the segments are gone", || {
+        let info = run(path, &["journal", "info", "flights", "--json"]).good();
+        serde_json::from_str::<Value>(&info).unwrap()["first_sequence"] == before
+    });
+    let read = run(path, &["events", "read", "flights", "--aggregate", "flight/LX 38"]);
+    assert!(read.stderr.contains(&format!("note: events before {before} are deleted")), "{}", read.stderr);
+    let left = read.good().lines().count();
+    assert!(left > 0 && left < 399, "{left}");
+    let refused = run(path, &["events", "read", "flights", "--from", "1"]).stderr;
+    assert!(refused.ends_with(&format!("begins at 1; read from {before} on\n")), "{refused}");
+    let statistics = run(path, &["events", "stats", "flights", "--json"]).good();
+    let statistics: Value = serde_json::from_str(&statistics).unwrap();
+    assert_eq!((&statistics["deleted"]["before"], &statistics["deleted"]["aggregates"]), (&json!(before), &json!(1)));
+    let verified = run(path, &["journal", "verify", "flights"]).good();
+    assert!(verified.contains(&format!("the states of 1 aggregates, for deleted events before {before}, whole")));
+    let mut damaged = std::fs::read(&report.file).unwrap();
+    damaged[20] ^= 1;
+    std::fs::write(&report.file, damaged).unwrap();
+    let error = run(path, &["journal", "verify", "flights"]).error(1);
+    assert!(error.contains("base-") && error.contains("damaged"), "{error}");
 }
 
 #[test]

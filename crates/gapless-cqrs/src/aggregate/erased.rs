@@ -36,7 +36,8 @@ pub(crate) struct StateFiles {
     pub policy: SnapshotPolicy,
     pub version: u32,
     pub encode: fn(&State, &mut Vec<u8>) -> Result<(), MessageError>,
-    pub decode: fn(&[u8]) -> Result<State, MessageError>,
+    /// From the bytes of this version of the state's type.
+    pub decode: fn(u32, &[u8]) -> Result<State, MessageError>,
 }
 
 impl StateFiles {
@@ -45,7 +46,7 @@ impl StateFiles {
             policy,
             version: A::VERSION,
             encode: |state, into| state.downcast_ref::<A>().expect(OWN_STATE).encode(into),
-            decode: |bytes| Ok(Box::new(A::decode(bytes)?)),
+            decode: |version, bytes| Ok(Box::new(A::decode_as(version, bytes)?)),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::events::{EventReader, ReadError};
 use crate::identity::Position;
 use crate::names::TypeNames;
 use crate::snapshots::{Of, Snapshot, Snapshots};
-use crate::store::{Index, Search};
+use crate::store::{Base, BaseEntry, Index, Search};
 use crate::transaction::RecordedEvent;
 use crate::writer::{DueSnapshot, Load, ModelLoad};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,14 +39,34 @@ pub(super) enum LoadError {
 impl Folding<'_> {
     /// An aggregate's state, how many events it has had, and the sequence of the last.
     pub fn aggregate(&mut self, load: &Load) -> Result<(State, u64, u64), LoadError> {
+        loop {
+            let before = self.deleted_before();
+            match self.made_of_events(load) {
+                // They were deleted meanwhile.
+                Err(LoadError::Stream(_)) if self.deleted_before() > before => {}
+                made => return made,
+            }
+        }
+    }
+
+    fn deleted_before(&self) -> u64 {
+        self.index.map_or(0, Index::deleted_before)
+    }
+
+    fn made_of_events(&mut self, load: &Load) -> Result<(State, u64, u64), LoadError> {
         let begun = Instant::now();
         let aggregate = &*self.aggregates[load.index];
         let state = aggregate.create(&load.id);
         let state = state.ok_or_else(|| LoadError::Never("its bytes are no identifier of its type".to_owned()))?;
-        let kept = self.kept(aggregate, &load.id);
+        let base = self.index.and_then(Index::base);
+        let first = base.as_ref().map_or(0, |base| base.before);
+        let mut kept = self.kept(aggregate, &load.id, first);
+        if let (None, Some(base)) = (&kept, &base) {
+            kept = of_base(base, aggregate, &load.id)?;
+        }
         let had = kept.as_ref().map_or(0, |(_, snapshot)| snapshot.version);
         let (mut state, mut made) = kept.unwrap_or_else(|| (state, Snapshot::default()));
-        let from = Position { sequence: made.last_sequence + 1, ordinal: 0 };
+        let from = Position { sequence: first.max(made.last_sequence + 1), ordinal: 0 };
         let filter = EventFilter::of_aggregate(aggregate.key(), &*load.id);
         let through = self.index.map_or(u64::MAX, Index::last_sequence);
         self.each(&filter, from, through, |event, time_ns| {
@@ -65,17 +85,19 @@ impl Folding<'_> {
         Ok((state, made.version, made.last_sequence))
     }
 
-    /// The state that a file has, if the stream has its last event.
-    fn kept(&mut self, aggregate: &dyn ErasedAggregate, id: &[u8]) -> Option<(State, Snapshot)> {
+    /// The state that a file has, if the stream has its last event, which is not before `first`.
+    fn kept(&mut self, aggregate: &dyn ErasedAggregate, id: &[u8], first: u64) -> Option<(State, Snapshot)> {
         let (snapshots, files) = (self.snapshots?, aggregate.state_files()?);
         let of = Of { aggregate: aggregate.key(), id, state_version: files.version };
         let mut read = || {
-            let Some(snapshot) = snapshots.read(of)? else { return Ok(None) };
+            let Some(snapshot) = snapshots.read(of)?.filter(|snapshot| snapshot.last_sequence >= first) else {
+                return Ok(None);
+            };
             let time_ns = self.reader.time_of(snapshot.last_sequence).map_err(|error| error.to_string())?;
             if time_ns != Some(snapshot.last_time_ns) {
                 return Err(format!("a snapshot of {} is of another history of the stream", aggregate.name()));
             }
-            let decoded = catch_unwind(AssertUnwindSafe(|| (files.decode)(&snapshot.state)));
+            let decoded = catch_unwind(AssertUnwindSafe(|| (files.decode)(files.version, &snapshot.state)));
             match decoded {
                 Ok(Ok(state)) => Ok(Some((state, snapshot))),
                 Ok(Err(error)) => Err(format!("a snapshot of {} cannot be read: {error}", aggregate.name())),
@@ -115,6 +137,14 @@ impl Folding<'_> {
     /// A decision model's state.
     pub fn decision_model(&mut self, load: &ModelLoad) -> Result<State, LoadError> {
         let model = &*self.decision_models[load.model];
+        let first = self.deleted_before();
+        if load.from.sequence < first {
+            let from = load.from.sequence;
+            let name = model.name();
+            return Err(LoadError::Never(format!(
+                "{name} needs events from {from} on, and those before {first} are deleted"
+            )));
+        }
         let created = model.create(&load.id);
         let created = created.ok_or_else(|| LoadError::Never("its bytes are no identifier of its type".to_owned()));
         let (mut state, filter) = created?;
@@ -165,5 +195,30 @@ impl Folding<'_> {
             }
             from = Position { sequence: sequence + 1, ordinal: 0 };
         }
+    }
+}
+
+/// The state behind the aggregate's last event that is deleted; `None` if none of its are.
+pub(super) fn of_base(
+    base: &Base,
+    aggregate: &dyn ErasedAggregate,
+    id: &[u8],
+) -> Result<Option<(State, Snapshot)>, LoadError> {
+    let found = base.find(aggregate.key(), id).map_err(|error| LoadError::Stream(error.to_string()))?;
+    let Some(entry) = found else { return Ok(None) };
+    let (name, path, version) = (aggregate.name(), base.path.display(), entry.state_version);
+    let never = |reason: &str| {
+        LoadError::Never(format!("its events before {} are deleted, and its state in {path} {reason}", base.before))
+    };
+    let Some(files) = aggregate.state_files() else {
+        return Err(never(&format!("cannot be read: the model keeps no snapshots of {name} any more")));
+    };
+    match catch_unwind(AssertUnwindSafe(|| (files.decode)(version, &entry.state))) {
+        Ok(Ok(state)) => {
+            let BaseEntry { version, last_sequence, .. } = entry;
+            Ok(Some((state, Snapshot { version, last_sequence, ..Snapshot::default() })))
+        }
+        Ok(Err(error)) => Err(never(&format!("is of version {version} of its type, which cannot be read: {error}"))),
+        Err(_) => Err(never("makes it panic")),
     }
 }

@@ -159,6 +159,10 @@ impl Positions for IndexReader {
         }
         Ok(found?)
     }
+
+    fn deleted_before(&self) -> u64 {
+        self.shared.index.deleted_before()
+    }
 }
 
 /// What has changed while another leads, up to a sequence number.

@@ -5,9 +5,13 @@
 //! | `archive_tests` | tests of archived segments |
 //! | `cold_tests` | tests of aggregates that are not in memory |
 //! | `decision_tests` | tests of decisions by what is no aggregate's state |
+//! | `deletion_tests` | tests of events that are deleted |
 //! | `version_tests` | tests of events over versions |
 //! | this | [`CommandHost`] and its options |
 //! | `counters` | [`CommandCounters`]: what the writer has counted |
+//! | `deleting` | events are deleted |
+//! | `making_base` | what stands for them is made |
+//! | `deletion_error` | why none are deleted |
 //! | `transactions` | the writer as the sequencer's thread calls it |
 //! | `loading` | the thread that makes aggregates and decision models of their events, and the index |
 //! | `folding` | how these are made |
@@ -19,16 +23,23 @@ mod cold_tests;
 mod counters;
 #[cfg(test)]
 mod decision_tests;
+mod deleting;
+mod deletion_error;
+#[cfg(test)]
+mod deletion_tests;
 mod folding;
 mod loading;
+mod making_base;
 mod transactions;
 #[cfg(test)]
 pub(crate) mod version_tests;
 
 pub use counters::CommandCounters;
+pub use deleting::DeletionReport;
+pub use deletion_error::DeletionError;
 
 use crate::bus::{BusOptions, CommandBus};
-use crate::error::{ModelError, TypesError};
+use crate::error::{BaseFileError, ModelError, TypesError};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
@@ -38,10 +49,13 @@ use crate::identity::Position;
 use crate::model::CommandModel;
 use crate::names::TypeNames;
 use crate::released::{Handover, Released};
+use crate::store::Index;
 use counters::CountersReader;
+use deleting::Deleting;
 use gapless_agent::fault::crash_point;
 use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
+use gapless_client::replay_merge::ReplayMerge;
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts};
 use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
 use gapless_journal::Retention;
@@ -104,6 +118,20 @@ pub enum HostError {
     /// A handle cannot be made.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// Events are deleted, and what stands for them cannot be used.
+    #[error(transparent)]
+    Base(BaseFileError),
+}
+
+impl HostError {
+    pub(crate) fn of_start(error: EngineError) -> Self {
+        if let EngineError::System { source, .. } = &error
+            && let Some(base) = source.get_ref().and_then(|source| source.downcast_ref::<BaseFileError>())
+        {
+            return Self::Base(base.clone());
+        }
+        error.into()
+    }
 }
 
 /// A command bus and its stream, on one node.
@@ -117,8 +145,8 @@ impl CommandHost {
     ///
     /// # Errors
     /// A model that is none, options that make no sense (one is retention: an event store keeps its events), a directory in use, damage, a journal
-    /// whose beginning was deleted, events that have another layout than in the stream and the same version ([`TypesError`] is the source), no
-    /// threads or memory.
+    /// whose beginning is gone without a whole file that stands for it ([`HostError::Base`]), events that have another layout than in the stream and
+    /// the same version ([`TypesError`] is the source), no threads or memory.
     pub fn start(
         model: CommandModel,
         options: CommandHostOptions,
@@ -126,7 +154,10 @@ impl CommandHost {
     ) -> Result<Self, HostError> {
         keeps_everything(&stream)?;
         let BusParts { released, make_writer, reading } = parts(model, options)?;
-        Ok(Self { service: ServiceHost::start_transactions(released, make_writer, stream)?, reading })
+        let started = ServiceHost::start_transactions(released, make_writer, stream);
+        let service = started.map_err(HostError::of_start)?;
+        reading.go_on_deleting(&service);
+        Ok(Self { service, reading })
     }
 
     /// A handle of the bus.
@@ -141,13 +172,31 @@ impl CommandHost {
     /// A reader of the events, from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
-        EventReader::over(self.service.reader(from.sequence), from)
+        self.reading.events(self.service.reader(from.sequence), from)
+    }
+
+    /// Deletes the events before a sequence number for good, while commands go on: the whole segments of the journal before it, and what of them is
+    /// archived. What their aggregates have become is written into one file before, on the device: an aggregate all of whose events are deleted is
+    /// there as before, with its version. Who reads from before it is told so by [`ReadError::Deleted`](crate::ReadError::Deleted). Blocks until
+    /// that file is there, which takes as long as reading the events once for each million of their aggregates
+    /// ([`CommandHostOptions::aggregates_max`]); the segments go by and by, and when the host is killed behind its next start.
+    ///
+    /// Aggregates are read from these states for good: the versions of their types must stay readable.
+    ///
+    /// # Errors
+    /// Nothing is deleted where a type of aggregates with such events keeps no snapshots, an aggregate cannot be made of its events, the model has
+    /// decision models, a reader of this host stands before it, or the disk refuses; see [`DeletionError`].
+    pub fn delete_events_before(&self, sequence: u64) -> Result<DeletionReport, DeletionError> {
+        let reader = EventReader::over(self.service.reader(1), Position::default());
+        let report = self.reading.write_base(sequence, reader, || self.service.snapshot())?;
+        self.service.delete_journal_before(report.before);
+        Ok(report)
     }
 
     /// A reader of the events that a filter has, from a position on. It sees all that is released: what a command was answered for is there.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
-        self.reading.found_events(filter, from, self.events(Position::default()))
+        self.reading.found_events(filter, from, EventReader::over(self.service.reader(1), Position::default()))
     }
 
     /// What it has counted.
@@ -171,19 +220,52 @@ impl CommandHost {
     }
 }
 
-/// The index and the counters of a bus, which its writer brings when it is made.
-pub(crate) struct Reading(Arc<OnceLock<(IndexReader, CountersReader)>>);
+/// What reads a bus and deletes its events. Its writer brings it when it is made.
+pub(crate) struct Reading(Arc<OnceLock<ReadingParts>>);
+
+struct ReadingParts {
+    index: IndexReader,
+    counters: CountersReader,
+    deleting: Deleting,
+}
 
 impl Reading {
-    /// Events that are found by it, read by `reader`.
+    fn parts(&self) -> &ReadingParts {
+        self.0.get().expect(WRITER_IS_MADE)
+    }
+
+    /// All events, from a position on.
+    pub fn events(&self, frames: ReplayMerge, from: Position) -> EventReader {
+        EventReader::over(frames, from).open_among(&self.parts().deleting.readers)
+    }
+
+    /// Events that are found by the index, read by `reader`.
     pub fn found_events(&self, filter: EventFilter, from: Position, reader: EventReader) -> FoundEvents {
-        let (index, _) = self.0.get().expect(WRITER_IS_MADE);
-        FoundEvents::new(filter, from, Box::new(index.clone()), reader)
+        let ReadingParts { index, deleting, .. } = self.parts();
+        FoundEvents::new(filter, from, Box::new(index.clone()), reader, &deleting.readers)
     }
 
     /// What the writer has counted.
     pub fn counters(&self) -> CommandCounters {
-        self.0.get().expect(WRITER_IS_MADE).1.read()
+        self.parts().counters.read()
+    }
+
+    /// Has the segments deleted for which a base stands already.
+    pub fn go_on_deleting(&self, service: &ServiceHost) {
+        match self.parts().deleting.deleted_before() {
+            0 => {}
+            before => service.delete_journal_before(before),
+        }
+    }
+
+    fn write_base(
+        &self,
+        before: u64,
+        reader: EventReader,
+        snapshot: impl FnOnce() -> Result<u64, EngineError>,
+    ) -> Result<DeletionReport, DeletionError> {
+        let ReadingParts { index, deleting, .. } = self.parts();
+        deleting.write_base(before, index, reader, snapshot)
     }
 }
 
@@ -232,15 +314,13 @@ pub(crate) fn parts_on(
     let sent_behind = Arc::new(SentBehind::default());
     let released = ReleasedSide { released, versions: model.versions.clone(), sent_behind: Arc::clone(&sent_behind) };
     let reading = Reading(Arc::default());
-    let index = Arc::clone(&reading.0);
+    let made = Arc::clone(&reading.0);
     let make_writer = move |parts: WriterParts<'_>| {
-        let first_held = parts.journal().map_or(1, |_| parts.reader(1).first_held());
-        if first_held > 1 {
-            let reason = "events before it were deleted, and aggregates cannot be made without them";
-            return Err(io::Error::other(format!(
-                "the journal begins at sequence {first_held}: {reason}; put the segments back"
-            )));
+        let (base, index) = (deleting::base_of(&model, &parts)?, Index::empty());
+        if let Some(base) = base {
+            index.set_base(base);
         }
+        let deleting = Deleting::new(&model, options.aggregates_max, index.clone(), &parts);
         if let Some(journal) = parts.journal() {
             match model.names.put(&journal.with_file_name(TypeNames::FILE_NAME), &model.event_layouts) {
                 Ok(names) => model.names = names,
@@ -251,9 +331,11 @@ pub(crate) fn parts_on(
             }
         }
         let identifiers = Identifiers::new(options.identifiers);
-        let writer = BusTransactions::new(model, identifiers, (&options, threading), (handover, sent_behind), parts)?;
+        let (options, handover) = ((&options, threading), (handover, sent_behind));
+        let writer = BusTransactions::new(model, identifiers, options, handover, index, parts)?;
+        let (index, counters) = writer.readers();
         // It is made once.
-        let _ = index.set(writer.readers());
+        let _ = made.set(ReadingParts { index, counters, deleting });
         Ok(Box::new(writer) as Box<dyn Transactions>)
     };
     Ok(BusParts { released, make_writer: Box::new(make_writer), reading })

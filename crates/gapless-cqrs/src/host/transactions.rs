@@ -66,10 +66,10 @@ impl BusTransactions {
         identifiers: Identifiers,
         (options, threading): (&CommandHostOptions, Threading),
         (handover, sent_behind): (Arc<Handover>, Arc<SentBehind>),
+        index: Index,
         parts: WriterParts<'_>,
     ) -> io::Result<Self> {
         let counters = CountersOfWriter::add_to(parts.counters).map_err(io::Error::other)?;
-        let index = Index::empty();
         let beside = |folder: &str| parts.journal().map(|journal| journal.with_file_name(folder));
         let directory = beside(INDEX_FOLDER);
         if let Some(folder) = &directory {

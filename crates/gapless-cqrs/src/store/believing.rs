@@ -44,6 +44,8 @@ pub(super) fn look(directory: &Path, identity: Option<StreamIdentity>, reader: &
     for ((first, last), path) in named {
         let next = runs.last().map(|run| run.extent.last_sequence + 1);
         let reason = match next {
+            // Of what is deleted nothing is looked for.
+            _ if last < first_held => None,
             Some(next) if last < next => None,
             Some(next) if first != next => Some(format!("what is before it is missing, from {next} on")),
             None if first > first_held => Some(format!("what is before it is missing, from {first_held} on")),
@@ -51,7 +53,7 @@ pub(super) fn look(directory: &Path, identity: Option<StreamIdentity>, reader: &
                 Ok(run) if (run.extent.first_sequence, run.extent.last_sequence) != (first, last) => {
                     Some("its name is another's".to_owned())
                 }
-                Ok(run) => match is_of_history(&run, first_held, reader) {
+                Ok(run) => match is_of_history(&run, reader) {
                     true => {
                         runs.push(run);
                         continue;
@@ -66,12 +68,10 @@ pub(super) fn look(directory: &Path, identity: Option<StreamIdentity>, reader: &
     Ok(Found { runs, others })
 }
 
-/// Whether the stream has the last frame of a run as the run says, or cannot say: it does not hold that frame any more, or it is in an archive that
-/// is not there.
-fn is_of_history(run: &Run, first_held: u64, reader: &mut EventReader) -> bool {
+/// Whether the stream has the last frame of a run as the run says, or cannot say: it is in an archive that is not there.
+fn is_of_history(run: &Run, reader: &mut EventReader) -> bool {
     let Extent { last_sequence, last_time_ns, .. } = run.extent;
     mutant("believe_stale_index")
-        || last_sequence < first_held
         || match reader.time_of(last_sequence) {
             Ok(time_ns) => time_ns == Some(last_time_ns),
             Err(ReadError::Stream(ClientError::Journal(JournalError::ArchiveUnusable { .. }))) => true,

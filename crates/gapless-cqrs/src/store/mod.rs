@@ -6,6 +6,7 @@
 //! | this | [`Index`]: what is found; [`IndexBuilder`]: the one thread that makes it |
 //! | `stored` | [`StoredIndex`]: what is found in the files alone, for others than the one that makes them |
 //! | `believing` | which files are believed |
+//! | `base` | the states that stand for deleted events |
 //! | `search` | the positions of what a filter may have |
 //! | `merging` | several runs become one |
 //! | `run` | an immutable file of a part of the stream |
@@ -22,6 +23,7 @@
 //! merge has left beside its successor is removed at the next start, and what is damaged, of another stream or not of this history is made anew
 //! with all behind it.
 
+mod base;
 mod believing;
 mod filter;
 mod key;
@@ -32,6 +34,7 @@ mod run;
 mod search;
 mod stored;
 
+pub(crate) use base::{BASE_FOLDER, Base, BaseEntries, BaseEntry, BaseWriter};
 pub(crate) use filter::Filter;
 pub(crate) use key::IndexKey;
 pub(crate) use postings::keys_of;
@@ -75,6 +78,10 @@ struct Shared {
     filters_changed: AtomicU64,
     /// Everything up to here is in it.
     last_sequence: AtomicU64,
+    /// What stands for events that are deleted. Changed only while `recent` is locked for writing.
+    base: Mutex<Option<Arc<Base>>>,
+    /// Events before it are deleted, or may be at any time.
+    deleted_before: AtomicU64,
 }
 
 impl Index {
@@ -85,7 +92,31 @@ impl Index {
             runs: Mutex::new(Arc::default()),
             filters_changed: AtomicU64::new(0),
             last_sequence: AtomicU64::new(0),
+            base: Mutex::default(),
+            deleted_before: AtomicU64::new(0),
         }))
+    }
+
+    /// From now on this stands for the events before it.
+    pub fn set_base(&self, base: Base) {
+        let recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
+        let before = base.before;
+        *self.0.base.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(base));
+        // Release: pairs with `Index::deleted_before`.
+        self.0.deleted_before.store(before, Ordering::Release);
+        self.0.filters_changed.fetch_add(1, Ordering::Release);
+        drop(recent);
+    }
+
+    /// What stands for events that are deleted.
+    pub fn base(&self) -> Option<Arc<Base>> {
+        self.0.base.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Events before that sequence are deleted, or may be at any time; 0 if none are.
+    pub fn deleted_before(&self) -> u64 {
+        // Acquire: pairs with `Index::set_base`.
+        self.0.deleted_before.load(Ordering::Acquire)
     }
 
     /// Puts these in the place of all that is in it.
@@ -154,6 +185,11 @@ impl Filters {
         self.index.last_sequence()
     }
 
+    /// As [`Index::deleted_before`].
+    pub fn deleted_before(&self) -> u64 {
+        self.index.deleted_before()
+    }
+
     /// Whether there may be events of that key, up to `through`.
     #[inline]
     pub fn may_have(&mut self, key: IndexKey, through: u64) -> bool {
@@ -167,6 +203,7 @@ impl Filters {
             let runs = self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
             self.all = runs.iter().map(|run| Arc::clone(&run.filter)).collect();
             self.all.push(Arc::clone(&recent.filter));
+            self.all.extend(self.index.base().map(|base| Arc::clone(&base.filter)));
             self.seen = changed;
         }
         before.min(self.index.last_sequence()) < through || self.all.iter().any(|filter| filter.may_have(key))

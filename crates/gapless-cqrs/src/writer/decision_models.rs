@@ -139,6 +139,11 @@ impl DecisionModels {
         }
     }
 
+    /// Events before that sequence are deleted, or may be at any time; 0 if none are.
+    pub fn deleted_before(&self) -> u64 {
+        self.filters.as_ref().map_or(0, Filters::deleted_before)
+    }
+
     /// Whether events have to be told.
     #[inline]
     pub const fn is_active(&self) -> bool {

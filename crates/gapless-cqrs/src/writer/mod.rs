@@ -257,6 +257,11 @@ impl Writer {
         }
         let types = &self.model.decision_models.all;
         let from = Position { sequence: behind.sequence, ordinal: behind.ordinal.saturating_add(1) };
+        let first = self.decision_models.deleted_before();
+        if behind.sequence.saturating_add((behind.ordinal == u16::MAX).into()) < first {
+            let reason = format!("its condition is about events behind {behind}, and those before {first} are deleted");
+            return Some(self.failed(Failure::Inadmissible, reason));
+        }
         let (of, tail) = ((DecisionModelTypes::LAST_OF_FILTER, filter), here.stamp.sequence - 1);
         let last = match self.decision_models.find(types, of, from, tail) {
             Ok(entry) => LastOfFilter::position(self.decision_models.state(entry)),

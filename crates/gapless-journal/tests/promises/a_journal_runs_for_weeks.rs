@@ -6,7 +6,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::*;
-use gapless_journal::{Environment, Flush, Journal, JournalError, JournalReader};
+use gapless_journal::{
+    ArchiveForm, ArchiveOptions, Environment, Flush, Journal, JournalError, JournalOptions, JournalReader, archive,
+};
 
 fn work_off(journal: &Journal) {
     while journal.preparer().run_once().unwrap() {}
@@ -150,4 +152,67 @@ fn a_reader_keeps_what_it_has_mapped_and_is_told_what_is_gone() {
     };
     assert!(last > 100, "the mapped segment is read to its end");
     assert!(matches!(gone, JournalError::NotHeld { .. }), "{gone}");
+}
+
+#[test]
+fn what_is_to_be_deleted_goes_whatever_retention_says_but_not_above_the_snapshot() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    append(&mut journal, 2000, 10, 0);
+    work_off(&journal);
+    let reader = JournalReader::open_in(directory.path(), boot(1)).unwrap();
+    assert_eq!(reader.boundary_at(1).unwrap(), None);
+    let boundary = reader.boundary_at(1500).unwrap().unwrap();
+    assert!(boundary > 1 && boundary <= 1500, "{boundary}");
+    assert_eq!(reader.boundary_at(boundary).unwrap(), Some(boundary));
+    assert!(reader.boundary_at(boundary - 1).unwrap() < Some(boundary));
+    journal.preparer().delete_before(boundary);
+    work_off(&journal);
+    assert_eq!(journal.first_sequence(), 1, "there is no snapshot");
+    journal.set_snapshot_sequence(600);
+    work_off(&journal);
+    let first = journal.first_sequence();
+    assert!(first > 1 && first <= 601, "{first}");
+    journal.set_snapshot_sequence(2000);
+    work_off(&journal);
+    assert_eq!((journal.first_sequence(), first_held(directory.path())), (boundary, boundary));
+    assert_holds(directory.path(), boot(1), boundary, 2000, 0);
+    // What is asked for is not remembered over a restart.
+    drop(journal);
+    let (mut journal, report) = Journal::open(options(directory.path())).unwrap();
+    assert_eq!((report.first_sequence, report.last_sequence), (boundary, 2000));
+    append(&mut journal, 1000, 10, 0);
+    journal.set_snapshot_sequence(3000);
+    work_off(&journal);
+    assert_eq!(journal.first_sequence(), boundary);
+}
+
+#[test]
+fn what_is_archived_and_to_be_deleted_goes_from_its_archive_when_that_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, place) = (directory.path().join("journal"), directory.path().join("archive"));
+    let options = JournalOptions { environment: Environment::default(), ..options(&path) };
+    let (mut journal, _) = Journal::open(options.clone()).unwrap();
+    append(&mut journal, 2000, 10, 0);
+    work_off(&journal);
+    journal.close().unwrap();
+    let archive_options = ArchiveOptions { place: place.clone(), form: ArchiveForm::Lz4, before_sequence: Some(1000) };
+    let archived = archive(&path, &archive_options, |_| ()).unwrap().archived;
+    assert!(archived.len() > 1);
+    let (journal, _) = Journal::open(options).unwrap();
+    journal.set_snapshot_sequence(2000);
+    let away = directory.path().join("away");
+    std::fs::rename(&place, &away).unwrap();
+    let boundary = archived[1].last_sequence + 1;
+    journal.preparer().delete_before(boundary);
+    work_off(&journal);
+    assert_eq!(journal.first_sequence(), 1, "the archive is not there");
+    std::fs::rename(&away, &place).unwrap();
+    // As after a death between the two files.
+    std::fs::remove_file(&archived[0].path).unwrap();
+    work_off(&journal);
+    assert_eq!(journal.first_sequence(), boundary);
+    let left = std::fs::read_dir(&place).unwrap().count();
+    assert_eq!(left, archived.len() - 2);
+    assert_holds(&path, Environment::default(), boundary, 2000, 0);
 }

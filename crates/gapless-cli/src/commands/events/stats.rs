@@ -5,7 +5,7 @@ use crate::commands::{Outcome, print};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_cqrs::directory::EventStatistics;
-use gapless_cqrs::{Position, TypeNames};
+use gapless_cqrs::{DeletedEvents, Position, TypeNames};
 use gapless_stream::logger::utc;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -22,9 +22,11 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let directory = open(&arguments.directory)?;
     let statistics = directory.statistics()?;
+    let deleted = DeletedEvents::look(directory.path())?;
+    let names = &directory.names;
     match arguments.json {
-        true => print(&format!("{}\n", serde_json::to_string_pretty(&object(&statistics, &directory.names))?)),
-        false => print(&text(&statistics, &directory.names)),
+        true => print(&format!("{}\n", serde_json::to_string_pretty(&object(&statistics, deleted.as_ref(), names))?)),
+        false => print(&text(&statistics, deleted.as_ref(), names)),
     }
 }
 
@@ -32,7 +34,7 @@ fn per(bytes: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { bytes as f64 / count as f64 }
 }
 
-fn text(statistics: &EventStatistics, names: &TypeNames) -> String {
+fn text(statistics: &EventStatistics, deleted: Option<&DeletedEvents>, names: &TypeNames) -> String {
     let EventStatistics { events, transactions, payload_bytes, index, .. } = statistics;
     let each = per(*payload_bytes, *events);
     let mut text = format!("events {events} in {transactions} transactions, {each:.1} bytes each\n");
@@ -59,6 +61,12 @@ fn text(statistics: &EventStatistics, names: &TypeNames) -> String {
         statistics.segment_bytes,
         statistics.archived_segments
     );
+    if let Some(DeletedEvents { before, aggregates, file, file_bytes }) = deleted {
+        text += &format!(
+            "deleted: events before {before}; the states of {aggregates} aggregates stand for them in {}, {file_bytes} bytes\n",
+            file.display()
+        );
+    }
     text += &match index.runs {
         0 => "index: no runs on disk; a running host has what is newest in memory\n".to_owned(),
         runs => format!(
@@ -76,7 +84,7 @@ fn text(statistics: &EventStatistics, names: &TypeNames) -> String {
     text
 }
 
-fn object(statistics: &EventStatistics, names: &TypeNames) -> Value {
+fn object(statistics: &EventStatistics, deleted: Option<&DeletedEvents>, names: &TypeNames) -> Value {
     let point = |point: Option<(Position, u64)>| {
         point.map(|(position, time_ns)| {
             json!({ "position": position.to_string(), "timestamp_ns": time_ns, "time": utc(time_ns) })
@@ -116,6 +124,12 @@ fn object(statistics: &EventStatistics, names: &TypeNames) -> Value {
         "segments": statistics.segments,
         "segment_bytes": statistics.segment_bytes,
         "archived_segments": statistics.archived_segments,
+        "deleted": deleted.map(|deleted| json!({
+            "before": deleted.before,
+            "aggregates": deleted.aggregates,
+            "file": deleted.file.display().to_string(),
+            "bytes": deleted.file_bytes,
+        })),
         "index": {
             "runs": index.runs,
             "last_sequence": index.last_sequence,

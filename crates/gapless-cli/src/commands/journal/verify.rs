@@ -3,7 +3,7 @@
 use super::directory::{journal_of, layout_of};
 use crate::commands::{Ended, Outcome, print};
 use clap::Args;
-use gapless_cqrs::{DerivedFiles, EventDirectory};
+use gapless_cqrs::{BaseFileError, DeletedEvents, DerivedFiles, EventDirectory};
 use gapless_engine::directory_consistency::{self, DirectoryReport};
 use gapless_journal::inspect::Verdict;
 use gapless_journal::{VerifyReport, verify};
@@ -28,24 +28,26 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let journal = journal_of(&arguments.directory);
     let derived = layout_of(&journal).map(|layout| look_beside(layout.root()));
     let derived = derived.transpose()?.flatten();
+    let deleted = layout_of(&journal).map_or(Ok(None), |layout| DeletedEvents::check(layout.root()));
     let report = match layout_of(&journal) {
         Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new() },
     };
     let verdict = report.verdict();
     if arguments.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&object(&report, verdict, derived.as_ref()))?))?;
+        print(&format!("{}\n", serde_json::to_string_pretty(&object(&report, verdict, derived.as_ref(), &deleted))?))?;
     } else {
-        print(&text(&report, verdict, derived.as_ref()))?;
+        print(&text(&report, verdict, derived.as_ref(), &deleted))?;
     }
     let problems = report.journal.problems.iter().map(ToString::to_string);
     let damages = report.files.iter().filter_map(|file| {
         let reason = file.damage.as_ref()?;
         Some(format!("{}: {reason}", file.path.display()))
     });
-    let found: Vec<String> = problems.chain(damages).collect();
+    let base = deleted.as_ref().err().map(ToString::to_string);
+    let found: Vec<String> = problems.chain(damages).chain(base.clone()).collect();
     match verdict {
-        Verdict::Whole => Ok(()),
+        Verdict::Whole => base.map_or(Ok(()), |damage| Err(damage.into())),
         Verdict::Damaged => {
             let count = if found.len() == 1 { "1 damage".to_owned() } else { format!("{} damages", found.len()) };
             Err(format!("{count}; the first: {}", found.first().map_or("", String::as_str)).into())
@@ -78,6 +80,9 @@ const fn word(verdict: Verdict) -> &'static str {
     }
 }
 
+/// What stands for events of a command bus that are deleted.
+type Deleted = Result<Option<DeletedEvents>, BaseFileError>;
+
 /// What a command bus has made of the journal. Where that is damaged, it says so of the journal.
 fn look_beside(directory: &Path) -> Result<Option<DerivedFiles>, Box<dyn std::error::Error>> {
     if !DerivedFiles::are_there(directory) {
@@ -102,9 +107,17 @@ fn derived_text(derived: &DerivedFiles) -> String {
     text
 }
 
-fn text(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFiles>) -> String {
+fn text(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFiles>, deleted: &Deleted) -> String {
     let mut text = journal_text(&report.journal);
     text += &derived.map(derived_text).unwrap_or_default();
+    text += &match deleted {
+        Ok(None) => String::new(),
+        Ok(Some(DeletedEvents { before, aggregates, file, .. })) => {
+            let file = file.display();
+            format!("{file}: the states of {aggregates} aggregates, for deleted events before {before}, whole\n")
+        }
+        Err(error) => format!("{}: DAMAGED, {}\n", error.path.display(), error.reason),
+    };
     for file in &report.files {
         let state = file.damage.as_deref().map_or_else(|| "whole".to_owned(), |reason| format!("DAMAGED, {reason}"));
         text += &format!("{}: to sequence {}, {state}\n", file.path.display(), file.sequence);
@@ -168,7 +181,14 @@ fn derived_object(derived: &DerivedFiles) -> Value {
     })
 }
 
-fn object(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFiles>) -> Value {
+fn object(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFiles>, deleted: &Deleted) -> Value {
+    let deleted = match deleted {
+        Ok(deleted) => deleted.as_ref().map(|deleted| {
+            let file = deleted.file.display().to_string();
+            json!({ "path": file, "before": deleted.before, "aggregates": deleted.aggregates, "damage": null })
+        }),
+        Err(error) => Some(json!({ "path": error.path.display().to_string(), "damage": error.reason })),
+    };
     let (journal, info) = (&report.journal, &report.journal.info);
     let files: Vec<Value> = report
         .files
@@ -194,6 +214,7 @@ fn object(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFi
         "problems": journal.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "files": files,
         "index": derived.map(derived_object),
+        "deleted": deleted,
         "cuts": cuts,
         "same_boot": info.is_same_boot,
     })

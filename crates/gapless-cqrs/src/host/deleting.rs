@@ -1,0 +1,195 @@
+//! [`Deleting`]: events are deleted for good. What their aggregates have become is written down before, in a [`Base`](crate::store::Base), and then the
+//! journal lets its segments go.
+//!
+//! ```text
+//! snapshot of the service ─▶ base, on the device, read back ─▶ aggregates are made of it ─▶ segments go, one after the other
+//! ```
+//! Killed before the base is there, nothing has happened; behind that, the next start goes on.
+
+use super::deletion_error::DeletionError;
+use super::loading::IndexReader;
+use super::making_base::MakingBase;
+use crate::aggregate::ErasedAggregate;
+use crate::error::BaseFileError;
+use crate::events::EventReader;
+use crate::found_events::Positions as _;
+use crate::model::Model;
+use crate::open_readers::OpenReaders;
+use crate::store::{BASE_FOLDER, Base, Index};
+use gapless_agent::fault::crash_point;
+use gapless_engine::EngineError;
+use gapless_engine::transaction_service::WriterParts;
+use gapless_journal::{FilePoint, JournalError, JournalReader};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What a deletion has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletionReport {
+    /// Events before this sequence are deleted: what was asked for, or a little less, since whole segments go.
+    pub before: u64,
+    /// So many aggregates have had some of them.
+    pub aggregates: u64,
+    /// The file that stands for the events.
+    pub file: PathBuf,
+    /// Its length, bytes.
+    pub file_bytes: u64,
+}
+
+/// What deletes events of a bus.
+pub(super) struct Deleting {
+    /// One deletion at a time.
+    aggregates: Mutex<Vec<Box<dyn ErasedAggregate>>>,
+    decision_model: Option<&'static str>,
+    aggregates_max: usize,
+    journal: Option<PathBuf>,
+    stream_id: u128,
+    index: Index,
+    pub readers: OpenReaders,
+}
+
+impl Deleting {
+    pub fn new(model: &Model, aggregates_max: usize, index: Index, parts: &WriterParts<'_>) -> Self {
+        Self {
+            aggregates: Mutex::new(model.aggregates.all.iter().map(|aggregate| aggregate.another()).collect()),
+            decision_model: decision_model_of(model),
+            aggregates_max,
+            journal: parts.journal().cloned(),
+            stream_id: parts.window().identity().stream_id,
+            index,
+            readers: OpenReaders::default(),
+        }
+    }
+
+    /// Events before that sequence may go from now on; 0 for none.
+    pub fn deleted_before(&self) -> u64 {
+        self.index.deleted_before()
+    }
+
+    /// Writes down what stands for the events before a sequence. `snapshot` has the service take a snapshot.
+    pub fn write_base(
+        &self,
+        before: u64,
+        index_reader: &IndexReader,
+        mut reader: EventReader,
+        snapshot: impl FnOnce() -> Result<u64, EngineError>,
+    ) -> Result<DeletionReport, DeletionError> {
+        let journal = self.journal.as_ref().ok_or(DeletionError::NoJournal)?;
+        if let Some(name) = self.decision_model {
+            return Err(DeletionError::DecisionModel { name });
+        }
+        let aggregates = self.aggregates.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is not in the index yet would be missed in it.
+        let through = index_reader.through()?;
+        let old = self.index.base();
+        let journal_reader = JournalReader::open(journal)?;
+        let first = journal_reader.first_sequence().max(self.index.deleted_before());
+        let boundary = journal_reader.boundary_at(before.min(through + 1))?;
+        let boundary = boundary.filter(|boundary| *boundary > first);
+        let boundary = boundary.ok_or(DeletionError::NothingBefore { before, first })?;
+        self.look_for_readers(boundary)?;
+        // It must stand behind what goes. And it puts the journal on the device, which must not end before the base.
+        snapshot()?;
+        let synced = JournalReader::open(journal)?.synced_sequence();
+        if synced + 1 < boundary {
+            return Err(DeletionError::NotSynced { sequence: boundary - 1, synced });
+        }
+        let making = MakingBase {
+            aggregates: &aggregates,
+            old: old.as_deref(),
+            reader: &mut reader,
+            before: boundary,
+            aggregates_max: self.aggregates_max,
+        };
+        let base = making.write(&journal.with_file_name(BASE_FOLDER), self.stream_id)?;
+        crash_point("deletion_after_base");
+        if let Err(error) = self.look_for_readers(boundary) {
+            // One has come meanwhile: the base is not in use yet.
+            std::fs::remove_file(&base.path)
+                .map_err(|error| DeletionError::Write { path: base.path.clone(), error })?;
+            return Err(error);
+        }
+        let report = DeletionReport {
+            before: base.before,
+            aggregates: base.entries,
+            file: base.path.clone(),
+            file_bytes: base.length,
+        };
+        remove_others(&base);
+        self.index.set_base(base);
+        Ok(report)
+    }
+
+    fn look_for_readers(&self, before: u64) -> Result<(), DeletionError> {
+        match self.readers.lowest() {
+            Some(position) if position < before => Err(DeletionError::Reader { position, before }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The name of the first decision model of the application.
+fn decision_model_of(model: &Model) -> Option<&'static str> {
+    let types = &model.decision_models;
+    // The first is of conditions.
+    types.has_any().then(|| types.all[1].name())
+}
+
+/// What stands for deleted events of the stream, if some are. It is checked as far as a start can wait for; all of it where segments are still to go.
+///
+/// # Errors
+/// It is missing, damaged, or of another stream or history; the model has decision models, which need all events.
+pub(super) fn base_of(model: &Model, parts: &WriterParts<'_>) -> io::Result<Option<Base>> {
+    let Some(journal) = parts.journal() else { return Ok(None) };
+    let folder = journal.with_file_name(BASE_FOLDER);
+    let base = Base::newest(&folder, Some(parts.window().identity().stream_id)).map_err(io::Error::other)?;
+    let first = match JournalReader::open(journal) {
+        Ok(reader) => reader.first_sequence(),
+        Err(JournalError::NoJournal { .. }) => 1,
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    let Some(base) = base.filter(|base| base.before >= first) else {
+        if first == 1 {
+            return Ok(None);
+        }
+        let reason = format!(
+            "it is missing, or ends before sequence {first}, with which the journal begins: the events before it were deleted"
+        );
+        return Err(io::Error::other(BaseFileError { path: folder, reason }));
+    };
+    if let Some(name) = decision_model_of(model) {
+        let before = base.before;
+        return Err(io::Error::other(format!(
+            "the model has the decision model {name}, which is made of all events of its filter, and those before {before} are deleted"
+        )));
+    }
+    look_at_history(&base, journal)?;
+    if first < base.before {
+        base.check().map_err(io::Error::other)?;
+    }
+    remove_others(&base);
+    Ok(Some(base))
+}
+
+/// Removes what the base has taken over. What stays does no harm.
+fn remove_others(base: &Base) {
+    if let Err(error) = base.remove_others() {
+        tracing::warn!("{} is of no use any more, and is still there: {}", error.path.display(), error.reason);
+    }
+}
+
+/// Whether the journal has the last frame that the base stands for, as far as it can be read.
+fn look_at_history(base: &Base, journal: &Path) -> io::Result<()> {
+    let sequence = base.before - 1;
+    let point = FilePoint { path: base.path.clone(), identity: None, sequence, timestamp_ns: Some(base.last_time_ns) };
+    match JournalReader::open(journal).and_then(|reader| reader.check_point(&point)) {
+        // It is in an archive that is not there, and is going to be deleted.
+        Ok(()) | Err(JournalError::ArchiveUnusable { .. }) => Ok(()),
+        Err(JournalError::OtherHistory { fault, .. }) => {
+            let reason = format!("it is of another history than the journal, by the frame {sequence}: {fault}");
+            Err(io::Error::other(BaseFileError { path: base.path.clone(), reason }))
+        }
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
