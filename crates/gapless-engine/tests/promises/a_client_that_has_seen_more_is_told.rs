@@ -3,11 +3,12 @@
 
 use gapless_client::Client;
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::client::{ClientOptions, Incoming, MessageType};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, directory_consistency};
 use gapless_schema::Encoding;
 use gapless_testkit::folder::copy;
+use gapless_testkit::wait::until;
 use std::path::Path;
 use std::time::Duration;
 
@@ -100,6 +101,21 @@ fn who_has_seen_nothing_else_reconnects() {
         assert_eq!(call(&mut client, 1, 10, length), 20);
         host.stop().unwrap();
     }
+}
+
+#[test]
+fn who_has_seen_its_session_opened_and_no_reply_reconnects() {
+    let place = tempfile::tempdir().unwrap();
+    let (host, mut client) = start(place.path());
+    let session = client.begin_session(1, 4).unwrap();
+    let mut is_open = false;
+    until("the session is open", || {
+        client.poll(1, |incoming| is_open |= matches!(incoming, Incoming::Opened { .. })).unwrap();
+        is_open
+    });
+    client.reconnect().unwrap();
+    assert_eq!(client.call(session, MESSAGE, &[], PATIENCE).unwrap().payload, 1_u64.to_le_bytes());
+    host.stop().unwrap();
 }
 
 #[test]
