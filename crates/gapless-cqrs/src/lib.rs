@@ -11,8 +11,8 @@
 //! | [`direct`] | [`DirectBus`]: the same without threads, polled by its one owner |
 //! | [`host`] | [`CommandHost`]: a command bus and its stream, on one node |
 //! | `bare_writer` | the writer without a stream, for hostile bytes |
+//! | [`fixture`] | given, when, then: tests of aggregates and models, without anything around them |
 //! | [`bus`] | [`CommandBus`]: how commands are sent, and outcomes come back |
-//! | [`fixture`] | given, when, then: tests of aggregates, without anything around them |
 //! | `released` | what every member makes of released transactions |
 //! | `writer` | from a command to its transaction |
 //! | [`found_events`] | [`FoundEvents`]: the events that a filter has |
@@ -98,7 +98,7 @@ pub use ending::Ending;
 pub use error::{BaseFileError, BusError, CommandError, IndexFileError, ModelError, TypesError};
 pub use event_filter::EventFilter;
 pub use events::{EventReader, ReadError, RecordedTransaction};
-pub use fixture::{Fixture, Invariants, Random, When};
+pub use fixture::{Fixture, Happened, Invariants, ModelFixture, ModelInvariants, Random, When, WhenSent};
 pub use found_events::FoundEvents;
 pub use gapless_message as message;
 pub use gapless_message::headers::Headers;

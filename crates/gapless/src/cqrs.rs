@@ -77,10 +77,10 @@ pub use gapless_cqrs::{
     Circumstances, CommandBus, CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions,
     CommandIdentity, CommandModel, Creation, Decision, DecisionModel, DeletionError, DeletionReport, DirectBus,
     DispatchInterceptor, Dispatched, Draft, Ending, Entity, EventDirectory, EventFilter, EventReader, EventTags,
-    Fixture, FoundEvents, HandlerInterceptor, Headers, HostError, IdentifierLimits, IndexFileError, Intercepted,
-    Interruption, Invariants, ModelError, OldEvent, Pending, Position, Random, ReadError, RecordedEvent,
-    RecordedTransaction, RetryPolicy, SnapshotPolicy, Stop, Tags, Ticket, TypeKey, Undone, When, Work,
-    time_ordered_identifier,
+    Fixture, FoundEvents, HandlerInterceptor, Happened, Headers, HostError, IdentifierLimits, IndexFileError,
+    Intercepted, Interruption, Invariants, ModelError, ModelFixture, ModelInvariants, OldEvent, Pending, Position,
+    Random, ReadError, RecordedEvent, RecordedTransaction, RetryPolicy, SnapshotPolicy, Stop, Tags, Ticket, TypeKey,
+    Undone, When, WhenSent, Work, time_ordered_identifier,
 };
 /// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
 ///

@@ -50,3 +50,53 @@ impl CommandHandler for TransferHandler {
         Ok(Transferred { left })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::AccountEvent;
+    use gapless::cqrs::{CommandModel, Happened, ModelFixture, ModelInvariants, Random};
+
+    fn to(account: u64, event: AccountEvent) -> Happened {
+        Happened::to::<Account>(&account, event)
+    }
+
+    /// Three accounts, each with 100.
+    fn accounts() -> ModelFixture {
+        let opened = |account| {
+            let owner = "Ada".to_owned();
+            [to(account, AccountEvent::Opened { owner }), to(account, AccountEvent::Deposited { amount: 100 })]
+        };
+        let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
+        ModelFixture::of(model).given([1, 2, 3].map(opened).into_iter().flatten())
+    }
+
+    #[test]
+    fn a_transfer_is_of_both_accounts_or_of_none() {
+        let overdrawn = AccountRefusal::Overdrawn { balance: 70 };
+        let mut fixture = accounts()
+            .when(TransferHandler::command(&Transfer { from: 1, to: 2, amount: 30 }))
+            .then_reply(Transferred { left: 70 })
+            .then([to(1, AccountEvent::Withdrawn { amount: 30 }), to(2, AccountEvent::Deposited { amount: 30 })])
+            .when(TransferHandler::command(&Transfer { from: 1, to: 2, amount: 71 }))
+            .then_refused(TransferRefusal::Refused { account: 1, refusal: overdrawn })
+            .when(TransferHandler::command(&Transfer { from: 1, to: 4, amount: 70 }))
+            .then_refused(TransferRefusal::NoSuchAccount { account: 4 })
+            .when(TransferHandler::command(&Transfer { from: 1, to: 1, amount: 70 }))
+            .then_refused(TransferRefusal::SameAccount);
+        assert_eq!(fixture.state::<Account>(&1).unwrap().balance, 70);
+    }
+
+    #[test]
+    fn whatever_is_transferred_the_sum_stays() {
+        let transfers = |random: &mut Random| {
+            let (from, to) = (random.below(5), random.below(5));
+            Transfer { from, to, amount: random.below(150) }
+        };
+        let send = |fixture: ModelFixture, transfer| fixture.when(TransferHandler::command(&transfer)).then_anything();
+        ModelInvariants::of(accounts, transfers, send).hold(|fixture| {
+            let balances = (0..5).filter_map(|id| fixture.state::<Account>(&id)).map(|account| account.balance);
+            assert_eq!(balances.sum::<u64>(), 300);
+        });
+    }
+}

@@ -3,9 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-/// The accounts of the example `bank`, with their tests.
+/// Accounts and transfers of the example `bank`, with their tests.
 #[path = "../../examples/bank/account.rs"]
-mod bank_account;
+mod account;
+#[path = "../../examples/bank/transfer.rs"]
+mod transfer;
+
 mod ledger_fold;
 mod ledger_process;
 
