@@ -520,3 +520,50 @@ fn a_start_goes_on_with_a_deletion_by_a_file_that_is_whole() {
     expected.check(&bus);
     host.stop().unwrap();
 }
+
+#[test]
+fn commands_to_accounts_that_are_not_in_memory_go_on_while_events_are_deleted() {
+    const EACH: u64 = 25;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (host, bus) = start(path, 4);
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let deletions = std::thread::scope(|scope| {
+        let tellers: Vec<_> = (0..3)
+            .map(|teller| {
+                let bus = bus.clone();
+                scope.spawn(move || {
+                    for round in 1..=60 {
+                        let ids = (0..EACH).map(|number| 1_000 * teller + number);
+                        let sent: Vec<_> =
+                            ids.map(|id| (id, bus.send(Account::command(&id, &AccountCommand::Many(7))))).collect();
+                        for (id, pending) in sent {
+                            assert_eq!(pending.wait().unwrap().version, 7 * round, "{id}");
+                        }
+                    }
+                })
+            })
+            .collect();
+        let deleter = scope.spawn(|| {
+            let mut deletions = 0;
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                match host.delete_events_before(u64::MAX) {
+                    Ok(_) => deletions += 1,
+                    Err(DeletionError::NothingBefore { .. }) => std::thread::yield_now(),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            deletions
+        });
+        let ended: Vec<_> = tellers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        ended.into_iter().for_each(|ended| ended.unwrap());
+        deleter.join().unwrap()
+    });
+    assert!(deletions > 1, "{deletions}");
+    for id in 0..EACH {
+        let refused = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
+        assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 420 })), "{id}");
+    }
+    host.stop().unwrap();
+}

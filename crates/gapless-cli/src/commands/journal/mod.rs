@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 enum Action {
     /// Read and check every frame, and whether states and snapshots come from one history with them
     #[command(
-        after_help = "Examples:\n  gapless journal verify /var/lib/gapless/orders\n  gapless journal verify /var/lib/gapless/orders --json | jq .verdict\n\nOf a command bus the index is read, too; what of it is damaged is made anew by the next host, and no damage of the journal.\n\nEnds with\n  0  whole: everything that was ever there is there\n  1  damaged, missing, or not of one history: a start refuses it, or would have to\n  3  what is vouched for is whole, but intact frames stand behind a damaged place; a start cuts them\n  4  what there is is whole, but the machine has started again and nothing vouches for the end"
+        after_help = "Examples:\n  gapless journal verify /var/lib/gapless/orders\n  gapless journal verify /var/lib/gapless/orders --json | jq .verdict\n\nOf a command bus the index is read, too; what of it is damaged is made anew by the next host, and no damage of the journal. The file that stands for events that are deleted is read, too, and damage of it is damage.\n\nEnds with\n  0  whole: everything that was ever there is there\n  1  damaged, missing, or not of one history: a start refuses it, or would have to\n  3  what is vouched for is whole, but intact frames stand behind a damaged place; a start cuts them\n  4  what there is is whole, but the machine has started again and nothing vouches for the end"
     )]
     Verify(verify::Arguments),
     /// Print frames, one a line
