@@ -114,12 +114,13 @@ mod tests {
     use crate::host::version_tests::{LampCommand, SecondLamp, lamp};
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
     use crate::{
-        Accepted, Aggregate, BusError, CommandError, CommandHandler, HandlerInterceptor, Intercepted, Pending,
-        RetryPolicy,
+        Accepted, Aggregate, BusError, CommandError, CommandHandler, CommandHost, HandlerInterceptor, Intercepted,
+        Pending, RetryPolicy,
     };
     use gapless_client::stream_layout::StreamLayout;
     use gapless_cluster::consensus::{MemberId, Role};
     use gapless_cluster::member::requests::{AdminCommand, Outcome};
+    use gapless_engine::ServiceHostOptions;
     use gapless_testkit::ports::free_ports;
     use gapless_testkit::wait;
     use std::collections::VecDeque;
@@ -242,11 +243,9 @@ mod tests {
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
 
-    /// Of thousands in flight in dozens of sessions, some were accepted and some not when the leader goes: each is decided at its place.
-    #[test]
-    fn commands_of_one_handle_for_one_aggregate_keep_their_order_over_every_loss_of_a_leader() {
-        let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
-        let bus = cluster.bus();
+    /// Sends to three accounts, thousands in flight in dozens of sessions, while `lose` has the bus lose whom it sends to, and find somebody; some
+    /// were accepted and some not. Each is decided at its place.
+    fn keeps_order(bus: &CommandBus, mut lose: impl FnMut()) {
         let ids = [1, 2, 3];
         ids.iter().for_each(|id| assert_eq!(bus.call(Account::command(id, &AccountCommand::Open)).unwrap().version, 1));
         let mut last = [1; 3];
@@ -273,11 +272,7 @@ mod tests {
             let versions = std::thread::scope(|scope| {
                 let sender = scope.spawn(send);
                 wait::until("many are in flight", || bus.sessions() > 4);
-                let leader = cluster.leader();
-                cluster.members[leader].take().unwrap().stop().unwrap();
-                cluster.start_member(leader);
-                // Until the next one has answered.
-                cluster.bus().call(Account::command(&4, &AccountCommand::Note)).unwrap_err();
+                lose();
                 is_over.store(true, Ordering::Relaxed);
                 sender.join().unwrap()
             });
@@ -288,7 +283,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn commands_of_one_handle_for_one_aggregate_keep_their_order_over_every_loss_of_a_leader() {
+        let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
+        keeps_order(&cluster.bus(), || {
+            let leader = cluster.leader();
+            cluster.members[leader].take().unwrap().stop().unwrap();
+            cluster.start_member(leader);
+            // Until the next one has answered.
+            cluster.bus().call(Account::command(&4, &AccountCommand::Note)).unwrap_err();
+        });
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
+    }
+
+    #[test]
+    fn commands_of_one_handle_keep_their_order_over_every_restart_of_a_lone_host() {
+        let directory = tempfile::tempdir().unwrap();
+        let start = || {
+            let (model, stream) =
+                (CommandModel::new().aggregate::<Account>(), ServiceHostOptions::in_directory(directory.path()));
+            Some(CommandHost::start(model, CommandHostOptions::default(), stream).unwrap())
+        };
+        let mut host = start();
+        let socket = StreamLayout::new(directory.path()).node_socket();
+        let bus = CommandMember::bus_of(&[socket], &BusOptions::default()).unwrap();
+        keeps_order(&bus, || {
+            host.take().unwrap().stop().unwrap();
+            host = start();
+        });
+        host.unwrap().stop().unwrap();
     }
 
     #[test]

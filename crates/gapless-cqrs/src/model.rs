@@ -52,8 +52,8 @@ impl CommandModel {
     }
 
     /// With a type of aggregates whose states are kept in files by the way: one with many events is not made of all of them. The state is a
-    /// message; its version grows whenever its fields change or *apply* makes something else of the same events, and then older files are not
-    /// read.
+    /// message. Files are read by a program with the same layout and version of it: the version grows whenever *apply* makes something else of the
+    /// same events.
     pub fn aggregate_with_snapshots<A: Aggregate + Message>(self, policy: SnapshotPolicy) -> Self {
         self.with::<A>(Some(StateFiles::of::<A>(policy)))
     }

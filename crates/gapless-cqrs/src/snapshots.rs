@@ -7,7 +7,7 @@
 //!  32  u32 key of the aggregate's type, 36 u32 version of the state's type
 //!  40  u64 events that it is made of
 //!  48  u64 sequence of the last, 56 u64 time stamp of that frame, ns since the epoch
-//!  64  u32 length of the state, 68 u8 length of the identifier, zeros
+//!  64  u32 length of the state, 68 u8 length of the identifier, zeros, 72 u32 hash of the layout of the state's type
 //!  76  u32 checksum of the bytes before and of those that follow
 //!  80  the identifier, the state
 //! ```
@@ -31,6 +31,7 @@ const MAGIC: [u8; 7] = *b"GAPAGGR";
 /// Behind the magic.
 const FORMAT: u8 = 1;
 const HEAD_LENGTH: usize = 80;
+const STATE_LAYOUT_AT: usize = 72;
 const SUM_AT: usize = 76;
 
 /// When an aggregate's state is kept in a file, from which it is made when it is not in memory: whichever comes first. A file holds the last one.
@@ -49,12 +50,14 @@ impl Default for SnapshotPolicy {
     }
 }
 
-/// An aggregate and the version of its state.
+/// An aggregate, and what its state is written as.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Of<'a> {
     pub aggregate: TypeKey,
     pub id: &'a [u8],
     pub state_version: u32,
+    /// A hash of the layout of its type.
+    pub state_layout: u32,
 }
 
 /// A state as it is in a file.
@@ -86,7 +89,7 @@ impl Snapshots {
         self.directory.join(name)
     }
 
-    /// That of an aggregate; `None` if there is none, or it is of another stream, or of another version of the state. Whether the stream has its
+    /// That of an aggregate; `None` if there is none, or it is of another stream, or of another version or layout of the state. Whether the stream has its
     /// last frame is still to be looked at.
     ///
     /// # Errors
@@ -115,6 +118,7 @@ impl Snapshots {
         }
         let is_own = (u128_at(head, 8), u64_at(head, 24)) == (self.identity.stream_id, self.identity.incarnation)
             && (u32_at(head, 32), u32_at(head, 36)) == (of.aggregate.0, of.state_version)
+            && u32_at(head, STATE_LAYOUT_AT) == of.state_layout
             && rest[..id_length] == *of.id;
         Ok(is_own.then(|| Snapshot {
             version: u64_at(head, 40),
@@ -144,6 +148,7 @@ impl Snapshots {
         let length = length.map_err(|_| io::Error::other("the state has more than 4 GiB"))?;
         head[64..68].copy_from_slice(&length.to_le_bytes());
         head[68] = of.id.len() as u8;
+        head[STATE_LAYOUT_AT..][..4].copy_from_slice(&of.state_layout.to_le_bytes());
         let rest = [of.id, &snapshot.state].concat();
         let checksum = sum(&head, &rest);
         head[SUM_AT..].copy_from_slice(&checksum.to_le_bytes());
@@ -164,7 +169,7 @@ fn sum(head: &[u8; HEAD_LENGTH], rest: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const OF: Of<'_> = Of { aggregate: TypeKey(7), id: b"id", state_version: 2 };
+    const OF: Of<'_> = Of { aggregate: TypeKey(7), id: b"id", state_version: 2, state_layout: 9 };
 
     fn snapshot() -> Snapshot {
         Snapshot { version: 5, last_sequence: 9, last_time_ns: 11, state: b"state".to_vec() }
@@ -180,7 +185,12 @@ mod tests {
         snapshots.write(OF, &Snapshot { version: 4, ..snapshot() }).unwrap();
         snapshots.write(OF, &snapshot()).unwrap();
         assert_eq!(snapshots.read(OF), Ok(Some(snapshot())));
-        for other in [Of { id: b"ie", ..OF }, Of { aggregate: TypeKey(8), ..OF }, Of { state_version: 3, ..OF }] {
+        for other in [
+            Of { id: b"ie", ..OF },
+            Of { aggregate: TypeKey(8), ..OF },
+            Of { state_version: 3, ..OF },
+            Of { state_layout: 8, ..OF },
+        ] {
             assert_eq!(snapshots.read(other), Ok(None));
         }
         assert_eq!(of(StreamIdentity { incarnation: 4, ..identity }).read(OF), Ok(None));

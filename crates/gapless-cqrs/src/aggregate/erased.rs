@@ -6,7 +6,7 @@ use super::old_event::{self, OldEvent};
 use super::{Aggregate, Creation};
 use crate::event_filter::cut_tag;
 use crate::identity::{AggregateId as _, TypeKey};
-use crate::snapshots::SnapshotPolicy;
+use crate::snapshots::{Of, SnapshotPolicy};
 use crate::transaction::EVENT_HEAD_LENGTH;
 use gapless_message::{Message, MessageError};
 use std::any::Any;
@@ -35,16 +35,24 @@ impl MessageType {
 pub(crate) struct StateFiles {
     pub policy: SnapshotPolicy,
     pub version: u32,
+    /// A hash of their layout; 0 where that is not known.
+    pub layout: u32,
     pub encode: fn(&State, &mut Vec<u8>) -> Result<(), MessageError>,
     /// From the bytes of this version of the state's type.
     pub decode: fn(u32, &[u8]) -> Result<State, MessageError>,
 }
 
 impl StateFiles {
+    /// What says whether a file is one of these.
+    pub const fn of_aggregate<'a>(&self, aggregate: TypeKey, id: &'a [u8]) -> Of<'a> {
+        Of { aggregate, id, state_version: self.version, state_layout: self.layout }
+    }
+
     pub fn of<A: Aggregate + Message>(policy: SnapshotPolicy) -> Self {
         Self {
             policy,
             version: A::VERSION,
+            layout: (A::fingerprint() ^ A::fingerprint() >> 32) as u32,
             encode: |state, into| state.downcast_ref::<A>().expect(OWN_STATE).encode(into),
             decode: |version, bytes| Ok(Box::new(A::decode_as(version, bytes)?)),
         }

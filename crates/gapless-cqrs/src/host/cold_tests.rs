@@ -1,6 +1,7 @@
 //! Aggregates that are not in memory: decided on as if they were, by few in memory, over restarts, and with an index that is gone or damaged.
 
 use super::*;
+use crate::aggregate::StateFiles;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
 use crate::snapshots::{Of, Snapshot, Snapshots};
 use crate::{Aggregate as _, CommandError, CommandHandler as _, Message as _, SnapshotPolicy, TypeKey};
@@ -204,8 +205,8 @@ fn kept(directory: &Path, id: u64) -> (Snapshots, impl Fn(&Snapshots) -> Option<
     (snapshots, move |snapshots| snapshots.read(of(&id.to_be_bytes())).unwrap())
 }
 
-const fn of(id: &[u8]) -> Of<'_> {
-    Of { aggregate: TypeKey::of("account"), id, state_version: 1 }
+fn of(id: &[u8]) -> Of<'_> {
+    StateFiles::of::<Account>(SnapshotPolicy::default()).of_aggregate(TypeKey::of("account"), id)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::event_filter::EventFilter;
 use crate::events::{EventReader, ReadError};
 use crate::identity::Position;
 use crate::names::TypeNames;
-use crate::snapshots::{Of, Snapshot, Snapshots};
+use crate::snapshots::{Snapshot, Snapshots};
 use crate::store::{Base, BaseEntry, Index, Search};
 use crate::transaction::RecordedEvent;
 use crate::writer::{DueSnapshot, Load, ModelLoad};
@@ -88,7 +88,7 @@ impl Folding<'_> {
     /// The state that a file has, if the stream has its last event, which is not before `first`.
     fn kept(&mut self, aggregate: &dyn ErasedAggregate, id: &[u8], first: u64) -> Option<(State, Snapshot)> {
         let (snapshots, files) = (self.snapshots?, aggregate.state_files()?);
-        let of = Of { aggregate: aggregate.key(), id, state_version: files.version };
+        let of = files.of_aggregate(aggregate.key(), id);
         let mut read = || {
             let Some(snapshot) = snapshots.read(of)?.filter(|snapshot| snapshot.last_sequence >= first) else {
                 return Ok(None);
@@ -123,7 +123,7 @@ impl Folding<'_> {
     fn write(&self, aggregate: &dyn ErasedAggregate, id: &[u8], state: &State, mut snapshot: Snapshot) {
         let (Some(snapshots), Some(files)) = (self.snapshots, aggregate.state_files()) else { return };
         snapshot.state.clear();
-        let of = Of { aggregate: aggregate.key(), id, state_version: files.version };
+        let of = files.of_aggregate(aggregate.key(), id);
         let written = match catch_unwind(AssertUnwindSafe(|| (files.encode)(state, &mut snapshot.state))) {
             Ok(Ok(())) => snapshots.write(of, &snapshot).map_err(|error| error.to_string()),
             Ok(Err(error)) => Err(error.to_string()),
