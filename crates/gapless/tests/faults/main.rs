@@ -11,6 +11,8 @@ mod a_killed_bank_loses_no_command;
 #[cfg(feature = "fault-injection")]
 mod a_killed_deletion_loses_nothing;
 mod a_killed_member_loses_no_command;
+#[cfg(feature = "fault-injection")]
+mod a_killed_owner_of_a_bus_loses_no_command;
 mod a_killed_service_goes_on_from_any_moment;
 #[cfg(feature = "fault-injection")]
 mod a_killed_service_loses_nothing_acknowledged;
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "fault-injection")]
         a_killed_deletion_loses_nothing::module(),
         a_killed_member_loses_no_command::module(),
+        #[cfg(feature = "fault-injection")]
+        a_killed_owner_of_a_bus_loses_no_command::module(),
         #[cfg(feature = "fault-injection")]
         a_killed_service_loses_nothing_acknowledged::module(),
     ])

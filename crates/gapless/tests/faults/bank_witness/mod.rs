@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 pub mod answers;
+pub mod direct;
 pub mod model;
 pub mod process;
 pub mod tellers;

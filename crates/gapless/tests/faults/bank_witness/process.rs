@@ -1,10 +1,11 @@
 //! The bank's process: this very executable, started again with arguments that say so.
 
+use super::direct;
 use super::model::model;
-use gapless::cqrs::{CommandHost, CommandHostOptions, CommandMember, HostError};
+use gapless::cqrs::{BusOptions, CommandHost, CommandHostOptions, CommandMember, DirectBus, HostError};
 use gapless::prelude::*;
 use gapless_testkit::process::{Process, started_as, this_program};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
@@ -13,6 +14,9 @@ use std::process::{ChildStdin, Command, Stdio};
 const BANK: &str = "bank_witness::bank";
 /// The first argument of a process that shall be the bank on a member of a cluster; the member's file comes behind it.
 const MEMBER: &str = "bank_witness::member";
+
+/// The first argument of a process that shall be the bank and owns its bus; its directory and its tier come behind it.
+const OWNER: &str = "bank_witness::owner";
 
 /// Files of the index that are soon full, and few accounts in memory.
 fn bus_options() -> CommandHostOptions {
@@ -41,6 +45,14 @@ pub fn be_the_bank_if_asked() {
         let host = CommandHost::start(model(), bus_options(), stream).unwrap_or_else(|error| failed(&error));
         serve(|| host.service().failure());
         end(host.stop());
+    }
+    if let Some(arguments) = started_as(OWNER) {
+        let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
+        let stream = stream_options(Path::new(directory), tier.parse().unwrap());
+        let bus = DirectBus::start(model(), bus_options(), stream, &BusOptions::default());
+        let mut bus = bus.unwrap_or_else(|error| failed(&error));
+        direct::serve(&mut bus);
+        end(bus.stop());
     }
     if let Some(arguments) = started_as(MEMBER) {
         let config = ClusterConfig::load(&arguments[0]).unwrap_or_else(|error| failed(&error));
@@ -82,7 +94,7 @@ fn failed(error: &dyn std::fmt::Display) -> ! {
 pub struct BankProcess {
     process: Process,
     /// Its end is the bank's end, also when this process dies.
-    _input: ChildStdin,
+    input: ChildStdin,
 }
 
 impl BankProcess {
@@ -96,11 +108,26 @@ impl BankProcess {
         Self::start_as(this_program().arg(MEMBER).arg(file), environment)
     }
 
+    /// Starts a bank that owns its bus, with `environment`.
+    pub fn start_owner(directory: &Path, tier: Tier, environment: &[(&str, &str)]) -> Self {
+        Self::start_as(this_program().arg(OWNER).arg(directory).arg(tier.name()), environment)
+    }
+
+    /// Writes to its input, if it lives, and says whether that was so.
+    pub fn write(&mut self, text: &str) -> bool {
+        self.input.write_all(text.as_bytes()).is_ok()
+    }
+
+    /// The next line that it says; `None` at its end.
+    pub fn next_line(&mut self) -> Option<String> {
+        self.process.next_line()
+    }
+
     fn start_as(command: &mut Command, environment: &[(&str, &str)]) -> Self {
         command.env_remove("GAPLESS_CRASH_POINT").env_remove("GAPLESS_MUTANT");
         let mut process = Process::start(command.envs(environment.iter().copied()).stdin(Stdio::piped()));
         let input = process.input();
-        Self { process, _input: input }
+        Self { process, input }
     }
 
     /// Whether it has ended.

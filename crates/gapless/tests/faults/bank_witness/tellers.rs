@@ -4,11 +4,12 @@
 use super::model::{Account, BankCommand, Transfer, TransferHandler};
 use gapless::cqrs::{
     Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandError, CommandHandler as _, CommandMember,
-    Headers, Pending,
+    Headers, Message, Pending,
 };
 use gapless_bus_checker::told::LABEL;
 use gapless_bus_checker::{Outcome, Told};
 use gapless_testkit::random::Random;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,17 +28,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const TELLERS: u64 = 2;
 
 /// A command.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum What {
     Account(u64, BankCommand),
     Transfer(Transfer),
 }
 
 #[derive(Clone, Debug)]
-struct Command {
-    label: u64,
-    identifier: Option<u128>,
-    what: What,
+pub struct Command {
+    pub label: u64,
+    pub identifier: Option<u128>,
+    pub what: What,
 }
 
 /// What is known of all commands.
@@ -104,7 +105,7 @@ impl Drop for Tellers {
     }
 }
 
-struct Teller {
+pub struct Teller {
     number: u64,
     sockets: Vec<PathBuf>,
     random: Random,
@@ -123,6 +124,22 @@ enum Awaited {
 }
 
 impl Teller {
+    /// One that nobody runs: who has it sends its batches.
+    pub fn alone(random: &mut Random) -> Self {
+        let (random, shared) = (Random::new(random.number()), Arc::default());
+        Self { number: 1, sockets: Vec::new(), random, shared, labels: 0, again: Vec::new(), answered: Vec::new() }
+    }
+
+    /// Outcomes that have come, and commands with one that were sent once more.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.shared.answered.load(Ordering::Relaxed), self.shared.repeated.load(Ordering::Relaxed))
+    }
+
+    /// What it knows.
+    pub fn known(&self) -> MutexGuard<'_, Known> {
+        self.shared.known.lock().unwrap()
+    }
+
     fn run(mut self) {
         let is_over = |shared: &Shared| shared.is_over.load(Ordering::Relaxed);
         while !is_over(&self.shared) {
@@ -137,6 +154,20 @@ impl Teller {
 
     /// Sends some commands and awaits them. Whether the bus is still there.
     fn serve(&mut self, bus: &CommandBus) -> bool {
+        let sent: Vec<_> = self.batch().into_iter().map(|command| (send(bus, &command), command)).collect();
+        let mut is_there = true;
+        for (awaited, command) in sent {
+            let outcome = match awaited {
+                Awaited::Account(pending) => outcome_of(pending.wait_within(PATIENCE)),
+                Awaited::Transfer(pending) => outcome_of(pending.wait_within(PATIENCE)),
+            };
+            is_there &= self.note(command, outcome);
+        }
+        is_there
+    }
+
+    /// What is sent next, each with another label.
+    pub fn batch(&mut self) -> Vec<Command> {
         let count = 1 + self.random.below(IN_FLIGHT);
         let mut batch = std::mem::take(&mut self.again);
         if !self.answered.is_empty() {
@@ -145,33 +176,30 @@ impl Teller {
             self.shared.repeated.fetch_add(1, Ordering::Relaxed);
         }
         batch.extend((0..count).map(|_| self.draw()));
-        let sent: Vec<_> = batch.into_iter().map(|command| (send(bus, &command), command)).collect();
-        let mut is_there = true;
-        for (awaited, command) in sent {
-            let outcome = match awaited {
-                Awaited::Account(pending) => outcome_of(pending.wait_within(PATIENCE)),
-                Awaited::Transfer(pending) => outcome_of(pending.wait_within(PATIENCE)),
-            };
-            let mut known = self.shared.known.lock().unwrap();
-            match outcome {
-                Ok(outcome) => {
-                    if let Err(problem) = known.told.told(command.label, outcome) {
-                        known.problem.get_or_insert(problem);
-                    }
-                    drop(known);
-                    self.may_ask_again(command);
-                    self.shared.answered.fetch_add(1, Ordering::Relaxed);
+        batch
+    }
+
+    /// Notes how a command has ended. Whether the bus is still there.
+    pub fn note(&mut self, command: Command, outcome: Result<Outcome, CommandError<()>>) -> bool {
+        let mut known = self.shared.known.lock().unwrap();
+        match outcome {
+            Ok(outcome) => {
+                if let Err(problem) = known.told.told(command.label, outcome) {
+                    known.problem.get_or_insert(problem);
                 }
-                Err(CommandError::Bus(BusError::Disconnected | BusError::Forgotten)) => {
-                    is_there = false;
-                    if command.identifier.is_some() {
-                        self.again.push(command);
-                    }
-                }
-                Err(error) => _ = known.problem.get_or_insert(format!("{command:?} ended as {error:?}")),
+                drop(known);
+                self.may_ask_again(command);
+                self.shared.answered.fetch_add(1, Ordering::Relaxed);
             }
+            Err(CommandError::Bus(BusError::Disconnected | BusError::Forgotten)) => {
+                if command.identifier.is_some() {
+                    self.again.push(command);
+                }
+                return false;
+            }
+            Err(error) => _ = known.problem.get_or_insert(format!("{command:?} ended as {error:?}")),
         }
-        is_there
+        true
     }
 
     /// Notes a command that has an outcome.
@@ -228,7 +256,7 @@ fn send(bus: &CommandBus, Command { label, identifier, what }: &Command) -> Awai
     }
 }
 
-fn outcome_of<Reply, Refusal>(
+pub fn outcome_of<Reply, Refusal>(
     outcome: Result<Accepted<Reply>, CommandError<Refusal>>,
 ) -> Result<Outcome, CommandError<()>> {
     match outcome {

@@ -1,0 +1,127 @@
+//! The bank in a process that owns its bus, and the teller on the other side of its input and output: a line for each command, and one for each
+//! outcome.
+
+use super::model::{Account, TransferHandler};
+use super::process::BankProcess;
+use super::tellers::{Command, Teller, What, outcome_of};
+use gapless::cqrs::{Aggregate as _, BusError, CommandError, CommandHandler as _, DirectBus, Draft, Headers, Message};
+use gapless_bus_checker::Outcome;
+use gapless_bus_checker::told::LABEL;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{TryRecvError, channel};
+use std::time::Duration;
+
+/// A command in a line.
+#[derive(Serialize, Deserialize, Message)]
+struct Order {
+    label: u64,
+    /// The lower half of its identifier; the label is the other.
+    identifier: Option<u64>,
+    what: What,
+}
+
+impl Order {
+    fn identifier(&self) -> Option<u128> {
+        self.identifier.map(|low| u128::from(self.label) << 64 | u128::from(low))
+    }
+}
+
+/// Decides on what comes until the input ends.
+pub fn serve(bus: &mut DirectBus) {
+    println!("ready");
+    let (lines, orders) = channel();
+    std::thread::spawn(move || std::io::stdin().lines().map_while(Result::ok).try_for_each(|line| lines.send(line)));
+    loop {
+        match orders.try_recv() {
+            Ok(line) => send(bus, Order::from_json(line.as_bytes()).unwrap()),
+            Err(TryRecvError::Empty) => _ = bus.turn_or_sleep(Duration::from_micros(200)),
+            Err(TryRecvError::Disconnected) => return,
+        }
+    }
+}
+
+fn send(bus: &mut DirectBus, order: Order) {
+    let (label, identifier) = (order.label, order.identifier());
+    let headers = Headers::default().with(LABEL, label.to_le_bytes());
+    match &order.what {
+        What::Account(id, command) => {
+            let draft = identified(Account::command(id, command), identifier).with(&headers);
+            bus.send_then(draft, move |outcome| tell(label, &outcome_of(outcome)));
+        }
+        What::Transfer(transfer) => {
+            let draft = identified(TransferHandler::command(transfer), identifier).with(&headers);
+            bus.send_then(draft, move |outcome| tell(label, &outcome_of(outcome)));
+        }
+    }
+}
+
+fn identified<Command: Message, Reply, Refusal>(
+    draft: Draft<'_, Command, Reply, Refusal>,
+    identifier: Option<u128>,
+) -> Draft<'_, Command, Reply, Refusal> {
+    match identifier {
+        Some(identifier) => draft.identified_by(identifier),
+        None => draft,
+    }
+}
+
+fn tell(label: u64, outcome: &Result<Outcome, CommandError<()>>) {
+    match outcome {
+        Ok(Outcome::Accepted { sequence, events, version }) => {
+            println!("{label} accepted {sequence} {events} {version}")
+        }
+        Ok(_) => println!("{label} refused"),
+        Err(error) => println!("{label} failed {error}"),
+    }
+}
+
+/// What such a line says.
+fn read(line: &str) -> Option<(u64, Result<Outcome, CommandError<()>>)> {
+    let (label, said) = line.split_once(' ')?;
+    let outcome = match said.split_once(' ') {
+        Some(("accepted", numbers)) => {
+            let numbers: Vec<u64> = numbers.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+            let [sequence, events, version] = numbers[..] else { return None };
+            Ok(Outcome::Accepted { sequence, events: events as u32, version })
+        }
+        None if said == "refused" => Ok(Outcome::Refused),
+        _ => Err(CommandError::Failed(said.to_owned())),
+    };
+    Some((label.parse().ok()?, outcome))
+}
+
+impl Teller {
+    /// Sends batches to a bank that owns its bus, and awaits each, until so many outcomes have come, or it has died: whether it has.
+    pub fn tell(&mut self, process: &mut BankProcess, outcomes: u64) -> bool {
+        let goal = self.counts().0 + outcomes;
+        while self.counts().0 < goal && self.known().problem.is_none() {
+            let mut awaited = BTreeMap::new();
+            let mut lines = Vec::new();
+            for command in self.batch() {
+                let Command { label, identifier, what } = command.clone();
+                let order = Order { label, identifier: identifier.map(|whole| whole as u64), what };
+                lines.extend(order.to_json().unwrap());
+                lines.push(b'\n');
+                awaited.insert(label, command);
+            }
+            // One that has died says so below.
+            process.write(&String::from_utf8(lines).unwrap());
+            while !awaited.is_empty() {
+                let Some(line) = process.next_line() else {
+                    let lost = awaited.into_values();
+                    lost.for_each(|command| _ = self.note(command, Err(CommandError::Bus(BusError::Disconnected))));
+                    return true;
+                };
+                if line == "ready" {
+                    continue;
+                }
+                // Its last line may be cut.
+                let Some((label, outcome)) = read(&line) else { continue };
+                let command = awaited.remove(&label).unwrap_or_else(|| panic!("{line:?} is of no command"));
+                self.note(command, outcome);
+            }
+        }
+        false
+    }
+}
