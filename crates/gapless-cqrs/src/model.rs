@@ -27,6 +27,8 @@ pub struct CommandModel {
     messages: Vec<MessageType>,
     names: TypeNames,
     event_layouts: Vec<EventLayout>,
+    /// Names that several types of different layouts have.
+    ambiguous: FxHashSet<TypeKey>,
     interceptors: Vec<Box<dyn HandlerInterceptor>>,
     /// Without any, version 1 alone.
     versions: Option<RangeInclusive<u32>>,
@@ -66,11 +68,17 @@ impl CommandModel {
             MessageType::of::<A::Refusal>(),
         ]);
         self.names.add_aggregate(A::NAME, A::Id::FORM);
-        self.names.add_message::<A::Command>(MessageRole::Command);
-        self.names.add_message::<A::Event>(MessageRole::Event);
-        self.names.add_message::<A::Refusal>(MessageRole::Refusal);
+        self.add_name::<A::Command>(MessageRole::Command);
+        self.add_name::<A::Event>(MessageRole::Event);
+        self.add_name::<A::Refusal>(MessageRole::Refusal);
         self.event_layouts.push(EventLayout::of::<A::Event>());
         self
+    }
+
+    fn add_name<M: Message>(&mut self, role: MessageRole) {
+        if !self.names.add_message::<M>(role) {
+            self.ambiguous.insert(TypeKey::of(M::TYPE_NAME));
+        }
     }
 
     /// With a handler of commands that are no single aggregate's.
@@ -81,9 +89,9 @@ impl CommandModel {
             MessageType::of::<H::Reply>(),
             MessageType::of::<H::Refusal>(),
         ]);
-        self.names.add_message::<H::Command>(MessageRole::Command);
-        self.names.add_message::<H::Reply>(MessageRole::Reply);
-        self.names.add_message::<H::Refusal>(MessageRole::Refusal);
+        self.add_name::<H::Command>(MessageRole::Command);
+        self.add_name::<H::Reply>(MessageRole::Reply);
+        self.add_name::<H::Refusal>(MessageRole::Refusal);
         self
     }
 
@@ -91,7 +99,7 @@ impl CommandModel {
     pub fn event<E: Message>(mut self) -> Self {
         self.events.push(MessageType::of::<E>());
         self.messages.push(MessageType::of::<E>());
-        self.names.add_message::<E>(MessageRole::Event);
+        self.add_name::<E>(MessageRole::Event);
         self.event_layouts.push(EventLayout::of::<E>());
         self
     }
@@ -160,7 +168,8 @@ impl CommandModel {
         });
         let snapshots_every = snapshots_every.collect();
         let aggregates = Aggregates { all: std::mem::take(&mut self.aggregates), by_key, snapshots_every };
-        let Self { interceptors, names, event_layouts, .. } = self;
+        let Self { interceptors, names, mut event_layouts, ambiguous, .. } = self;
+        event_layouts.retain(|layout| !ambiguous.contains(&layout.key()));
         Ok(Model { aggregates, handlers, events, decision_models, interceptors, versions, names, event_layouts })
     }
 }

@@ -79,6 +79,10 @@ pub(crate) struct EventLayout {
 }
 
 impl EventLayout {
+    pub const fn key(&self) -> TypeKey {
+        TypeKey::of(self.name)
+    }
+
     pub fn of<M: Message>() -> Self {
         let newest = OlderVersion { version: M::VERSION, fingerprint: M::fingerprint() };
         Self { name: M::TYPE_NAME, shape: M::shape(), versions: std::iter::once(newest).chain(M::older()).collect() }
@@ -86,7 +90,7 @@ impl EventLayout {
 
     /// Looks whether the file at `path`, which says `before`, has no other layout of the same version.
     fn check(&self, path: &Path, before: &TypeNames) -> Result<(), TypesError> {
-        let Some(named) = before.messages.get(&TypeKey::of(self.name)) else { return Ok(()) };
+        let Some(named) = before.messages.get(&self.key()) else { return Ok(()) };
         for OlderVersion { version, fingerprint: own } in &self.versions {
             let Some(before) = named.shapes.get(version) else { continue };
             if *own == 0 || fingerprint(before) == *own {
@@ -123,9 +127,11 @@ impl TypeNames {
         self.aggregates.insert(TypeKey::of(name), NamedAggregate { name: name.to_owned(), id });
     }
 
-    pub(crate) fn add_message<M: Message>(&mut self, role: MessageRole) {
+    /// Whether no other type has the same name.
+    pub(crate) fn add_message<M: Message>(&mut self, role: MessageRole) -> bool {
         let message = NamedMessage::of::<M>(role);
-        self.messages.entry(TypeKey::of(M::TYPE_NAME)).or_insert(message);
+        let known = self.messages.entry(TypeKey::of(M::TYPE_NAME)).or_insert_with(|| message.clone());
+        (known.encoding, &known.shapes) == (message.encoding, &message.shapes)
     }
 
     /// What a type of aggregates is called; the digits of its number, where that is not known.
@@ -421,10 +427,18 @@ mod tests {
     }
 
     #[test]
+    fn types_of_one_name_are_not_compared_with_each_other() {
+        let model = CommandModel::new().event::<before::Moved>().event::<before::Moved>().finish().unwrap();
+        assert_eq!(model.event_layouts.len(), 2);
+        let model = CommandModel::new().event::<before::Moved>().event::<swapped::Moved>().finish().unwrap();
+        assert!(model.event_layouts.is_empty());
+    }
+
+    #[test]
     fn a_layout_that_has_changed_without_its_version_is_refused_with_both() {
         fn put<M: Message>(path: &Path) -> io::Result<TypeNames> {
             let mut names = TypeNames::default();
-            names.add_message::<M>(MessageRole::Event);
+            assert!(names.add_message::<M>(MessageRole::Event));
             names.put(path, &[EventLayout::of::<M>()])
         }
         let directory = tempfile::tempdir().unwrap();
