@@ -68,11 +68,12 @@ fn read_all(host: &CommandHost) -> BTreeMap<IndexKey, Vec<Position>> {
     all
 }
 
-/// An index with small runs, of all that is released.
+/// An index with small runs, of all that is released. Beside the host's own, whose thread merges its runs at the same time.
 fn build(directory: &Path, host: &CommandHost) -> (IndexBuilder, u64) {
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
-    let mut builder = IndexBuilder::open(Index::empty(), directory.join("index"), identity, &mut reader, 100).unwrap();
+    let mut builder =
+        IndexBuilder::open(Index::empty(), directory.join("other-index"), identity, &mut reader, 100).unwrap();
     let begun_at = reader.next_sequence();
     while builder.index().last_sequence() < host.service().released_sequence() {
         builder.follow(&mut reader, |_| ()).unwrap();
@@ -96,7 +97,7 @@ fn assert_complete(index: &Index, all: &BTreeMap<IndexKey, Vec<Position>>, rando
 
 fn files(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> =
-        std::fs::read_dir(directory.join("index")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        std::fs::read_dir(directory.join("other-index")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
 }
@@ -131,7 +132,7 @@ fn every_event_is_found_over_runs_merges_and_restarts() {
     });
     assert_complete(&builder.index(), &read_all(&host), &mut random);
     assert_eq!(builder.index().size().0, files(path).len(), "what was merged is gone");
-    for private in files(path).iter().chain([&path.join("index")]) {
+    for private in files(path).iter().chain([&path.join("other-index")]) {
         assert_eq!(private.metadata().unwrap().permissions().mode() & 0o077, 0, "{}", private.display());
     }
     host.stop().unwrap();
@@ -180,7 +181,7 @@ fn what_cannot_be_believed_is_made_anew() {
     files(path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
-    let mut builder = IndexBuilder::open(Index::empty(), path.join("index"), identity, &mut reader, 100).unwrap();
+    let mut builder = IndexBuilder::open(Index::empty(), path.join("other-index"), identity, &mut reader, 100).unwrap();
     builder.follow(&mut reader, |_| ()).unwrap();
     let (mut recent, last) = (Recent::new(1, 100), builder.index().last_sequence());
     recent.add(IndexKey(1), Position { sequence: last, ordinal: 0 });
@@ -222,7 +223,7 @@ fn a_disk_that_takes_no_file_keeps_the_index_in_memory() {
     decide(&bus, 200, &mut random);
     let all = read_all(&host);
     let mut reader = host.events(Position::default());
-    let place = directory.path().join("index");
+    let place = directory.path().join("other-index");
     let identity = host.service().identity();
     let mut builder = IndexBuilder::open(Index::empty(), place.clone(), identity, &mut reader, 50).unwrap();
     std::fs::remove_dir(&place).unwrap();
@@ -296,7 +297,7 @@ fn behind_a_transaction_that_is_none_nothing_is_believed() {
     let message = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
     (0..3).for_each(|_| drop(client.call(session, message, b"", PATIENCE).unwrap()));
     let mut reader = EventReader::over(host.reader(1), Position::default());
-    let place = directory.path().join("index");
+    let place = directory.path().join("other-index");
     let mut builder = IndexBuilder::open(Index::empty(), place, host.identity(), &mut reader, 100).unwrap();
     for _ in 0..3 {
         let error = builder.follow(&mut reader, |_| ()).unwrap_err();
