@@ -1,7 +1,9 @@
 //! [`DeletedEvents`]: what stands for the events of a directory that are deleted, looked at from outside.
 
 use crate::error::BaseFileError;
+use crate::names::TypeNames;
 use crate::store::{BASE_FOLDER, Base};
+use gapless_client::stream_layout::StreamLayout;
 use std::path::{Path, PathBuf};
 
 /// The file that stands for events that are deleted. It cannot be made anew.
@@ -26,12 +28,20 @@ impl DeletedEvents {
         Ok(Base::newest(&directory.join(BASE_FOLDER), None)?.map(|base| Self::of(&base)))
     }
 
-    /// As [`DeletedEvents::look`], and reads all of the file.
+    /// As [`DeletedEvents::look`], and reads all of the file, and whether the journal is the one that it is of, as far as that can be read.
     ///
     /// # Errors
-    /// The file is damaged.
+    /// The file is damaged, or of another stream or history; it is missing, and the journal of a bus begins late.
     pub fn check(directory: &Path) -> Result<Option<Self>, BaseFileError> {
-        let Some(base) = Base::newest(&directory.join(BASE_FOLDER), None)? else { return Ok(None) };
+        let newest = Base::newest(&directory.join(BASE_FOLDER), None)?;
+        // The journal of what is no bus may begin anywhere.
+        if (newest.is_some() || directory.join(TypeNames::FILE_NAME).exists())
+            && let Err(error) = Base::beside(&StreamLayout::new(directory).journal(), None)
+            && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<BaseFileError>())
+        {
+            return Err(error.clone());
+        }
+        let Some(base) = newest else { return Ok(None) };
         base.check()?;
         Ok(Some(Self::of(&base)))
     }

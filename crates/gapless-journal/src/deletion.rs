@@ -48,11 +48,7 @@ impl SharedJournal {
         let (_lock, archive) = match self.reach(first_sequence) {
             Ok(reached) => reached,
             Err(error) => {
-                let reason = error.to_string();
-                if reason != maintenance.undeleted {
-                    tracing::warn!("the segment from sequence {first_sequence} on is not deleted yet: {reason}");
-                    maintenance.undeleted = reason;
-                }
+                waits(maintenance, first_sequence, &error);
                 return Ok(false);
             }
         };
@@ -61,7 +57,11 @@ impl SharedJournal {
         remove_if_there(&self.segment_path(first_sequence))?;
         crash_point("deletion_after_segment");
         if let Some(archive) = archive {
-            remove_if_there(&archive)?;
+            // It may be on a place that cannot be written now.
+            if let Err(error) = remove_if_there(&archive) {
+                waits(maintenance, first_sequence, &error);
+                return Ok(false);
+            }
             crash_point("deletion_after_archive");
             remove_if_there(&self.options.directory.join(archived_name(first_sequence)))?;
         }
@@ -80,5 +80,15 @@ impl SharedJournal {
             std::fs::read_dir(folder).map_err(|error| JournalError::io("list", folder, error))?;
         }
         Ok((lock, archive))
+    }
+}
+
+/// Says once why a segment stays for now.
+#[cold]
+fn waits(maintenance: &mut SegmentMaintenance, first_sequence: u64, error: &JournalError) {
+    let reason = error.to_string();
+    if reason != maintenance.undeleted {
+        tracing::warn!("the segment from sequence {first_sequence} on is not deleted yet: {reason}");
+        maintenance.undeleted = reason;
     }
 }

@@ -263,10 +263,17 @@ fn what_is_deleted_is_said_and_what_stands_for_it_is_verified() {
     let verified = run(path, &["journal", "verify", "flights"]).good();
     assert!(verified.contains(&format!("the states of 1 aggregates, for deleted events before {before}, whole")));
     let mut damaged = std::fs::read(&report.file).unwrap();
+    let whole = damaged.clone();
     damaged[20] ^= 1;
     std::fs::write(&report.file, damaged).unwrap();
     let error = run(path, &["journal", "verify", "flights"]).error(1);
     assert!(error.contains("base-") && error.contains("damaged"), "{error}");
+    // Without it no host starts.
+    std::fs::remove_file(&report.file).unwrap();
+    let error = run(path, &["journal", "verify", "flights"]).error(1);
+    assert!(error.contains("base") && error.contains("missing"), "{error}");
+    std::fs::write(&report.file, whole).unwrap();
+    run(path, &["journal", "verify", "flights"]).good();
 }
 
 #[test]

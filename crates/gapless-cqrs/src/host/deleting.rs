@@ -10,7 +10,6 @@ use super::deletion_error::DeletionError;
 use super::loading::IndexReader;
 use super::making_base::MakingBase;
 use crate::aggregate::ErasedAggregate;
-use crate::error::BaseFileError;
 use crate::events::EventReader;
 use crate::found_events::Positions as _;
 use crate::model::Model;
@@ -19,9 +18,9 @@ use crate::store::{BASE_FOLDER, Base, Index};
 use gapless_agent::fault::crash_point;
 use gapless_engine::EngineError;
 use gapless_engine::transaction_service::WriterParts;
-use gapless_journal::{FilePoint, JournalError, JournalReader};
+use gapless_journal::JournalReader;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// What a deletion has done.
@@ -142,29 +141,14 @@ fn decision_model_of(model: &Model) -> Option<&'static str> {
 /// It is missing, damaged, or of another stream or history; the model has decision models, which need all events.
 pub(super) fn base_of(model: &Model, parts: &WriterParts<'_>) -> io::Result<Option<Base>> {
     let Some(journal) = parts.journal() else { return Ok(None) };
-    let folder = journal.with_file_name(BASE_FOLDER);
-    let base = Base::newest(&folder, Some(parts.window().identity().stream_id)).map_err(io::Error::other)?;
-    let first = match JournalReader::open(journal) {
-        Ok(reader) => reader.first_sequence(),
-        Err(JournalError::NoJournal { .. }) => 1,
-        Err(error) => return Err(io::Error::other(error)),
-    };
-    let Some(base) = base.filter(|base| base.before >= first) else {
-        if first == 1 {
-            return Ok(None);
-        }
-        let reason = format!(
-            "it is missing, or ends before sequence {first}, with which the journal begins: the events before it were deleted"
-        );
-        return Err(io::Error::other(BaseFileError { path: folder, reason }));
-    };
+    let stream_id = parts.window().identity().stream_id;
+    let Some((base, first)) = Base::beside(journal, Some(stream_id))? else { return Ok(None) };
     if let Some(name) = decision_model_of(model) {
         let before = base.before;
         return Err(io::Error::other(format!(
             "the model has the decision model {name}, which is made of all events of its filter, and those before {before} are deleted"
         )));
     }
-    look_at_history(&base, journal)?;
     if first < base.before {
         base.check().map_err(io::Error::other)?;
     }
@@ -176,20 +160,5 @@ pub(super) fn base_of(model: &Model, parts: &WriterParts<'_>) -> io::Result<Opti
 fn remove_others(base: &Base) {
     if let Err(error) = base.remove_others() {
         tracing::warn!("{} is of no use any more, and is still there: {}", error.path.display(), error.reason);
-    }
-}
-
-/// Whether the journal has the last frame that the base stands for, as far as it can be read.
-fn look_at_history(base: &Base, journal: &Path) -> io::Result<()> {
-    let sequence = base.before - 1;
-    let point = FilePoint { path: base.path.clone(), identity: None, sequence, timestamp_ns: Some(base.last_time_ns) };
-    match JournalReader::open(journal).and_then(|reader| reader.check_point(&point)) {
-        // It is in an archive that is not there, and is going to be deleted.
-        Ok(()) | Err(JournalError::ArchiveUnusable { .. }) => Ok(()),
-        Err(JournalError::OtherHistory { fault, .. }) => {
-            let reason = format!("it is of another history than the journal, by the frame {sequence}: {fault}");
-            Err(io::Error::other(BaseFileError { path: base.path.clone(), reason }))
-        }
-        Err(error) => Err(io::Error::other(error)),
     }
 }

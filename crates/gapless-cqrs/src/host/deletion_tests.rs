@@ -17,7 +17,7 @@ use std::path::Path;
 
 const ACCOUNTS: u64 = 60;
 
-fn stream(directory: &Path) -> ServiceHostOptions {
+pub(super) fn stream(directory: &Path) -> ServiceHostOptions {
     let mut stream = ServiceHostOptions::in_directory(directory);
     // Sealed segments are on the device at once.
     stream.tier = Tier::Sync;
@@ -26,44 +26,48 @@ fn stream(directory: &Path) -> ServiceHostOptions {
     stream
 }
 
-fn model() -> CommandModel {
+pub(super) fn model() -> CommandModel {
     let policy = SnapshotPolicy { events: 64, ..SnapshotPolicy::default() };
     CommandModel::new().aggregate_with_snapshots::<Account>(policy).handler(TransferHandler)
 }
 
-fn try_start(directory: &Path, model: CommandModel, aggregates_max: usize) -> Result<CommandHost, HostError> {
+pub(super) fn try_start(
+    directory: &Path,
+    model: CommandModel,
+    aggregates_max: usize,
+) -> Result<CommandHost, HostError> {
     let options = CommandHostOptions { aggregates_max, index_entries_max: 2_000, ..CommandHostOptions::default() };
     CommandHost::start(model, options, stream(directory))
 }
 
-fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
+pub(super) fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
     let host = try_start(directory, model(), aggregates_max).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     (host, bus)
 }
 
-fn first_held(directory: &Path) -> u64 {
+pub(super) fn first_held(directory: &Path) -> u64 {
     JournalReader::open(directory.join("journal")).unwrap().first_sequence()
 }
 
-fn without_other_states(directory: &Path) {
+pub(super) fn without_other_states(directory: &Path) {
     let folder = directory.join("aggregates");
     if folder.is_dir() {
         std::fs::remove_dir_all(folder).unwrap();
     }
 }
 
-fn segments_go(directory: &Path, report: &DeletionReport) {
+pub(super) fn segments_go(directory: &Path, report: &DeletionReport) {
     wait::until("the segments are deleted", || first_held(directory) == report.before);
 }
 
 /// The balance of each account, and how many events it has had.
 #[derive(Default)]
-struct Expected(BTreeMap<u64, (u64, u64)>);
+pub(super) struct Expected(pub BTreeMap<u64, (u64, u64)>);
 
 impl Expected {
     /// Some commands, each of which has an effect.
-    fn decide(&mut self, bus: &CommandBus, count: u64, random: &mut Random) {
+    pub fn decide(&mut self, bus: &CommandBus, count: u64, random: &mut Random) {
         let mut sent = Vec::new();
         for _ in 0..count {
             let (id, many) = (random.below(ACCOUNTS), 1 + random.below(60));
@@ -89,7 +93,7 @@ impl Expected {
     }
 
     /// All are as they should be, and there are no others.
-    fn check(&mut self, bus: &CommandBus) {
+    pub fn check(&mut self, bus: &CommandBus) {
         for id in 0..ACCOUNTS {
             let outcome = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
             match self.0.get_mut(&id) {

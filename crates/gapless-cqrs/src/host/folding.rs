@@ -141,7 +141,8 @@ impl Folding<'_> {
         if load.from.sequence < first {
             let from = load.from.sequence;
             let name = model.name();
-            return Err(LoadError::Never(format!(
+            // Deleted since it was asked for. Who asks for less may get it.
+            return Err(LoadError::Stream(format!(
                 "{name} needs events from {from} on, and those before {first} are deleted"
             )));
         }

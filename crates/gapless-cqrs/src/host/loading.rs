@@ -448,7 +448,14 @@ impl Loading {
         // What is indexed can be made, also where something behind it cannot be read.
         self.make_due(last_sequence);
         self.keep_due(last_sequence);
-        let is_more = followed?;
+        let is_more = match followed {
+            // What is deleted has gone while all was made anew: what stays is enough.
+            Err(ReadError::Deleted { .. }) => {
+                self.make_anew();
+                true
+            }
+            followed => followed?,
+        };
         if is_more && self.progress_at.elapsed() >= PROGRESS_INTERVAL {
             self.progress_at = Instant::now();
             let released = self.parts.readers[0].released_sequence();

@@ -105,6 +105,8 @@ impl MakingBase<'_> {
             match self.reader.advance(usize::MAX)? {
                 Advanced::Transaction => {}
                 Advanced::Frames => continue,
+                // Behind the last event there may be frames without any.
+                Advanced::End if self.reader.next_sequence() >= self.before => break,
                 Advanced::End => return Err(DeletionError::NotReleased { sequence: self.reader.next_sequence() }),
             }
             if self.reader.found_sequence() >= self.before {

@@ -5,6 +5,7 @@
 //! | `archive_tests` | tests of archived segments |
 //! | `cold_tests` | tests of aggregates that are not in memory |
 //! | `decision_tests` | tests of decisions by what is no aggregate's state |
+//! | `deletion_edge_tests` | tests of deletions that are disturbed |
 //! | `deletion_tests` | tests of events that are deleted |
 //! | `version_tests` | tests of events over versions |
 //! | this | [`CommandHost`] and its options |
@@ -24,6 +25,8 @@ mod counters;
 #[cfg(test)]
 mod decision_tests;
 mod deleting;
+#[cfg(test)]
+mod deletion_edge_tests;
 mod deletion_error;
 #[cfg(test)]
 mod deletion_tests;

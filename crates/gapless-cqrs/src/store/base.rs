@@ -23,7 +23,7 @@ use super::key::IndexKey;
 use crate::error::BaseFileError;
 use crate::identity::TypeKey;
 use gapless_agent::fault::crash_point;
-use gapless_journal::FileReplacement;
+use gapless_journal::{FilePoint, FileReplacement, JournalError, JournalReader};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{FieldReader, u32_at, u64_at, u128_at};
 use std::fs::{DirBuilder, File};
@@ -156,6 +156,47 @@ impl Base {
             return Err(base.unusable("its name is another's"));
         }
         Ok(Some(base))
+    }
+
+    /// The newest one beside a journal, and with which sequence that begins; `None` where none is needed. It is of that stream, which is the journal's if it is
+    /// not told, and of its history. Its blocks are not read.
+    ///
+    /// # Errors
+    /// It is missing, damaged, or of another stream or history ([`BaseFileError`]); the journal cannot be read.
+    pub fn beside(journal: &Path, stream_id: Option<u128>) -> io::Result<Option<(Self, u64)>> {
+        let folder = journal.with_file_name(BASE_FOLDER);
+        let (stream_id, first) = match JournalReader::open(journal) {
+            Ok(reader) => (stream_id.or(Some(reader.stream_id())), reader.first_sequence()),
+            Err(JournalError::NoJournal { .. }) => (stream_id, 1),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let base = Self::newest(&folder, stream_id).map_err(io::Error::other)?;
+        let Some(base) = base.filter(|base| base.before >= first) else {
+            if first == 1 {
+                return Ok(None);
+            }
+            let reason = format!(
+                "it is missing, or ends before sequence {first}, with which the journal begins: the events before it were deleted"
+            );
+            return Err(io::Error::other(BaseFileError { path: folder, reason }));
+        };
+        base.look_at_history(journal)?;
+        Ok(Some((base, first)))
+    }
+
+    /// Whether the journal has the last frame that it stands for, as far as it can be read.
+    fn look_at_history(&self, journal: &Path) -> io::Result<()> {
+        let (sequence, timestamp_ns) = (self.before - 1, Some(self.last_time_ns));
+        let point = FilePoint { path: self.path.clone(), identity: None, sequence, timestamp_ns };
+        match JournalReader::open(journal).and_then(|reader| reader.check_point(&point)) {
+            // It is in an archive that is not there, and is going to be deleted.
+            Ok(()) | Err(JournalError::ArchiveUnusable { .. }) => Ok(()),
+            Err(JournalError::OtherHistory { fault, .. }) => {
+                let reason = format!("it is of another history than the journal, by the frame {sequence}: {fault}");
+                Err(io::Error::other(self.unusable(reason)))
+            }
+            Err(error) => Err(io::Error::other(error)),
+        }
     }
 
     /// Removes the others in its folder.
@@ -378,8 +419,16 @@ impl BaseWriter {
         Ok(())
     }
 
-    /// Puts it in place, on the device, and reads all of it back.
-    pub fn finish(mut self) -> io::Result<Base> {
+    /// Puts it in place, on the device, and reads all of it back. Where that fails there is none.
+    pub fn finish(self) -> io::Result<Base> {
+        let path = self.path.clone();
+        self.put_in_place().inspect_err(|_| {
+            // A start would go by it. It may not be there.
+            let _removed = std::fs::remove_file(path);
+        })
+    }
+
+    fn put_in_place(mut self) -> io::Result<Base> {
         self.end_block()?;
         let filter = Filter::for_keys(self.keys.len());
         self.keys.iter().for_each(|key| filter.insert(*key));

@@ -18,12 +18,17 @@ pub(super) struct Found {
     pub others: Vec<(PathBuf, Option<String>)>,
 }
 
-/// Looks at the files in `directory`; `identity` is that of the stream, where it is known. `reader` reads the stream, and is elsewhere
-/// afterwards.
+/// Looks at the files in `directory`; `identity` is that of the stream, where it is known, and `first_held` is where it begins. `reader` reads the
+/// stream, and is elsewhere afterwards.
 ///
 /// # Errors
 /// A directory that cannot be read.
-pub(super) fn look(directory: &Path, identity: Option<StreamIdentity>, reader: &mut EventReader) -> io::Result<Found> {
+pub(super) fn look(
+    directory: &Path,
+    identity: Option<StreamIdentity>,
+    first_held: u64,
+    reader: &mut EventReader,
+) -> io::Result<Found> {
     let (mut named, mut others) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
@@ -39,7 +44,6 @@ pub(super) fn look(directory: &Path, identity: Option<StreamIdentity>, reader: &
     }
     // Of those that begin alike the longest comes first: it was merged of the others.
     named.sort_unstable_by_key(|((first, last), _)| (*first, u64::MAX - last));
-    let first_held = reader.first_held();
     let mut runs: Vec<Run> = Vec::new();
     for ((first, last), path) in named {
         let next = runs.last().map(|run| run.extent.last_sequence + 1);

@@ -119,6 +119,11 @@ impl Index {
         self.0.deleted_before.load(Ordering::Acquire)
     }
 
+    /// Where the stream begins for it: what is deleted may be gone while it is read.
+    fn first_sequence(&self, reader: &EventReader) -> u64 {
+        reader.first_held().max(self.deleted_before())
+    }
+
     /// Puts these in the place of all that is in it.
     fn reset(&self, runs: Vec<Arc<Run>>, first_sequence: u64, postings_max: usize) {
         let mut recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
@@ -246,8 +251,9 @@ impl IndexBuilder {
     ) -> io::Result<Self> {
         let postings_max = postings_max.clamp(1, POSTINGS_MAX);
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        let runs = believed(&directory, identity, reader)?;
-        let first_sequence = runs.last().map_or(reader.first_held(), |run| run.extent.last_sequence + 1);
+        let first = index.first_sequence(reader);
+        let runs = believed(&directory, identity, first, reader)?;
+        let first_sequence = runs.last().map_or(first, |run| run.extent.last_sequence + 1);
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
         index.reset(runs, first_sequence, postings_max);
         Ok(Self {
@@ -278,7 +284,7 @@ impl IndexBuilder {
     pub fn make_anew(&mut self, reader: &mut EventReader) -> io::Result<()> {
         self.end_merge();
         (self.unreadable, self.last) = (None, None);
-        let first_sequence = reader.first_held();
+        let first_sequence = self.index.first_sequence(reader);
         let runs = Arc::clone(&self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
         self.index.reset(Vec::new(), first_sequence, self.postings_max);
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
@@ -474,8 +480,13 @@ impl Drop for IndexBuilder {
 }
 
 /// The runs in `directory` that can be believed; the others are removed.
-fn believed(directory: &Path, identity: StreamIdentity, reader: &mut EventReader) -> io::Result<Vec<Arc<Run>>> {
-    let found = believing::look(directory, Some(identity), reader)?;
+fn believed(
+    directory: &Path,
+    identity: StreamIdentity,
+    first: u64,
+    reader: &mut EventReader,
+) -> io::Result<Vec<Arc<Run>>> {
+    let found = believing::look(directory, Some(identity), first, reader)?;
     for (path, reason) in found.others {
         if let Some(reason) = reason {
             tracing::warn!("the index file {} is made anew: {reason}", path.display());

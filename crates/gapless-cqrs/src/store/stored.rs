@@ -27,7 +27,7 @@ impl StoredIndex {
     pub fn open(directory: &Path, reader: &mut EventReader) -> io::Result<Self> {
         let mut looks = 1;
         loop {
-            let found = match believing::look(directory, None, reader) {
+            let found = match believing::look(directory, None, reader.first_held(), reader) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(Self { runs: Vec::new(), unusable: Vec::new() });
                 }

@@ -208,6 +208,14 @@ fn what_is_archived_and_to_be_deleted_goes_from_its_archive_when_that_is_there()
     work_off(&journal);
     assert_eq!(journal.first_sequence(), 1, "the archive is not there");
     std::fs::rename(&away, &place).unwrap();
+    // What cannot be removed there holds up nothing else.
+    let kept = directory.path().join("kept");
+    std::fs::rename(&archived[0].path, &kept).unwrap();
+    std::fs::create_dir(&archived[0].path).unwrap();
+    work_off(&journal);
+    assert_eq!(journal.first_sequence(), 1, "the file in the archive is still there");
+    std::fs::remove_dir(&archived[0].path).unwrap();
+    std::fs::rename(&kept, &archived[0].path).unwrap();
     // As after a death between the two files.
     std::fs::remove_file(&archived[0].path).unwrap();
     work_off(&journal);
