@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal, Transfer, TransferHandler};
-use crate::store::{BASE_FOLDER, Base, BaseWriter};
+use crate::store::{BASE_FOLDER, Base, BaseEntry, BaseWriter};
 use crate::{Aggregate as _, CommandError, CommandHandler as _, DecisionModel, DeletedEvents, EventDirectory};
 use crate::{ReadError, SnapshotPolicy};
 use gapless_client::stream_layout::StreamLayout;
@@ -425,15 +425,15 @@ fn archived_segments_are_deleted_where_they_lie_once_their_archive_can_be_read()
     host.stop().unwrap();
 }
 
-/// Writes the base of a directory anew, with another time stamp and another version of one account's state.
-fn rewrite(directory: &Path, last_time_ns: impl Fn(u64) -> u64, of_next_version: u64) {
+/// Writes the base of a directory anew, with another time stamp and with changed entries.
+fn rewrite(directory: &Path, last_time_ns: impl Fn(u64) -> u64, change: impl Fn(&mut BaseEntry)) {
     let folder = directory.join(BASE_FOLDER);
     let old = Base::newest(&folder, None).unwrap().unwrap();
     let stream_id = JournalReader::open(directory.join("journal")).unwrap().stream_id();
     let mut writer = BaseWriter::begin(&folder, stream_id, old.before, last_time_ns(old.last_time_ns)).unwrap();
     let mut entries = old.entries();
     while let Some(mut entry) = entries.next().unwrap() {
-        entry.state_version += u32::from(*entry.id == of_next_version.to_be_bytes());
+        change(&mut entry);
         writer.put(&entry).unwrap();
     }
     writer.finish().unwrap();
@@ -451,22 +451,31 @@ fn a_state_of_a_version_that_is_not_known_sets_its_aggregate_apart_and_another_h
     host.stop().unwrap();
     // Some have a state of their own behind what is deleted.
     without_other_states(path);
-    let id = *expected.0.keys().next().unwrap();
-    rewrite(path, |time_ns| time_ns, id);
-    let (host, bus) = start(path, 8);
-    let outcome = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
-    assert!(
-        matches!(&outcome, Err(CommandError::Quarantined(reason)) if reason.contains("is of version 2")),
-        "{outcome:?}"
+    let ids: Vec<u64> = expected.0.keys().copied().take(2).collect();
+    rewrite(
+        path,
+        |time_ns| time_ns,
+        |entry| {
+            entry.state_version += u32::from(*entry.id == ids[0].to_be_bytes());
+            entry.state_layout ^= u32::from(*entry.id == ids[1].to_be_bytes());
+        },
     );
+    let (host, bus) = start(path, 8);
+    for (id, what) in ids.iter().zip(["is of version 2", "has another layout"]) {
+        let outcome = bus.call(Account::command(id, &AccountCommand::Withdraw(u64::MAX)));
+        assert!(
+            matches!(&outcome, Err(CommandError::Quarantined(reason)) if reason.contains(what)),
+            "{what}: {outcome:?}"
+        );
+    }
     let id = *expected.0.keys().last().unwrap();
     let outcome = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
     assert!(matches!(outcome, Err(CommandError::Refused(_))), "{outcome:?}");
     host.stop().unwrap();
-    rewrite(path, |time_ns| time_ns + 1, u64::MAX);
+    rewrite(path, |time_ns| time_ns + 1, |_| {});
     let refused = try_start(path, model(), 8).err().unwrap().to_string();
     assert!(refused.contains("base-") && refused.contains("of another history"), "{refused}");
-    rewrite(path, |time_ns| time_ns - 1, u64::MAX);
+    rewrite(path, |time_ns| time_ns - 1, |_| {});
     // A copy that was put back is another incarnation, with the same events.
     let copied = tempfile::tempdir().unwrap();
     copy(path, copied.path());

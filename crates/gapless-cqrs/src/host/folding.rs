@@ -214,6 +214,11 @@ pub(super) fn of_base(
     let Some(files) = aggregate.state_files() else {
         return Err(never(&format!("cannot be read: the model keeps no snapshots of {name} any more")));
     };
+    if version == files.version && entry.state_layout != files.layout {
+        return Err(never(&format!(
+            "has another layout than version {version} of its type has now: what has changed is a version of its own"
+        )));
+    }
     match catch_unwind(AssertUnwindSafe(|| (files.decode)(version, &entry.state))) {
         Ok(Ok(state)) => {
             let BaseEntry { version, last_sequence, .. } = entry;

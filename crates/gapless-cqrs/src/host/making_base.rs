@@ -165,8 +165,16 @@ impl MakingBase<'_> {
                 if let Some(reason) = reason {
                     return Err(not_made(erased, &id, format!("its state cannot be encoded: {reason}")));
                 }
-                let state_version = files.version;
-                entries.push(BaseEntry { key, aggregate, id, state_version, version, last_sequence, state: bytes });
+                entries.push(BaseEntry {
+                    key,
+                    aggregate,
+                    id,
+                    state_version: files.version,
+                    state_layout: files.layout,
+                    version,
+                    last_sequence,
+                    state: bytes,
+                });
             }
         }
         entries.sort_unstable_by(|a, b| a.order().cmp(&b.order()));

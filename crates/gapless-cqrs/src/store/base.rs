@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! blocks: u32 length, u32 checksum, entries
-//!   entry: u64 key (see `key`), u32 key of the aggregate's type, u32 version of the state's type, u64 events so far, u64 sequence of the last,
-//!          u8 length of the identifier, u32 length of the state, then both
+//!   entry: u64 key (see `key`), u32 key of the aggregate's type, u32 version of the state's type, u32 hash of its layout, u64 events so far,
+//!          u64 sequence of the last, u8 length of the identifier, u32 length of the state, then both
 //! the blocks' table: of each, u64 its first key, u64 where it stands
 //! the filter's words
 //! the last 128 bytes:
@@ -50,6 +50,8 @@ pub(crate) struct BaseEntry {
     pub id: Box<[u8]>,
     /// The version of the type of its state.
     pub state_version: u32,
+    /// A hash of its layout; 0 where that is not known.
+    pub state_layout: u32,
     /// Its events so far.
     pub version: u64,
     /// Of the last of them.
@@ -69,6 +71,7 @@ impl BaseEntry {
         out.extend_from_slice(&self.key.0.to_le_bytes());
         out.extend_from_slice(&self.aggregate.0.to_le_bytes());
         out.extend_from_slice(&self.state_version.to_le_bytes());
+        out.extend_from_slice(&self.state_layout.to_le_bytes());
         out.extend_from_slice(&self.version.to_le_bytes());
         out.extend_from_slice(&self.last_sequence.to_le_bytes());
         out.push(self.id.len() as u8);
@@ -81,12 +84,12 @@ impl BaseEntry {
     fn read(fields: &mut FieldReader<'_>) -> Option<Self> {
         let key = IndexKey(fields.u64("a key").ok()?);
         let aggregate = TypeKey(fields.u32("a type").ok()?);
-        let state_version = fields.u32("a version").ok()?;
+        let (state_version, state_layout) = (fields.u32("a version").ok()?, fields.u32("a layout").ok()?);
         let (version, last_sequence) = (fields.u64("events").ok()?, fields.u64("a sequence").ok()?);
         let (id_length, length) = (fields.u8("a length").ok()?, fields.u32("a length").ok()?);
         let id = fields.bytes(id_length.into(), "an identifier").ok()?.into();
         let state = fields.bytes(length as usize, "a state").ok()?.to_vec();
-        Some(Self { key, aggregate, id, state_version, version, last_sequence, state })
+        Some(Self { key, aggregate, id, state_version, state_layout, version, last_sequence, state })
     }
 }
 
@@ -468,6 +471,7 @@ mod tests {
             aggregate,
             id: id.into(),
             state_version: 3,
+            state_layout: 5,
             version: number + 1,
             last_sequence: 2 * number,
             // One is longer than a block.
