@@ -23,6 +23,9 @@ pub(crate) trait Positions: Send {
 
     /// Events before that sequence are deleted, or may be at any time; 0 if none are.
     fn deleted_before(&self) -> u64;
+
+    /// How often all was made anew: meanwhile not all is found up to where it was.
+    fn times_made(&self) -> u64;
 }
 
 /// Reads the events that a filter has, in the order of the stream, from a position on. At the end it says so, and goes on when there is more.
@@ -33,6 +36,8 @@ pub struct FoundEvents {
     reader: EventReader,
     /// What is behind it is looked for later.
     through: u64,
+    /// [`Positions::times_made`], of before that.
+    times_made: u64,
     /// Everything before it is read.
     next: Position,
     /// The transaction that the reader has read, and how far.
@@ -51,12 +56,14 @@ impl FoundEvents {
         readers: &OpenReaders,
     ) -> Self {
         let (search, position) = (Search::new(&filter), readers.open(from.sequence));
+        let times_made = positions.times_made();
         Self {
             filter,
             search,
             positions,
             reader,
             through: 0,
+            times_made,
             next: from,
             read_sequence: None,
             cursor: EventCursor::default(),
@@ -74,12 +81,19 @@ impl FoundEvents {
     /// The position of the next event that the filter may have.
     fn next_position(&mut self) -> Result<Option<Position>, ReadError> {
         loop {
+            let find = |key, from, limit| self.positions.find(key, from, limit);
+            let found = self.search.next(self.next, self.through, find);
+            // Behind it: what is deleted or made anew meanwhile is not found.
             let first = self.positions.deleted_before();
             if self.next.sequence < first {
                 return Err(ReadError::Deleted { sequence: self.next.sequence, first });
             }
-            let find = |key, from, limit| self.positions.find(key, from, limit);
-            let found = self.search.next(self.next, self.through, find)?;
+            let times_made = self.positions.times_made();
+            if std::mem::replace(&mut self.times_made, times_made) != times_made {
+                (self.search, self.through) = (Search::new(&self.filter), 0);
+                continue;
+            }
+            let found = found?;
             if found.is_some() {
                 return Ok(found);
             }

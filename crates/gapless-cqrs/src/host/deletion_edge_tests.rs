@@ -2,7 +2,7 @@
 
 use super::deletion_tests::{Expected, first_held, model, segments_go, start, stream, try_start};
 use super::*;
-use crate::samples::{Account, AccountCommand, AccountRefusal};
+use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal};
 use crate::store::BASE_FOLDER;
 use crate::{Aggregate as _, CommandError, DeletedEvents, DirectBus};
 use gapless_testkit::folder::copy;
@@ -198,6 +198,38 @@ fn an_index_whose_files_are_damaged_during_deletions_costs_no_account_an_event()
         let refused = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)).expecting_version(1_200));
         assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 1_200 })), "{id}");
     }
+    host.stop().unwrap();
+}
+
+#[test]
+fn who_reads_by_an_index_that_is_made_anew_meanwhile_misses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (host, bus) = start(path, 8);
+    let sent: Vec<_> = (0..600).map(|id| bus.send(Account::command(&id, &AccountCommand::Many(40)))).collect();
+    sent.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
+    host.stop().unwrap();
+    // All of it in files now.
+    let (host, _) = start(path, 8);
+    let mut found = host.found_events(EventFilter::event::<AccountEvent>(), Position::default());
+    // Of more than there are in a page it knows now that all are indexed.
+    assert!(found.next_event().unwrap().is_some());
+    for run in std::fs::read_dir(path.join("index")).unwrap() {
+        let run = run.unwrap().path();
+        let Ok(mut bytes) = std::fs::read(&run) else { continue };
+        bytes.iter_mut().for_each(|byte| *byte ^= 0x55);
+        let Ok(file) = std::fs::OpenOptions::new().write(true).open(&run) else { continue };
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
+    }
+    let (mut read, mut errors) = (1, 0);
+    loop {
+        match found.next_event() {
+            Ok(Some(_)) => read += 1,
+            Ok(None) => break,
+            Err(_) => errors += 1,
+        }
+    }
+    assert_eq!(read, 600 * 40, "{errors} errors on the way");
     host.stop().unwrap();
 }
 

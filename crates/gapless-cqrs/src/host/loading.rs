@@ -163,6 +163,10 @@ impl Positions for IndexReader {
     fn deleted_before(&self) -> u64 {
         self.shared.index.deleted_before()
     }
+
+    fn times_made(&self) -> u64 {
+        self.shared.index.times_made()
+    }
 }
 
 /// What has changed while another leads, up to a sequence number.

@@ -78,6 +78,8 @@ struct Shared {
     filters_changed: AtomicU64,
     /// Everything up to here is in it.
     last_sequence: AtomicU64,
+    /// Grows by one whenever all is made anew, while `recent` is locked for writing.
+    times_made: AtomicU64,
     /// What stands for events that are deleted. Changed only while `recent` is locked for writing.
     base: Mutex<Option<Arc<Base>>>,
     /// Events before it are deleted, or may be at any time.
@@ -92,6 +94,7 @@ impl Index {
             runs: Mutex::new(Arc::default()),
             filters_changed: AtomicU64::new(0),
             last_sequence: AtomicU64::new(0),
+            times_made: AtomicU64::new(0),
             base: Mutex::default(),
             deleted_before: AtomicU64::new(0),
         }))
@@ -129,9 +132,16 @@ impl Index {
         let mut recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
         // First, so that nobody believes the new filters before they are whole.
         self.0.last_sequence.store(first_sequence - 1, Ordering::Release);
+        self.0.times_made.fetch_add(1, Ordering::Release);
         *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner) = runs.into();
         *recent = Recent::new(first_sequence, postings_max);
         self.0.filters_changed.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often all was made anew.
+    pub fn times_made(&self) -> u64 {
+        // Acquire: who has found less than there was sees it.
+        self.0.times_made.load(Ordering::Acquire)
     }
 
     /// The last sequence that is in it.
