@@ -98,7 +98,7 @@ fn a_member_that_is_shorter_fetches_the_rest() {
         println!("member {victim} had acknowledged {has}, and comes back with {had}");
         let is_other_boot = round > 0;
         if is_other_boot {
-            put_on_other_boot(&newest_segment(&cluster.journal(victim)));
+            put_on_other_boot(&cluster.journal(victim));
         }
         let warned = cluster.log(victim).matches("this machine has started anew").count();
         cluster.start_member(victim, &[]);
@@ -106,7 +106,7 @@ fn a_member_that_is_shorter_fetches_the_rest() {
             // Only an older copy of its directory explains that.
             assert_eq!(cluster.wait_end(victim).code(), Some(3));
             println!("{}", cluster.wait_log(victim, &["member failed", "it has less than it has acknowledged"]));
-            put_on_other_boot(&newest_segment(&cluster.journal(victim)));
+            put_on_other_boot(&cluster.journal(victim));
             cluster.start_member(victim, &[]);
         }
         cluster.caught_up(victim);
@@ -125,8 +125,15 @@ fn a_member_that_is_shorter_fetches_the_rest() {
     end(cluster, load);
 }
 
-/// Marks the segment as written before the machine's last start.
-fn put_on_other_boot(segment: &Path) {
+/// Marks all segments as written before the machine's last start: the newest may have no final name yet.
+fn put_on_other_boot(journal: &Path) {
+    let files = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .for_each(|segment| mark_other_boot(&segment));
+}
+
+fn mark_other_boot(segment: &Path) {
     const SLOT_BYTES: usize = MARK_WORDS / 2 * 8;
     let file = std::fs::File::options().read(true).write(true).open(segment).unwrap();
     let mut slots = [[0u8; SLOT_BYTES]; 2];
