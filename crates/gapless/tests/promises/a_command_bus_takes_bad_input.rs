@@ -110,10 +110,15 @@ counter!(
 
 /// Few aggregates in memory, and files of the index that are soon full.
 fn start(directory: &Path, model: CommandModel) -> (CommandHost, CommandBus) {
+    try_start(directory, model).unwrap_or_else(|refused| panic!("{refused}"))
+}
+
+fn try_start(directory: &Path, model: CommandModel) -> Result<(CommandHost, CommandBus), String> {
     let options = CommandHostOptions { aggregates_max: 4, index_entries_max: 60, ..CommandHostOptions::default() };
-    let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory)).unwrap();
+    let started = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory));
+    let host = started.map_err(|error| error.to_string())?;
     let bus = host.bus(&BusOptions::default()).unwrap();
-    (host, bus)
+    Ok((host, bus))
 }
 
 fn count(bus: &CommandBus, id: u64) -> Result<u64, CommandError<()>> {
@@ -149,7 +154,11 @@ fn events_that_are_not_known_here_set_their_aggregate_apart_alone() {
     assert_eq!(count(&bus, 3), Ok(2));
     host.stop().unwrap();
 
+    // A start compares layouts, if it can.
+    let refused = try_start(directory.path(), CommandModel::new().aggregate::<other::Counter>()).err().unwrap();
+    assert!(refused.contains("counter.Event v1") && refused.contains("String"), "{refused}");
     for (start, words) in [(other::start as fn(&Path) -> _, "event"), (renamed::start, "its type")] {
+        std::fs::remove_file(directory.path().join("types.json")).unwrap();
         let (host, bus) = start(directory.path());
         for id in [1, 2, 3] {
             let set_apart = count(&bus, id);
@@ -158,6 +167,7 @@ fn events_that_are_not_known_here_set_their_aggregate_apart_alone() {
         host.stop().unwrap();
     }
     // Nothing is lost: who knows them makes them.
+    std::fs::remove_file(directory.path().join("types.json")).unwrap();
     let (host, bus) = newer::start(directory.path());
     let versions = [1, 2, 3].map(|id| bus.call(newer::Counter::command(&id, &newer::Command::Double)).unwrap().version);
     assert_eq!((versions[0], versions[2]), (3, 3));
