@@ -3,14 +3,13 @@
 
 use crate::arguments::Plan;
 use crate::case::{Case, Drive, Tier};
-use crate::load::{Sender, headers, note, on_driver};
+use crate::load::{Outcome, Sender, headers, note, on_driver};
 use crate::messages::{Counter, Form, OfSbe};
 use crate::stand::{Place, Stand};
 use crate::throughput::CANONICAL;
 use crate::{Canonical, MeasureCanonical, check_interrupted, failed, rows};
-use clap::ValueEnum;
 use gapless_agent::OptimizeFor;
-use gapless_cqrs::Aggregate as _;
+use gapless_cqrs::{Aggregate as _, CommandBus, Draft, Pending};
 use gapless_measure::Result;
 use gapless_measure::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use gapless_measure::histogram::LatencyHistogram;
@@ -28,13 +27,22 @@ const FLOOR_TIME_MAX: Duration = Duration::from_secs(2);
 /// Messages of a canonical row of a quick run.
 const CANONICAL_QUICK: u64 = 1_000;
 
+/// The rows: how commands reach the writer, and whether the thread that awaits an outcome sleeps, as it does by default, or spins, as the driver of
+/// the canonical row does. The one that owns a direct bus has nobody to wait for.
+const ROWS: [(Drive, Option<&str>); 3] =
+    [(Drive::Pipelined, Some(SLEEPS)), (Drive::Pipelined, Some(SPINS)), (Drive::Direct, None)];
+pub(crate) const SLEEPS: &str = "sleeps";
+const SPINS: &str = "spins";
+
 pub(crate) fn steps(plan: &Plan) -> usize {
-    plan.turns * (1 + Drive::value_variants().len())
+    plan.turns * (1 + ROWS.len())
 }
 
 /// What the slices of one row have shown.
 struct Slices {
     case: Case,
+    /// What the caller does meanwhile.
+    caller: Option<&'static str>,
     histogram: LatencyHistogram,
     wrong: u64,
     is_rate_reached: bool,
@@ -42,10 +50,13 @@ struct Slices {
 
 /// Measures, and adds the rows.
 pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
-    let cases = Drive::value_variants().iter().map(|drive| Case { tier: Tier::Journal, ..Case::base(*drive) });
-    let mut slices: Vec<_> = cases
-        .map(|case| Slices { case, histogram: LatencyHistogram::new(), wrong: 0, is_rate_reached: true })
-        .collect();
+    let mut slices = ROWS.map(|(drive, caller)| Slices {
+        case: Case { tier: Tier::Journal, ..Case::base(drive) },
+        caller,
+        histogram: LatencyHistogram::new(),
+        wrong: 0,
+        is_rate_reached: true,
+    });
     let (mut canonical_rows, mut floors) = (Vec::new(), Vec::new());
     let measured = (0..plan.turns).try_for_each(|_| {
         run.next("the canonical row at a rate")?;
@@ -60,7 +71,8 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
         row.config.name = Some(CANONICAL.to_owned());
         canonical_rows.push(vec![row]);
         slices.iter_mut().try_for_each(|slices| {
-            run.next(&format!("{} at {PER_S} a second", slices.case.label()))?;
+            let caller = slices.caller.map_or_else(String::new, |does| format!(", the caller {does}"));
+            run.next(&format!("{} at {PER_S} a second{caller}", slices.case.label()))?;
             one_slice::<OfSbe>(plan, run.interrupted, slices)
         })
     });
@@ -81,6 +93,7 @@ fn row(slices: &Slices) -> Row {
     let mut config = rows::config(&slices.case, "latency", 1);
     config.rate_per_s = Some(PER_S);
     config.count = Some(slices.histogram.count());
+    config.extra.extend(slices.caller.map(|does| ("caller".to_owned(), does.into())));
     Row {
         config,
         latency_ns: slices.histogram.latency_ns(),
@@ -103,9 +116,35 @@ fn one_slice<F: Form>(plan: &Plan, interrupted: &AtomicBool, slices: &mut Slices
     }
     let stand = Stand::start::<F>(&slices.case, place)?;
     let bus = stand.bus(1)?;
-    on_driver(|| paced::<F, _>(&bus, times, interrupted, slices))?;
+    on_driver(|| match slices.caller {
+        Some(SPINS) => paced::<F, _>(Spinning(&bus), times, interrupted, slices),
+        _ => paced::<F, _>(&bus, times, interrupted, slices),
+    })?;
     drop(bus);
     stand.stop()
+}
+
+/// A handle whose thread looks for the outcome until it is there.
+struct Spinning<'a>(&'a CommandBus);
+
+impl<F: Form> Sender<F> for Spinning<'_> {
+    type Pending = Pending<(), ()>;
+
+    #[inline]
+    fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
+        self.0.send(draft)
+    }
+
+    #[inline]
+    fn wait(&mut self, mut pending: Self::Pending) -> Outcome {
+        loop {
+            match pending.try_wait() {
+                Ok(outcome) => return outcome,
+                Err(none_yet) => pending = none_yet,
+            }
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// Calls at the pace. One that is late because the last one took so long begins at once, and its latency when it was due.

@@ -32,9 +32,10 @@ pub(crate) fn text(report: &Report) -> String {
         ("target", target),
         ("verified", verified),
     ];
-    let latencies: [Column; 9] = [
+    let latencies: [Column; 10] = [
         ("drive", |row| drive(row)),
         ("tier", |row| text_of(&row.config.tier)),
+        ("the caller", |row| of_config(row, "caller").to_owned()),
         ("p50 µs", |row| latency(row, |latency| latency.p50)),
         ("p99 µs", |row| latency(row, |latency| latency.p99)),
         ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
@@ -66,7 +67,7 @@ pub(crate) fn text(report: &Report) -> String {
     let mut text = report.environment.summary() + "\n";
     let tables = [
         ("throughput", &rates[..], 4),
-        ("latency", &latencies[..], 2),
+        ("latency", &latencies[..], 3),
         ("replay", &replays[..], 2),
         ("scale", &scales[..], 1),
     ];

@@ -56,7 +56,7 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
     };
     assert_eq!((named("encode_and_append"), named("canonical"), named("shm_ping_pong_paced")), (5, 2, 1));
     let latencies = rows(&report).iter().filter(|row| of(row, "mode") == "latency");
-    assert!(latencies.clone().count() == 3 && latencies.clone().all(|row| row["config"]["rate_per_s"] == 10_000));
+    assert!(latencies.clone().count() == 4 && latencies.clone().all(|row| row["config"]["rate_per_s"] == 10_000));
     let replay = rows(&report).iter().find(|row| of(row, "mode") == "replay").unwrap();
     assert_eq!(replay["sent"], replay["config"]["count"]);
     let scale: Vec<&Value> = rows(&report).iter().filter(|row| of(row, "mode") == "scale").collect();
