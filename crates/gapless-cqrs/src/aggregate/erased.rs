@@ -124,8 +124,8 @@ pub(crate) trait ErasedAggregate: Send {
     /// Gives the last event that was put here a tag.
     fn tag(&mut self, name: &str, value: &[u8]);
 
-    /// An event's bytes.
-    fn payload(&self, event: usize) -> &[u8];
+    /// Appends an event's bytes.
+    fn write(&self, event: usize, out: &mut Vec<u8>) -> Result<(), MessageError>;
 
     /// An event's tags: each as u8 length, name, u8 length, value.
     fn tags(&self, event: usize) -> &[u8];
@@ -158,10 +158,15 @@ struct Emitted<Event> {
     wrong: Option<String>,
 }
 
+/// So many events of a transaction are encoded where they will stand, without a copy; what follows is encoded as it comes, so that no decision keeps
+/// more than these and what a transaction holds.
+const ENCODED_LATER: usize = 4;
+
 struct Emission<Event> {
     event: Event,
     tags: Range<usize>,
-    payload: Range<usize>,
+    /// `None` where it is encoded later.
+    payload: Option<Range<usize>>,
 }
 
 impl<Event> Emitted<Event> {
@@ -181,8 +186,8 @@ impl<Event> Emitted<Event> {
     #[cold]
     fn truncate(&mut self, events: usize) {
         self.events.truncate(events);
-        let last = self.events.last();
-        let (tags, payloads) = last.map_or((0, 0), |last| (last.tags.end, last.payload.end));
+        let tags = self.events.last().map_or(0, |last| last.tags.end);
+        let payloads = self.events.last().and_then(|last| last.payload.as_ref()).map_or(0, |payload| payload.end);
         self.tags.truncate(tags);
         self.payloads.truncate(payloads);
         // One event may have been larger than all else ever is.
@@ -196,20 +201,20 @@ impl<Event: Message> Events<Event> for Emitted<Event> {
         if self.wrong.is_some() {
             return;
         }
-        let (tags, begin) = (self.tags.len(), self.payloads.len());
-        let encoded = match self.version == Event::VERSION {
-            true => event.encode(&mut self.payloads),
-            false => event.encode_as(self.version, &mut self.payloads),
-        };
-        let payload = begin..self.payloads.len();
-        match encoded {
+        let tags = self.tags.len()..self.tags.len();
+        if self.events.len() < ENCODED_LATER {
+            self.events.push(Emission { event, tags, payload: None });
+            return;
+        }
+        let begin = self.payloads.len();
+        match encode(&event, self.version, &mut self.payloads) {
             Err(error) => self.wrong = Some(error.to_string()),
             Ok(()) if self.events.len() == EVENTS_MAX => {
                 self.wrong = Some(format!("more than {EVENTS_MAX} events, and a transaction has no more"));
             }
             Ok(()) => {
                 if self.check() {
-                    self.events.push(Emission { event, tags: tags..tags, payload });
+                    self.events.push(Emission { event, tags, payload: Some(begin..self.payloads.len()) });
                 }
             }
         }
@@ -223,6 +228,11 @@ impl<Event: Message> Events<Event> for Emitted<Event> {
             self.check();
         }
     }
+}
+
+#[inline]
+fn encode<Event: Message>(event: &Event, version: u32, out: &mut Vec<u8>) -> Result<(), MessageError> {
+    if version == Event::VERSION { event.encode(out) } else { event.encode_as(version, out) }
 }
 
 /// Appends a tag as it stands in the stream.
@@ -343,8 +353,13 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
     }
 
     #[inline]
-    fn payload(&self, event: usize) -> &[u8] {
-        &self.emitted.payloads[self.emitted.events[event].payload.clone()]
+    fn write(&self, event: usize, out: &mut Vec<u8>) -> Result<(), MessageError> {
+        let Emission { event, payload, .. } = &self.emitted.events[event];
+        match payload {
+            Some(payload) => out.extend_from_slice(&self.emitted.payloads[payload.clone()]),
+            None => encode(event, self.emitted.version, out)?,
+        }
+        Ok(())
     }
 
     #[inline]

@@ -115,7 +115,11 @@ impl Undertaking {
             for index in step.events.clone() {
                 let head =
                     EventHead { event: event.key, version: event.version, aggregate, id, tags: erased.tags(index) };
-                write_encoded(&mut self.changes, &head, erased.payload(index));
+                write_event(&mut self.changes, &head, |out| erased.write(index, out))
+                    .map_err(|error| error.to_string())?;
+                if self.changes.len() - self.head_length > self.length_max {
+                    return Err(too_long(&mut self.changes, self.head_length, self.length_max));
+                }
                 count += 1;
             }
         }
@@ -211,6 +215,14 @@ impl Record {
             EventHead { event: event.key, version: event.version, aggregate: TypeKey::NONE, id: b"", tags: &tags[..] };
         write_encoded(out, &head, payload);
     }
+}
+
+#[cold]
+fn too_long(changes: &mut Vec<u8>, head_length: usize, length_max: usize) -> String {
+    changes.truncate(head_length);
+    // One event may have been larger than all else ever is.
+    changes.shrink_to(length_max);
+    format!("its events have more than {length_max} bytes, and no more have room in a transaction")
 }
 
 #[inline]
