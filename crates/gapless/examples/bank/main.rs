@@ -60,6 +60,9 @@ struct Arguments {
     member: Option<PathBuf>,
 }
 
+/// Room for more than half a million transfers.
+const WINDOW_BYTES: usize = 256 << 20;
+
 /// What the bank decides with, wherever it runs.
 fn model() -> CommandModel {
     CommandModel::new().aggregate::<Account>().handler(TransferHandler)
@@ -74,7 +77,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     if cluster {
         return cluster::run(&transfers);
     }
-    let stream = directory.as_ref().map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory);
+    let stream = match &directory {
+        Some(directory) => ServiceHostOptions::in_directory(directory),
+        // What keeps no journal has its events in its window alone, and the audit is to find them all.
+        None => ServiceHostOptions { window_bytes: WINDOW_BYTES, ..ServiceHostOptions::in_memory() },
+    };
     let host = CommandHost::start(model(), CommandHostOptions::default(), stream)?;
     match account {
         Some(account) => statement(&host, account)?,
