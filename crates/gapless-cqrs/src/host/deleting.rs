@@ -105,8 +105,10 @@ impl Deleting {
         crash_point("deletion_after_base");
         if let Err(error) = self.look_for_readers(boundary) {
             // One has come meanwhile: the base is not in use yet.
-            std::fs::remove_file(&base.path)
-                .map_err(|error| DeletionError::Write { path: base.path.clone(), error })?;
+            let folder = journal.with_file_name(BASE_FOLDER);
+            let removed =
+                std::fs::remove_file(&base.path).and_then(|()| gapless_journal::durable_file::sync_directory(&folder));
+            removed.map_err(|error| DeletionError::Write { path: base.path.clone(), error })?;
             return Err(error);
         }
         let report = DeletionReport {
