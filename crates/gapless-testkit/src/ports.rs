@@ -4,13 +4,14 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 /// A port that nobody uses now, of UDP and TCP. The kernel gives ports from 32,768 on to sockets that ask for any; this
-/// one is below, or another process would get it between here and its use.
+/// one is below, or another process would get it between here and its use. Each of 99 processes that were started one
+/// after another has 101 of its own before it takes another's.
 pub fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let process = std::process::id() as u16;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let process = std::process::id();
     loop {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = 10_000 + process.wrapping_mul(101).wrapping_add(number) % 10_000;
+        let port = 10_000 + (process.wrapping_mul(101).wrapping_add(number) % 10_000) as u16;
         let is_free = UdpSocket::bind(("127.0.0.1", port)).and_then(|_| TcpListener::bind(("127.0.0.1", port)));
         if is_free.is_ok() {
             return port;

@@ -13,10 +13,14 @@ use gapless_engine::{Replica, ReplicaOptions};
 use gapless_journal::Environment;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, ring};
 use gapless_sim::Random;
-use gapless_testkit::ports::free_port;
 use gapless_transport::RingSizes;
 use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::sockets::{Network, Pipe, PipeListener, Pipes};
 use gapless_wire::{Frame, aligned_length};
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -92,6 +96,36 @@ impl Wire {
     }
 }
 
+/// The network of a member that is alone. A port of the machine would be anybody's while the member is down.
+#[derive(Debug)]
+struct NoOtherMember;
+
+impl Pipes for NoOtherMember {
+    fn dial(&self, _: SocketAddr) -> io::Result<Box<dyn Pipe>> {
+        Err(io::ErrorKind::ConnectionRefused.into())
+    }
+
+    fn listen(&self, _: SocketAddr) -> io::Result<Box<dyn PipeListener>> {
+        Ok(Box::new(NobodyComes(File::open("/dev/null")?)))
+    }
+}
+
+/// Its listener. The member is polled by hand, so nobody waits for the descriptor.
+#[derive(Debug)]
+struct NobodyComes(File);
+
+impl PipeListener for NobodyComes {
+    fn accept(&self) -> io::Result<(Box<dyn Pipe>, SocketAddr)> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+impl AsFd for NobodyComes {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 pub struct World {
     beginning: Instant,
     pub now_ns: u64,
@@ -121,9 +155,8 @@ impl Drop for World {
 impl World {
     pub fn new(seed: u64) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let port = free_port();
         let text = format!(
-            "[cluster]\nname = \"model\"\nmember = 1\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:{port}\"]\n[election]\n\
+            "[cluster]\nname = \"model\"\nmember = 1\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:1\"]\n[election]\n\
              timeout = \"100 ms\"\nheartbeat_interval = \"10 ms\"\n[stream]\ndirectory = \"{}\"\nwindow = \"4 MiB\"\n\
              frame_length_max = \"4 KiB\"\nmessage_length_max = \"64 KiB\"\nsession_expiry = \"{} s\"\n[journal]\n\
              segment_length = \"1280 KiB\"\n",
@@ -131,11 +164,11 @@ impl World {
             EXPIRY.as_secs()
         );
         let environment = MemberEnvironment {
+            network: Network::Other(Arc::new(NoOtherMember)),
             instance: Some(1),
             journal: Environment { epoch_ns: || BEGINNING_NS, ..Environment::default() },
             message_bytes_max: Some(1 << 20),
             without_helpers: true,
-            ..MemberEnvironment::default()
         };
         Self {
             beginning: Instant::now(),
