@@ -3,7 +3,7 @@
 
 use crate::arguments::Plan;
 use crate::case::{Case, Drive, Tier};
-use crate::load::{Outcome, Sender, headers, note, on_driver};
+use crate::load::{Outcome, Sender, headers, note, on_driver, on_driver_with};
 use crate::messages::{Counter, Form, OfSbe};
 use crate::stand::{Place, Stand};
 use crate::throughput::CANONICAL;
@@ -108,8 +108,9 @@ fn one_slice<F: Form>(plan: &Plan, interrupted: &AtomicBool, slices: &mut Slices
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Latency, is_quick: plan.is_quick };
     let times = (plan.warm_up, plan.time);
     if slices.case.drive == Drive::Direct {
-        return on_driver(|| {
-            let (mut bus, _directory) = Stand::direct::<F>(&slices.case, place, 1)?;
+        let case = slices.case;
+        let start = || Stand::direct::<F>(&case, place, 1);
+        return on_driver_with(start, |(mut bus, _directory)| {
             paced::<F, _>(&mut bus, times, interrupted, slices)?;
             bus.stop().map(drop).map_err(failed)
         });

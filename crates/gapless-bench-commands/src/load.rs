@@ -132,8 +132,7 @@ pub(crate) fn drive_direct<F: Form>(
     start: impl FnOnce() -> Result<(DirectBus, Option<OwnDirectory>)> + Send,
     load: Load<'_>,
 ) -> Result<Loaded> {
-    on_driver(|| {
-        let (mut bus, _directory) = start()?;
+    on_driver_with(start, |(mut bus, _directory)| {
         let loaded = Driver::<F, _>::new(&mut bus, load).run()?;
         bus.stop().map_err(failed)?;
         Ok(loaded)
@@ -142,9 +141,18 @@ pub(crate) fn drive_direct<F: Form>(
 
 /// On a thread of its own, which is pinned.
 pub(crate) fn on_driver<T: Send>(drive: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    on_driver_with(|| Ok(()), |()| drive())
+}
+
+/// The same with what is started there first: the threads that help it, as the one that indexes its events, have all cores.
+pub(crate) fn on_driver_with<S, T: Send>(
+    start: impl FnOnce() -> Result<S> + Send,
+    drive: impl FnOnce(S) -> Result<T> + Send,
+) -> Result<T> {
     let driving = || {
+        let started = start()?;
         stand::pin_driver();
-        drive()
+        drive(started)
     };
     std::thread::scope(|scope| scope.spawn(driving).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))
 }

@@ -12,8 +12,9 @@ use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread
 use std::path::Path;
 
 /// Written full of zeros before the run, as in the canonical benchmark: a virtual machine hands out memory slowly that it has not used
-/// for a while, and that would be measured instead. Bytes.
-const SEGMENT_BYTES: u64 = 2 << 30;
+/// for a while, and that would be measured instead. Twice what a row of a second and its warm-up need, because the next segment is prepared
+/// from the half on. Bytes.
+const SEGMENT_BYTES: u64 = 4 << 30;
 const SEGMENT_BYTES_QUICK: u64 = 16 << 20;
 
 /// A bus, and where its stream lies.

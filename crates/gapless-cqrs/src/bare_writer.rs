@@ -38,7 +38,7 @@ impl BareWriter {
         self.sequence += 1;
         let sequence = self.sequence;
         let ran =
-            self.writer.run(Stamp { sequence, time_ns: sequence, session: 1, number: sequence }, bytes, length_max);
+            self.writer.run(&Stamp { sequence, time_ns: sequence, session: 1, number: sequence }, bytes, length_max);
         match ran {
             Ran::Answered => Bare::Answered(self.writer.answer(), self.writer.changes()),
             Ran::Failed(_) => Bare::Failed(self.writer.text()),

@@ -5,7 +5,6 @@ use crate::bus::{
     ending_of, read,
 };
 use crate::draft::Draft;
-use crate::envelope::Answer;
 use crate::error::{BusError, CommandError};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
@@ -14,7 +13,7 @@ use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Read
 use crate::identity::{Position, TypeKey};
 use crate::interceptor::DispatchInterceptor;
 use crate::model::CommandModel;
-use gapless_engine::{EmbeddedHost, EngineError, ServiceHost, ServiceHostOptions};
+use gapless_engine::{Decided, EmbeddedHost, EngineError, ServiceHost, ServiceHostOptions};
 use gapless_message::Message;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -69,7 +68,8 @@ pub struct Ticket<Reply, Refusal> {
 }
 
 impl DirectBus {
-    /// Recovers what `stream.directory` holds, and starts. Of `stream` the threads and the socket mean nothing here.
+    /// Recovers what `stream.directory` holds, and starts. Of `stream` the threads and the socket mean nothing here. The threads that help it, as the one
+    /// that indexes events, may run where the calling thread may: who is pinned to one core is pinned behind this, or shares that core with them.
     ///
     /// # Errors
     /// A model that is none, options that make no sense, a directory in use, damage, no memory.
@@ -112,8 +112,13 @@ impl DirectBus {
         while self.slots[index].sequence > self.host.released_sequence() && !self.is_gone {
             self.turn_or_sleep(SLEEP_MAX);
         }
-        let (sequence, outcome) = self.decide_draft(&draft);
-        self.slots[index] = Slot { number, sequence, outcome: Some(outcome) };
+        if self.policy.is_some() {
+            let (sequence, outcome) = self.decide_intercepted(&draft);
+            self.slots[index] = Slot { number, sequence, outcome: Some(outcome) };
+        } else {
+            self.slots[index].number = number;
+            self.decide_into_slot(index, &draft);
+        }
         Ticket { number, expected: draft.expected_version(), types: PhantomData }
     }
 
@@ -327,34 +332,71 @@ impl DirectBus {
         decided
     }
 
-    /// The outcome of a command, and up to where the stream is to be released for it to count.
+    /// Its outcome lies in that slot.
     #[inline]
-    fn decide(&mut self, command: TypeKey, bytes: &[u8]) -> (u64, Outcome) {
-        loop {
-            match self.host.command(command.0, bytes) {
-                Ok(Some(decided)) => {
-                    let outcome = match decided.reply {
-                        Ok(reply) => match Answer::read(reply) {
-                            Ok(answer) => Ok(Arrived::Answer(answer.owned())),
-                            Err(error) => Err(BusError::Unreadable(error.to_string())),
-                        },
-                        Err(text) => Ok(Arrived::Failed(text.to_owned())),
-                    };
-                    return (decided.last_sequence, outcome);
-                }
-                Ok(None) => {
-                    if let Err(error) = self.host.turn_or_sleep(SLEEP_MAX) {
-                        self.fail(&error);
-                        return (0, Err(BusError::Disconnected));
-                    }
-                }
-                Err(EngineError::Option { reason, .. }) => return (0, Err(BusError::NotSent(reason))),
-                Err(error) => {
-                    self.fail(&error);
-                    return (0, Err(BusError::Disconnected));
-                }
+    fn decide_into_slot<Command: Message, Reply, Refusal>(
+        &mut self,
+        index: usize,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+    ) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        match draft.write(&mut bytes) {
+            Ok(()) => self.decide_bytes_into_slot(index, draft.command_key(), &bytes),
+            Err(reason) => {
+                let slot = &mut self.slots[index];
+                (slot.sequence, slot.outcome) = (0, Some(Err(BusError::NotSent(reason))));
             }
         }
+        self.bytes = bytes;
+        if self.queue.length() > 0 {
+            self.run_queued();
+        }
+    }
+
+    fn decide_bytes_into_slot(&mut self, index: usize, command: TypeKey, bytes: &[u8]) {
+        let Self { host, slots, .. } = self;
+        let slot = &mut slots[index];
+        // Written where it stays: wherever it is put down on its way, it is waited for once more.
+        let (sequence, outcome) = match host.command(command.0, bytes) {
+            Ok(Some(Decided { last_sequence, reply })) => {
+                slot.sequence = last_sequence;
+                if let Some(accepted) = reply.ok().and_then(Arrived::accepted) {
+                    slot.outcome = Some(Ok(accepted));
+                } else {
+                    slot.outcome = Some(outcome_of(reply));
+                }
+                return;
+            }
+            Ok(None) => self.decide(command, bytes),
+            Err(error) => (0, Err(self.not_decided(error))),
+        };
+        let slot = &mut self.slots[index];
+        (slot.sequence, slot.outcome) = (sequence, Some(outcome));
+    }
+
+    /// The outcome of a command, and up to where the stream is to be released for it to count.
+    fn decide(&mut self, command: TypeKey, bytes: &[u8]) -> (u64, Outcome) {
+        loop {
+            let error = match self.host.command(command.0, bytes) {
+                Ok(Some(Decided { last_sequence, reply })) => return (last_sequence, outcome_of(reply)),
+                Ok(None) => match self.host.turn_or_sleep(SLEEP_MAX) {
+                    Ok(_) => continue,
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            return (0, Err(self.not_decided(error)));
+        }
+    }
+
+    #[cold]
+    fn not_decided(&mut self, error: EngineError) -> BusError {
+        if let EngineError::Option { reason, .. } = error {
+            return BusError::NotSent(reason);
+        }
+        self.fail(&error);
+        BusError::Disconnected
     }
 
     /// Runs what waits now; what handlers send meanwhile waits for the next time.
@@ -397,6 +439,14 @@ impl DirectBus {
         for (_, _, to) in self.completing.drain(..) {
             to.give(Err(BusError::Disconnected));
         }
+    }
+}
+
+#[inline]
+fn outcome_of(reply: Result<&[u8], &str>) -> Outcome {
+    match reply {
+        Ok(reply) => Arrived::read(reply),
+        Err(text) => Ok(Arrived::Failed(text.to_owned())),
     }
 }
 

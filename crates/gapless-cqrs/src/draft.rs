@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 #[must_use = "a bus sends it"]
 pub struct Draft<'a, Command, Reply, Refusal> {
     aggregate: TypeKey,
-    id: Result<Id, usize>,
+    id: Id,
     command: &'a Command,
     identifier: Option<u128>,
     expected_version: Option<u64>,
@@ -22,27 +22,37 @@ pub struct Draft<'a, Command, Reply, Refusal> {
     types: PhantomData<fn() -> (Reply, Refusal)>,
 }
 
-/// The bytes of an aggregate's identifier.
+/// The bytes of an aggregate's identifier; none where there are more than have room.
 #[derive(Clone, Copy)]
 struct Id {
-    length: u8,
     bytes: [u8; ID_LENGTH_MAX],
+    length: usize,
+}
+
+impl Id {
+    /// `None`: it is too long.
+    #[inline]
+    fn get(&self) -> Option<&[u8]> {
+        self.bytes.get(..self.length)
+    }
 }
 
 impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
     pub(crate) fn new(aggregate: TypeKey, id: Option<&impl AggregateId>, command: &'a Command) -> Self {
-        let mut written = Id { length: 0, bytes: [0; ID_LENGTH_MAX] };
-        let id = id.map_or(Ok(()), |id| id.write(&mut written.bytes).map(|length| written.length = length as u8));
-        Self {
+        let mut draft = Self {
             aggregate,
-            id: id.map(|()| written),
+            id: Id { bytes: [0; ID_LENGTH_MAX], length: 0 },
             command,
             identifier: None,
             expected_version: None,
             condition: None,
             headers: None,
             types: PhantomData,
+        };
+        if let Some(id) = id {
+            draft.id.length = id.write(&mut draft.id.bytes).unwrap_or_else(|length| length);
         }
+        draft
     }
 
     /// With an identifier: for as long as it is remembered, a second command under it gets the first one's answer and has no effect. Another
@@ -95,7 +105,7 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
     /// Type and identifier of its aggregate, its own identifier, the version that it expects, its headers.
     pub(crate) fn parts(&self) -> (TypeKey, &[u8], Option<u128>, Option<u64>, Option<&'a Headers>) {
         // What is no identifier is said when it is written.
-        let id = self.id.as_ref().map_or(&[][..], |id| &id.bytes[..usize::from(id.length)]);
+        let id = self.id.get().unwrap_or_default();
         (self.aggregate, id, self.identifier, self.expected_version, self.headers)
     }
 
@@ -115,8 +125,8 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
     /// Why it cannot be sent.
     #[inline]
     pub(crate) fn write(&self, into: &mut Vec<u8>) -> Result<(), String> {
-        let id = self.id.as_ref().map_err(|length| {
-            format!("an aggregate's identifier has at most {ID_LENGTH_MAX} bytes, and this one {length}")
+        let id = self.id.get().ok_or_else(|| {
+            format!("an aggregate's identifier has at most {ID_LENGTH_MAX} bytes, and this one {}", self.id.length)
         })?;
         if self.aggregate == TypeKey::NONE && self.expected_version.is_some() {
             return Err(
@@ -132,7 +142,7 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
             expected_version: self.expected_version,
             condition: self.condition.zip(filter.as_deref()).map(|((_, behind), filter)| Condition { behind, filter }),
             metadata: &[],
-            id: &id.bytes[..usize::from(id.length)],
+            id,
             payload: &[],
         }
         .write_head(into, |into| self.headers.map_or(Ok(()), |headers| headers.encode(into)))?;

@@ -204,6 +204,7 @@ impl<'a> Answer<&'a [u8]> {
         Answer { answered, message, message_version, position, aggregate_version, events, rest: rest.to_vec() }
     }
 
+    #[inline]
     pub fn write(&self, into: &mut Vec<u8>) {
         let mut head = [0; ANSWER_HEAD_LENGTH];
         (head[0], head[1]) = (VERSION, self.answered as u8);
@@ -220,6 +221,7 @@ impl<'a> Answer<&'a [u8]> {
     ///
     /// # Errors
     /// What is wrong with the bytes.
+    #[inline]
     pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
         let head: &[u8; ANSWER_HEAD_LENGTH] = fields.head("the head of an answer")?;

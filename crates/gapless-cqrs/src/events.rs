@@ -10,9 +10,9 @@ use gapless_client::ClientError;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_engine::transaction_service::changes_of;
 use gapless_message::headers::Headers;
-use gapless_wire::Kind;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::fields::FieldError;
+use gapless_wire::{Fragment, Kind};
 use std::borrow::Cow;
 
 /// Why events cannot be read.
@@ -288,7 +288,18 @@ impl EventReader {
 
     /// Goes on to the next transaction with events, over so many frames at most.
     pub(crate) fn advance(&mut self, frames_max: usize) -> Result<Advanced, ReadError> {
-        let advanced = self.go_on(frames_max);
+        let mut changes_length = 0;
+        let advanced = self.go_on(frames_max, |bytes, first, whole| {
+            if let Some(payload) = whole {
+                bytes.clear();
+                bytes.extend_from_slice(payload);
+            }
+            let changes = changes_of(bytes).map_err(|reason| first.unreadable(reason))?;
+            changes_length = changes.map_or(0, <[u8]>::len);
+            // Of a command that was refused its identifier alone may stand there.
+            Ok(if changes.is_some_and(has_events) { Found::Transaction } else { Found::Nothing })
+        });
+        self.changes_length = changes_length;
         if let Some(position) = &self.position {
             position.set(match advanced {
                 Ok(Advanced::Transaction) => self.first.sequence,
@@ -298,6 +309,31 @@ impl EventReader {
         advanced
     }
 
+    /// Reads on over so many frames at most, and shows each event, where it lies. Whether there may be more.
+    pub(crate) fn visit(
+        &mut self,
+        frames_max: usize,
+        mut visit: impl FnMut(&RecordedEvent<'_>),
+    ) -> Result<bool, ReadError> {
+        let from = self.from;
+        let advanced = self.go_on(frames_max, |bytes, first, whole| {
+            let changes = changes_of(whole.unwrap_or(bytes)).map_err(|reason| first.unreadable(reason))?;
+            let Some(changes) = changes.filter(|changes| has_events(changes)) else { return Ok(Found::Nothing) };
+            let unreadable = |error: FieldError| first.unreadable(error.to_string());
+            let mut events = RecordedEvents::read(first.sequence, changes).map_err(unreadable)?;
+            while let Some(event) = events.next_event().map_err(unreadable)? {
+                if event.position >= from {
+                    visit(&event);
+                }
+            }
+            Ok(Found::Nothing)
+        });
+        if let Some(position) = &self.position {
+            position.set(self.frames.sequence());
+        }
+        Ok(!matches!(advanced?, Advanced::End))
+    }
+
     /// What has become of a frame that cannot be read.
     #[cold]
     fn unread(&self, error: ClientError) -> ReadError {
@@ -305,8 +341,14 @@ impl EventReader {
         if sequence < first { ReadError::Deleted { sequence, first } } else { error.into() }
     }
 
-    #[inline]
-    fn go_on(&mut self, frames_max: usize) -> Result<Advanced, ReadError> {
+    /// Goes on over so many frames at most, to a transaction that `take` finds. It is handed the bytes of each: where they lie if they are in one
+    /// frame, else they are collected in the vector.
+    #[inline(always)]
+    fn go_on(
+        &mut self,
+        frames_max: usize,
+        mut take: impl FnMut(&mut Vec<u8>, &First, Option<&[u8]>) -> Result<Found, ReadError>,
+    ) -> Result<Advanced, ReadError> {
         for _ in 0..frames_max {
             let frame = match self.frames.read() {
                 Ok(ReplayRead::Frame(frame)) => frame,
@@ -328,15 +370,16 @@ impl EventReader {
                 };
             }
             self.first.number = frame.session_seq();
-            self.bytes.extend_from_slice(frame.payload());
-            if !fragment.is_last() {
-                continue;
-            }
-            let sequence = self.first.sequence;
-            let changes = changes_of(&self.bytes).map_err(|reason| ReadError::Transaction { sequence, reason })?;
-            self.changes_length = changes.map_or(0, <[u8]>::len);
-            // Of a command that was refused its identifier alone may stand there.
-            if changes.is_some_and(has_events) {
+            let found = if fragment == Fragment::WHOLE {
+                take(&mut self.bytes, &self.first, Some(frame.payload()))?
+            } else {
+                self.bytes.extend_from_slice(frame.payload());
+                if !fragment.is_last() {
+                    continue;
+                }
+                take(&mut self.bytes, &self.first, None)?
+            };
+            if matches!(found, Found::Transaction) {
                 return Ok(Advanced::Transaction);
             }
         }
@@ -375,6 +418,19 @@ impl EventReader {
         let events = RecordedEvents::read(sequence, changes).map_err(|error| unreadable(sequence, &error))?;
         Ok(RecordedTransaction { sequence, time_ns, session, number, from: self.from, events })
     }
+}
+
+impl First {
+    #[cold]
+    fn unreadable(&self, reason: String) -> ReadError {
+        ReadError::Transaction { sequence: self.sequence, reason }
+    }
+}
+
+/// What a transaction is for who goes on.
+enum Found {
+    Transaction,
+    Nothing,
 }
 
 /// How far a reader came.

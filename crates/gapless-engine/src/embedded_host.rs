@@ -1,7 +1,6 @@
 //! [`EmbeddedHost`]: a stream and its service without threads for their agents. Its one owner polls it, and hands commands in by calls; what
 //! must sleep, the sync of the disk and the writing of snapshots, has its helper threads.
 
-use crate::outputs::Outputs;
 use crate::service_host::{Held, ServiceHost};
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, Fold, ServiceHostOptions, Threads, transaction_layout};
@@ -29,7 +28,6 @@ pub struct EmbeddedHost {
     batch: usize,
     length_max: usize,
     failure: Option<AgentFailure>,
-    outputs: Outputs,
 }
 
 /// Commands between two turns, where the options say nothing.
@@ -62,9 +60,8 @@ impl EmbeddedHost {
         let service = TransactionService::new(released, make_writer);
         let (host, held) = ServiceHost::start_embedded(Fold::applying_transactions(Box::new(service)), options)?;
         let Held { ingress, clock, window, waker } = held;
-        let (session, outputs) = (None, Outputs::default());
-        let (unpublished, failure) = (0, None);
-        Ok(Self { ingress, host, session, clock, window, waker, unpublished, batch, length_max, failure, outputs })
+        let (session, unpublished, failure) = (None, 0, None);
+        Ok(Self { ingress, host, session, clock, window, waker, unpublished, batch, length_max, failure })
     }
 
     /// Has a command run and appends its transaction. `schema` is the command's. `None`: it cannot be run yet; it may after a turn.
@@ -82,7 +79,7 @@ impl EmbeddedHost {
         } else if payload.len() > self.length_max {
             self.check(payload.len())?;
         }
-        let Self { ingress, session, unpublished, outputs, .. } = self;
+        let Self { ingress, session, unpublished, .. } = self;
         let opened = match session {
             Some(opened) => opened,
             None => match ingress.open_direct()? {
@@ -96,10 +93,12 @@ impl EmbeddedHost {
         match ingress.direct_command(opened, schema, payload)? {
             DirectCommand::Appended { last_sequence, transaction } => {
                 *unpublished += 1;
-                outputs.clear();
+                if let Some(reply) = transaction_layout::read_done_reply(transaction) {
+                    return Ok(Some(Decided { last_sequence, reply: Ok(reply) }));
+                }
                 let corrupt = |reason| EngineError::Corrupt { sequence: last_sequence, reason };
-                let read = transaction_layout::read_reply(transaction, outputs).map_err(corrupt)?;
-                Ok(Some(Decided { last_sequence, reply: read }))
+                let reply = transaction_layout::read_reply(transaction).map_err(corrupt)?;
+                Ok(Some(Decided { last_sequence, reply }))
             }
             DirectCommand::NotYet => Ok(None),
             DirectCommand::SessionUnknown => {

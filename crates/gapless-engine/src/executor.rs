@@ -188,8 +188,11 @@ impl Executor {
                 EngineError::Corrupt { sequence: self.fold.last_sequence() + 1, reason }
             })?;
             position += aligned_length(frame.length());
-            // The next one's session, while this one is handled.
-            self.fold.prefetch(peek_session(&frames[position.min(frames.len())..]));
+            // The next one's session, while this one is handled; its own is here already.
+            let next = peek_session(&frames[position.min(frames.len())..]);
+            if next != frame.session() {
+                self.fold.prefetch(next);
+            }
             self.counters.handling.set(frame.sequence());
             self.fold.apply(&frame, &mut self.outbox)?;
             if let Some(state_hasher) = &self.state_hasher {

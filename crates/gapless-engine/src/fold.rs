@@ -255,11 +255,11 @@ impl Fold {
         let Some(entry) = self.sessions.get_mut(frame.session()) else { return };
         entry.acknowledge_notices(number);
         entry.last_active_ns = frame.timestamp_ns();
-        let slot = entry.next_slot(frame.session_seq());
+        let at = entry.next_slot(frame.session_seq());
+        let slot = &mut entry.replies[at];
         slot.begin(frame);
         slot.refuse(&Refusal { code: RefusalCode::NotACommand, detail: 0, text: "it acknowledges notices" });
-        let slot = entry.last_slot();
-        sink.reply(entry, &entry.replies[slot]);
+        sink.reply(entry, &entry.replies[at]);
     }
 
     fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut dyn Sink) -> Result<(), EngineError> {
@@ -278,7 +278,8 @@ impl Fold {
             return Err(EngineError::Corrupt { sequence, reason });
         };
         entry.last_active_ns = frame.timestamp_ns();
-        let slot = entry.next_slot(session_seq);
+        let at = entry.next_slot(session_seq);
+        let slot = &mut entry.replies[at];
         slot.begin(frame);
         let mut dead = None;
         match outcome {
@@ -303,8 +304,7 @@ impl Fold {
                 dead = is_dead.then_some(text);
             }
         }
-        let slot = entry.last_slot();
-        sink.reply(entry, &entry.replies[slot]);
+        sink.reply(entry, &entry.replies[at]);
         if let Some(reason) = dead {
             let (sequence, session, schema) = (frame.sequence(), frame.session(), frame.schema());
             sink.dead_letter(DeadLetter { sequence, session, session_seq, schema, reason });

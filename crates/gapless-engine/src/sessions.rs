@@ -147,20 +147,21 @@ impl SessionEntry {
         self.replies.iter().map(|reply| reply.session_seq).filter(|kept| *kept != 0)
     }
 
-    /// The slot of the command that is being handled, whose last frame has number `session_seq`. Its
+    /// Where the reply lies to the command that is being handled, whose last frame has number `session_seq`. Its
     /// earlier reply, W commands ago, is acknowledged by this command (decision 6).
     #[inline]
-    pub(crate) fn next_slot(&mut self, session_seq: u64) -> &mut StoredReply {
-        let slot = (self.messages % self.replies.len() as u64) as usize;
+    pub(crate) fn next_slot(&mut self, session_seq: u64) -> usize {
+        let slot = self.slot_of_next();
         self.messages += 1;
         self.last_session_seq = session_seq;
-        &mut self.replies[slot]
+        slot
     }
 
-    /// Where the reply to the last handled command lies.
     #[inline]
-    pub(crate) fn last_slot(&self) -> usize {
-        ((self.messages - 1) % self.replies.len() as u64) as usize
+    fn slot_of_next(&self) -> usize {
+        let slots = self.replies.len() as u64;
+        // A division takes as long as the rest; most windows are powers of two.
+        (if slots.is_power_of_two() { self.messages & (slots - 1) } else { self.messages % slots }) as usize
     }
 
     /// Forgets the notices up to `number`.
@@ -258,8 +259,7 @@ impl SessionTable {
     #[inline]
     pub(crate) fn prefetch(&self, session: u64) {
         if let Some(entry) = self.get(session) {
-            let slot = (entry.messages % entry.replies.len() as u64) as usize;
-            gapless_wire::prefetch::prefetch(&entry.replies[slot]);
+            gapless_wire::prefetch::prefetch(&entry.replies[entry.slot_of_next()]);
         }
     }
 

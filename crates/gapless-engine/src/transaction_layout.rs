@@ -28,6 +28,10 @@ pub const VERSION: u8 = 1;
 pub const HEAD_LENGTH: usize = 32;
 /// Where the hash of the state stands.
 const HASH_AT: usize = 8;
+/// Where the length of the reply stands.
+const LENGTH_AT: usize = 20;
+/// Where the numbers of notices and of changes of timers stand.
+const COUNTS_AT: usize = 24;
 const NO_REPLY: u32 = u32::MAX;
 const DONE: u8 = 0;
 const DONE_TOO_LONG: u8 = 3;
@@ -104,7 +108,7 @@ fn put_head(out: &mut Vec<u8>, outcome: u8, flags: u16, schema: u32, layout: u32
     head[2..4].copy_from_slice(&flags.to_le_bytes());
     head[4..8].copy_from_slice(&schema.to_le_bytes());
     head[16..20].copy_from_slice(&layout.to_le_bytes());
-    head[20..24].copy_from_slice(&length.to_le_bytes());
+    head[LENGTH_AT..][..4].copy_from_slice(&length.to_le_bytes());
     head[24..28].copy_from_slice(&counts[0].to_le_bytes());
     head[28..32].copy_from_slice(&counts[1].to_le_bytes());
     out.extend_from_slice(&head);
@@ -138,7 +142,7 @@ fn encoding_of(flags: u16) -> Result<Encoding, String> {
 ///
 /// # Errors
 /// What is wrong with the bytes.
-#[inline]
+#[inline(always)]
 pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a>, String> {
     let mut fields = FieldReader::new(bytes);
     let head: &[u8; HEAD_LENGTH] = fields.head("the head of a transaction")?;
@@ -148,7 +152,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
     }
     let encoding = encoding_of(u16_at(head, 2))?;
     let (schema, hash, layout) = (u32_at(head, 4), u64_at(head, HASH_AT), u32_at(head, 16));
-    let (length, notices, timers) = (u32_at(head, 20), u32_at(head, 24), u32_at(head, 28));
+    let (length, notices, timers) = (u32_at(head, LENGTH_AT), u32_at(head, 24), u32_at(head, 28));
     let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length as usize, "the reply")?) };
     if outcome == DONE_TOO_LONG {
         if reply.is_some() || encoding != Encoding::Opaque {
@@ -186,13 +190,33 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
     Ok(Read { outcome: Outcome::Done, reply, hash, layout, changes: fields.rest() })
 }
 
-/// The reply of a transaction, or the text of its refusal. `outputs` is empty.
+/// The reply of a transaction, if it is done and has one. Nothing else of it is looked at.
+#[inline]
+pub(crate) fn read_done_reply(bytes: &[u8]) -> Option<&[u8]> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD_LENGTH>()?;
+    // That there is none is longer than any.
+    if (head[0], head[1]) == (VERSION, DONE) { rest.get(..u32_at(head, LENGTH_AT) as usize) } else { None }
+}
+
+/// The changes of a transaction that is done and has nothing else but a reply.
+#[inline]
+pub(crate) fn read_plain_changes(bytes: &[u8]) -> Option<&[u8]> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD_LENGTH>()?;
+    let length = match u32_at(head, LENGTH_AT) {
+        NO_REPLY => 0,
+        length => length as usize,
+    };
+    let is_plain = (head[0], head[1]) == (VERSION, DONE) && u64_at(head, COUNTS_AT) == 0;
+    if is_plain { rest.get(length..) } else { None }
+}
+
+/// The reply of a transaction, or the text of its refusal.
 ///
 /// # Errors
 /// What is wrong with the bytes.
-#[inline]
-pub(crate) fn read_reply<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Result<&'a [u8], &'a str>, String> {
-    let read = read(bytes, outputs)?;
+#[cold]
+pub(crate) fn read_reply(bytes: &[u8]) -> Result<Result<&[u8], &str>, String> {
+    let read = read(bytes, &mut Outputs::default())?;
     match read.outcome {
         Outcome::Done => Ok(Ok(read.reply.map_or(&[], |reply| reply.payload))),
         Outcome::Refused { text, .. } => {

@@ -214,6 +214,15 @@ pub fn write_refusal(out: &mut Vec<u8>, code: RefusalCode, text: &str, is_dead: 
 /// What is wrong with the bytes.
 #[inline]
 pub fn changes_of(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
+    match transaction_layout::read_plain_changes(bytes) {
+        Some(changes) => Ok(Some(changes)),
+        None => changes_of_any(bytes),
+    }
+}
+
+/// As [`changes_of`], where there is more to be read.
+#[cold]
+fn changes_of_any(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     let mut outputs = crate::outputs::Outputs::default();
     let read = transaction_layout::read(bytes, &mut outputs)?;
     Ok(matches!(read.outcome, Outcome::Done).then_some(read.changes))

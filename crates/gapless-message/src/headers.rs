@@ -71,7 +71,7 @@ impl Headers {
     pub fn are_encoded(mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             match read_first(bytes) {
-                Some((name, _, rest)) if std::str::from_utf8(name).is_ok() => bytes = rest,
+                Some((name, _, rest)) if name.is_ascii() || std::str::from_utf8(name).is_ok() => bytes = rest,
                 _ => return false,
             }
         }

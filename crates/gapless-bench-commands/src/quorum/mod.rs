@@ -10,7 +10,7 @@ pub mod follower_process;
 
 use crate::arguments::Plan;
 use crate::case::{Case, word};
-use crate::load::{Driver, Load, Outcome, Sender, Until, on_driver};
+use crate::load::{Driver, Load, Outcome, Sender, Until, on_driver_with};
 use crate::messages::{Counter, Form};
 use crate::{NAME, failed, rows};
 use follower_process::{Assignment, Order, Ready, Stopped};
@@ -58,8 +58,8 @@ pub(crate) fn measure<F: Form>(plan: &Plan, interrupted: &AtomicBool, case: Case
     let text = config(LEADER, &directory.path().join("leader"), &addresses, pair_of_cores().map(|(first, _)| first));
     let in_flight = plan.in_flight.min(IN_FLIGHT_MAX);
     let load = Load { until: Until::Time(plan.warm_up, plan.time), ..Load::of(case, in_flight, interrupted) };
-    let (loaded, leading) = on_driver(|| {
-        let mut leading = Leading::start::<F>(&text, in_flight, &mut follower, interrupted)?;
+    let start = || Leading::start::<F>(&text, in_flight, &mut follower, interrupted);
+    let (loaded, leading) = on_driver_with(start, |mut leading| {
         let loaded = Driver::<F, _>::new(&mut leading, load).run()?;
         Ok((loaded, leading))
     })?;

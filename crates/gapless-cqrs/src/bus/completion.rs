@@ -1,9 +1,10 @@
 //! [`Completion`]: where one command's outcome arrives, for whoever waits for it: a thread, a task, a function, or nobody.
 
-use crate::envelope::Answer;
+use crate::envelope::{Answer, Answered};
 use crate::error::BusError;
+use crate::identity::TypeKey;
 use gapless_message::headers::Headers;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -14,9 +15,42 @@ pub(crate) type Outcome = Result<Arrived, BusError>;
 /// What the writer has said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    Answer(Answer<Vec<u8>>),
+    /// Accepted, without a reply, as most are; small, because it goes through many hands.
+    Accepted {
+        /// Of its first event; where it has none, where that would stand.
+        sequence: u64,
+        version: u64,
+        events: u32,
+    },
+    /// Any other answer.
+    Answer(Box<Answer<Vec<u8>>>),
     /// It has failed, and why.
     Failed(String),
+}
+
+impl Arrived {
+    /// Of an answer's bytes.
+    #[inline]
+    pub fn read(bytes: &[u8]) -> Outcome {
+        Self::accepted(bytes).map_or_else(|| Self::read_other(bytes), Ok)
+    }
+
+    /// Of an answer's bytes, if it is accepted without a reply.
+    #[inline]
+    pub fn accepted(bytes: &[u8]) -> Option<Self> {
+        let answer = Answer::read(bytes).ok()?;
+        let is_plain = answer.answered == Answered::Accepted && answer.message == TypeKey::NONE;
+        let Answer { position, aggregate_version: version, events, .. } = answer;
+        is_plain.then_some(Self::Accepted { sequence: position.sequence, version, events })
+    }
+
+    #[cold]
+    fn read_other(bytes: &[u8]) -> Outcome {
+        match Answer::read(bytes) {
+            Ok(answer) => Ok(Self::Answer(Box::new(answer.owned()))),
+            Err(error) => Err(BusError::Unreadable(error.to_string())),
+        }
+    }
 }
 
 /// A function that waits for an outcome.
@@ -32,13 +66,38 @@ pub(crate) trait Observer: Send + Sync {
 }
 
 /// See the head of the file.
+///
+/// Most outcomes are [`Arrived::Accepted`], and come before anybody asks: those go through `progress` and `accepted` alone. Whoever waits locks
+/// `state` and says so in `progress`; from then on everything goes through `state`.
 #[derive(Default)]
 pub(crate) struct Completion {
     observer: Option<Box<dyn Observer>>,
+    /// One of the constants below.
+    progress: AtomicU8,
+    accepted: PlainAnswer,
     state: Mutex<State>,
     /// Whoever waits is to look for answers itself. Set and taken with `state` locked.
     is_nudged: AtomicBool,
     arrived: Condvar,
+}
+
+/// Nothing has arrived, and nobody has asked.
+const WAITING: u8 = 0;
+/// One thread writes `accepted`.
+const ARRIVING: u8 = 1;
+/// It is there.
+const ACCEPTED: u8 = 2;
+/// That was taken.
+const TAKEN: u8 = 3;
+/// `state` says how far it is.
+const IN_STATE: u8 = 4;
+
+/// What [`Arrived::Accepted`] says.
+#[derive(Default)]
+struct PlainAnswer {
+    sequence: AtomicU64,
+    version: AtomicU64,
+    events: AtomicU32,
 }
 
 #[derive(Default)]
@@ -91,8 +150,34 @@ impl Completion {
 
     /// It is there for whoever waits for it. A function that does is returned, to be called where no lock is held.
     #[must_use]
+    #[inline]
     pub fn settle(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
+        if let Ok(Arrived::Accepted { sequence, version, events }) = outcome
+            && self.go_on_to(ARRIVING)
+        {
+            self.accepted.sequence.store(sequence, Ordering::Relaxed);
+            self.accepted.version.store(version, Ordering::Relaxed);
+            self.accepted.events.store(events, Ordering::Relaxed);
+            // Release: pairs with the Acquire of who takes it.
+            self.progress.store(ACCEPTED, Ordering::Release);
+            return None;
+        }
+        self.settle_in_state(outcome)
+    }
+
+    /// From [`WAITING`] to another progress; `false` if it was another one already.
+    #[inline]
+    fn go_on_to(&self, progress: u8) -> bool {
+        // Acquire: who finds that another one has written sees what that was.
+        self.progress.compare_exchange(WAITING, progress, Ordering::Relaxed, Ordering::Acquire).is_ok()
+    }
+
+    fn settle_in_state(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
         let mut state = self.lock();
+        if !self.is_in_state() {
+            // Only the first one counts.
+            return None;
+        }
         match std::mem::replace(&mut *state, State::Taken) {
             State::Waiting => *state = State::Done(outcome),
             State::Asleep => {
@@ -106,14 +191,45 @@ impl Completion {
                 waker.wake();
             }
             State::Called(callback) => return Some((callback, outcome)),
-            // Only the first one counts.
             other => *state = other,
         }
         None
     }
 
+    /// With `state` locked: whether it says how far this is, from now on. `false`: it has arrived without.
+    fn is_in_state(&self) -> bool {
+        loop {
+            match self.progress.load(Ordering::Acquire) {
+                WAITING => _ = self.go_on_to(IN_STATE),
+                // Three stores.
+                ARRIVING => std::hint::spin_loop(),
+                progress => return progress == IN_STATE,
+            }
+        }
+    }
+
     /// What has arrived, once.
+    #[inline]
     pub fn take(&self) -> Option<Outcome> {
+        match self.progress.load(Ordering::Acquire) {
+            ACCEPTED => self.take_accepted(),
+            IN_STATE => self.take_from_state(),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn take_accepted(&self) -> Option<Outcome> {
+        // It stays where it is: a second one who looked at the same time gets the same.
+        self.progress.store(TAKEN, Ordering::Relaxed);
+        Some(Ok(Arrived::Accepted {
+            sequence: self.accepted.sequence.load(Ordering::Relaxed),
+            version: self.accepted.version.load(Ordering::Relaxed),
+            events: self.accepted.events.load(Ordering::Relaxed),
+        }))
+    }
+
+    fn take_from_state(&self) -> Option<Outcome> {
         let mut state = self.lock();
         match std::mem::replace(&mut *state, State::Taken) {
             State::Done(outcome) => Some(outcome),
@@ -127,6 +243,10 @@ impl Completion {
     /// As a future does.
     pub fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome> {
         let mut state = self.lock();
+        if !self.is_in_state() {
+            drop(state);
+            return self.take().map_or(Poll::Pending, Poll::Ready);
+        }
         match std::mem::replace(&mut *state, State::Taken) {
             State::Done(outcome) => Poll::Ready(outcome),
             State::Woken(waker) if waker.will_wake(context.waker()) => {
@@ -144,6 +264,10 @@ impl Completion {
     #[must_use]
     pub fn call(&self, callback: Callback) -> Option<(Callback, Outcome)> {
         let mut state = self.lock();
+        if !self.is_in_state() {
+            drop(state);
+            return self.take().map(|outcome| (callback, outcome));
+        }
         match std::mem::replace(&mut *state, State::Taken) {
             State::Done(outcome) => Some((callback, outcome)),
             _ => {
@@ -156,7 +280,7 @@ impl Completion {
     /// Sleeps until it is there, or it is nudged, or for so long.
     pub fn sleep_for(&self, most: Duration) {
         let mut state = self.lock();
-        if !self.is_nudged.swap(false, Ordering::Relaxed) && matches!(*state, State::Waiting) {
+        if self.is_in_state() && !self.is_nudged.swap(false, Ordering::Relaxed) && matches!(*state, State::Waiting) {
             *state = State::Asleep;
             // Whatever ends it, the caller looks again.
             let (mut state, _) = self.arrived.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +294,7 @@ impl Completion {
     /// Wakes the thread that waits. `false` if it has what it waits for.
     pub fn nudge(&self) -> bool {
         let state = self.lock();
-        if !matches!(*state, State::Waiting | State::Asleep) {
+        if !self.is_in_state() || !matches!(*state, State::Waiting | State::Asleep) {
             return false;
         }
         self.is_nudged.store(true, Ordering::Relaxed);
@@ -194,6 +318,10 @@ mod tests {
         Ok(Arrived::Failed("no".to_owned()))
     }
 
+    fn accepted() -> Outcome {
+        Ok(Arrived::Accepted { sequence: 7, version: 8, events: 9 })
+    }
+
     struct Counts(AtomicUsize);
 
     impl Wake for Counts {
@@ -204,11 +332,20 @@ mod tests {
 
     #[test]
     fn it_arrives_once_whoever_waits() {
+        for answer in [answer, accepted] {
+            arrives_once(answer);
+        }
+    }
+
+    fn arrives_once(answer: fn() -> Outcome) {
         let completion = Arc::new(Completion::default());
         assert_eq!(completion.take(), None);
         assert!(completion.arrive(answer()).is_none());
-        assert!(completion.arrive(Err(BusError::Disconnected)).is_none());
+        for other in [Err(BusError::Disconnected), accepted()] {
+            assert!(completion.arrive(other).is_none());
+        }
         assert_eq!((completion.take(), completion.take()), (Some(answer()), None));
+        assert!(completion.arrive(accepted()).is_none() && completion.take().is_none());
 
         let counts = Arc::new(Counts(AtomicUsize::new(0)));
         let waker = Waker::from(Arc::clone(&counts));
@@ -219,25 +356,40 @@ mod tests {
         assert_eq!(counts.0.load(Ordering::SeqCst), 1);
         assert_eq!(completion.poll(&mut Context::from_waker(&waker)), Poll::Ready(answer()));
 
-        let called = Arc::new(AtomicUsize::new(0));
-        let counts = Arc::clone(&called);
-        let completion = Arc::new(Completion::default());
-        let callback = Box::new(move |_: Outcome| _ = counts.fetch_add(1, Ordering::SeqCst));
-        assert!(completion.call(callback).is_none());
-        let (callback, outcome) = completion.arrive(answer()).unwrap();
-        callback(outcome);
-        assert_eq!(called.load(Ordering::SeqCst), 1);
+        for is_there in [false, true] {
+            let called = Arc::new(AtomicUsize::new(0));
+            let counts = Arc::clone(&called);
+            let completion = Arc::new(Completion::default());
+            let callback = Box::new(move |_: Outcome| _ = counts.fetch_add(1, Ordering::SeqCst));
+            let (callback, outcome) = if is_there {
+                assert!(completion.arrive(answer()).is_none());
+                completion.call(callback).unwrap()
+            } else {
+                assert!(completion.call(callback).is_none());
+                completion.arrive(answer()).unwrap()
+            };
+            callback(outcome);
+            assert_eq!(called.load(Ordering::SeqCst), 1);
+        }
     }
 
     #[test]
     fn a_thread_sleeps_until_it_is_there() {
-        let completion = Arc::new(Completion::default());
-        let other = Arc::clone(&completion);
-        let thread = std::thread::spawn(move || other.arrive(answer()).is_none());
-        while completion.take().is_none() {
-            completion.sleep_for(Duration::from_secs(100));
+        for round in 0..2_000 {
+            let completion = Arc::new(Completion::default());
+            let other = Arc::clone(&completion);
+            let outcome = if round % 2 == 0 { answer() } else { accepted() };
+            let expected = outcome.clone();
+            let thread = std::thread::spawn(move || other.arrive(outcome).is_none());
+            let taken = loop {
+                match completion.take() {
+                    Some(outcome) => break outcome,
+                    None => completion.sleep_for(Duration::from_secs(100)),
+                }
+            };
+            assert_eq!(taken, expected);
+            assert!(thread.join().unwrap());
         }
-        assert!(thread.join().unwrap());
         let completion = Arc::new(Completion::default());
         assert!(completion.nudge());
         completion.sleep_for(Duration::from_secs(100));

@@ -2,7 +2,6 @@
 //! a thread of the line does.
 
 use super::completion::{Arrived, Callback, Completion, Outcome};
-use crate::envelope::Answer;
 use crate::error::BusError;
 use crate::identity::TypeKey;
 use gapless_client::client::{Client, ClientWaker, Incoming, MessageType};
@@ -363,7 +362,7 @@ impl Inner {
     /// A session that takes another command now. Another one is opened where all are full and there may be more.
     fn find_room(&mut self) -> Option<usize> {
         let count = self.sessions.len();
-        let found = (0..count).map(|step| (self.current + step) % count).find(|index| {
+        let found = (self.current..count).chain(0..self.current).find(|index| {
             let session = &self.sessions[*index];
             self.client.can_send(session.key)
         });
@@ -394,16 +393,16 @@ impl Inner {
             Incoming::Reply { session, reply, first: true } => {
                 let arrived = match &reply.refusal {
                     Some(refusal) => Ok(Arrived::Failed(refusal.text.to_owned())),
-                    None => match Answer::read(reply.payload) {
-                        Ok(answer) => Ok(Arrived::Answer(answer.owned())),
-                        Err(error) => Err(BusError::Unreadable(error.to_string())),
-                    },
+                    None => Arrived::read(reply.payload),
                 };
                 if sessions.get(last).is_none_or(|known| known.key != session) {
                     last = sessions.iter().position(|known| known.key == session).unwrap_or(usize::MAX);
                 }
                 let in_flight = sessions.get_mut(last).map(|session| &mut session.in_flight);
                 let completion = in_flight.and_then(|in_flight| {
+                    if let first @ Some(_) = in_flight.pop_front_if(|(number, _)| *number == reply.session_seq) {
+                        return first;
+                    }
                     let at = in_flight.iter().position(|(number, _)| *number == reply.session_seq)?;
                     in_flight.remove(at)
                 });

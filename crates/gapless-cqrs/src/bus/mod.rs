@@ -16,10 +16,10 @@ mod send_policy;
 mod timer;
 
 use crate::draft::Draft;
-use crate::envelope::{Answered, Envelope};
+use crate::envelope::{Answer, Answered, Envelope};
 use crate::error::{BusError, CommandError};
 use crate::handling;
-use crate::identity::{Position, TypeKey};
+use crate::identity::Position;
 use crate::interceptor::DispatchInterceptor;
 use crate::origin::Origin;
 use gapless_client::{Client, ClientError};
@@ -414,24 +414,21 @@ pub(crate) fn read<Reply: Message, Refusal: Message>(
     outcome: Outcome,
     expected: u64,
 ) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+    let unreadable = |error: &dyn std::fmt::Display| CommandError::Bus(BusError::Unreadable(error.to_string()));
     let answer = match outcome? {
+        Arrived::Accepted { sequence, version, events } => {
+            // Which has none is of nothing.
+            let reply = Reply::decode(&[]).map_err(|error| unreadable(&error))?;
+            return Ok(Accepted { position: Position { sequence, ordinal: 0 }, events, version, reply });
+        }
         Arrived::Answer(answer) => answer,
         Arrived::Failed(reason) => return Err(CommandError::Failed(reason)),
     };
-    let unreadable = |error: &dyn std::fmt::Display| CommandError::Bus(BusError::Unreadable(error.to_string()));
     Err(match answer.answered {
         Answered::Accepted => {
-            let reply = match answer.message {
-                // An aggregate's answer has none.
-                TypeKey::NONE => Reply::decode(&[]),
-                _ => Reply::decode_as(answer.message_version, &answer.rest),
-            };
-            return Ok(Accepted {
-                position: answer.position,
-                events: answer.events,
-                version: answer.aggregate_version,
-                reply: reply.map_err(|error| unreadable(&error))?,
-            });
+            let reply = Reply::decode_as(answer.message_version, &answer.rest).map_err(|error| unreadable(&error))?;
+            let Answer { position, events, aggregate_version: version, .. } = *answer;
+            return Ok(Accepted { position, events, version, reply });
         }
         Answered::Refused => match Refusal::decode_as(answer.message_version, &answer.rest) {
             Ok(refusal) => CommandError::Refused(refusal),

@@ -141,7 +141,7 @@ impl SendPolicy {
             headers: headers.cloned().unwrap_or_default(),
         };
         let asked = self.interceptors.iter().try_for_each(|interceptor| interceptor.before(&mut dispatched));
-        (dispatched, asked.map_err(|reason| Ok(Arrived::Answer(intercepted(reason)))))
+        (dispatched, asked.map_err(|reason| Ok(Arrived::Answer(Box::new(intercepted(reason))))))
     }
 
     /// Tells them how it has ended.
@@ -182,6 +182,10 @@ fn intercepted(reason: String) -> Answer<Vec<u8>> {
 /// How a command has ended.
 pub(crate) fn ending_of(outcome: &Outcome) -> Ending<'_> {
     match outcome {
+        Ok(Arrived::Accepted { sequence, version, events }) => {
+            let position = Position { sequence: *sequence, ordinal: 0 };
+            Ending::Accepted { position, events: *events, version: *version }
+        }
         Ok(Arrived::Answer(answer)) => Ending::of_answer(answer),
         Ok(Arrived::Failed(reason)) => Ending::Failed(reason),
         Err(error) => Ending::Bus(error),

@@ -171,8 +171,8 @@ impl BusTransactions {
 
     /// Runs a command where somebody may want to see it.
     #[cold]
-    fn run_traced(&mut self, stamp: Stamp, payload: &[u8], length_max: usize) -> Ran {
-        let Stamp { sequence, session, number, .. } = stamp;
+    fn run_traced(&mut self, stamp: &Stamp, payload: &[u8], length_max: usize) -> Ran {
+        let Stamp { sequence, session, number, .. } = *stamp;
         let span =
             tracing::trace_span!(target: TRACED, "command", sequence, session, number, outcome = Empty).entered();
         let ran = handling::within(|| self.writer.run(stamp, payload, length_max));
@@ -278,8 +278,8 @@ impl Transactions for BusTransactions {
         cache.make_room(indexed);
         cache.begin(header.session, header.session_seq);
         let ran = match is_traced() {
-            false => handling::within(|| self.writer.run(stamp, payload, length_max)),
-            true => self.run_traced(stamp, payload, length_max),
+            false => handling::within(|| self.writer.run(&stamp, payload, length_max)),
+            true => self.run_traced(&stamp, payload, length_max),
         };
         crash_point("command_decided");
         self.counters.count(ran, self.writer.answered_as());

@@ -26,14 +26,19 @@ impl IndexKey {
     }
 }
 
-/// Words of 8 bytes, little-endian, the last one filled with zeros; the length goes in first.
+/// Words of 8 bytes, little-endian, the last one filled with zeros.
+#[inline]
+pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let last = (!rest.is_empty()).then_some(last);
+    whole.iter().map(|word| u64::from_le_bytes(*word)).chain(last)
+}
+
+/// Of these words; the length goes in first.
 #[inline]
 fn hashed(begin: u64, bytes: &[u8]) -> u64 {
-    bytes.chunks(8).fold(finish(begin ^ bytes.len() as u64), |hash, chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        finish(hash ^ u64::from_le_bytes(word))
-    })
+    words(bytes).fold(finish(begin ^ bytes.len() as u64), |hash, word| finish(hash ^ word))
 }
 
 #[cfg(test)]

@@ -36,13 +36,13 @@ mod stored;
 
 pub(crate) use base::{BASE_FOLDER, Base, BaseEntries, BaseEntry, BaseWriter};
 pub(crate) use filter::Filter;
-pub(crate) use key::IndexKey;
+pub(crate) use key::{IndexKey, words};
 pub(crate) use postings::keys_of;
 pub(crate) use search::{Search, first_keys_of};
 pub(crate) use stored::StoredIndex;
 
 use crate::error::IndexFileError;
-use crate::events::{Advanced, EventReader, ReadError};
+use crate::events::{EventReader, ReadError};
 use crate::identity::Position;
 use gapless_agent::fault::crash_point;
 use gapless_log::StreamIdentity;
@@ -64,7 +64,7 @@ const MERGED_AT: usize = 4;
 /// More postings in memory than so many have no numbers.
 const POSTINGS_MAX: usize = 1 << 31;
 /// Transactions that are indexed before others may look again.
-const TRANSACTIONS_A_TURN: usize = 256;
+const FRAMES_A_TURN: usize = 256;
 
 /// Finds events; cheap to clone, for any thread.
 #[derive(Clone)]
@@ -328,25 +328,13 @@ impl IndexBuilder {
     fn index_released(&mut self, reader: &mut EventReader, mut note: impl FnMut(IndexKey)) -> Result<bool, ReadError> {
         let shared = Arc::clone(&self.index.0);
         let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
-        let mut is_more = true;
         self.last = None;
-        for _ in 0..TRANSACTIONS_A_TURN {
-            match reader.advance(TRANSACTIONS_A_TURN)? {
-                Advanced::Transaction => {}
-                Advanced::Frames => break,
-                Advanced::End => {
-                    is_more = false;
-                    break;
-                }
-            }
-            let mut transaction = reader.transaction()?;
-            while let Some(event) = transaction.next_event()? {
-                for key in postings::keys_of(&event) {
-                    recent.add(key, event.position);
-                    note(key);
-                }
-            }
-        }
+        let is_more = reader.visit(FRAMES_A_TURN, |event| {
+            postings::keys_of(event).for_each(|key| {
+                recent.add(key, event.position);
+                note(key);
+            });
+        })?;
         if reader.is_between_transactions() {
             let last_sequence = reader.next_sequence() - 1;
             if recent.len() >= self.sealed_at {

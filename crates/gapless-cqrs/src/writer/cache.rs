@@ -8,6 +8,7 @@
 //!          apply has panicked ─┘               └──not used, and indexed──▶ not there
 //! ```
 
+use super::entry_id::EntryId;
 use super::lines::{Line, Lines};
 use crate::aggregate::{ErasedAggregate, State};
 use crate::identity::TypeKey;
@@ -112,7 +113,7 @@ pub(crate) struct Cache {
 struct Entry {
     key: IndexKey,
     aggregate: TypeKey,
-    id: Box<[u8]>,
+    id: EntryId,
     content: Content,
     /// Its events so far.
     version: u64,
@@ -274,7 +275,8 @@ impl Cache {
 
     fn put(&mut self, aggregate: TypeKey, key: IndexKey, id: &[u8], content: Content) -> Place {
         let next = self.first.get(&key).copied().unwrap_or(NONE);
-        let entry = Entry { key, aggregate, id: id.into(), content, version: 0, last_sequence: 0, is_used: true, next };
+        let entry =
+            Entry { key, aggregate, id: EntryId::new(id), content, version: 0, last_sequence: 0, is_used: true, next };
         let place = match self.free.pop() {
             Some(place) => {
                 self.entries[place as usize] = entry;
@@ -342,7 +344,7 @@ impl Cache {
         let aggregate = aggregates.all[load.index].key();
         let mut place = self.first.get(&load.key).copied().unwrap_or(NONE);
         while let Some(entry) = self.entries.get_mut(place as usize) {
-            if entry.aggregate == aggregate && entry.id == load.id {
+            if entry.aggregate == aggregate && *entry.id == *load.id {
                 let Content::Loading(line) = &mut entry.content else { return };
                 let line = std::mem::take(line);
                 self.loading -= 1;
@@ -473,7 +475,7 @@ impl Cache {
         let copied = catch_unwind(AssertUnwindSafe(|| aggregates.all[index].copy(state)));
         if let (Ok(state), true) = (copied, self.snapshots.len() < SNAPSHOTS_MAX) {
             let Entry { version, last_sequence, ref id, .. } = *entry;
-            let id = id.clone();
+            let id = (**id).into();
             self.snapshots.push(DueSnapshot { index, id, state, version, last_sequence, last_time_ns: time_ns });
         }
     }
@@ -493,7 +495,7 @@ impl Cache {
             entry.content = Content::Loading(Line::default());
             self.loading += 1;
             let (key, through) = (entry.key, entry.last_sequence);
-            self.loads.push(Load { key, index, id: entry.id.clone(), through, round: self.round });
+            self.loads.push(Load { key, index, id: (*entry.id).into(), through, round: self.round });
         }
     }
 
@@ -526,7 +528,7 @@ impl Cache {
             }
         }
         let entry = &mut self.entries[place as usize];
-        (entry.content, entry.id, entry.version, entry.last_sequence) = (Content::Vacant, Box::default(), 0, 0);
+        (entry.content, entry.id, entry.version, entry.last_sequence) = (Content::Vacant, EntryId::new(&[]), 0, 0);
         self.free.push(place);
     }
 }

@@ -8,10 +8,12 @@
 //! | `decision_models` | the states of decision models that are in memory |
 //! | `unindexed` | what the writer has decided and the index may not have yet |
 //! | `cache` | the aggregates that are in memory |
+//! | `entry_id` | the identifier of one of them |
 //! | `lines` | who has waited for one of them, and whose turn it is |
 
 mod cache;
 mod decision_models;
+mod entry_id;
 mod intercepting;
 mod lines;
 #[cfg(test)]
@@ -31,6 +33,7 @@ use crate::identifiers::{Identifiers, Remembered};
 use crate::identity::{Position, TypeKey};
 use crate::interceptor::Intercepted;
 use crate::model::{DecisionModelTypes, Handled, Model};
+use crate::store::words;
 use crate::transaction::CommandIdentity;
 use gapless_message::headers::Headers;
 use intercepting::said;
@@ -49,14 +52,14 @@ pub(crate) struct Stamp {
 
 /// The command that the writer is at.
 #[derive(Clone, Copy)]
-struct Here {
-    stamp: Stamp,
+struct Here<'a> {
+    stamp: &'a Stamp,
     length_max: usize,
     /// Under which its answer is to be remembered.
     identity: Option<CommandIdentity>,
 }
 
-impl Here {
+impl Here<'_> {
     const fn position(&self) -> Position {
         Position { sequence: self.stamp.sequence, ordinal: 0 }
     }
@@ -172,7 +175,7 @@ impl Writer {
 
     /// Decides on a command. Answer and events have at most `length_max` bytes together.
     #[inline]
-    pub fn run(&mut self, stamp: Stamp, bytes: &[u8], length_max: usize) -> Ran {
+    pub fn run(&mut self, stamp: &Stamp, bytes: &[u8], length_max: usize) -> Ran {
         self.answer.clear();
         self.answered = None;
         self.undertaking.clear(&mut self.model.aggregates);
@@ -187,12 +190,12 @@ impl Writer {
                 Remembered::No => {}
                 Remembered::Same(answer) => {
                     self.answer.extend_from_slice(answer);
-                    return self.without_events(Here { identity: None, ..here });
+                    return self.without_events(&Here { identity: None, ..here });
                 }
                 Remembered::Other => {
                     // It is the first one that is remembered.
                     here.identity = None;
-                    return self.answered(here, Answered::IdentifierReused, 0);
+                    return self.answered(&here, Answered::IdentifierReused, 0);
                 }
             }
         }
@@ -208,13 +211,13 @@ impl Writer {
         };
         self.undertaking.begin(identity, envelope.metadata, length_max);
         if !self.model.interceptors.is_empty() {
-            return self.intercept(here, &envelope, circumstances);
+            return self.intercept(&here, &envelope, circumstances);
         }
-        self.decide_or_handle(here, &envelope, circumstances)
+        self.decide_or_handle(&here, &envelope, circumstances)
     }
 
     #[inline]
-    fn decide_or_handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
+    fn decide_or_handle(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         if let Some(condition) = envelope.condition
             && let Some(ran) = self.fails_condition(here, condition)
         {
@@ -227,7 +230,7 @@ impl Writer {
     }
 
     /// With interceptors around it.
-    fn intercept(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
+    fn intercept(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let command = Intercepted::new(envelope, circumstances);
         let ran = match intercepting::before(&mut self.model.interceptors, &command) {
             Ok(Ok(())) => self.decide_or_handle(here, envelope, circumstances),
@@ -251,7 +254,7 @@ impl Writer {
 
     /// What becomes of a command whose condition does not hold; `None` if it does.
     #[cold]
-    fn fails_condition(&mut self, here: Here, Condition { behind, filter }: Condition<'_>) -> Option<Ran> {
+    fn fails_condition(&mut self, here: &Here<'_>, Condition { behind, filter }: Condition<'_>) -> Option<Ran> {
         if let Err(error) = LastOfFilter::check(filter) {
             return Some(self.failed(Failure::Malformed, error.to_string()));
         }
@@ -268,8 +271,8 @@ impl Writer {
             Err(cold) => return Some(self.not_there(here, cold)),
         };
         let last = last.filter(|last| *last > behind)?;
-        let found = Here { stamp: Stamp { sequence: last.sequence, ..here.stamp }, ..here };
-        Some(self.answered(found, Answered::ConditionFailed, last.ordinal.into()))
+        let found = Here { stamp: &Stamp { sequence: last.sequence, ..*here.stamp }, ..*here };
+        Some(self.answered(&found, Answered::ConditionFailed, last.ordinal.into()))
     }
 
     /// A command is not decided now, because another one of its session waits. `bytes` are its first ones at least.
@@ -286,7 +289,7 @@ impl Writer {
 
     /// A command of an aggregate.
     #[inline]
-    fn decide(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
+    fn decide(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, undertaking, .. } = self;
         let Some(index) = model.aggregates.find(envelope.aggregate) else {
             let name = model.names.aggregate_name(envelope.aggregate);
@@ -332,7 +335,7 @@ impl Writer {
     }
 
     #[cold]
-    fn not_there(&mut self, here: Here, cold: Cold) -> Ran {
+    fn not_there(&mut self, here: &Here<'_>, cold: Cold) -> Ran {
         match cold {
             Cold::Loading => Ran::Later,
             Cold::NoIdentifier => {
@@ -343,13 +346,13 @@ impl Writer {
     }
 
     /// What it needs cannot be made of its events.
-    fn quarantined(&mut self, here: Here, reason: String) -> Ran {
+    fn quarantined(&mut self, here: &Here<'_>, reason: String) -> Ran {
         self.text = reason;
         self.answered(here, Answered::Quarantined, 0)
     }
 
     #[cold]
-    fn not_decided(&mut self, here: Here, reason: NotDecided, version: u64) -> Ran {
+    fn not_decided(&mut self, here: &Here<'_>, reason: NotDecided, version: u64) -> Ran {
         match reason {
             NotDecided::NotFound => self.answered(here, Answered::NotFound, 0),
             NotDecided::AlreadyExists => self.answered(here, Answered::AlreadyExists, version),
@@ -373,7 +376,7 @@ impl Writer {
     }
 
     /// A command of a handler.
-    fn handle(&mut self, here: Here, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
+    fn handle(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, decision_models, undertaking, .. } = self;
         let Model { aggregates, handlers, events, decision_models: types, names, .. } = model;
         let Some(handler) = handlers.get(&envelope.command) else {
@@ -423,7 +426,7 @@ impl Writer {
 
     /// Encodes what was decided, applies it, and answers.
     #[inline]
-    fn finish(&mut self, here: Here, aggregate_version: u64, reply: Option<(MessageType, Vec<u8>)>) -> Ran {
+    fn finish(&mut self, here: &Here<'_>, aggregate_version: u64, reply: Option<(MessageType, Vec<u8>)>) -> Ran {
         let Self { model, cache, undertaking, .. } = self;
         let events = match undertaking.encode(cache, &model.aggregates) {
             Ok(events) => events,
@@ -478,14 +481,15 @@ impl Writer {
 
     /// An answer without events.
     #[cold]
-    fn answered(&mut self, mut here: Here, answered: Answered, aggregate_version: u64) -> Ran {
+    fn answered(&mut self, here: &Here<'_>, answered: Answered, aggregate_version: u64) -> Ran {
+        let mut identity = here.identity;
         let rest = match answered {
             Answered::Quarantined | Answered::Intercepted => self.text.as_bytes(),
             _ => &[],
         };
         if matches!(answered, Answered::Conflict | Answered::ConditionFailed | Answered::Quarantined) {
             // It may be sent again with another expectation, or when what it needs can be made: nothing of it is remembered.
-            here.identity = None;
+            identity = None;
             self.undertaking.forget_identifier();
         }
         Answer {
@@ -499,12 +503,12 @@ impl Writer {
         }
         .write(&mut self.answer);
         self.answered = Some((answered, 0));
-        self.without_events(here)
+        self.without_events(&Here { identity, ..*here })
     }
 
     /// The answer stands, and there are no events.
     #[cold]
-    fn without_events(&mut self, here: Here) -> Ran {
+    fn without_events(&mut self, here: &Here<'_>) -> Ran {
         self.undertaking.seal();
         let length = self.answer.len() + self.undertaking.changes().len();
         if length > here.length_max {
@@ -517,7 +521,7 @@ impl Writer {
     }
 
     #[cold]
-    fn too_long(&mut self, here: Here, length: usize) -> Ran {
+    fn too_long(&mut self, here: &Here<'_>, length: usize) -> Ran {
         let most = here.length_max;
         // Its memory is as large, too.
         self.answer = Vec::new();
@@ -538,11 +542,7 @@ fn hash_of(envelope: &Envelope<'_>) -> u64 {
     let mut hash = head.iter().fold(0, |hash, word| gapless_wire::split_mix::finish(hash ^ word));
     for part in parts {
         hash = gapless_wire::split_mix::finish(hash ^ part.len() as u64);
-        for chunk in part.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            hash = gapless_wire::split_mix::finish(hash ^ u64::from_le_bytes(word));
-        }
+        hash = words(part).fold(hash, |hash, word| gapless_wire::split_mix::finish(hash ^ word));
     }
     hash
 }

@@ -35,7 +35,7 @@ impl Bench {
         });
         written.unwrap();
         bytes.extend_from_slice(envelope.payload);
-        self.writer.run(stamp, &bytes, 1 << 20)
+        self.writer.run(&stamp, &bytes, 1 << 20)
     }
 
     fn account(&mut self, id: u64, command: &AccountCommand, change: impl FnOnce(&mut Envelope<'_>)) -> Ran {
@@ -226,7 +226,7 @@ fn what_is_no_command_fails_with_words() {
     assert_eq!(bench.account(5, &AccountCommand::Many(65_535), |_| {}), Ran::Failed(Failure::Inadmissible));
     assert_eq!(bench.balance(5), None, "{}", bench.writer.text());
     let stamp = Stamp { sequence: 1, time_ns: 1, session: 1, number: 1 };
-    assert_eq!(bench.writer.run(stamp, &[1], 1000), Ran::Failed(Failure::Malformed));
+    assert_eq!(bench.writer.run(&stamp, &[1], 1000), Ran::Failed(Failure::Malformed));
 }
 
 /// Bytes that are not copied before they are encoded.

@@ -32,7 +32,7 @@ impl Fold {
     }
 
     /// Reads a transaction and applies its changes; its notices and timers are staged, its reply stays where it is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn transaction<'a>(
         &mut self,
         frame: &Frame<'_>,

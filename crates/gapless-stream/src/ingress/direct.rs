@@ -3,6 +3,7 @@
 
 use super::Ingress;
 use crate::StreamError;
+use crate::transactions::Execution;
 use gapless_agent::Now;
 use gapless_transport::link::ConnectionId;
 use gapless_transport::token::random_token;
@@ -89,11 +90,11 @@ impl Ingress {
         let last_timestamp_ns = sequencer.last_timestamp_ns();
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let term = sequencer.term();
-        let header =
+        let mut header =
             FrameHeader { sequence, timestamp_ns, session, session_seq, term, schema, ..FrameHeader::default() };
-        match speculation.run(header, payload, sequencer, now.epoch_ns) {
-            Some(transaction) => transaction.append(window, sequencer)?,
-            None => {
+        match speculation.run(&header, payload, sequencer) {
+            Execution::Done => speculation.append(&mut header, window, sequencer, now.epoch_ns)?,
+            Execution::Later => {
                 sequencer.take_stamp_back(last_timestamp_ns);
                 direct.is_deferred = true;
                 return Ok(DirectCommand::NotYet);

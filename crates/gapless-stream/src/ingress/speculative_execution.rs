@@ -35,45 +35,25 @@ impl SpeculativeExecution {
         Self { transactions, bytes: Vec::new(), command: Vec::new(), length_max, room_bytes: message_bytes_max }
     }
 
-    /// Runs the handler of a command, whose transaction is then to be appended; `None` if it cannot be run yet. `header` is that of the
-    /// command, with the sequence and the time that were stamped for the transaction.
+    /// Runs the handler of a command, whose transaction is then to be appended under the same header. That is the command's, with the sequence
+    /// and the time that were stamped for the transaction.
     #[inline]
-    pub fn run(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
+    pub fn run(&mut self, header: &FrameHeader, payload: &[u8], sequencer: &Sequencer) -> Execution {
+        self.bytes.clear();
+        self.transactions.command(header, payload, sequencer, self.length_max, &mut self.bytes)
+    }
+
+    /// Appends the last transaction; there is room.
+    #[inline]
+    pub fn append(
+        &self,
+        header: &mut FrameHeader,
+        window: &mut WindowWriter,
         sequencer: &mut Sequencer,
         epoch_ns: u64,
-    ) -> Option<Appending<'_>> {
-        self.bytes.clear();
-        match self.transactions.command(&header, payload, sequencer, self.length_max, &mut self.bytes) {
-            Execution::Done => Some(Appending { header, bytes: &self.bytes, epoch_ns }),
-            Execution::Later => None,
-        }
-    }
-
-    /// The bytes of the last transaction.
-    #[inline]
-    pub fn transaction(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// A transaction on its way into the window.
-#[must_use = "it is not appended yet"]
-pub(super) struct Appending<'a> {
-    header: FrameHeader,
-    bytes: &'a [u8],
-    epoch_ns: u64,
-}
-
-impl Appending<'_> {
-    /// Appends it; there is room.
-    #[inline]
-    pub fn append(self, window: &mut WindowWriter, sequencer: &mut Sequencer) -> Result<(), StreamError> {
-        let Self { mut header, bytes, epoch_ns } = self;
+    ) -> Result<(), StreamError> {
         header.flags = header.flags & !(ENCODING_FLAGS | REFUSED_FLAG) | TRANSACTION_FLAG;
-        let parts = MessageParts::new(bytes, window.frame_length_max() - HEADER_LENGTH);
+        let parts = MessageParts::new(&self.bytes, window.frame_length_max() - HEADER_LENGTH);
         for (fragment, part) in parts.iter() {
             if fragment.index > 0 {
                 crash_point("transaction_between_frames");
@@ -82,11 +62,17 @@ impl Appending<'_> {
             header.fragment = fragment;
             let mut writer = FrameWriter::new(window.claim(HEADER_LENGTH + part.len())?);
             writer.payload_mut()[..part.len()].copy_from_slice(part);
-            let length = writer.finish(&header, part.len());
+            let length = writer.finish(header, part.len());
             window.commit(length, header.sequence);
         }
         crash_point("transaction_appended");
         Ok(())
+    }
+
+    /// The bytes of the last transaction.
+    #[inline]
+    pub fn transaction(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -155,15 +141,15 @@ impl Ingress {
         let frame = Frame::parse(claim).expect("it was checked");
         let last_timestamp_ns = sequencer.last_timestamp_ns();
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
-        let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..frame.header() };
-        match speculation.run(header, frame.payload(), sequencer, now.epoch_ns) {
-            Some(transaction) => {
-                transaction.append(window, sequencer)?;
+        let mut header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..frame.header() };
+        match speculation.run(&header, frame.payload(), sequencer) {
+            Execution::Done => {
+                speculation.append(&mut header, window, sequencer, now.epoch_ns)?;
                 if !deferred.is_empty() {
                     deferred.forget(header.session);
                 }
             }
-            None => {
+            Execution::Later => {
                 sequencer.take_back(header.session, last_timestamp_ns);
                 deferred.defer(header.session, header.session_seq, connection, now.monotonic_ns);
             }
@@ -192,14 +178,14 @@ impl Ingress {
         let frames = frames.len() as u64;
         let last_timestamp_ns = sequencer.last_timestamp_ns();
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
-        let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..last };
-        match speculation.run(header, &command, sequencer, now.epoch_ns) {
-            Some(transaction) => {
-                transaction.append(window, sequencer)?;
+        let mut header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..last };
+        match speculation.run(&header, &command, sequencer) {
+            Execution::Done => {
+                speculation.append(&mut header, window, sequencer, now.epoch_ns)?;
                 sequencer.count_message(session, frames);
                 deferred.forget(session);
             }
-            None => {
+            Execution::Later => {
                 sequencer.take_stamp_back(last_timestamp_ns);
                 deferred.defer(session, last.session_seq, connection, now.monotonic_ns);
             }
@@ -238,10 +224,10 @@ impl Ingress {
         }
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let term = sequencer.term();
-        let header = FrameHeader { kind: Kind::Timer, sequence, timestamp_ns, term, ..FrameHeader::default() };
+        let mut header = FrameHeader { kind: Kind::Timer, sequence, timestamp_ns, term, ..FrameHeader::default() };
         speculation.bytes.clear();
         speculation.transactions.timer(&header, fired, sequencer, speculation.length_max, &mut speculation.bytes);
-        Appending { header, bytes: &speculation.bytes, epoch_ns: now.epoch_ns }.append(window, sequencer)?;
+        speculation.append(&mut header, window, sequencer, now.epoch_ns)?;
         Ok(true)
     }
 
