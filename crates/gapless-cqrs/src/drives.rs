@@ -1,9 +1,11 @@
 //! What is promised of a bus, of each of its drives: one promise, one function, which runs over all of them.
 
+use crate::identity::ID_LENGTH_MAX;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler, TransferRefusal};
 use crate::{
     Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandCounters, CommandError, CommandHandler,
-    CommandHost, CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, Message, Position, Stop, Work,
+    CommandHost, CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, Message, Position, Stop, TypeKey,
+    Work,
 };
 use gapless_engine::ServiceHostOptions;
 use serde::{Deserialize, Serialize};
@@ -386,7 +388,27 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
         std::thread::yield_now();
     };
     assert_eq!(outcome.unwrap().version, 306);
+    // Or sent where there is room, in their order with the others.
+    let deposit = AccountCommand::Deposit(1);
+    let mut versions = Vec::new();
+    let mut sent = std::collections::VecDeque::new();
+    for number in 0..10_000 {
+        let draft = Account::command(&1, &deposit);
+        let pending = match number % 5 {
+            0 => bus.send(draft),
+            _ => gapless_testkit::wait::until_some("there is room", || bus.try_send(&draft)),
+        };
+        sent.push_back(pending);
+    }
+    versions.extend(sent.drain(..).map(|pending| pending.wait().unwrap().version));
+    assert_eq!(versions, (307..10_307).collect::<Vec<_>>());
+    let long = "x".repeat(ID_LENGTH_MAX + 1);
+    let outcome =
+        bus.try_send(&Draft::<_, (), ()>::new(TypeKey::of(Account::NAME), Some(&long), &deposit)).unwrap().wait();
+    assert!(matches!(outcome, Err(CommandError::Bus(BusError::NotSent(_)))), "{outcome:?}");
     host.stop();
+    let outcome = bus.try_send(&Account::command(&1, &deposit)).unwrap().wait();
+    assert_eq!(outcome.unwrap_err().to_string(), BusError::Disconnected.to_string());
 }
 
 fn many_commands_are_on_their_way_at_once<D: Drive>() {

@@ -87,7 +87,7 @@ fn config(member: u64, directory: &Path, addresses: &[String; 2], cpu: Option<us
          [[member]]\nid = {LEADER}\naddresses = [{:?}]\n[[member]]\nid = {FOLLOWER}\naddresses = [{:?}]\n\
          [election]\ntimeout = \"1 s\"\nheartbeat_interval = \"50 ms\"\n\
          [stream]\ndirectory = {:?}\nwindow = \"16 MiB\"\nmessage_length_max = \"1 MiB\"\n\
-         [journal]\nsegment_length = \"1 GiB\"\nzero_initial = true\n\
+         [journal]\nsegment_length = \"2 GiB\"\nzero_initial = true\n\
          [threads]\nplan = \"default\"\noptimize_for = \"throughput\"\n{pinned}",
         addresses[0],
         addresses[1],
@@ -155,9 +155,15 @@ impl<F: Form> Sender<F> for &mut Leading {
 
     #[inline]
     fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
-        // Nobody else makes room. Where the turn fails, the outcome says so.
-        while !self.bus.has_room() && self.turn().is_ok() {}
-        self.bus.send(draft)
+        loop {
+            if let Some(pending) = self.bus.try_send(&draft) {
+                return pending;
+            }
+            // Nobody else makes room. Where the turn fails, the outcome says so.
+            if self.turn().is_err() {
+                return self.bus.send(draft);
+            }
+        }
     }
 
     fn wait(&mut self, mut pending: Self::Pending) -> Outcome {

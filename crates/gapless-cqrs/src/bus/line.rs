@@ -146,6 +146,32 @@ impl Line {
         }
     }
 
+    /// As [`Line::send`], if there is room; else it takes what has come, which may make some.
+    pub fn try_send(
+        &self,
+        command: TypeKey,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
+        completion: &Arc<Completion>,
+    ) -> bool {
+        let (mut inner, mut called) = (self.lock(), Called::new());
+        let mut bytes = std::mem::take(&mut inner.bytes);
+        bytes.clear();
+        let sent = match write(&mut bytes) {
+            Ok(()) if inner.is_gone => Err(BusError::Disconnected),
+            Ok(()) => inner.try_send(command, &bytes, completion).map_err(BusError::NotSent),
+            Err(reason) => Err(BusError::NotSent(reason)),
+        };
+        inner.bytes = bytes;
+        if sent == Ok(false) {
+            inner.poll(&mut called);
+        }
+        self.leave(inner, called);
+        sent.unwrap_or_else(|error| {
+            completion.arrive_now(Err(error));
+            true
+        })
+    }
+
     /// Whether a command has room. Takes what has come, and asks for another session if there is none.
     pub fn has_room(&self) -> bool {
         let (mut inner, mut called) = (self.lock(), Called::new());

@@ -107,14 +107,22 @@ impl CommandBus {
         }
     }
 
-    /// Whether a command that is sent now does not wait for room: for who is to do something before there is any, as one who turns a member by hand.
-    /// False while a session is being opened for it.
-    #[must_use]
-    pub fn has_room(&self) -> bool {
-        match &self.way {
-            Way::Line(line) => line.has_room(),
-            Way::Queue(queue) => queue.has_room(),
-        }
+    /// Sends a command if there is room for it now: for who has to do something before there is any, as one who turns a member by hand. `None`, and
+    /// nothing is sent, while the bus has as many commands in flight as it may, or a session is being opened for more.
+    pub fn try_send<Command: Message, Reply: Message, Refusal: Message>(
+        &self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+    ) -> Option<Pending<Reply, Refusal>> {
+        let has_own_way = self.policy.is_some() || handling::is_handling();
+        let completion = match &self.way {
+            Way::Line(line) if !has_own_way => {
+                let completion = Arc::new(Completion::default());
+                line.try_send(draft.command_key(), |into| draft.write(into), &completion).then_some(completion)?
+            }
+            way if handling::is_handling() || way.has_room() => self.send_now(draft),
+            _ => return None,
+        };
+        Some(self.pending(draft, completion))
     }
 
     /// Sends a command. Its outcome can be awaited, waited for, or left to a function; who does none of it has still sent it. Waits while the
@@ -125,16 +133,32 @@ impl CommandBus {
         &self,
         draft: Draft<'_, Command, Reply, Refusal>,
     ) -> Pending<Reply, Refusal> {
-        let completion = match &self.policy {
+        let completion = self.send_now(&draft);
+        self.pending(&draft, completion)
+    }
+
+    #[inline]
+    fn send_now<Command: Message, Reply, Refusal>(
+        &self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+    ) -> Arc<Completion> {
+        match &self.policy {
             None => {
                 let completion = Arc::new(Completion::default());
-                self.send_for(&draft, &completion);
+                self.send_for(draft, &completion);
                 completion
             }
-            Some(policy) => self.send_by(policy, &draft),
-        };
-        let expected = draft.expected_version();
-        Pending { way: self.way.clone(), completion, expected, types: PhantomData }
+            Some(policy) => self.send_by(policy, draft),
+        }
+    }
+
+    #[inline]
+    fn pending<Command: Message, Reply, Refusal>(
+        &self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+        completion: Arc<Completion>,
+    ) -> Pending<Reply, Refusal> {
+        Pending { way: self.way.clone(), completion, expected: draft.expected_version(), types: PhantomData }
     }
 
     #[inline]
@@ -219,6 +243,13 @@ impl Way {
                 Ok(queued) => queue.send(queued, true),
                 Err(reason) => completion.arrive_now(Err(BusError::NotSent(reason))),
             },
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        match self {
+            Self::Line(line) => line.has_room(),
+            Self::Queue(queue) => queue.has_room(),
         }
     }
 
