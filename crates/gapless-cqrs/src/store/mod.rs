@@ -354,12 +354,7 @@ impl IndexBuilder {
         let extent = Extent { first_sequence: recent.first_sequence, last_sequence, last_time_ns };
         let write = || {
             let mut writer = RunWriter::begin(&self.directory, self.identity, extent)?;
-            let mut positions = Vec::new();
-            for key in recent.keys() {
-                positions.clear();
-                recent.find(key, Position::default(), usize::MAX, &mut positions);
-                writer.put(key, &positions)?;
-            }
+            recent.try_for_each(|key, positions| writer.put(key, positions))?;
             writer.finish(&recent.filter)
         };
         match write() {

@@ -63,11 +63,38 @@ impl Recent {
         found.truncate(begin + limit);
     }
 
-    /// The keys in their order.
-    pub fn keys(&self) -> Vec<IndexKey> {
-        let mut keys: Vec<_> = self.newest.keys().copied().collect();
+    /// Shows each key with all of its positions, in the order of the keys.
+    ///
+    /// # Errors
+    /// The first one of `show`.
+    pub fn try_for_each<E>(&self, mut show: impl FnMut(IndexKey, &[Position]) -> Result<(), E>) -> Result<(), E> {
+        let mut keys: Vec<_> = self.newest.iter().map(|(key, newest)| (*key, *newest as usize)).collect();
         keys.sort_unstable();
-        keys
+        // The postings of a key lie anywhere. So they are not followed one by one, which would wait for memory at each: passed over in the order
+        // of memory, from the newest on, each says whose the one before is; and in the other direction each goes to its place.
+        let (mut numbers, mut ends) = (vec![0; self.postings.len()], vec![0; keys.len()]);
+        keys.iter().zip(0_u32..).for_each(|((_, newest), number)| numbers[*newest] = number);
+        for (at, posting) in self.postings.iter().enumerate().rev() {
+            let number = numbers[at];
+            ends[number as usize] += 1;
+            if let Some(before) = numbers.get_mut(posting.before as usize) {
+                *before = number;
+            }
+        }
+        let mut next = 0;
+        for end in &mut ends {
+            (*end, next) = (next, next + *end);
+        }
+        let mut positions = vec![Position::default(); self.postings.len()];
+        for (posting, number) in self.postings.iter().zip(&numbers) {
+            let end = &mut ends[*number as usize];
+            positions[*end] = posting.position();
+            *end += 1;
+        }
+        let mut begin = 0;
+        keys.iter()
+            .zip(ends)
+            .try_for_each(|((key, _), end)| show(*key, &positions[std::mem::replace(&mut begin, end)..end]))
     }
 }
 
@@ -96,6 +123,20 @@ mod tests {
         assert_eq!(find(1, 0, 3), [5, 7, 9]);
         assert_eq!(find(0, 20, 9), [20, 22, 24]);
         assert!(find(2, 0, 9).is_empty());
-        assert_eq!((recent.keys(), recent.len()), (vec![IndexKey(0), IndexKey(1)], 20));
+        assert_eq!(recent.len(), 20);
+        for nth in 0..7 {
+            (100..140)
+                .filter(|key| key % 7 >= nth)
+                .for_each(|key| recent.add(IndexKey(key), position(100 * nth + key)));
+        }
+        let mut shown = Vec::new();
+        let all = recent.try_for_each(|key, positions| {
+            let mut expected = Vec::new();
+            recent.find(key, Position::default(), usize::MAX, &mut expected);
+            assert_eq!(positions, expected);
+            shown.push(key.0);
+            if key.0 == 139 { Err(key.0) } else { Ok(()) }
+        });
+        assert_eq!((all, shown), (Err(139), [0, 1].into_iter().chain(100..140).collect()));
     }
 }
