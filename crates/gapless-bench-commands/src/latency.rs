@@ -143,7 +143,7 @@ impl<F: Form> Sender<F> for Spinning<'_> {
                 Ok(outcome) => return outcome,
                 Err(none_yet) => pending = none_yet,
             }
-            std::hint::spin_loop();
+            // Without a pause, as the driver of the canonical row looks.
         }
     }
 }

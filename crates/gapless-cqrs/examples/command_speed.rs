@@ -1,6 +1,7 @@
 //! Commands a second through the bus, of one aggregate or many, by either drive: for profiling.
 //!
-//! Arguments: aggregates, commands in a turn, `direct` or `pipelined`, and a directory for a journal; without one the stream is in memory.
+//! Arguments: aggregates, commands in a turn, `direct` or `pipelined`, and a directory for a journal; without one, or with `-`, the stream is in
+//! memory. Then commands in flight at most, 2,048 without.
 #![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
 
 use gapless_cqrs::{
@@ -44,7 +45,13 @@ impl Aggregate for Counter {
 
 /// Where the stream is.
 fn stream() -> ServiceHostOptions {
-    std::env::args().nth(4).map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory)
+    let directory = std::env::args().nth(4).filter(|directory| directory != "-");
+    directory.map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory)
+}
+
+/// Commands in flight at most.
+fn in_flight() -> usize {
+    std::env::args().nth(5).map_or(2048, |text| text.parse().unwrap())
 }
 
 fn main() {
@@ -57,13 +64,14 @@ fn main() {
     let host = CommandHost::start(model, CommandHostOptions::default(), stream()).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let headers = Headers::default().with("user", "profile");
+    let in_flight = in_flight();
     for turn in 0..5 {
         let begun = Instant::now();
         let mut pending = std::collections::VecDeque::new();
         for number in 0..count {
             pending.push_back(bus.send(Counter::command(&(number % aggregates), &Add(1)).with(&headers)));
-            if pending.len() >= 2048 {
-                for _ in 0..1024 {
+            if pending.len() >= in_flight {
+                for _ in 0..in_flight.div_ceil(2) {
                     pending.pop_front().unwrap().wait().unwrap();
                 }
             }
@@ -82,13 +90,14 @@ fn direct(aggregates: u64, count: u64) {
     let model = CommandModel::new().aggregate::<Counter>();
     let mut bus = DirectBus::start(model, CommandHostOptions::default(), stream(), &BusOptions::default()).unwrap();
     let headers = Headers::default().with("user", "profile");
+    let in_flight = in_flight();
     let mut pending = std::collections::VecDeque::new();
     for turn in 0..5 {
         let begun = Instant::now();
         for number in 0..count {
             pending.push_back(bus.send(Counter::command(&(number % aggregates), &Add(1)).with(&headers)));
-            if pending.len() >= 2048 {
-                pending.drain(..1024).for_each(|ticket| _ = bus.wait(ticket).unwrap());
+            if pending.len() >= in_flight {
+                pending.drain(..in_flight.div_ceil(2)).for_each(|ticket| _ = bus.wait(ticket).unwrap());
             }
         }
         pending.drain(..).for_each(|ticket| _ = bus.wait(ticket).unwrap());

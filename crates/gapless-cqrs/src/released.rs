@@ -5,6 +5,7 @@ use crate::identifiers::{IdentifierLimits, IdentifierLog};
 use crate::transaction::RecordedEvents;
 use gapless_agent::fault::mutant;
 use gapless_wire::fields::FieldReader;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The first bytes of its snapshot.
@@ -22,7 +23,11 @@ pub(crate) struct Released {
 
 /// How the writer gets the identifiers when it begins to lead.
 #[derive(Default)]
-pub(crate) struct Handover(Mutex<HandoverState>);
+pub(crate) struct Handover {
+    state: Mutex<HandoverState>,
+    /// Whether something is wanted. Written with `state` locked.
+    is_wanted: AtomicBool,
+}
 
 #[derive(Default)]
 enum HandoverState {
@@ -37,12 +42,12 @@ enum HandoverState {
 impl Handover {
     /// The writer leads from behind that sequence number on.
     pub fn want(&self, sequence: u64) {
-        *self.lock() = HandoverState::Wanted(sequence);
+        self.set(HandoverState::Wanted(sequence));
     }
 
     /// The writer leads no more.
     pub fn withdraw(&self) {
-        *self.lock() = HandoverState::Nothing;
+        self.set(HandoverState::Nothing);
     }
 
     /// What was wanted, once: the bytes of the identifiers, and the version that the service acts as.
@@ -57,8 +62,15 @@ impl Handover {
         }
     }
 
+    fn set(&self, wanted: HandoverState) {
+        let mut state = self.lock();
+        // Relaxed: what is wanted is read behind the lock; who misses it is woken, and looks again.
+        self.is_wanted.store(matches!(wanted, HandoverState::Wanted(_)), Ordering::Relaxed);
+        *state = wanted;
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HandoverState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -89,13 +101,22 @@ impl Released {
     }
 
     /// Everything up to that sequence number is applied.
+    #[inline]
     pub fn between_batches(&mut self, last_sequence: u64) {
+        if self.handover.is_wanted.load(Ordering::Relaxed) {
+            self.hand_over(last_sequence);
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self, last_sequence: u64) {
         let mut state = self.handover.lock();
         if matches!(*state, HandoverState::Wanted(sequence) if sequence <= last_sequence) {
             let mut bytes = std::mem::take(&mut self.bytes);
             bytes.clear();
             self.identifiers.write(&mut bytes);
             *state = HandoverState::Given(bytes, self.version);
+            self.handover.is_wanted.store(false, Ordering::Relaxed);
         }
     }
 
