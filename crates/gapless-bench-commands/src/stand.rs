@@ -105,12 +105,13 @@ fn beside_driver() -> Option<CpuMask> {
 
 /// Where the stream of a row lies, and how it is kept.
 fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, ServiceHostOptions)> {
+    // Also in memory: what other rows have left is written by the same two cores.
+    settle(place.parent)?;
     let (directory, mut options) = match case.tier {
         Tier::Memory => (None, ServiceHostOptions::in_memory()),
         Tier::Journal | Tier::Sync | Tier::Quorum => {
             let name = format!(".gapless-commands-{}", std::process::id());
             let directory = OwnDirectory::create(place.parent, &name)?;
-            settle(directory.path())?;
             let mut options = ServiceHostOptions::in_directory(directory.path());
             options.persistence = Persistence {
                 segment_length_bytes: if place.is_quick { SEGMENT_BYTES_QUICK } else { SEGMENT_BYTES },
