@@ -36,7 +36,7 @@ pub(crate) fn begin(warnings: Warnings) {
         let is_coloured =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|colourless| colourless.is_empty());
         let asked = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
-        // Who asks whether anybody listens is told no where nobody does.
+        // Below that level nothing is even put together.
         let most = asked.iter().map(|(_, level)| level).chain(asked.default_level()).max().unwrap_or(LevelFilter::OFF);
         let format = format.with_max_level(most).with_writer(io::stderr).with_ansi(is_coloured);
         format.finish().with(asked).init();

@@ -319,17 +319,10 @@ impl DirectBus {
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) -> (u64, Outcome) {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        bytes.clear();
-        let decided = match draft.write(&mut bytes) {
-            Ok(()) => self.decide(draft.command_key(), &bytes),
+        self.with_written(draft, |bus, written| match written {
+            Ok(bytes) => bus.decide(draft.command_key(), bytes),
             Err(reason) => (0, Err(BusError::NotSent(reason))),
-        };
-        self.bytes = bytes;
-        if self.queue.length() > 0 {
-            self.run_queued();
-        }
-        decided
+        })
     }
 
     /// Its outcome lies in that slot.
@@ -339,25 +332,37 @@ impl DirectBus {
         index: usize,
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        bytes.clear();
-        match draft.write(&mut bytes) {
-            Ok(()) => self.decide_bytes_into_slot(index, draft.command_key(), &bytes),
+        self.with_written(draft, |bus, written| match written {
+            Ok(bytes) => bus.decide_bytes_into_slot(index, draft.command_key(), bytes),
             Err(reason) => {
-                let slot = &mut self.slots[index];
+                let slot = &mut bus.slots[index];
                 (slot.sequence, slot.outcome) = (0, Some(Err(BusError::NotSent(reason))));
             }
-        }
+        });
+    }
+
+    /// Has a command's bytes decided on, and then what was queued meanwhile.
+    #[inline]
+    fn with_written<Command: Message, Reply, Refusal, T>(
+        &mut self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+        decide: impl FnOnce(&mut Self, Result<&[u8], String>) -> T,
+    ) -> T {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        let written = draft.write(&mut bytes);
+        let decided = decide(self, written.map(|()| &bytes[..]));
         self.bytes = bytes;
         if self.queue.length() > 0 {
             self.run_queued();
         }
+        decided
     }
 
     fn decide_bytes_into_slot(&mut self, index: usize, command: TypeKey, bytes: &[u8]) {
         let Self { host, slots, .. } = self;
         let slot = &mut slots[index];
-        // Written where it stays: wherever it is put down on its way, it is waited for once more.
+        // Written where it stays: a wide load of what was just stored in parts waits until these have reached the cache.
         let (sequence, outcome) = match host.command(command.0, bytes) {
             Ok(Some(Decided { last_sequence, reply })) => {
                 slot.sequence = last_sequence;

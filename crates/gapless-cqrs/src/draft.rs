@@ -50,7 +50,8 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
             types: PhantomData,
         };
         if let Some(id) = id {
-            draft.id.length = id.write(&mut draft.id.bytes).unwrap_or_else(|length| length);
+            // Whatever length an error says: what was not written whole is none.
+            draft.id.length = id.write(&mut draft.id.bytes).unwrap_or_else(|length| length.max(ID_LENGTH_MAX + 1));
         }
         draft
     }
@@ -158,5 +159,31 @@ fn encoded(filter: &EventFilter) -> Result<Vec<u8>, String> {
     match u16::try_from(bytes.len()) {
         Ok(_) => Ok(bytes),
         Err(_) => Err(format!("the filter of its condition has {} bytes, and 65535 have room", bytes.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written by halves, and says of the half that had no room how long it is.
+    #[derive(Clone)]
+    struct Halves;
+
+    impl AggregateId for Halves {
+        fn write(&self, _: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize> {
+            Err(40)
+        }
+
+        fn read(_: &[u8]) -> Option<Self> {
+            None
+        }
+    }
+
+    #[test]
+    fn an_identifier_that_was_not_written_whole_is_not_sent() {
+        let draft = Draft::<_, (), ()>::new(TypeKey::of("a"), Some(&Halves), &());
+        assert!(draft.write(&mut Vec::new()).unwrap_err().contains("at most 64 bytes"));
+        assert_eq!(draft.parts().1, b"");
     }
 }

@@ -4,8 +4,8 @@ use crate::identity::ID_LENGTH_MAX;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler, TransferRefusal};
 use crate::{
     Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandCounters, CommandError, CommandHandler,
-    CommandHost, CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, Message, Position, Stop, TypeKey,
-    Work,
+    CommandHost, CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, Message, Position, RetryPolicy, Stop,
+    TypeKey, Work,
 };
 use gapless_engine::ServiceHostOptions;
 use serde::{Deserialize, Serialize};
@@ -402,6 +402,12 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
     }
     versions.extend(sent.drain(..).map(|pending| pending.wait().unwrap().version));
     assert_eq!(versions, (307..10_307).collect::<Vec<_>>());
+    let again = bus.clone().with_retry(RetryPolicy::default());
+    let sent: Vec<_> = (0..100)
+        .map(|_| gapless_testkit::wait::until_some("there is room", || again.try_send(&Account::command(&1, &deposit))))
+        .collect();
+    let versions: Vec<u64> = sent.into_iter().map(|pending| pending.wait().unwrap().version).collect();
+    assert_eq!(versions.iter().max(), Some(&10_406));
     let long = "x".repeat(ID_LENGTH_MAX + 1);
     let outcome =
         bus.try_send(&Draft::<_, (), ()>::new(TypeKey::of(Account::NAME), Some(&long), &deposit)).unwrap().wait();

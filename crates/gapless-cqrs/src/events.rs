@@ -290,10 +290,7 @@ impl EventReader {
     pub(crate) fn advance(&mut self, frames_max: usize) -> Result<Advanced, ReadError> {
         let mut changes_length = 0;
         let advanced = self.go_on(frames_max, |bytes, first, whole| {
-            if let Some(payload) = whole {
-                bytes.clear();
-                bytes.extend_from_slice(payload);
-            }
+            bytes.extend_from_slice(whole.unwrap_or_default());
             let changes = changes_of(bytes).map_err(|reason| first.unreadable(reason))?;
             changes_length = changes.map_or(0, <[u8]>::len);
             // Of a command that was refused its identifier alone may stand there.
@@ -328,6 +325,7 @@ impl EventReader {
             }
             Ok(Found::Nothing)
         });
+        self.changes_length = 0;
         if let Some(position) = &self.position {
             position.set(self.frames.sequence());
         }
@@ -342,7 +340,7 @@ impl EventReader {
     }
 
     /// Goes on over so many frames at most, to a transaction that `take` finds. It is handed the bytes of each: where they lie if they are in one
-    /// frame, else they are collected in the vector.
+    /// frame, else they are collected in the vector, which is empty otherwise.
     #[inline(always)]
     fn go_on(
         &mut self,

@@ -64,7 +64,7 @@ impl Handover {
 
     fn set(&self, wanted: HandoverState) {
         let mut state = self.lock();
-        // Relaxed: what is wanted is read behind the lock; who misses it is woken, and looks again.
+        // Relaxed: what is wanted is read behind the lock; the thread that misses it is woken, and looks again.
         self.is_wanted.store(matches!(wanted, HandoverState::Wanted(_)), Ordering::Relaxed);
         *state = wanted;
     }

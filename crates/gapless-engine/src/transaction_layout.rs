@@ -152,7 +152,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
     }
     let encoding = encoding_of(u16_at(head, 2))?;
     let (schema, hash, layout) = (u32_at(head, 4), u64_at(head, HASH_AT), u32_at(head, 16));
-    let (length, notices, timers) = (u32_at(head, LENGTH_AT), u32_at(head, 24), u32_at(head, 28));
+    let (length, notices, timers) = (u32_at(head, LENGTH_AT), u32_at(head, COUNTS_AT), u32_at(head, COUNTS_AT + 4));
     let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length as usize, "the reply")?) };
     if outcome == DONE_TOO_LONG {
         if reply.is_some() || encoding != Encoding::Opaque {
@@ -194,7 +194,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
 #[inline]
 pub(crate) fn read_done_reply(bytes: &[u8]) -> Option<&[u8]> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_LENGTH>()?;
-    // That there is none is longer than any.
+    // The length that stands for none is longer than any.
     if (head[0], head[1]) == (VERSION, DONE) { rest.get(..u32_at(head, LENGTH_AT) as usize) } else { None }
 }
 
@@ -207,7 +207,7 @@ pub(crate) fn read_plain_changes(bytes: &[u8]) -> Option<&[u8]> {
         length => length as usize,
     };
     let is_plain = (head[0], head[1]) == (VERSION, DONE) && u64_at(head, COUNTS_AT) == 0;
-    if is_plain { rest.get(length..) } else { None }
+    if is_plain && encoding_of(u16_at(head, 2)).is_ok() { rest.get(length..) } else { None }
 }
 
 /// The reply of a transaction, or the text of its refusal.
@@ -251,6 +251,39 @@ fn refused(
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_read_in_a_hurry_is_what_is_read_else() {
+        let mut bytes = Vec::new();
+        write_done(&mut bytes, 7, b"reply");
+        bytes.extend_from_slice(b"changes");
+        assert_eq!((read_done_reply(&bytes), read_plain_changes(&bytes)), (Some(&b"reply"[..]), Some(&b"changes"[..])));
+        let mut changed = bytes.clone();
+        for at in 0..HEAD_LENGTH {
+            for byte in 0..=u8::MAX {
+                changed[at] = byte;
+                let mut outputs = Outputs::default();
+                let whole = read(&changed, &mut outputs);
+                let is_done =
+                    |read: &Read<'_>| matches!(read.outcome, Outcome::Done) && outputs.reply_too_long.is_none();
+                let done = whole.as_ref().ok().filter(|read| is_done(read));
+                if let Some(changes) = read_plain_changes(&changed) {
+                    assert_eq!(Some(changes), done.map(|read| read.changes), "{at}: {byte}");
+                }
+                if let (Some(reply), Some(done)) = (read_done_reply(&changed), done) {
+                    assert_eq!(Some(reply), done.reply.as_ref().map(|reply| reply.payload), "{at}: {byte}");
+                }
+            }
+            changed[at] = bytes[at];
+        }
+        for cut in 0..HEAD_LENGTH + 5 {
+            assert_eq!(
+                (read_done_reply(&bytes[..cut]), read_plain_changes(&bytes[..cut])),
+                (None, None),
+                "cut at {cut}"
+            );
+        }
+    }
 
     #[test]
     fn a_refusal_is_read_with_the_code_of_the_application() {

@@ -168,13 +168,12 @@ impl Completion {
     /// From [`WAITING`] to another progress; `false` if it was another one already.
     #[inline]
     fn go_on_to(&self, progress: u8) -> bool {
-        // Acquire: who finds that another one has written sees what that was.
-        self.progress.compare_exchange(WAITING, progress, Ordering::Relaxed, Ordering::Acquire).is_ok()
+        self.progress.compare_exchange(WAITING, progress, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     fn settle_in_state(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
         let mut state = self.lock();
-        if !self.is_in_state() {
+        if !self.enter_state() {
             // Only the first one counts.
             return None;
         }
@@ -196,13 +195,13 @@ impl Completion {
         None
     }
 
-    /// With `state` locked: whether it says how far this is, from now on. `false`: it has arrived without.
-    fn is_in_state(&self) -> bool {
+    /// With `state` locked: has it say how far this is from now on. `false`: it has arrived before.
+    fn enter_state(&self) -> bool {
         loop {
             match self.progress.load(Ordering::Acquire) {
                 WAITING => _ = self.go_on_to(IN_STATE),
-                // Three stores.
-                ARRIVING => std::hint::spin_loop(),
+                // Three stores, of a thread that may have lost its core.
+                ARRIVING => std::thread::yield_now(),
                 progress => return progress == IN_STATE,
             }
         }
@@ -243,7 +242,7 @@ impl Completion {
     /// As a future does.
     pub fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome> {
         let mut state = self.lock();
-        if !self.is_in_state() {
+        if !self.enter_state() {
             drop(state);
             return self.take().map_or(Poll::Pending, Poll::Ready);
         }
@@ -264,7 +263,7 @@ impl Completion {
     #[must_use]
     pub fn call(&self, callback: Callback) -> Option<(Callback, Outcome)> {
         let mut state = self.lock();
-        if !self.is_in_state() {
+        if !self.enter_state() {
             drop(state);
             return self.take().map(|outcome| (callback, outcome));
         }
@@ -280,7 +279,7 @@ impl Completion {
     /// Sleeps until it is there, or it is nudged, or for so long.
     pub fn sleep_for(&self, most: Duration) {
         let mut state = self.lock();
-        if self.is_in_state() && !self.is_nudged.swap(false, Ordering::Relaxed) && matches!(*state, State::Waiting) {
+        if self.enter_state() && !self.is_nudged.swap(false, Ordering::Relaxed) && matches!(*state, State::Waiting) {
             *state = State::Asleep;
             // Whatever ends it, the caller looks again.
             let (mut state, _) = self.arrived.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner);
@@ -294,7 +293,7 @@ impl Completion {
     /// Wakes the thread that waits. `false` if it has what it waits for.
     pub fn nudge(&self) -> bool {
         let state = self.lock();
-        if !self.is_in_state() || !matches!(*state, State::Waiting | State::Asleep) {
+        if !self.enter_state() || !matches!(*state, State::Waiting | State::Asleep) {
             return false;
         }
         self.is_nudged.store(true, Ordering::Relaxed);
@@ -370,6 +369,40 @@ mod tests {
             };
             callback(outcome);
             assert_eq!(called.load(Ordering::SeqCst), 1);
+        }
+    }
+
+    #[test]
+    fn of_two_that_arrive_at_once_one_counts() {
+        for round in 0..2_000 {
+            let (completion, others) = (Arc::new(Completion::default()), [answer(), accepted()]);
+            let threads = others.clone().map(|outcome| {
+                let completion = Arc::clone(&completion);
+                std::thread::spawn(move || completion.arrive(outcome).is_none())
+            });
+            let taken = match round % 3 {
+                0 => loop {
+                    match completion.take() {
+                        Some(outcome) => break outcome,
+                        None => std::thread::yield_now(),
+                    }
+                },
+                1 => loop {
+                    match completion.poll(&mut Context::from_waker(Waker::noop())) {
+                        Poll::Ready(outcome) => break outcome,
+                        Poll::Pending => std::thread::yield_now(),
+                    }
+                },
+                _ => loop {
+                    completion.sleep_for(Duration::from_secs(100));
+                    if let Some(outcome) = completion.take() {
+                        break outcome;
+                    }
+                },
+            };
+            assert!(others.contains(&taken));
+            assert!(threads.map(|thread| thread.join().unwrap()).iter().all(|is_settled| *is_settled));
+            assert_eq!(completion.take(), None);
         }
     }
 

@@ -388,7 +388,7 @@ impl Inner {
     /// A session that takes another command now. Another one is opened where all are full and there may be more.
     fn find_room(&mut self) -> Option<usize> {
         let count = self.sessions.len();
-        let found = (self.current..count).chain(0..self.current).find(|index| {
+        let found = (self.current..count).chain(0..self.current.min(count)).find(|index| {
             let session = &self.sessions[*index];
             self.client.can_send(session.key)
         });

@@ -108,19 +108,25 @@ impl CommandBus {
     }
 
     /// Sends a command if there is room for it now: for who has to do something before there is any, as one who turns a member by hand. `None`, and
-    /// nothing is sent, while the bus has as many commands in flight as it may, or a session is being opened for more.
+    /// nothing is sent, while the bus has as many commands in flight as it may, or a session is being opened for more. In a handler it is as [`CommandBus::send`].
     pub fn try_send<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) -> Option<Pending<Reply, Refusal>> {
-        let has_own_way = self.policy.is_some() || handling::is_handling();
-        let completion = match &self.way {
-            Way::Line(line) if !has_own_way => {
+        let completion = match (&self.policy, &self.way) {
+            // It waits for no room there anyway.
+            _ if handling::is_handling() => self.send_now(draft),
+            (None, Way::Line(line)) => {
                 let completion = Arc::new(Completion::default());
                 line.try_send(draft.command_key(), |into| draft.write(into), &completion).then_some(completion)?
             }
-            way if handling::is_handling() || way.has_room() => self.send_now(draft),
-            _ => return None,
+            (_, way) if !way.has_room() => return None,
+            (Some(policy), _) => self.send_by(policy, draft, Way::send_soon),
+            (None, way) => {
+                let completion = Arc::new(Completion::default());
+                way.send_written(draft, &completion, Way::send_soon);
+                completion
+            }
         };
         Some(self.pending(draft, completion))
     }
@@ -148,7 +154,7 @@ impl CommandBus {
                 self.send_for(draft, &completion);
                 completion
             }
-            Some(policy) => self.send_by(policy, draft),
+            Some(policy) => self.send_by(policy, draft, Way::send_queued),
         }
     }
 
@@ -179,6 +185,7 @@ impl CommandBus {
         &self,
         policy: &Arc<SendPolicy>,
         draft: &Draft<'_, Command, Reply, Refusal>,
+        send: impl FnOnce(&Way, Queued),
     ) -> Arc<Completion> {
         let (mut dispatched, asked) = policy.before(draft);
         if let Err(outcome) = asked {
@@ -209,7 +216,7 @@ impl CommandBus {
         if handling::is_handling() {
             self.way.send_queued_behind(queued);
         } else {
-            self.way.send_queued(queued);
+            send(&self.way, queued);
             // Interceptors are told also of what nobody waits for.
             self.way.attend();
         }
@@ -239,10 +246,7 @@ impl Way {
     ) {
         match self {
             Self::Line(line) => line.send(draft.command_key(), |into| draft.write(into), completion),
-            Self::Queue(queue) => match written(draft, completion) {
-                Ok(queued) => queue.send(queued, true),
-                Err(reason) => completion.arrive_now(Err(BusError::NotSent(reason))),
-            },
+            Self::Queue(_) => self.send_written(draft, completion, Self::send_queued),
         }
     }
 
@@ -289,8 +293,17 @@ impl Way {
         draft: &Draft<'_, Command, Reply, Refusal>,
         completion: &Arc<Completion>,
     ) {
+        self.send_written(draft, completion, Self::send_queued_behind);
+    }
+
+    fn send_written<Command: Message, Reply, Refusal>(
+        &self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+        completion: &Arc<Completion>,
+        send: impl FnOnce(&Self, Queued),
+    ) {
         match written(draft, completion) {
-            Ok(queued) => self.send_queued_behind(queued),
+            Ok(queued) => send(self, queued),
             Err(reason) => completion.arrive_now(Err(BusError::NotSent(reason))),
         }
     }
@@ -448,7 +461,7 @@ pub(crate) fn read<Reply: Message, Refusal: Message>(
     let unreadable = |error: &dyn std::fmt::Display| CommandError::Bus(BusError::Unreadable(error.to_string()));
     let answer = match outcome? {
         Arrived::Accepted { sequence, version, events } => {
-            // Which has none is of nothing.
+            // What stands for no reply is made of no bytes.
             let reply = Reply::decode(&[]).map_err(|error| unreadable(&error))?;
             return Ok(Accepted { position: Position { sequence, ordinal: 0 }, events, version, reply });
         }

@@ -35,7 +35,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     whole.iter().map(|word| u64::from_le_bytes(*word)).chain(last)
 }
 
-/// Of these words; the length goes in first.
+/// A hash of the words of `bytes`; their number of bytes goes in first.
 #[inline]
 fn hashed(begin: u64, bytes: &[u8]) -> u64 {
     words(bytes).fold(finish(begin ^ bytes.len() as u64), |hash, word| finish(hash ^ word))

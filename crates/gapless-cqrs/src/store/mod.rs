@@ -44,6 +44,7 @@ pub(crate) use stored::StoredIndex;
 use crate::error::IndexFileError;
 use crate::events::{EventReader, ReadError};
 use crate::identity::Position;
+use crate::transaction::RecordedEvent;
 use gapless_agent::fault::crash_point;
 use gapless_log::StreamIdentity;
 use merging::MergeError;
@@ -63,7 +64,7 @@ pub(crate) const INDEX_FOLDER: &str = "index";
 const MERGED_AT: usize = 4;
 /// More postings in memory than so many have no numbers.
 const POSTINGS_MAX: usize = 1 << 31;
-/// Transactions that are indexed before others may look again.
+/// Frames that are indexed before others may look again, and the rest of the last one's transaction.
 const FRAMES_A_TURN: usize = 256;
 
 /// Finds events; cheap to clone, for any thread.
@@ -329,12 +330,17 @@ impl IndexBuilder {
         let shared = Arc::clone(&self.index.0);
         let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
         self.last = None;
-        let is_more = reader.visit(FRAMES_A_TURN, |event| {
+        let mut add = |event: &RecordedEvent<'_>| {
             postings::keys_of(event).for_each(|key| {
                 recent.add(key, event.position);
                 note(key);
             });
-        })?;
+        };
+        let mut is_more = reader.visit(FRAMES_A_TURN, &mut add)?;
+        // Only behind a whole transaction it is known how far everything is indexed; turns might end in the middle of one each time.
+        while is_more && !reader.is_between_transactions() {
+            is_more = reader.visit(1, &mut add)?;
+        }
         if reader.is_between_transactions() {
             let last_sequence = reader.next_sequence() - 1;
             if recent.len() >= self.sealed_at {

@@ -103,6 +103,29 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn transactions_of_several_frames_are_indexed_turn_by_turn() {
+    let directory = tempfile::tempdir().unwrap();
+    let stream = ServiceHostOptions { frame_length_max: 1 << 10, ..ServiceHostOptions::in_directory(directory.path()) };
+    let model = CommandModel::new().aggregate::<Account>();
+    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    // Behind the one frame that opens the session each has two, so that 256 frames end in the middle of one.
+    for _ in 0..400 {
+        bus.call(Account::command(&1, &AccountCommand::Many(40))).unwrap();
+    }
+    let released = host.service().released_sequence();
+    assert_eq!(released, 1 + 2 * 400);
+    let (mut reader, identity) = (host.events(Position::default()), host.service().identity());
+    let other = directory.path().join("other-index");
+    let mut builder = IndexBuilder::open(Index::empty(), other, identity, &mut reader, 1000).unwrap();
+    for turn in 1..=released / FRAMES_A_TURN as u64 {
+        assert!(builder.follow(&mut reader, |_| ()).unwrap());
+        assert_eq!(builder.index().last_sequence(), turn * FRAMES_A_TURN as u64 + 1);
+    }
+    host.stop().unwrap();
+}
+
+#[test]
 fn every_event_is_found_over_runs_merges_and_restarts() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();

@@ -293,7 +293,7 @@ impl Sink for Outbox {
     #[inline]
     fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         crash_point("before_reply");
-        // Nobody is there: a session of a replay, or of a host whose owner has read it already.
+        // Nobody waits for it here: the session is connected to another member, to none, or its owner has read the reply already.
         if session.connection.is_none() && self.record.is_none() {
             return;
         }
