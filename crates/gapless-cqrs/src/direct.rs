@@ -9,7 +9,10 @@ use crate::error::{BusError, CommandError};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
-use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Reading, keeps_everything, parts};
+use crate::host::{
+    BusParts, CommandCounters, CommandHostOptions, DeletionError, DeletionReport, HostError, Reading, keeps_everything,
+    parts,
+};
 use crate::identity::{Position, TypeKey};
 use crate::interceptor::DispatchInterceptor;
 use crate::model::CommandModel;
@@ -245,6 +248,19 @@ impl DirectBus {
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
         let reader = EventReader::over(self.host.service().reader(1), Position::default());
         self.reading.found_events(filter, from, reader)
+    }
+
+    /// As [`CommandHost::delete_events_before`](crate::CommandHost::delete_events_before); while the file is written that stands for the events, the owner
+    /// does nothing else.
+    ///
+    /// # Errors
+    /// As for that; of what the owner has sent and not waited for nothing is lost.
+    pub fn delete_events_before(&mut self, sequence: u64) -> Result<DeletionReport, DeletionError> {
+        let Self { host, reading, .. } = self;
+        let reader = EventReader::over(host.service().reader(1), Position::default());
+        let report = reading.write_base(sequence, reader, || host.snapshot())?;
+        host.service().delete_journal_before(report.before);
+        Ok(report)
     }
 
     /// What it has counted.

@@ -169,6 +169,20 @@ impl EmbeddedHost {
         turned
     }
 
+    /// As [`ServiceHost::snapshot`]; everything goes on meanwhile.
+    ///
+    /// # Errors
+    /// As for [`ServiceHost::snapshot`].
+    pub fn snapshot(&mut self) -> Result<u64, EngineError> {
+        let number = self.host.snapshot_requests()?.begin();
+        loop {
+            if let Some(taken) = self.host.snapshot_requests()?.taken(number) {
+                return taken;
+            }
+            self.turn_or_sleep(SNAPSHOT_LOOK)?;
+        }
+    }
+
     /// Wakes the owner where it sleeps.
     #[must_use]
     pub const fn waker(&self) -> &Waker {
@@ -217,3 +231,5 @@ impl EmbeddedHost {
 
 /// What a stop waits for wakes its owner; but for the files of a snapshot.
 const CLOSING_SLEEP_NS_MAX: u64 = 1_000_000;
+/// How often it is looked whether a snapshot is written, which wakes nobody.
+const SNAPSHOT_LOOK: Duration = Duration::from_millis(1);

@@ -396,11 +396,16 @@ impl ServiceHost {
     /// # Errors
     /// The tier is `memory`, the snapshot cannot be written, or the host has failed.
     pub fn snapshot(&self) -> Result<u64, EngineError> {
-        let Some(requests) = &self.snapshots else {
+        self.snapshot_requests()?.take(|| self.failure())
+    }
+
+    /// # Errors
+    /// The tier is `memory`.
+    pub(crate) fn snapshot_requests(&self) -> Result<&SnapshotRequests, EngineError> {
+        self.snapshots.as_ref().ok_or_else(|| {
             let reason = "a service at tier memory keeps nothing that a snapshot could be part of".to_owned();
-            return Err(EngineError::Option { option: "tier", reason });
-        };
-        requests.take(|| self.failure())
+            EngineError::Option { option: "tier", reason }
+        })
     }
 
     /// Has all segments of the journal deleted that are wholly before `sequence`, each when a snapshot covers it; what of them is archived, too. It is

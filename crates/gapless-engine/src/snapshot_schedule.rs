@@ -293,6 +293,22 @@ impl Drop for SnapshotSchedule {
 /// How often a request looks whether the host has failed.
 const FAILURE_LOOK: Duration = Duration::from_millis(50);
 
+impl WriterStatus {
+    fn taken(&self, number: u64) -> Option<Result<u64, EngineError>> {
+        if self.served >= number {
+            return Some(Ok(self.written_sequence));
+        }
+        let reason = match &self.failure {
+            Some(failure) => failure.clone(),
+            None if self.stopping && !self.busy && self.job.is_none() => {
+                "the service has stopped before it was taken".to_owned()
+            }
+            None => return None,
+        };
+        Some(Err(EngineError::system("taking a snapshot")(std::io::Error::other(reason))))
+    }
+}
+
 impl SnapshotRequests {
     fn ask(&self) -> MutexGuard<'_, WriterStatus> {
         let mut status = self.queue.lock();
@@ -311,20 +327,25 @@ impl SnapshotRequests {
     pub fn take(&self, failure: impl Fn() -> Option<EngineError>) -> Result<u64, EngineError> {
         let mut status = self.ask();
         let number = status.requests;
-        while status.served < number {
-            if let Some(failure) = &status.failure {
-                return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));
-            }
-            if status.stopping && !status.busy && status.job.is_none() {
-                let reason = "the service has stopped before it was taken";
-                return Err(EngineError::system("taking a snapshot")(std::io::Error::other(reason)));
+        loop {
+            if let Some(taken) = status.taken(number) {
+                return taken;
             }
             status = self.queue.changed.wait_timeout(status, FAILURE_LOOK).unwrap_or_else(PoisonError::into_inner).0;
             if let Some(error) = failure() {
                 return Err(error);
             }
         }
-        Ok(status.written_sequence)
+    }
+
+    /// Requests one, for who has to turn the service until it is there; the request's number.
+    pub(crate) fn begin(&self) -> u64 {
+        self.ask().requests
+    }
+
+    /// The sequence of the snapshot that this request has got; `None` until then.
+    pub(crate) fn taken(&self, number: u64) -> Option<Result<u64, EngineError>> {
+        self.queue.lock().taken(number)
     }
 }
 

@@ -4,10 +4,67 @@ use super::deletion_tests::{Expected, first_held, model, segments_go, start, str
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal};
 use crate::store::BASE_FOLDER;
-use crate::{Aggregate as _, CommandError, DeletedEvents, DirectBus};
+use crate::{Aggregate as _, CommandError, DeletedEvents, DirectBus, ReadError};
 use gapless_testkit::folder::copy;
 use gapless_testkit::random::Random;
 use gapless_transport::Tier;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Sends these commands, each to its account, and waits for all.
+fn deposit(bus: &mut DirectBus, balances: &mut BTreeMap<u64, u64>, commands: u64) {
+    for number in 0..commands {
+        let account = number % 50;
+        bus.call(Account::command(&account, &AccountCommand::Many(30))).unwrap();
+        *balances.entry(account).or_default() += 30;
+    }
+}
+
+#[test]
+fn the_owner_of_a_direct_bus_deletes_events_and_its_accounts_are_as_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let options = CommandHostOptions { aggregates_max: 20, index_entries_max: 2_000, ..CommandHostOptions::default() };
+    let begin = || DirectBus::start(model(), options.clone(), stream(path), &BusOptions::default()).unwrap();
+    let (mut bus, mut balances) = (begin(), BTreeMap::new());
+    deposit(&mut bus, &mut balances, 1_000);
+    let middle = bus.service().released_sequence() / 2;
+    let reader = bus.events(Position::default());
+    let delete = |bus: &mut DirectBus, before: u64| loop {
+        // The index may be behind.
+        match bus.delete_events_before(before) {
+            Err(DeletionError::Read(ReadError::IndexBehind { .. })) => _ = bus.turn_or_sleep(Duration::from_millis(1)),
+            other => break other,
+        }
+    };
+    assert!(matches!(delete(&mut bus, middle), Err(DeletionError::Reader { .. })));
+    drop(reader);
+    // What is not waited for comes all the same.
+    let tickets: Vec<_> =
+        (0..50).map(|account| bus.send(Account::command(&account, &AccountCommand::Deposit(1)))).collect();
+    let report = delete(&mut bus, middle).unwrap();
+    assert!(report.before > 1 && report.before <= middle && report.aggregates == 50, "{report:?}");
+    for (account, ticket) in (0..).zip(tickets) {
+        bus.wait(ticket).unwrap();
+        *balances.get_mut(&account).unwrap() += 1;
+    }
+    segments_go(path, &report);
+    deposit(&mut bus, &mut balances, 100);
+    bus.stop().unwrap();
+    // The next one, and a host, have all accounts.
+    let overdrawn = |balance: &u64| Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: *balance }));
+    let mut bus = begin();
+    for (account, balance) in &balances {
+        assert_eq!(bus.call(Account::command(account, &AccountCommand::Withdraw(u64::MAX))), overdrawn(balance));
+    }
+    assert!(matches!(delete(&mut bus, middle), Err(DeletionError::NothingBefore { .. })));
+    bus.stop().unwrap();
+    let (host, bus) = start(path, 20);
+    for (account, balance) in &balances {
+        assert_eq!(bus.call(Account::command(account, &AccountCommand::Withdraw(u64::MAX))), overdrawn(balance));
+    }
+    host.stop().unwrap();
+}
 
 #[test]
 fn an_index_that_is_made_anew_while_segments_go_is_made_of_what_stays() {

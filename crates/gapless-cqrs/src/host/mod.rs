@@ -261,7 +261,8 @@ impl Reading {
         }
     }
 
-    fn write_base(
+    /// What stands for the events before a sequence is written down; see [`CommandHost::delete_events_before`].
+    pub fn write_base(
         &self,
         before: u64,
         reader: EventReader,
