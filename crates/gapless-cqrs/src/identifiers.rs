@@ -1,5 +1,6 @@
 //! `Identifiers`: the identifiers that callers have given their commands, remembered for a time and up to a number.
 
+use crate::short_bytes::ShortBytes;
 use crate::transaction::CommandIdentity;
 use gapless_transport::token::random_token;
 use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
@@ -62,35 +63,8 @@ struct Kept {
     answer: KeptAnswer,
 }
 
-/// Most answers are a head alone.
-const SHORT_LENGTH: usize = 32;
-
-enum KeptAnswer {
-    Short(u8, [u8; SHORT_LENGTH]),
-    Long(Box<[u8]>),
-}
-
-impl KeptAnswer {
-    #[inline]
-    fn of(answer: &[u8]) -> Self {
-        let mut bytes = [0; SHORT_LENGTH];
-        match bytes.get_mut(..answer.len()) {
-            Some(short) => {
-                short.copy_from_slice(answer);
-                Self::Short(answer.len() as u8, bytes)
-            }
-            None => Self::Long(answer.into()),
-        }
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Short(length, bytes) => &bytes[..usize::from(*length)],
-            Self::Long(bytes) => bytes,
-        }
-    }
-}
+/// Most answers are a head alone, of so many bytes.
+type KeptAnswer = ShortBytes<32>;
 
 impl IdentifierLog {
     pub const fn new(limits: IdentifierLimits) -> Self {
@@ -102,7 +76,7 @@ impl IdentifierLog {
     pub fn remember(&mut self, identity: CommandIdentity, now_ns: u64, answer: &[u8]) {
         if self.limits.count_max > 0 {
             while self.forget_one(now_ns, self.limits.count_max - 1).is_some() {}
-            self.kept.push_back(Kept { identity, at_ns: now_ns, answer: KeptAnswer::of(answer) });
+            self.kept.push_back(Kept { identity, at_ns: now_ns, answer: KeptAnswer::new(answer) });
         }
     }
 
@@ -121,7 +95,6 @@ impl IdentifierLog {
         let mut out = FieldWriter::new(out);
         out.u64(self.kept.len() as u64);
         for Kept { identity: CommandIdentity { identifier, hash }, at_ns, answer } in &self.kept {
-            let answer = answer.bytes();
             out.u64(*at_ns).bytes(&identifier.to_le_bytes()).u64(*hash).u32(answer.len() as u32).bytes(answer);
         }
     }
@@ -138,7 +111,7 @@ impl IdentifierLog {
             let identifier = u128::from_le_bytes(fields.array("an identifier")?);
             let hash = fields.u64("an identifier's hash")?;
             let length = fields.u32("the length of an answer")?;
-            let answer = KeptAnswer::of(fields.bytes(length as usize, "an answer")?);
+            let answer = KeptAnswer::new(fields.bytes(length as usize, "an answer")?);
             read.kept.push_back(Kept { identity: CommandIdentity { identifier, hash }, at_ns, answer });
         }
         *self = read;
@@ -173,7 +146,7 @@ impl Identifiers {
             Some(number) => {
                 let kept = log.at(*number);
                 match kept.identity.hash == identity.hash {
-                    true => Remembered::Same(kept.answer.bytes()),
+                    true => Remembered::Same(&kept.answer),
                     false => Remembered::Other,
                 }
             }

@@ -33,6 +33,7 @@
 //! | [`event_filter`] | [`EventFilter`]: which events are meant |
 //! | [`snapshots`] | states of aggregates in files; [`SnapshotPolicy`] |
 //! | [`identifiers`] | the identifiers of commands that are remembered |
+//! | `short_bytes` | bytes of which most are few |
 //! | `samples` | what tests decide on |
 //! | [`transaction`] | the bytes of events in the stream |
 //! | [`origin`] | [`Cause`] and correlation: what a command was sent for, and what it belongs to |
@@ -77,6 +78,7 @@ pub mod origin;
 mod released;
 #[cfg(test)]
 mod samples;
+mod short_bytes;
 #[cfg(feature = "cluster")]
 #[doc(hidden)] // For the simulator.
 pub mod simulated;

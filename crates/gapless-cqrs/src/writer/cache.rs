@@ -8,11 +8,11 @@
 //!          apply has panicked ─┘               └──not used, and indexed──▶ not there
 //! ```
 
-use super::entry_id::EntryId;
 use super::lines::{Line, Lines};
 use crate::aggregate::{ErasedAggregate, State};
 use crate::identity::TypeKey;
 use crate::model::Aggregates;
+use crate::short_bytes::ShortBytes;
 use crate::store::{Filters, IndexKey};
 use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -109,6 +109,9 @@ pub(crate) struct Cache {
     number: u64,
     round: u64,
 }
+
+/// A short identifier, as most are, lies in the entry itself: it is compared for each command.
+type EntryId = ShortBytes<22>;
 
 struct Entry {
     key: IndexKey,

@@ -8,12 +8,10 @@
 //! | `decision_models` | the states of decision models that are in memory |
 //! | `unindexed` | what the writer has decided and the index may not have yet |
 //! | `cache` | the aggregates that are in memory |
-//! | `entry_id` | the identifier of one of them |
 //! | `lines` | who has waited for one of them, and whose turn it is |
 
 mod cache;
 mod decision_models;
-mod entry_id;
 mod intercepting;
 mod lines;
 #[cfg(test)]
