@@ -13,7 +13,7 @@ use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
-use gapless_testkit::ports::{free_address, multicast_group};
+use gapless_testkit::ports::{free_address, multicast_group, own_loopback};
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_wire::mold::{Content, Packet, Request};
@@ -195,7 +195,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
 #[test]
 fn a_stream_in_memory_ends_with_its_process() {
     let (mut options, network) = options(None);
-    let any_port = SocketAddr::new(LOOPBACK, 0);
+    let any_port = SocketAddr::from((own_loopback(), 0));
     let mut tcp = TcpNetwork::new(any_port, any_port);
     let (username, password) = (Field::new("reader").unwrap(), Field::new("swordfish").unwrap());
     tcp.sessions.users = vec![Credentials { username, password }];

@@ -12,9 +12,10 @@ use gapless_stream::StreamError;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::own_loopback;
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::{Encoding, FrameHeader, Kind};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ struct Origin {
 
 impl Origin {
     fn start(message_length_max: usize) -> Self {
-        let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let any_port = SocketAddr::from((own_loopback(), 0));
         let network = TcpNetwork::new(any_port, any_port);
         let mut origin = Self { directory: tempfile::tempdir().unwrap(), network, stream: None };
         origin.restart(1_376, message_length_max);

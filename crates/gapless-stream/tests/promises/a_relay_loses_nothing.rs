@@ -13,6 +13,7 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::own_loopback;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_transport::seen::Seen;
 use gapless_wire::{Encoding, Frame, Kind};
@@ -137,7 +138,7 @@ fn the_last_message_is_sent_again_behind_any_number_of_relays() {
     let way = DatagramOptions::new(network.command, network.request);
     let way = DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, way).unwrap();
     let way = Losing { way, to_lose: Arc::clone(&to_lose) };
-    let any_port = SocketAddr::new(LOOPBACK, 0);
+    let any_port = SocketAddr::from((own_loopback(), 0));
     let mut near_options = options(near.path());
     near_options.tcp = Some(TcpNetwork::new(any_port, any_port));
     let running = AtomicBool::new(false);

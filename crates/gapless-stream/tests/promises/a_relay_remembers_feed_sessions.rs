@@ -11,9 +11,10 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::own_loopback;
 use gapless_wire::Encoding;
 use gapless_wire::feed_session::FeedSession;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -32,7 +33,7 @@ fn options(directory: &Path) -> EventStreamOptions {
 }
 
 fn relay(directory: &Path, upstream: &Path) -> EventStream {
-    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let any_port = SocketAddr::from((own_loopback(), 0));
     let mut options = options(directory);
     options.tcp = Some(TcpNetwork::new(any_port, any_port));
     // Two segments and the one that is written.

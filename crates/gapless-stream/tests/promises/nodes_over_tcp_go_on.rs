@@ -11,6 +11,7 @@ use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::own_loopback;
 use gapless_testkit::wait::turn_until;
 use gapless_transport::TransportError;
 use gapless_transport::credentials::Credentials;
@@ -19,7 +20,7 @@ use gapless_wire::Encoding;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{Body, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 const TYPE: MessageType = MessageType { schema: 9 << 16 | 1, encoding: Encoding::Opaque };
@@ -30,7 +31,7 @@ fn options() -> EventStreamOptions {
     options.window_bytes = 32 << 20;
     options.message_length_max = 1 << 20;
     options.frame_length_max = 1_376;
-    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let any_port = SocketAddr::from((own_loopback(), 0));
     options.tcp = Some(TcpNetwork::new(any_port, any_port));
     options
 }

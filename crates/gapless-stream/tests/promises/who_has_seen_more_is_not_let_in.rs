@@ -14,10 +14,11 @@ use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::folder::copy;
+use gapless_testkit::ports::free_address;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_transport::seen::Seen;
 use gapless_wire::Encoding;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,9 +41,7 @@ struct Deployment {
 
 impl Deployment {
     fn new(way: Way) -> Self {
-        // Held until both are known, so that they differ.
-        let held = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-        let ports = held.map(|listener| listener.local_addr().unwrap());
+        let ports = [free_address(), free_address()];
         Self { way, directory: tempfile::tempdir().unwrap(), ports }
     }
 

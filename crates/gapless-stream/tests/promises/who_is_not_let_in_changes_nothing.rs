@@ -15,6 +15,7 @@ use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::client_sessions::ClientSessionOptions;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::own_loopback;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::mold::Request;
@@ -69,7 +70,7 @@ impl World {
         network.groups = (0..groups).map(group).collect();
         network.sessions = sessions.clone();
         options.packets = Some(network.clone());
-        let any_port = SocketAddr::new(LOOPBACK, 0);
+        let any_port = SocketAddr::from((own_loopback(), 0));
         options.tcp = Some(TcpNetwork { sessions, ..TcpNetwork::new(any_port, any_port) });
         let stream = EventStream::start(&options).unwrap();
         let main = UdpSocket::open(&UdpOptions::to(command)).unwrap();

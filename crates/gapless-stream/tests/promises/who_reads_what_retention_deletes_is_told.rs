@@ -12,8 +12,9 @@ use gapless_client::replay_merge::ReplayRead;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::own_loopback;
 use gapless_wire::Encoding;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -50,7 +51,7 @@ fn who_reads_what_retention_deletes_is_told() {
     options.window_bytes = 1 << 20;
     options.message_length_max = 64 << 10;
     options.frame_length_max = 1_376;
-    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let any_port = SocketAddr::from((own_loopback(), 0));
     options.tcp = Some(TcpNetwork::new(any_port, any_port));
     let stream = EventStream::start(&options).unwrap();
     let feed = options.feed_session.to_string();

@@ -6,6 +6,7 @@ use gapless_cluster::link::wire::{
     ClusterName, HEADER_LENGTH, Header, Identity, Introduction, Kind, MemberId, Refusal, WireError,
 };
 use gapless_cluster::link::{Content, GoneReason, LinkEvent, Links, MemberLinkOptions, Peer, Received};
+use gapless_testkit::ports::own_loopback;
 use gapless_testkit::wait::turn_until;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -31,8 +32,9 @@ pub fn identity(member: MemberId) -> Identity {
     }
 }
 
+/// At an address of its own: a test may let it go and listen there again.
 pub fn listening() -> MemberLinkOptions {
-    MemberLinkOptions { listen: Some("127.0.0.1:0".parse().unwrap()), ..MemberLinkOptions::default() }
+    MemberLinkOptions { listen: Some((own_loopback(), 0).into()), ..MemberLinkOptions::default() }
 }
 
 pub fn peer(member: MemberId, addresses: &[SocketAddr]) -> Peer {

@@ -10,7 +10,8 @@ use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
-use std::net::{Ipv4Addr, SocketAddr};
+use gapless_testkit::ports::own_loopback;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
@@ -116,7 +117,7 @@ struct Bridge {
 
 impl Bridge {
     fn new(throttle: Option<Throttle>) -> Self {
-        let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let any_port = SocketAddr::from((own_loopback(), 0));
         let network = TcpNetwork::new(any_port, any_port);
         Self { directory: tempfile::tempdir().unwrap(), network, throttle, relay: None }
     }

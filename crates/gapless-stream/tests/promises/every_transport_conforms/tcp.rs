@@ -6,7 +6,8 @@ use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
-use std::net::{Ipv4Addr, SocketAddr};
+use gapless_testkit::ports::own_loopback;
+use std::net::SocketAddr;
 use tempfile::TempDir;
 
 pub struct Tcp {
@@ -26,7 +27,7 @@ impl World for Tcp {
         options.window_bytes = 8 << 20;
         options.message_length_max = 2 << 20;
         options.frame_length_max = 1_376;
-        let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let any_port = SocketAddr::from((own_loopback(), 0));
         let mut network = TcpNetwork::new(any_port, any_port);
         options.tcp = Some(network.clone());
         change(&mut options);

@@ -7,7 +7,7 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
-use gapless_testkit::ports::{free_address, multicast_group};
+use gapless_testkit::ports::{free_address, multicast_group, own_loopback};
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
         network.groups = (0..GROUPS).map(|_| multicast_group()).collect();
         options.packets = Some(network.clone());
         if REWINDS {
-            let any_port = SocketAddr::new(LOOPBACK, 0);
+            let any_port = SocketAddr::from((own_loopback(), 0));
             options.tcp = Some(TcpNetwork::new(any_port, any_port));
         }
         change(&mut options);
