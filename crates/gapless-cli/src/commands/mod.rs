@@ -94,12 +94,14 @@ pub(crate) fn interrupts() -> Result<Arc<AtomicU32>, ctrlc::Error> {
 /// The exit code of a program that Ctrl-C has ended.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Set by Ctrl-C; the second one ends the program at once.
+/// Set by Ctrl-C, which also ends the present [`std::thread::park_timeout`] of the thread that asks for the flag; the
+/// second one ends the program at once.
 pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     // Counted here: the flag may be set by others, too, as when a child process ends by the same Ctrl-C.
     let mut is_second = false;
+    let asking = std::thread::current();
     hang_up::kept_ignored(|| {
         ctrlc::set_handler(move || {
             if std::mem::replace(&mut is_second, true) {
@@ -107,6 +109,7 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
             }
             // Relaxed: the flag guards no data; a poll sees it some time later.
             flag.store(true, Ordering::Relaxed);
+            asking.unpark();
         })
     })?;
     Ok(interrupted)

@@ -60,6 +60,14 @@ pub enum DecodeError {
     Field(&'static str),
 }
 
+/// Whether a message is a heartbeat, or the answer to one: it says that its sender lives, and is followed by nothing.
+/// False for bytes that are no message.
+#[must_use]
+pub fn is_heartbeat(bytes: &[u8]) -> bool {
+    let kind = bytes.get(1).and_then(|kind| type_of(*kind));
+    matches!(kind, Some(MessageType::MsgHeartbeat | MessageType::MsgHeartbeatResponse))
+}
+
 /// The types that members send to each other.
 const fn type_of(byte: u8) -> Option<MessageType> {
     Some(match byte {

@@ -6,10 +6,12 @@ use super::shared::{MemberShared, MemberStatus};
 use crate::ClusterError;
 use crate::config::MemberKind;
 use crate::consensus::{MemberId, Parting, Role};
+use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
 use gapless_transport::Tier;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -24,7 +26,8 @@ const REQUEST_LENGTH_MAX: u64 = 4096;
 const ANSWER_LENGTH_MAX: u64 = 1 << 20;
 /// The time for a connected client to send its request, and for the agent to answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The pause between two looks at the socket.
+/// The pause before the next look at a socket that is readable and gives no connection: the system has no descriptor
+/// left.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A request to a member.
@@ -264,6 +267,7 @@ pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Res
 pub(super) struct ControlThread {
     path: PathBuf,
     stopping: Arc<AtomicBool>,
+    waker: Waker,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -280,7 +284,8 @@ impl ControlThread {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let stopping = Arc::<AtomicBool>::default();
-        let (seen, cluster) = (Arc::clone(&stopping), cluster.to_owned());
+        let waker = Waker::new().map_err(failed)?;
+        let (seen, cluster, own_waker) = (Arc::clone(&stopping), cluster.to_owned(), waker.clone());
         let run = move || {
             // Relaxed: the flag guards no data.
             while !seen.load(Ordering::Relaxed) {
@@ -291,18 +296,22 @@ impl ControlThread {
                             tracing::debug!(%error, "a request was not answered");
                         }
                     }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        own_waker.wait_watching(u64::MAX, &[listener.as_fd()]);
+                    }
                     Err(_) => std::thread::sleep(PAUSE),
                 }
             }
         };
         let thread = spawn_helper("gapless-cluster", run).map_err(ClusterError::Agent)?;
-        Ok(Self { path, stopping, thread: Some(thread) })
+        Ok(Self { path, stopping, waker, thread: Some(thread) })
     }
 }
 
 impl Drop for ControlThread {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Relaxed);
+        self.waker.interrupt();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -308,7 +308,10 @@ impl Member {
             self.take_event(event)?;
         }
         let (core, mut outcome, mut answers) = (&mut self.core, Ok(None), Vec::new());
-        work += self.links.receive(|received| {
+        self.links.receive(|received| {
+            // A heartbeat does not keep the thread awake: nothing comes soon because one has come.
+            let is_heartbeat = received.content == Content::Consensus && wire::is_heartbeat(received.consensus);
+            work += usize::from(!is_heartbeat);
             if outcome.is_ok() {
                 outcome = core.receive(&received);
                 answers.extend(outcome.as_mut().ok().and_then(Option::take).map(|answer| (received.from, answer)));

@@ -152,7 +152,9 @@ fn a_dead_address_is_passed_over() {
 
 #[test]
 fn a_name_is_dialled_too() {
-    let mut second = Member::listens(2, &[peer(1, &[])]);
+    // Where the name leads.
+    let listens = MemberLinkOptions { listen: Some(([127, 0, 0, 1], 0).into()), ..MemberLinkOptions::default() };
+    let mut second = Member::new(listens, identity(2), &[peer(1, &[])]);
     let name = format!("localhost:{}", second.address().port());
     let its = gapless_cluster::link::Peer { member: 2, addresses: vec![name] };
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[its]);

@@ -11,6 +11,7 @@ mod a_broken_link_is_made_anew;
 mod a_member_that_ends_while_it_fetches_starts_again;
 mod a_new_member_sleeps_until_it_meets_the_others;
 mod a_segment_of_many_entries_is_read_again;
+mod an_idle_cluster_seldom_wakes;
 mod an_unknown_peer_is_refused;
 mod catching_up_costs_what_it_moves;
 mod foreign_bytes_are_checked;

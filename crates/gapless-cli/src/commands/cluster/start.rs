@@ -16,8 +16,8 @@ pub(super) struct Arguments {
     member: Member,
 }
 
-/// Between two looks at Ctrl-C and at the member's health.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The pause between two looks at the member's health.
+const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let config = arguments.member.config()?;
@@ -72,7 +72,7 @@ fn run_until_interrupted(
                 })?;
             }
         }
-        std::thread::sleep(PAUSE);
+        std::thread::park_timeout(PAUSE);
     }
     Ok(true)
 }

@@ -62,7 +62,7 @@ pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut tex
         }
         let is_busy = text.as_mut().map_or(Ok(false), |text| text.follow(&stream))?;
         if !is_busy {
-            std::thread::sleep(PAUSE);
+            std::thread::park_timeout(PAUSE);
         }
     }
     if let Some(text) = &mut text {

@@ -15,8 +15,8 @@ pub(super) struct Arguments {
     location: StreamLocation,
 }
 
-/// Between two looks at Ctrl-C and at the stream's health.
-pub(super) const PAUSE: Duration = Duration::from_millis(50);
+/// The pause between two looks at the stream's health.
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let config = arguments.location.config()?;
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         if let Some(failure) = stream.failure() {
             return Err(failure.into());
         }
-        std::thread::sleep(PAUSE);
+        std::thread::park_timeout(PAUSE);
     }
     let last_sequence = stream.stop()?;
     print(&format!("stopped at sequence {last_sequence}\n"))

@@ -268,35 +268,60 @@ impl Consensus {
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
-    /// Gives the core the time, monotonic, in nanoseconds. To be called at least once in a quarter of a heartbeat
-    /// interval; [`Consensus::next_tick_ns`] says when.
+    /// Gives the core the time, monotonic, in nanoseconds, before the messages that have come by then.
+    /// [`Consensus::next_tick_ns`] says when it must be called next.
     ///
     /// After a pause (the process was stopped, its thread was not scheduled) the clock advances by one heartbeat
     /// interval at most: messages that other members sent meanwhile are still unread, and a member that wakes up must
-    /// not depose its leader because of its own pause.
+    /// not depose its leader because of its own pause. However long it has slept as it was told to, the tick at which a
+    /// time-out ends comes in a later call: what has come meanwhile is read before.
     pub fn tick(&mut self, now_ns: u64) {
         let last_ns = *self.last_tick_ns.get_or_insert(now_ns);
-        let ticks = now_ns.saturating_sub(last_ns) / self.options.tick_ns();
+        let tick_ns = self.options.tick_ns();
+        let ticks = now_ns.saturating_sub(last_ns) / tick_ns;
         if ticks == 0 {
             return;
         }
-        if ticks > HEARTBEAT_TICKS {
+        let quiet = self.quiet_ticks();
+        let advanced = if ticks >= quiet + HEARTBEAT_TICKS {
             self.last_tick_ns = Some(now_ns);
+            HEARTBEAT_TICKS
         } else {
-            self.last_tick_ns = Some(last_ns + ticks * self.options.tick_ns());
-        }
+            let advanced = if ticks > HEARTBEAT_TICKS { ticks.min(quiet) } else { ticks };
+            self.last_tick_ns = Some(last_ns + advanced * tick_ns);
+            advanced
+        };
         self.has_news = true;
-        let heartbeat_ns = HEARTBEAT_TICKS * self.options.tick_ns();
+        let heartbeat_ns = HEARTBEAT_TICKS * tick_ns;
         self.acknowledged_is_due |= last_ns / heartbeat_ns != now_ns / heartbeat_ns && self.restoring.is_none();
-        for _ in 0..ticks.min(HEARTBEAT_TICKS) {
+        for _ in 0..advanced {
             self.tick_once();
         }
     }
 
-    /// When [`Consensus::tick`] is due next.
+    /// When [`Consensus::tick`] is due next: between now and then ticks only count, unless a message arrives or
+    /// something is asked of the core.
     #[must_use]
     pub fn next_tick_ns(&self) -> u64 {
-        self.last_tick_ns.map_or(0, |last_ns| last_ns + self.options.tick_ns())
+        self.last_tick_ns.map_or(0, |last_ns| last_ns + self.quiet_ticks() * self.options.tick_ns())
+    }
+
+    /// The number of ticks until the first that does more than count, at least 1: of a leader that which sends
+    /// heartbeats, of a follower the one before its time-out ends.
+    fn quiet_ticks(&self) -> u64 {
+        let raft = &self.raw.raft;
+        let is_busy = self.hurry.is_some() || self.is_behind() || !self.offered.is_empty() || !self.may_campaign();
+        let quiet = match raft.state {
+            StateRole::Follower if !is_busy && raft.leader_id != raft::INVALID_ID => {
+                raft.randomized_election_timeout().saturating_sub(raft.election_elapsed + 1)
+            }
+            StateRole::Leader if !is_busy && self.wants_transfer().is_none() => {
+                let until_heartbeats = (HEARTBEAT_TICKS as usize).saturating_sub(raft.heartbeat_elapsed());
+                until_heartbeats.min(raft.election_timeout().saturating_sub(raft.election_elapsed))
+            }
+            _ => 1,
+        };
+        quiet.max(1) as u64
     }
 
     fn tick_once(&mut self) {

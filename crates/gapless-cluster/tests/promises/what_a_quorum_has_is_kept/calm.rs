@@ -96,6 +96,88 @@ fn a_leader_known_to_be_dead_is_succeeded_before_any_time_out() {
 }
 
 #[test]
+fn a_member_is_called_for_what_arrives_and_for_time_outs_alone() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    (0..20).for_each(|_| calm.step());
+    let mut turns = [0_u32; 4];
+    let mut step_by_need = |calm: &mut Calm| {
+        calm.now_ns += MS;
+        let mut is_called = [false; 4];
+        for packet in std::mem::take(&mut calm.on_the_way) {
+            let (at, now_ns) = (packet.to as usize - 1, calm.now_ns);
+            if let Some(core) = calm.nodes[at].core.as_mut().filter(|_| !is_called[at]) {
+                core.tick(now_ns);
+            }
+            is_called[at] = true;
+            calm.nodes[at].receive(&packet, now_ns, &mut calm.random, &mut calm.checker, &mut calm.on_the_way);
+        }
+        for at in 0..calm.nodes.len() {
+            let next_ns = calm.nodes[at].core.as_ref().map_or(u64::MAX, Consensus::next_tick_ns);
+            if is_called[at] || next_ns <= calm.now_ns {
+                turns[at] += u32::from(!is_called[at]);
+                let now_ns = calm.now_ns;
+                calm.nodes[at].turn(now_ns, &mut calm.random, &mut calm.checker, &mut calm.on_the_way);
+            }
+        }
+    };
+    (0..1_000).for_each(|_| step_by_need(&mut calm));
+    assert_eq!(calm.leader(), Some(leader), "nobody campaigns");
+    calm.nodes[leader].crash(&mut calm.random);
+    // The longest time-out, a round trip for each of two votes, and a tick.
+    let mut took_ms = 0;
+    while calm.leader().is_none() {
+        took_ms += 1;
+        assert!(took_ms < 50, "no successor");
+        step_by_need(&mut calm);
+    }
+    assert!(
+        took_ms >= 16,
+        "a successor after {took_ms} ms; the shortest time-out is 20 ms, from the last heartbeat on"
+    );
+    for (at, turns) in turns.iter().enumerate().take(3) {
+        // A heartbeat goes out each 4 ms; a follower has the turns of its time-out alone.
+        let turns_max = if at == leader { 260 } else { 40 };
+        assert!(*turns <= turns_max, "member {} was called {turns} times in a second without a message", at + 1);
+    }
+}
+
+#[test]
+fn a_member_that_has_slept_reads_what_has_come_before_it_campaigns() {
+    for sleeps_ms in 1..200 {
+        let mut calm = Calm::new(3, None);
+        let leader = calm.elected();
+        (0..20).for_each(|_| calm.step());
+        let term = calm.nodes[leader].core.as_ref().unwrap().term();
+        let sleeper = (leader + 1) % 3;
+        let mut unread = Vec::new();
+        for _ in 0..sleeps_ms {
+            calm.now_ns += MS;
+            let (for_sleeper, others) =
+                std::mem::take(&mut calm.on_the_way).into_iter().partition(|packet| packet.to == sleeper as u64 + 1);
+            unread.extend::<Vec<_>>(for_sleeper);
+            for packet in others {
+                let node = &mut calm.nodes[packet.to as usize - 1];
+                node.receive(&packet, calm.now_ns, &mut calm.random, &mut calm.checker, &mut calm.on_the_way);
+            }
+            for at in (0..3).filter(|at| *at != sleeper) {
+                calm.nodes[at].turn(calm.now_ns, &mut calm.random, &mut calm.checker, &mut calm.on_the_way);
+            }
+        }
+        // It wakes: the time is said first, then all that has come is read.
+        let core = calm.nodes[sleeper].core.as_mut().unwrap();
+        core.tick(calm.now_ns);
+        for packet in unread {
+            let node = &mut calm.nodes[sleeper];
+            node.receive(&packet, calm.now_ns, &mut calm.random, &mut calm.checker, &mut calm.on_the_way);
+        }
+        (0..200).for_each(|_| calm.step());
+        let core = calm.nodes[sleeper].core.as_ref().unwrap();
+        assert_eq!((core.leader(), core.term()), (Some(member(leader as u64 + 1)), term), "after {sleeps_ms} ms");
+    }
+}
+
+#[test]
 fn a_witness_hands_over() {
     let mut calm = Calm::new(3, Some(3));
     let first = calm.elected();
