@@ -29,6 +29,8 @@
 //! | [`foreign`] | the application's functions, whose panics are caught |
 //! | [`process_mark`] | [`ProcessMark`](process_mark::ProcessMark): whether this is the process that made something, or a child of it |
 //! | [`fault`] | crash points and mutants, for tests |
+//! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
+//! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
 //! | [`monotonic`] | the clock of deadlines |
 //! | [`error`] | [`Error`] |
 
@@ -49,6 +51,7 @@ pub mod foreign;
 pub mod group;
 pub mod idle;
 pub mod latch;
+pub mod lost_mappings;
 pub mod monotonic;
 pub mod park_flag;
 pub mod pauses;
@@ -58,6 +61,7 @@ pub mod thread;
 pub mod thread_group;
 pub mod time_buckets;
 pub mod timer_wheel;
+pub mod wait_notices;
 pub mod wake;
 pub mod wake_fd;
 

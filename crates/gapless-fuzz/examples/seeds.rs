@@ -4,7 +4,7 @@
 
 use gapless_agent::Counters;
 use gapless_client::control_messages::{
-    ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
+    ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest, StreamState,
 };
 use gapless_cluster::consensus::{
     Change, ChangeStep, Consensus, ConsensusOptions, Effects, LogPosition, MemberId, Members, Recovered,
@@ -31,6 +31,7 @@ use gapless_rpc::{Headers, Message as _};
 use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
 use gapless_stream::sequencer_state::SequencerState;
+use gapless_transport::Tier;
 use gapless_transport::handshake::{Hello, Status, Welcome};
 use gapless_transport::link::RingSizes;
 use gapless_transport::seen::Seen;
@@ -296,7 +297,20 @@ fn stream_seeds() {
         in_flight: 1,
         noted_ns: 5,
     };
-    let answer = NodesAnswer { identity, released_sequence: 12, process_id: 34, has_more: false, rows: vec![row] };
+    let answer = NodesAnswer {
+        identity,
+        released_sequence: 12,
+        process_id: 34,
+        stream: StreamState {
+            tier: Tier::Journal,
+            transports: vec![Transport::SharedMemory, Transport::Udp],
+            is_halted: Some(false),
+            feed_session,
+            has_feed_ended: false,
+        },
+        has_more: false,
+        rows: vec![row],
+    };
     seed("stream_control", "nodes", &answer.to_bytes());
     seed("stream_control", "nodes-request", &NodesRequest { behind: 3 }.to_bytes());
     let mut sequencer = Sequencer::new(SequencerRules::of_stream(1));

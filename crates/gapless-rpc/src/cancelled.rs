@@ -1,8 +1,8 @@
 //! [`Cancelled`]: a handler awaits that nobody waits for its call any more.
 
-use crate::clock::monotonic_ns;
 use crate::context::CallContext;
 use gapless_agent::deadlines::Alarm;
+use gapless_agent::monotonic::monotonic_ns;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};

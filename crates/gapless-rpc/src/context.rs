@@ -244,7 +244,7 @@ impl CallContext {
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         (self.deadline_ns != 0)
-            .then(|| Duration::from_nanos(self.deadline_ns.saturating_sub(crate::clock::monotonic_ns())))
+            .then(|| Duration::from_nanos(self.deadline_ns.saturating_sub(gapless_agent::monotonic::monotonic_ns())))
     }
 
     /// Whether the caller no longer waits: it has cancelled, its time is over, or it is dead. For what goes on behind the handler's

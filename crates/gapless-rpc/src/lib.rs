@@ -16,7 +16,6 @@
 //! | `nested` | the error of a call that a handler made, handed on to its own caller |
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
 //! | `notice_route` | the route on which a process receives the notices of a type, and what is said of it |
-//! | `clock` | the clock of deadlines |
 //! | [`error`] | [`RpcError`] |
 //!
 //! Those without a link are inside of the crate.
@@ -33,7 +32,6 @@
 pub mod caller;
 #[cfg(not(loom))]
 mod cancelled;
-mod clock;
 pub mod context;
 #[cfg(not(loom))]
 pub mod domain;

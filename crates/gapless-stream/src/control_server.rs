@@ -7,13 +7,18 @@ use crate::node_status::{NodeStatus, SharedStatus};
 use gapless_agent::Waker;
 use gapless_client::control_messages::nodes::ROWS_MAX;
 use gapless_client::control_messages::{
-    ControlAnswer, ControlOutcome, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
+    ControlAnswer, ControlOutcome, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest, StreamState,
 };
+use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::node_progress::NodeProgress;
 use gapless_log::{RingNotes, StreamIdentity, Window};
+use gapless_transport::Tier;
 use gapless_transport::link::ConnectionId;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::transport::Transport;
+use gapless_wire::feed_session::FeedSession;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Commands that may wait for the sequencer at one time.
@@ -32,6 +37,15 @@ pub enum ControlTarget {
     },
     /// Another process: this one passes a stream on.
     Elsewhere,
+}
+
+/// What is said of the stream itself.
+pub struct StreamFacts {
+    pub tier: Tier,
+    pub transports: Vec<Transport>,
+    pub feeds: SharedFeeds,
+    /// Whether the sequencer takes nothing from publishers.
+    pub is_halted: Arc<AtomicBool>,
 }
 
 counters! {
@@ -75,15 +89,22 @@ pub struct ControlServer {
     local_nodes: Vec<LocalNode>,
     /// Nodes that are connected over networks.
     status: SharedStatus,
+    facts: StreamFacts,
     since: Instant,
 }
 
 impl ControlServer {
     /// A server for the stream in `window`, whose nodes over networks `status` knows.
     #[must_use]
-    pub fn new(target: ControlTarget, window: Window, status: SharedStatus, counters: ControlCounters) -> Self {
+    pub fn new(
+        target: ControlTarget,
+        window: Window,
+        status: SharedStatus,
+        facts: StreamFacts,
+        counters: ControlCounters,
+    ) -> Self {
         let (outcomes, local_nodes, since) = (Vec::new(), Vec::new(), Instant::now());
-        Self { target, window, next_number: 1, outcomes, unheard: 0, counters, local_nodes, status, since }
+        Self { target, window, next_number: 1, outcomes, unheard: 0, counters, local_nodes, status, facts, since }
     }
 
     /// A node of another process has connected, which notes its state in `notes`.
@@ -111,7 +132,28 @@ impl ControlServer {
         let has_more = rows.len() > ROWS_MAX;
         rows.truncate(ROWS_MAX);
         let process_id = u64::from(std::process::id());
-        NodesAnswer { identity: self.window.identity(), released_sequence, process_id, has_more, rows }
+        NodesAnswer {
+            identity: self.window.identity(),
+            released_sequence,
+            process_id,
+            stream: self.stream(),
+            has_more,
+            rows,
+        }
+    }
+
+    fn stream(&self) -> StreamState {
+        let StreamFacts { tier, transports, feeds, is_halted } = &self.facts;
+        let newest = feeds.lock().newest().copied();
+        let is_here = matches!(self.target, ControlTarget::Sequencer { .. });
+        StreamState {
+            tier: *tier,
+            transports: transports.clone(),
+            // Relaxed: it orders nothing.
+            is_halted: is_here.then(|| is_halted.load(Ordering::Relaxed)),
+            feed_session: newest.map_or(FeedSession::BLANK, |feed| feed.name),
+            has_feed_ended: newest.is_some_and(|feed| feed.last_sequence.is_some()),
+        }
     }
 
     /// A first message was malformed.

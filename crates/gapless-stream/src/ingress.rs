@@ -45,7 +45,7 @@ use publishers::{ConnectedPublisher, Turn};
 use speculative_execution::{SpeculativeExecution, drop_deferred, forget_deferred_from};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The agent between publishers' rings and the window.
 pub struct Ingress {
@@ -95,6 +95,7 @@ impl Ingress {
         options: IngressOptions,
     ) -> Self {
         let feeds = SharedFeeds::new(sequencer.feeds().clone());
+        let is_stream_halted = Arc::new(AtomicBool::new(sequencer.is_halted()));
         let time = StreamTime::after(sequencer.last_timestamp_ns());
         Self {
             sequencer,
@@ -103,7 +104,7 @@ impl Ingress {
             publishers: Vec::new(),
             links,
             options,
-            shared: Arc::new(IngressShared { feeds, ..IngressShared::default() }),
+            shared: Arc::new(IngressShared { feeds, is_stream_halted, ..IngressShared::default() }),
             fragments: Fragments::new(options.fragments_bytes_max, options.message_bytes_max),
             deferred: Deferred::default(),
             state_writer: None,

@@ -9,6 +9,7 @@ use gapless_client::control_messages::ControlOutcome;
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::throttle::Throttle;
 use gapless_transport::mailbox::Mailbox;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The quantities that the agent takes from each ring, and how much at once.
@@ -37,6 +38,8 @@ pub struct IngressShared {
     pub stopped: AtomicBool,
     /// Set once the agent has seen `stopped`: nothing is appended any more.
     pub halted: AtomicBool,
+    /// Whether the stream is halted: publishers' messages wait until it is resumed.
+    pub is_stream_halted: Arc<AtomicBool>,
     /// The feed sessions, as far as they are appended.
     pub feeds: SharedFeeds,
     /// The fate of each [`SequencerRequest::Control`], for the control server that asked.
@@ -46,7 +49,14 @@ pub struct IngressShared {
 impl Default for IngressShared {
     fn default() -> Self {
         let (stopped, halted) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { stopped, halted, feeds: SharedFeeds::default(), outcomes: Mailbox::new(2 * WAITING_MAX) }
+        let is_stream_halted = Arc::default();
+        Self {
+            stopped,
+            halted,
+            is_stream_halted,
+            feeds: SharedFeeds::default(),
+            outcomes: Mailbox::new(2 * WAITING_MAX),
+        }
     }
 }
 

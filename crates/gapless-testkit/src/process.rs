@@ -74,6 +74,17 @@ impl Process {
         std::io::read_to_string(stderr).expect("its errors are text")
     }
 
+    /// The lines of its standard error, if that is a pipe, read from now on whether anybody takes them or not.
+    pub fn error_lines(&mut self) -> Receiver<String> {
+        let (sender, receiver) = channel();
+        let lines = BufReader::new(self.child.stderr.take().expect("its errors go into a pipe")).lines();
+        // It ends with the process.
+        std::thread::spawn(move || {
+            lines.map_while(|line| sender.send(line.expect("its errors are text")).ok()).for_each(drop);
+        });
+        receiver
+    }
+
     /// Closes its output, which nobody reads any more.
     pub fn stop_reading(&mut self) {
         self.lines = None;

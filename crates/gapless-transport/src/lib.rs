@@ -11,6 +11,7 @@
 //! | [`addresses`] | [`Addresses`](addresses::Addresses): several addresses of one service, and whose turn it is |
 //! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: the carriers to and from other machines |
 //! | [`sockets`] | connections of bytes: [`TcpSocket`](sockets::TcpSocket), [`SharedSocket`](sockets::SharedSocket), a simulation's |
+//! | [`catch_up_budget`] | [`CatchUpBudget`](catch_up_budget::CatchUpBudget): how much may be sent to those who catch up |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
 //! | [`warnings`] | [`Warnings`](warnings::Warnings): warnings that others can provoke are logged once a second |
 //! | [`socket_path`] | the address of a socket by its path |
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 pub mod addresses;
+pub mod catch_up_budget;
 pub mod connect;
 pub mod credentials;
 pub mod error;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`message_parts`] | [`MessageParts`]: a message that is longer than a frame, cut into fragments |
 //! | [`writer`] | [`FrameWriter`], which builds a frame in place |
+//! | [`chain`] | the chained hash over a stream's frames |
 //! | [`frame`] | [`Frame`], a checked view of received bytes; [`FrameHeader`], the fields as values |
 //! | [`control`] | payloads of the frames that the engine itself understands |
 //! | [`mark`] | [`mark::Mark`]: the sequencer's own notes in the stream |
@@ -24,6 +25,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod chain;
 pub mod checksum;
 pub mod control;
 pub mod descriptor;

@@ -88,6 +88,17 @@ impl CountersReader {
         self.file.metadata().map_or(true, |metadata| metadata.nlink() == 0)
     }
 
+    /// Whether a process has the file, as the kernel's list of locks says; also one that has lost all its other files.
+    #[must_use]
+    pub fn is_owned(&self) -> bool {
+        let Ok(metadata) = self.file.metadata() else { return false };
+        let inode = metadata.ino().to_string();
+        let is_its = |line: &str| {
+            line.contains("FLOCK") && line.split_whitespace().any(|word| word.rsplit(':').next() == Some(&*inode))
+        };
+        metadata.nlink() > 0 && std::fs::read_to_string("/proc/locks").is_ok_and(|list| list.lines().any(is_its))
+    }
+
     fn read_header(&self) -> Result<Header, Error> {
         let length = self.file.metadata().map_err(|source| self.io("look at it", source))?.len();
         if length < HEADER_LENGTH as u64 {

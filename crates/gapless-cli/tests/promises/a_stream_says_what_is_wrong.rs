@@ -71,6 +71,12 @@ fn who_is_not_known_is_not_let_in() {
         write_lines(here, "lines", &["one".to_owned()]);
         let _running = sequencer(here);
         stream(here, "publish lines").good();
+        // Who is named by an option needs nothing in the file, and the users' own file is for the sequencer alone.
+        std::fs::write(here.join("stream.toml"), &file).unwrap();
+        std::fs::write(here.join("password"), "swordfish\n").unwrap();
+        stream(here, "publish lines --user anna --password-file password").good();
+        let read = stream(here, "tail --raw --no-follow --user anna --password-file password").good();
+        assert_eq!(read, "one\none\n");
         for node in ["", "[node]\nusername = \"anna\"\npassword = \"sardine\"\n"] {
             with_user(node);
             let ended = stream(here, "publish lines");
@@ -140,15 +146,51 @@ fn status_says_whether_it_runs_and_how_far_it_is() {
     assert_eq!((&status["running"], &status["last_sequence"]), (&true.into(), &6.into()), "{status}");
     assert_eq!((&status["journal_lag"], &status["sequencer.sessions"]), (&0.into(), &0.into()), "{status}");
     assert!(status["frames_per_s"].is_number() && status["gateway.nodes"].is_number(), "{status}");
+    assert_eq!(
+        (&status["tier"], &status["transports"]),
+        (&"journal".into(), &serde_json::json!(["shared-memory", "udp"]))
+    );
+    assert_eq!((&status["halted"], &status["ended"]), (&false.into(), &false.into()), "{status}");
+    assert!(status["feed_session"].is_string(), "{status}");
+    stream(here, "control halt").good();
+    assert_eq!(object(&stream(here, "status --json").good())["halted"], true);
+    stream(here, "control resume").good();
+    stream(here, "control roll-over TUESDAY").good();
+    stream(here, "control end").good();
+    let status = object(&stream(here, "status --json").good());
+    assert_eq!((&status["halted"], &status["ended"]), (&false.into(), &true.into()), "{status}");
+    assert_eq!(status["feed_session"], "TUESDAY");
     let text = stream(here, "status").good();
+    assert!(text.lines().any(|line| line.split_whitespace().collect::<Vec<_>>() == ["ended", "yes"]), "{text}");
     assert!(text.starts_with("stream: running\n") || text.contains(": running\n"), "{text}");
     let mut watch = Process::start(stream_command(here, "status --watch 1 --json").stderr(Stdio::inherit()));
-    assert_eq!(object(&watch.line())["last_sequence"], 6);
+    assert_eq!(object(&watch.line())["last_sequence"], 11);
     assert_eq!(object(&watch.line())["running"], true);
     watch.interrupt();
     assert_eq!(watch.wait().code(), Some(0));
     running.kill();
-    let status = object(&stream(here, "status --json").good());
-    assert_eq!((&status["running"], &status["last_sequence"]), (&false.into(), &6.into()), "{status}");
-    assert!(stream(here, "status").good().contains("no sequencer runs"));
+    let ended = stream(here, "status --json");
+    let status = object(&ended.stdout);
+    assert_eq!((&status["running"], &status["last_sequence"]), (&false.into(), &11.into()), "{status}");
+    let text = ended.error(3);
+    assert!(text.contains("no sequencer runs in stream"), "{text}");
+    assert!(stream(here, "status").stdout.contains("no sequencer runs"));
+}
+
+#[test]
+fn a_lock_file_that_was_removed_hides_no_sequencer() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let _running = sequencer(here);
+    let journal = here.join("stream/journal");
+    let lock = journal.join("lock");
+    std::fs::remove_file(&lock).unwrap();
+    let ended = stream(here, "status --json");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stdout.contains("\"running\":true") && ended.stderr.contains("was removed while process"),
+        "{ended:?}"
+    );
+    let text = stream(here, "sequencer").error(1);
+    assert!(text.contains("in use by process"), "{text}");
 }

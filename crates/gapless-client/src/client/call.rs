@@ -2,6 +2,7 @@
 
 use super::incoming::DeferredMessage;
 use super::reconnecting::Deferred;
+use super::waiting::CallWaits;
 use super::{Client, Incoming, MessageType, OwnedReply};
 use crate::ClientError;
 use crate::session_key::SessionKey;
@@ -34,7 +35,9 @@ impl Client {
         payload: &[u8],
         timeout: Duration,
     ) -> Result<OwnedReply, ClientError> {
-        let deadline = self.now() + if mutant("give_up_early") { timeout * 4 / 5 } else { timeout };
+        let begun = self.now();
+        let deadline = begun + if mutant("give_up_early") { timeout * 4 / 5 } else { timeout };
+        let mut waits = CallWaits::since(begun);
         let number = loop {
             let sent = self.send(key, message, payload.len(), |buffer| {
                 buffer.copy_from_slice(payload);
@@ -42,20 +45,21 @@ impl Client {
             });
             match sent {
                 Err(ClientError::WindowFull { .. } | ClientError::NotOpen) if self.now() < deadline => {
-                    if let Some(Err(error)) = self.await_reply(key, None, deadline, deadline)? {
+                    if let Some(Err(error)) = self.await_reply(key, None, waits.until(deadline), deadline)? {
                         return Err(error);
                     }
+                    waits.tell(self, "room for a command in its session");
                 }
                 other => break other?,
             }
         };
         loop {
-            match self.await_reply(key, Some(number), deadline, deadline) {
+            match self.await_reply(key, Some(number), waits.until(deadline), deadline) {
                 Ok(Some(Err(ClientError::Refused { code: RefusalCode::ReplyExpired, reason, .. }))) => {
                     return Err(ClientError::OutcomeUnknown { session_seq: number, reason });
                 }
                 Ok(Some(answer)) => return answer,
-                Ok(None) if self.now() < deadline => {}
+                Ok(None) if self.now() < deadline => waits.tell(self, "a reply"),
                 Ok(None) => {
                     let reason = self.why_no_reply(key, number, timeout);
                     return Err(ClientError::OutcomeUnknown { session_seq: number, reason });

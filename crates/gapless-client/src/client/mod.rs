@@ -54,7 +54,7 @@ use rustc_hash::FxHashMap;
 use session::Session;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use waiting::{SILENCE_MAX, Silence};
+use waiting::{CallWaits, SILENCE_MAX, Silence};
 
 /// How a client connects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,7 +240,8 @@ impl Client {
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
     pub fn open_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, ClientError> {
         let key = self.begin_session(token, window_messages)?;
-        let deadline = self.now() + self.options.timeout;
+        let begun = self.now();
+        let (deadline, mut waits) = (begun + self.options.timeout, CallWaits::since(begun));
         while !self.session(key)?.is_open() {
             let outcome = self.take_openings();
             if self.session(key)?.is_open() {
@@ -254,6 +255,7 @@ impl Client {
                 Err(ClientError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(deadline)?,
                 other => other?,
             }
+            waits.tell(self, "a session to be opened");
         }
         self.deferred.opened.retain(|opened| *opened != key);
         Ok(key)

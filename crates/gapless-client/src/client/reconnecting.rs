@@ -6,6 +6,8 @@ use super::waiting::{SILENCE_MAX, Silence};
 use super::{Client, TCP_PREFIX, append_all};
 use crate::ClientError;
 use crate::session_key::SessionKey;
+use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_transport::connect;
 use gapless_transport::connect::ConnectOptions;
 use gapless_transport::credentials::Credentials;
@@ -122,13 +124,14 @@ impl Client {
 
     /// As [`Client::reconnect`], with the last attempt at `deadline`.
     pub(super) fn reconnect_until(&mut self, deadline: Instant) -> Result<(), ClientError> {
-        let now = self.now();
+        let begun = self.now();
         if self.silence.is_left
             && let Some(addresses) = &mut self.addresses
         {
             // Not awaited: a member that stands still is no round in vain.
-            let _ = addresses.failed(now);
+            let _ = addresses.failed(begun);
         }
+        let mut waits = WaitNotices::after_a_second();
         loop {
             self.silence = Silence::default();
             let error = match self.go_on(deadline) {
@@ -145,6 +148,10 @@ impl Client {
             // An error that another attempt does not mend is returned at once.
             if now >= deadline || matches!(error, ClientError::OtherHistory { .. }) {
                 return Err(error);
+            }
+            if let Some(waited) = waits.is_due(saturating_ns(now.saturating_duration_since(begun))) {
+                let (waited_s, peer) = (waited.as_secs(), self.peer());
+                tracing::warn!(waited_s, %error, "no service is there for a client, the last one looked for at {peer}; it goes on looking");
             }
             self.pause(wait.min(deadline.saturating_duration_since(now)));
         }

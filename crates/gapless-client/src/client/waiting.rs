@@ -3,6 +3,8 @@
 use super::Client;
 use super::session::Session;
 use crate::ClientError;
+use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_transport::TransportError;
 use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -35,6 +37,45 @@ impl Silence {
         };
         let since = *self.since.get_or_insert(now);
         Some(SILENCE_MAX.saturating_sub(now.saturating_duration_since(since)))
+    }
+}
+
+/// A call says in the log for whom it waits; it looks up from its sleep for that.
+pub(super) struct CallWaits {
+    notices: WaitNotices,
+    begun: Instant,
+    next: Instant,
+}
+
+/// Between two looks at whether it is time to say it.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+impl CallWaits {
+    pub fn since(begun: Instant) -> Self {
+        let mut notices = WaitNotices::after_a_second();
+        let _begun = notices.is_due(0);
+        Self { notices, begun, next: begun + LOOK_INTERVAL }
+    }
+
+    /// When it looks up at the latest.
+    pub fn until(&self, deadline: Instant) -> Instant {
+        self.next.min(deadline)
+    }
+
+    #[cold]
+    pub fn tell(&mut self, client: &Client, what: &str) {
+        let now = client.now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + LOOK_INTERVAL;
+        if let Some(waited) = self.notices.is_due(saturating_ns(now.saturating_duration_since(self.begun))) {
+            let (waited_s, peer) = (waited.as_secs(), client.peer());
+            tracing::warn!(
+                waited_s,
+                "a call waits for {what} from {peer}: the service stands still, its members have no majority, or its handler works"
+            );
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::Controller;
 use crate::ClientError;
-use crate::control_messages::nodes::NodeRow;
+use crate::control_messages::nodes::{NodeRow, StreamState};
 use gapless_log::StreamIdentity;
 use rustc_hash::FxHashMap;
 use std::time::Duration;
@@ -28,6 +28,8 @@ pub struct StatusReading {
     pub released_sequence: u64,
     /// The sequencer's process, or the relay's.
     pub process_id: u64,
+    /// The stream itself.
+    pub stream: StreamState,
     /// The nodes, by rising connections: as many as are connected, at most `nodes_max` of each network and 4,096 of this
     /// machine.
     pub nodes: Vec<NodeReading>,
@@ -86,7 +88,7 @@ impl StatusFeed {
             self.before.insert(row.connection, row.clone());
         }
         let (identity, released_sequence, process_id) = (answer.identity, answer.released_sequence, answer.process_id);
-        Ok(StatusReading { identity, released_sequence, process_id, nodes })
+        Ok(StatusReading { identity, released_sequence, process_id, stream: answer.stream, nodes })
     }
 }
 

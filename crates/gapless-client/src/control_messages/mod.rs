@@ -25,7 +25,7 @@
 
 pub mod nodes;
 
-pub use nodes::{NodeRow, NodesAnswer, NodesRequest};
+pub use nodes::{NodeRow, NodesAnswer, NodesRequest, StreamState};
 
 use gapless_log::StreamIdentity;
 use gapless_wire::feed_session::FeedSession;

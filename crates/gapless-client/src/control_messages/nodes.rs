@@ -2,17 +2,24 @@
 //! of nodes fits. No I/O.
 //!
 //! ```text
-//!  NodesRequest (16 bytes)                  NodesAnswer (64 bytes and the rows)
-//!   0  u64  magic "GAPNODE\1"                0  u64  magic "GAPROWS\1"
+//!  NodesRequest (16 bytes)                  NodesAnswer (80 bytes and the rows)
+//!   0  u64  magic "GAPNODE\1"                0  u64  magic "GAPROWS\2"
 //!   8  u32  rows behind this connection,     8  u32  number of rows, up to 128
 //!           0 from the first on             12  u32  1 if there are more behind them, else 0
 //!  12  u32  reserved, 0                     16  u128 stream id
 //!                                           32  u64  incarnation
 //!  a row (128 bytes)                        40  u64  released sequence
 //!   0  u32  connection; rises with the rows 48  u64  process id of who answers
-//!   4  u32  process id, 0 elsewhere         56  u64  reserved, 0
-//!   8  u32  transport: 1 shared memory,      64  …    rows
-//!           2 udp, 3 multicast, 4 tcp
+//!   4  u32  process id, 0 elsewhere
+//!                                          56  u32  1 halted, 2 the feed session has ended,
+//!                                                   4 whether it is halted is not known
+//!                                          60  u16  tier: 0 memory, 1 journal, 2 sync, 3 quorum,
+//!                                                   4 quorum-sync
+//!                                          62  u16  ways in: 1 shared memory, 2 udp, 4 multicast, 8 tcp
+//!                                          64 10 B  the newest feed session, blank without one
+//!                                          74  …    reserved, 0
+//!                                          80  …    rows
+//!   8  u32  transport: 1 shared memory, 2 udp, 3 multicast, 4 tcp
 //!  12  u32  state: 0 unknown, 1 rewinding, 2 live
 //!  16  u64  position: what it reads next    64 16 B  name: user or process, UTF-8 filled up with 0
 //!  24  u64  frames behind the end           80 16 B  IPv6 address, IPv4 mapped; 0 on this machine
@@ -23,14 +30,16 @@
 //! ```
 
 use gapless_log::StreamIdentity;
+use gapless_transport::Tier;
 use gapless_transport::transport::Transport;
+use gapless_wire::feed_session::FeedSession;
 use gapless_wire::fields::{FieldWriter, u32_at, u64_at};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// First word of a request.
 pub const NODES_REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"GAPNODE\x01");
 /// First word of an answer.
-pub const NODES_ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPROWS\x01");
+pub const NODES_ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPROWS\x02");
 /// Length of a request in bytes.
 pub const NODES_REQUEST_LENGTH: usize = 16;
 /// Rows of one answer, at most.
@@ -38,7 +47,7 @@ pub const ROWS_MAX: usize = 128;
 /// The longest answer, bytes.
 pub const NODES_ANSWER_LENGTH_MAX: usize = HEAD_LENGTH + ROWS_MAX * ROW_LENGTH;
 
-const HEAD_LENGTH: usize = 64;
+const HEAD_LENGTH: usize = 80;
 const ROW_LENGTH: usize = 128;
 /// The longest name of a row, bytes.
 const NAME_LENGTH: usize = 16;
@@ -76,6 +85,21 @@ pub struct NodeRow {
     pub noted_ns: u64,
 }
 
+/// What a stream does as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamState {
+    /// How durable a frame is before anybody sees it.
+    pub tier: Tier,
+    /// The ways in, in the order of [`Transport::NAMES`].
+    pub transports: Vec<Transport>,
+    /// Whether it takes nothing from publishers until it is resumed; `None` where another process knows it.
+    pub is_halted: Option<bool>,
+    /// The newest feed session; blank before the first.
+    pub feed_session: FeedSession,
+    /// Whether that has ended, so that publishers' messages wait for the next.
+    pub has_feed_ended: bool,
+}
+
 /// Asks for rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodesRequest {
@@ -91,6 +115,8 @@ pub struct NodesAnswer {
     pub released_sequence: u64,
     /// Of the process that answers.
     pub process_id: u64,
+    /// The stream itself.
+    pub stream: StreamState,
     /// Whether there are more rows after these.
     pub has_more: bool,
     /// At most [`ROWS_MAX`], by rising connections.
@@ -131,8 +157,8 @@ impl NodesAnswer {
             .u128(self.identity.stream_id)
             .u64(self.identity.incarnation)
             .u64(self.released_sequence)
-            .u64(self.process_id)
-            .u64(0);
+            .u64(self.process_id);
+        self.stream.write_to(&mut bytes);
         for row in &self.rows {
             row.write_to(&mut bytes);
         }
@@ -142,7 +168,7 @@ impl NodesAnswer {
     /// Reads a message; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() < HEAD_LENGTH || u64_at(bytes, 0) != NODES_ANSWER_MAGIC || u64_at(bytes, 56) != 0 {
+        if bytes.len() < HEAD_LENGTH || u64_at(bytes, 0) != NODES_ANSWER_MAGIC {
             return None;
         }
         let (count, more) = (u32_at(bytes, 8) as usize, u32_at(bytes, 12));
@@ -159,8 +185,47 @@ impl NodesAnswer {
             identity: StreamIdentity::at(bytes, 16),
             released_sequence: u64_at(bytes, 40),
             process_id: u64_at(bytes, 48),
+            stream: StreamState::from_bytes(bytes[56..].first_chunk()?)?,
             has_more: more == 1,
             rows,
+        })
+    }
+}
+
+const HALTED_FLAG: u32 = 1;
+const FEED_ENDED_FLAG: u32 = 2;
+const HALT_UNKNOWN_FLAG: u32 = 4;
+
+impl StreamState {
+    const LENGTH: usize = 24;
+
+    fn write_to(&self, bytes: &mut Vec<u8>) {
+        let halted = self.is_halted.map_or(HALT_UNKNOWN_FLAG, |is_halted| if is_halted { HALTED_FLAG } else { 0 });
+        let flags = halted | if self.has_feed_ended { FEED_ENDED_FLAG } else { 0 };
+        let is_way = |transport: &Transport| self.transports.contains(transport);
+        let ways = Transport::NAMES.iter().rev().fold(0, |ways, (_, each)| ways << 1 | u16::from(is_way(each)));
+        bytes.extend_from_slice(&flags.to_le_bytes());
+        bytes.extend_from_slice(&(self.tier as u16).to_le_bytes());
+        bytes.extend_from_slice(&ways.to_le_bytes());
+        bytes.extend_from_slice(&self.feed_session.bytes());
+        bytes.extend_from_slice(&[0; Self::LENGTH - 8 - FeedSession::LENGTH]);
+    }
+
+    fn from_bytes(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
+        let (flags, ways) = (u32_at(bytes, 0), u16::from_le_bytes([bytes[6], bytes[7]]));
+        let is_known = flags & HALT_UNKNOWN_FLAG == 0;
+        if flags > 7 || (!is_known && flags & HALTED_FLAG != 0) || ways >> Transport::NAMES.len() != 0 {
+            return None;
+        }
+        let (name, rest) = bytes[8..].split_first_chunk()?;
+        let ways = Transport::NAMES.iter().enumerate().filter(|(bit, _)| ways >> bit & 1 == 1);
+        rest.iter().all(|byte| *byte == 0).then_some(())?;
+        Some(Self {
+            tier: Tier::from_value(u16::from_le_bytes([bytes[4], bytes[5]]).into())?,
+            transports: ways.map(|(_, (_, transport))| *transport).collect(),
+            is_halted: is_known.then_some(flags & HALTED_FLAG != 0),
+            feed_session: FeedSession::from_bytes(*name)?,
+            has_feed_ended: flags & FEED_ENDED_FLAG != 0,
         })
     }
 }
@@ -265,9 +330,29 @@ mod tests {
         }
     }
 
+    fn stream() -> StreamState {
+        StreamState {
+            tier: Tier::Sync,
+            transports: vec![Transport::SharedMemory, Transport::Tcp],
+            is_halted: Some(true),
+            feed_session: FeedSession::new("MONDAY").unwrap(),
+            has_feed_ended: true,
+        }
+    }
+
+    #[test]
+    fn what_a_stream_does_is_read_as_it_was_written() {
+        let blank = StreamState { is_halted: None, feed_session: FeedSession::BLANK, transports: vec![], ..stream() };
+        for stream in [stream(), blank, StreamState { is_halted: Some(false), has_feed_ended: false, ..stream() }] {
+            let mut bytes = Vec::new();
+            stream.write_to(&mut bytes);
+            assert_eq!(StreamState::from_bytes(bytes[..].first_chunk().unwrap()), Some(stream));
+        }
+    }
+
     fn answer(rows: Vec<NodeRow>) -> NodesAnswer {
         let identity = StreamIdentity { stream_id: 1 << 99, incarnation: 8 };
-        NodesAnswer { identity, released_sequence: 9, process_id: 10, has_more: true, rows }
+        NodesAnswer { identity, released_sequence: 9, process_id: 10, stream: stream(), has_more: true, rows }
     }
 
     #[test]
@@ -300,9 +385,21 @@ mod tests {
     #[test]
     fn what_is_no_page_is_none() {
         let good = answer(vec![row(1), row(2)]).to_bytes();
-        for (offset, byte) in
-            [(0, 0), (7, 2), (8, 1), (8, 3), (12, 2), (56, 1), (72, 9), (76, 3), (128, 0xff), (190, 1)]
-        {
+        for (offset, byte) in [
+            (0, 0),
+            (7, 1),
+            (8, 1),
+            (8, 3),
+            (12, 2),
+            (56, 8),
+            (60, 9),
+            (62, 16),
+            (79, 1),
+            (88, 9),
+            (92, 3),
+            (144, 0xff),
+            (206, 1),
+        ] {
             let mut bytes = good.clone();
             bytes[offset] = byte;
             assert_eq!(NodesAnswer::from_bytes(&bytes), None, "byte {offset}");

@@ -63,7 +63,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// An error makes the link useless.
     pub fn has_room_for_derived(&mut self) -> Result<bool, ClientError> {
         let Some(publisher) = &self.publisher else { return Ok(false) };
-        if publisher.is_open() && (self.is_halted || publisher.has_room_for_derived()) {
+        if publisher.is_open() && (self.closed.is_halted || publisher.has_room_for_derived()) {
             return Ok(true);
         }
         match self.ask_for_room() {

@@ -9,16 +9,24 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 
+/// Why the stream takes nothing from publishers, as far as the node has read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Closed {
+    pub is_halted: bool,
+    /// A feed session has ended and no other has begun.
+    pub is_between_feeds: bool,
+}
+
 /// Takes note of the meaning of a frame of the stream for this node; whether it published it, or asked for it.
 #[inline]
 pub(super) fn observe(
     publisher: Option<&mut PublishingSession>,
-    is_halted: &mut bool,
+    closed: &mut Closed,
     frame: &Frame<'_>,
     now_ns: u64,
 ) -> bool {
     if !is_message(frame.kind()) {
-        return observe_note(publisher, is_halted, frame, now_ns);
+        return observe_note(publisher, closed, frame, now_ns);
     }
     let Some(publisher) = publisher.filter(|each| each.session() == Some(frame.session())) else { return false };
     publisher.came_back(frame.session_seq(), now_ns);
@@ -34,15 +42,17 @@ const fn is_message(kind: Kind) -> bool {
 #[cold]
 fn observe_note(
     publisher: Option<&mut PublishingSession>,
-    is_halted: &mut bool,
+    closed: &mut Closed,
     frame: &Frame<'_>,
     now_ns: u64,
 ) -> bool {
     match frame.kind() {
         Kind::Mark => {
             match Mark::from_bytes(frame.payload()) {
-                Some(Mark::Halted { .. }) => *is_halted = true,
-                Some(Mark::Resumed) => *is_halted = false,
+                Some(Mark::Halted { .. }) => closed.is_halted = true,
+                Some(Mark::Resumed) => closed.is_halted = false,
+                Some(Mark::FeedEnded { .. }) => closed.is_between_feeds = true,
+                Some(Mark::FeedBegan { .. }) => closed.is_between_feeds = false,
                 _ => {}
             }
             if let Some(publisher) = publisher {

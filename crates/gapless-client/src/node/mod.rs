@@ -21,6 +21,7 @@
 //! | [`shared_memory`] | the link of nodes on the sequencer's machine: a ring up, the mapped window down |
 //! | [`journal`] | the link to a stream of which only the journal is there |
 //! | [`resumption`] | a publisher that repeats its messages passes over those that the stream has |
+//! | `waiting` | for whom a node waits, and why |
 //! | [`any`] | [`AnyLink`]: the link of the configured transport |
 //!
 //! A message's walk: [`StreamNode::publish`] → resend buffer → link → sequencer → stream → link → [`StreamNode::poll`], where
@@ -46,6 +47,7 @@ pub mod shared_memory;
 mod stall_detector;
 pub mod tcp;
 mod upstream;
+mod waiting;
 
 pub use any::AnyLink;
 pub use datagram::{DatagramLink, DatagramOptions};
@@ -61,7 +63,7 @@ pub use tcp::{TcpLink, TcpOptions};
 use crate::ClientError;
 use crate::message_type::{MessageType, encode};
 use crate::node_progress::Progress;
-use event_decoder::{EventDecoder, observe};
+use event_decoder::{Closed, EventDecoder, observe};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
 use gapless_schema::Encode;
@@ -92,7 +94,7 @@ pub struct StreamNode<L> {
     seen: Seen,
     /// Live once this sequence was read.
     live_from: u64,
-    is_halted: bool,
+    closed: Closed,
     event_decoder: EventDecoder,
     lapped: u64,
     /// The session whose opening was reported to the publisher.
@@ -127,7 +129,7 @@ impl<L: NodeLink> StreamNode<L> {
             position: 0,
             seen: Seen::default(),
             live_from: 0,
-            is_halted: false,
+            closed: Closed::default(),
             event_decoder: EventDecoder::default(),
             lapped: 0,
             reported_open: None,
@@ -204,6 +206,12 @@ impl<L: NodeLink> StreamNode<L> {
         self.connected.map(|connected| connected.identity)
     }
 
+    /// Whether it publishes; else it only reads.
+    #[must_use]
+    pub const fn publishes(&self) -> bool {
+        self.publisher.is_some()
+    }
+
     /// The link to the sequencer.
     #[must_use]
     pub const fn link(&self) -> &L {
@@ -269,7 +277,7 @@ impl<L: NodeLink> StreamNode<L> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
     ) -> Result<u64, ClientError> {
-        if self.is_halted && self.publisher.is_some() {
+        if self.closed.is_halted && self.publisher.is_some() {
             return Err(ClientError::Halted);
         }
         self.put(header, length_max, encode)
@@ -371,12 +379,12 @@ impl<L: NodeLink> StreamNode<L> {
         let now_ns = self.now_ns();
         self.flush()?;
         self.receive(now_ns, take)?;
-        let Self { link, publisher, is_halted, event_decoder, position, seen, state, live_from, .. } = self;
+        let Self { link, publisher, closed, event_decoder, position, seen, state, live_from, .. } = self;
         let reads = link.read_each(limit, now_ns, &mut |frame| {
             check_due(frame, *position)?;
             *position += 1;
             seen.see(frame.sequence(), frame.timestamp_ns());
-            let own = observe(publisher.as_mut(), is_halted, frame, now_ns);
+            let own = observe(publisher.as_mut(), closed, frame, now_ns);
             event_decoder.decode(frame, own, take)?;
             if *state == NodeState::Rewinding && *position > *live_from {
                 *state = NodeState::Live;
@@ -425,7 +433,7 @@ impl<L: NodeLink> StreamNode<L> {
         if let Some(publisher) = &mut self.publisher {
             if self.link.loses() {
                 publisher.resend_overdue(now_ns);
-            } else if publisher.is_look_due() && !self.is_halted {
+            } else if publisher.is_look_due() && !self.closed.is_halted {
                 self.ask_what_is_there()?;
             }
         }
@@ -479,7 +487,7 @@ impl<L: NodeLink> StreamNode<L> {
                 check_due(&frame, self.position)?;
                 self.position += 1;
                 self.seen.see(frame.sequence(), frame.timestamp_ns());
-                let own = observe(self.publisher.as_mut(), &mut self.is_halted, &frame, now_ns);
+                let own = observe(self.publisher.as_mut(), &mut self.closed, &frame, now_ns);
                 Ok(Some((frame, own)))
             }
             LinkRead::Empty => Ok(None),
@@ -616,7 +624,7 @@ impl<L: NodeLink> StreamNode<L> {
             let window = self.options.publisher.map_or(0, |options| options.window_messages as usize);
             publisher.is_open() && publisher.in_flight() < window
         };
-        !self.is_halted && self.connected.is_some() && self.publisher.as_ref().is_some_and(is_room)
+        !self.closed.is_halted && self.connected.is_some() && self.publisher.as_ref().is_some_and(is_room)
     }
 
     /// Polls and waits, handing out events, until `is_done` says so.

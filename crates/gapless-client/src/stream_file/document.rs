@@ -376,7 +376,14 @@ impl<'a> Value<'a> {
             return Ok(duration);
         }
         let (first, last) = (units::duration_text(*range.start()), units::duration_text(*range.end()));
-        Err(self.expected(format!("{first} to {last} are allowed")))
+        if matches!(self.value, DeValue::String(_)) {
+            return Err(self.expected(format!("{first} to {last} are allowed")));
+        }
+        // Most who write a plain number here mean another unit.
+        let found = self.found();
+        Err(self.refuse(format!(
+            "{found}, which is {found} s, was found; {first} to {last} are allowed, with their unit, as in \"300 ms\""
+        )))
     }
 
     /// An address with a port.

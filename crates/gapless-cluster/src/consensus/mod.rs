@@ -12,7 +12,6 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`chain`] | the chained hash over a stream's frames |
 //! | [`types`] | numbers of members, batches, log positions |
 //! | [`members`] | the members of a cluster, and their roles |
 //! | [`details`] | where members are reached, which member joins |
@@ -27,7 +26,6 @@
 //! | `fields` | little-endian fields read from and written to bytes |
 //! | [`core`] | [`Consensus`] itself |
 
-pub mod chain;
 pub mod change;
 pub mod core;
 pub mod details;
@@ -47,10 +45,10 @@ pub use self::core::inbound::{AppendRefused, Refused};
 pub use self::core::membership_view::MembershipView;
 pub use self::core::status::{PeerStatus, Status};
 pub use self::core::{Consensus, ConsensusError, ProposeError};
-pub use chain::Chain;
 pub use change::{Change, ChangeStep, Transition};
 pub use details::{Joining, MemberDetails};
 pub use effects::{Effects, Fetch, Outgoing, Record, Role, RoleChange};
+pub use gapless_wire::chain::Chain;
 pub use members::{Members, MembersError};
 pub use options::ConsensusOptions;
 pub use raft::eraftpb::Message;

@@ -1,12 +1,12 @@
 //! [`CatchUp`]: a member that lacks more than its leader's log holds fetches the frames up to a log position from the
 //! leader's journal, a piece at a time, and serves others from its own. `frame_fetch` describes the messages.
 
-use super::catch_up_budget::CatchUpBudget;
 use super::frame_fetch::{FetchError, FetchedFrames, PieceRequests, header, words};
 use super::journal_readers::{JournalReaders, ReadOutcome};
 use crate::ClusterError;
 use crate::consensus::{Fetch, LogPosition, MemberId};
 use crate::link::{Content, Links};
+use gapless_transport::catch_up_budget::CatchUpBudget;
 use gapless_wire::{Frame, aligned_length};
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -19,6 +19,7 @@
 //! | `advertised_endpoints` | where publishers find each member |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this member may vote |
+//! | `waits` | for whom this member waits, and why |
 //! | `member_files` | small sealed files: the directory's number, the other members' instances, the removal |
 //! | `pending_checkpoint` | a checkpoint beside the journal |
 //! | `ballot` | term and vote beside the journal |
@@ -27,7 +28,6 @@
 //! | `frame_fetch` | fetching frames of another member's journal, a piece at a time, and checking them |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
 //! | `lagging_appends` | how fast members that need more than the window are sent the entries that they lack |
-//! | `catch_up_budget` | how much of that is sent while others publish |
 //! | `journal_readers` | the journal's readers for these members, and for those that fetch |
 //! | `start` | [`ClusterMember`]: assembles a member, and runs it |
 //! | `member_environment` | [`MemberEnvironment`]: what a member takes from its machine, for simulations |
@@ -37,7 +37,6 @@
 mod advertised_endpoints;
 mod ballot;
 mod catch_up;
-mod catch_up_budget;
 pub mod control;
 pub mod core;
 pub(crate) mod durable;
@@ -55,6 +54,7 @@ pub mod shared;
 pub mod snapshot_transfer;
 pub mod start;
 mod voting;
+mod waits;
 
 pub use member_environment::MemberEnvironment;
 pub use requests::MemberRequest;
@@ -71,9 +71,11 @@ use gapless_agent::{Agent, AgentError, Now};
 use gapless_stream::AgentRole;
 use lagging_appends::LaggingAppends;
 use peers::Peers;
+use requests::{AdminCommand, ChangeRefused, Outcome};
 use rustix::fd::BorrowedFd;
 use shared::MemberShared;
 use std::sync::Arc;
+use waits::MemberWaits;
 
 /// The most bytes of frames in one message; entries whose frames do not fit are sent with the next one.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
@@ -102,6 +104,7 @@ pub struct Member {
     bytes: Vec<u8>,
     /// When a stop no longer waits for the transfer of leadership.
     closes_by_ns: Option<u64>,
+    waits: MemberWaits,
 }
 
 impl Member {
@@ -117,6 +120,7 @@ impl Member {
             message_bytes_max,
             bytes: Vec::new(),
             closes_by_ns: None,
+            waits: MemberWaits::default(),
         }
     }
 
@@ -183,6 +187,7 @@ impl Member {
             LinkEvent::Connected(member) => {
                 tracing::info!(member, "a member is connected");
                 self.core.membership.refused.remove(&member);
+                self.waits.came(member);
                 self.core.membership.connected.extend(MemberId::new(member));
                 self.core.divergence.came(member);
                 self.tell_history_to(member);
@@ -214,7 +219,7 @@ impl Member {
                 }
             }
             LinkEvent::Refused(member, refusal) => {
-                tracing::warn!(member, %refusal, "a member cannot be connected");
+                self.waits.tell_refusal(member, &refusal, self.core.now.monotonic_ns);
                 self.is_refused(member, &refusal)?;
             }
             LinkEvent::NotWanted(member, refusal) => {
@@ -292,9 +297,20 @@ impl Member {
         let mut work = 0;
         while let Some(request) = self.shared.requests.pop() {
             work += 1;
-            self.core.execute(request);
+            match self.refusal(&request) {
+                Some(reason) => drop(request.answer.send(Outcome::NotChanged(reason))),
+                None => self.core.execute(request),
+            }
         }
         work
+    }
+
+    /// Why a request is refused by what only the links know: at its address the new member would be taken for another one.
+    fn refusal(&self, request: &MemberRequest) -> Option<ChangeRefused> {
+        let AdminCommand::Add(new) = &request.command else { return None };
+        let (owner, address) = self.peers.owner_of(&new.addresses, self.core.consensus.members())?;
+        // It goes when the new one votes.
+        (new.replaces != Some(owner)).then(|| ChangeRefused::AddressTaken { address: address.to_owned(), owner })
     }
 
     fn turn(&mut self, now: Now) -> Result<usize, ClusterError> {
@@ -351,6 +367,7 @@ impl Member {
         self.core.ingress.turn_state_writer();
         self.tell_retention_watermark();
         self.core.tell(&self.shared, &self.links);
+        self.waits.tell_no_leader(&self.core, now.monotonic_ns);
         Ok(work)
     }
 }

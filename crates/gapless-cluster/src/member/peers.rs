@@ -29,6 +29,15 @@ impl Peers {
         described.map(|each| each.addresses.clone()).unwrap_or_default()
     }
 
+    /// The member that is reached at one of `addresses`, and which of them it is.
+    pub fn owner_of<'a>(&self, addresses: &'a [String], members: &Members) -> Option<(MemberId, &'a str)> {
+        members.all().into_iter().find_map(|member| {
+            let taken = self.addresses(member, members);
+            let found = addresses.iter().find(|address| taken.contains(address))?;
+            Some((member, found.as_str()))
+        })
+    }
+
     /// Updates the links to these members. Returns the removed ones. A connected peer with a higher number than any of
     /// them stays: this member's log may end before the change that added the peer.
     pub fn follow(&mut self, members: &Members, links: &mut Links) -> Result<Vec<u64>, ClusterError> {

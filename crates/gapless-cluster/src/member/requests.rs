@@ -31,7 +31,7 @@ pub enum ChangeRefused {
     #[error("another change of members is under way; ask again when it is done")]
     UnderWay,
     /// Only one change is made at a time, and a member that joins is a change until it votes.
-    #[error("member {0} is joining; wait until it votes, or give that up: gapless cluster remove --member {0}")]
+    #[error("member {0} is joining; wait until it votes, or give that up: gapless cluster remove FILE... --member {0}")]
     IsJoining(MemberId),
     #[error("member {0} is a member already")]
     Exists(MemberId),
@@ -46,13 +46,19 @@ pub enum ChangeRefused {
     Full,
     #[error("addresses: 1 to {ADDRESSES_MAX} of the form host:port are expected, and {found:?} is none")]
     Address { found: String },
+    /// Who connects there would meet another member.
+    #[error(
+        "{address} is the address of member {owner}; a new member has one of its own, unless it comes in the place of that one: \
+         --replace {owner}"
+    )]
+    AddressTaken { address: String, owner: MemberId },
     /// Only a voter replaces a voter.
     #[error("a learner replaces nobody: it does not vote")]
     LearnerReplaces,
     #[error("there is no member {0}")]
     NotMember(MemberId),
     /// A leader does not remove itself.
-    #[error("member {0} leads; let it hand over first: gapless cluster transfer --to another one")]
+    #[error("member {0} leads; let it hand over first: gapless cluster transfer FILE... --to another one")]
     Leads(MemberId),
     /// No voter would be left.
     #[error("member {0} is the last one that votes")]

@@ -88,7 +88,7 @@ fn a_member_is_replaced_in_one_change() {
     drop(cluster.forget(old));
     let new = new(&mut cluster, MemberKind::Full, Some(old));
     begin(&cluster, AdminCommand::Add(new.clone()));
-    let another = NewMember { member: id(9), ..new };
+    let another = NewMember { member: id(9), addresses: vec!["h:1".to_owned()], ..new };
     cluster.wait("a no, because one is joining", |cluster| {
         match cluster.leading().ask(AdminCommand::Add(another.clone()), Duration::from_secs(30)) {
             Some(Outcome::NotChanged(ChangeRefused::IsJoining(joining))) if joining == id(4) => Some(()),

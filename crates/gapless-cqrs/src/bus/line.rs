@@ -4,6 +4,8 @@
 use super::completion::{Arrived, Callback, Completion, Outcome};
 use crate::error::BusError;
 use crate::identity::TypeKey;
+use gapless_agent::monotonic::monotonic_ns;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_client::client::{Client, ClientWaker, Incoming, MessageType};
 use gapless_client::{ClientError, SessionKey};
 use gapless_log::LogError;
@@ -66,6 +68,7 @@ struct Inner {
     sessions_max: usize,
     bytes: Vec<u8>,
     is_gone: bool,
+    waits: WaitNotices,
     /// The line's.
     waker: Arc<Mutex<ClientWaker>>,
 }
@@ -90,6 +93,7 @@ impl Line {
             sessions_max,
             bytes: Vec::new(),
             is_gone: false,
+            waits: WaitNotices::after_a_second(),
             waker: Arc::clone(&waker),
         };
         Ok(Arc::new_cyclic(|this| Self {
@@ -284,7 +288,10 @@ impl Line {
     fn look(&self, inner: &mut Inner, most: Duration, called: &mut Called) {
         if inner.poll(called) == 0 && !inner.is_gone && self.wanted.load(Ordering::SeqCst) == 0 {
             inner.sleep(most);
-            inner.poll(called);
+            match inner.poll(called) {
+                0 => inner.tell_wait(),
+                _ => inner.waits.is_over(),
+            }
         }
     }
 
@@ -455,6 +462,32 @@ impl Inner {
                 }
                 0
             }
+        }
+    }
+
+    /// Says in the log for whom commands wait, while nothing comes although something should.
+    #[cold]
+    fn tell_wait(&mut self) {
+        let in_flight: usize = self.sessions.iter().map(|session| session.in_flight.len()).sum();
+        let is_opening = self.sessions.iter().any(|session| self.client.next_session_seq(session.key).is_none());
+        if in_flight == 0 && !is_opening {
+            return self.waits.is_over();
+        }
+        let Some(waited) = self.waits.is_due(monotonic_ns()) else { return };
+        let waited_s = waited.as_secs();
+        if is_opening {
+            tracing::warn!(
+                waited_s,
+                in_flight,
+                "a session for commands is not open yet: the host stands still, or no member leads"
+            );
+        } else {
+            tracing::warn!(
+                waited_s,
+                in_flight,
+                "no command has an outcome: an aggregate is made of its events, a handler works, the members have no majority, or the \
+                 host stands still"
+            );
         }
     }
 

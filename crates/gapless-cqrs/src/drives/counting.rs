@@ -2,13 +2,17 @@
 
 use super::{Direct, Drive, Pipelined};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
-use crate::{Aggregate as _, CommandCounters, CommandHandler as _};
+use crate::{
+    Aggregate as _, BusOptions, CommandCounters, CommandHandler as _, CommandHost, CommandHostOptions, CommandModel,
+    HandlerInterceptor, Intercepted,
+};
+use gapless_engine::ServiceHostOptions;
 use std::fmt::{Debug, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 over! {
     Pipelined as pipelined: every_command_is_counted_as_what_it_has_become;
@@ -79,7 +83,7 @@ impl Visit for InOneLine {
 
 impl Subscriber for Notes {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == crate::host::TRACED
+        metadata.target() == crate::host::TRACED || *metadata.level() == Level::WARN
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
@@ -132,4 +136,42 @@ fn a_command_is_traced_until_it_is_released() {
         assert!(place("outcome=\"NotFound\"") < place(&format!("released sequence={second} session=")));
         bus.stop();
     });
+}
+
+/// Lets no command through while the lock is held.
+struct Gate(Arc<Mutex<()>>);
+
+impl HandlerInterceptor for Gate {
+    fn before(&mut self, _: &Intercepted<'_>) -> Result<(), String> {
+        drop(self.0.lock().unwrap());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_handle_that_waits_for_an_outcome_says_so() {
+    // As above.
+    let _other = tracing::Dispatch::new(Notes::default());
+    let notes = Notes::default();
+    let (lines, gate) = (Arc::clone(&notes.0), Arc::<Mutex<()>>::default());
+    let model = CommandModel::new().aggregate::<Account>().interceptor(Gate(Arc::clone(&gate)));
+    let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+    let bus = host.bus(&BusOptions::default()).unwrap();
+    let (closed, is_closed) = std::sync::mpsc::channel();
+    let opens = std::thread::spawn(move || {
+        let held = gate.lock().unwrap();
+        closed.send(()).unwrap();
+        gapless_testkit::wait::until("it is said", || {
+            lines
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|line| line.contains("no command has an outcome") && line.contains("waited_s=2"))
+        });
+        drop(held);
+    });
+    is_closed.recv().unwrap();
+    tracing::subscriber::with_default(notes, || bus.call(Account::command(&1, &AccountCommand::Open)).unwrap());
+    opens.join().unwrap();
+    host.stop().unwrap();
 }

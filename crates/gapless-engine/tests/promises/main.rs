@@ -12,6 +12,7 @@ mod a_call_ends_in_its_time;
 mod a_call_keeps_what_else_comes;
 mod a_client_finds_the_leader;
 mod a_client_that_has_seen_more_is_told;
+mod a_client_that_waits_says_for_whom;
 mod a_command_gets_its_reply_once;
 mod a_command_that_cannot_run_yet_holds_up_its_session_alone;
 mod a_copy_that_differs_stops;

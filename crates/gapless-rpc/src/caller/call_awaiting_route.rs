@@ -4,12 +4,12 @@
 use super::remote_call::RemoteCall;
 use super::routes::{LocalRoutes, WakerRegistration};
 use crate::block_on::block_on;
-use crate::clock::monotonic_ns;
 use crate::local::{LocalCall, Offer, Unsent};
 use crate::message::Message;
 use crate::outcome::CallError;
 use gapless_agent::deadlines::Alarm;
-use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
+use gapless_agent::wait_notices::WaitNotices;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -56,6 +56,7 @@ pub(super) struct CallAwaitingRoute<Request> {
     /// How long it looks, ns of the monotonic clock.
     until_ns: u64,
     is_one_way: bool,
+    waits: WaitNotices,
     woken_by: Option<(WakerRegistration, Option<Alarm>)>,
 }
 
@@ -69,7 +70,8 @@ impl<Request: Message> CallAwaitingRoute<Request> {
     ) -> Self {
         let until_ns = monotonic_ns().saturating_add(saturating_ns(time));
         let request = Mutex::new(Some(request));
-        Self { route, routes, request, elsewhere, until_ns, is_one_way, woken_by: None }
+        let waits = WaitNotices::after_a_second();
+        Self { route, routes, request, elsewhere, until_ns, is_one_way, waits, woken_by: None }
     }
 
     /// Waits until it is taken, as one of `Reply` that nobody waits for.
@@ -117,8 +119,12 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         if now_ns >= self.until_ns.min(offer.end_ns()) {
             return Some(Err(CallError::NoRoute { route: route.to_owned() }));
         }
+        if let Some(waited) = self.waits.is_due(now_ns) {
+            tracing::info!(route, waited_s = waited.as_secs(), "a call waits for its route, which nobody serves");
+        }
         if let (Some(task), Some((_, alarm))) = (task, &mut self.woken_by) {
-            *alarm = Some(Alarm::set(self.until_ns.min(offer.end_ns()), task.clone()));
+            let until_ns = self.until_ns.min(offer.end_ns()).min(self.waits.next_ns());
+            *alarm = Some(Alarm::set(until_ns, task.clone()));
         }
         None
     }

@@ -3,9 +3,9 @@
 
 use super::routes::{WakerRegistration, WakerSet};
 use crate::block_on::block_on;
-use crate::clock::monotonic_ns;
 use gapless_agent::deadlines::Alarm;
 use gapless_agent::foreign;
+use gapless_agent::monotonic::monotonic_ns;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,8 +1,7 @@
 //! [`in_time`]: what a task waits for until a time is over.
 
-use crate::clock::monotonic_ns;
 use gapless_agent::deadlines::Alarm;
-use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! [`Inherited`]: what a call has of its own options and of the handler that makes it.
 
-use crate::clock::monotonic_ns;
 use crate::local;
 use crate::options::CallOptions;
-use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use gapless_trace::Current;
 use gapless_trace::TraceContext;
 use std::time::Duration;

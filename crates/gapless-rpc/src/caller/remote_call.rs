@@ -2,7 +2,6 @@
 //! follows where handlers forward it.
 
 use super::routes::{RemoteRoutes, RouteKey, SETTLE_MAX, UsedTable};
-use crate::clock::monotonic_ns;
 use crate::local::check_hop;
 use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
@@ -10,7 +9,7 @@ use crate::remote::attempt::{Attempt, AttemptEnd};
 use crate::remote::request_words::KIND_CALL;
 use crate::remote::status::{Status, read_refusal};
 use crate::remote::table::{CopyOfKey, End, LOOK_NS, NotOffered, RemoteOffer, Ticket};
-use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use gapless_log::call_table::RequestHeader;
 use std::borrow::Cow;
 use std::sync::Arc;

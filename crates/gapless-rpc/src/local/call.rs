@@ -16,10 +16,10 @@ use super::offer::timed_out;
 use super::one_shot::{Ended, OneShot};
 use super::spin::spin;
 use super::sync::{current, park, park_timeout};
-use crate::clock::monotonic_ns;
 use crate::options::Waiting;
 use crate::outcome::CallError;
 use gapless_agent::foreign;
+use gapless_agent::monotonic::monotonic_ns;
 
 /// How a call ends.
 pub type Outcome<Reply> = Result<Reply, CallError>;

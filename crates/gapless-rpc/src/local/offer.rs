@@ -1,9 +1,8 @@
 //! [`Offer`]: what travels with a request inside the process.
 
-use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use std::time::Duration;
 
-use crate::clock::monotonic_ns;
 use crate::context::Headers;
 use crate::options::{CallOptions, Priority};
 use crate::outcome::CallError;

@@ -1,8 +1,7 @@
 //! [`spin`]: looking for a while before a thread sleeps.
 
-use crate::clock::monotonic_ns;
 use crate::options::Waiting;
-use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 
 /// Looks with [`Waiting::Park`], for what is on its way already: about a microsecond, because a spin hint of today's cores lasts
 /// some 140 cycles. With 64 a lone call took twice as long on two cores: who still looks keeps its core, and who it has woken

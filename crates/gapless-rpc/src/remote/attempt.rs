@@ -3,9 +3,9 @@
 
 use super::status::Status;
 use super::table::{End, Hold, KEPT_BYTES, NotOffered, RemoteOffer, RouteTable, Ticket};
-use crate::clock::monotonic_ns;
 use crate::options::Waiting;
 use gapless_agent::fault::crash_point;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_log::call_table::{ReplyHeader, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
 use std::sync::Arc;

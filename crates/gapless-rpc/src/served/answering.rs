@@ -2,7 +2,6 @@
 
 use super::counters::CopyCounters;
 use super::handler::{Handled, Handler, Ran};
-use crate::clock::monotonic_ns;
 use crate::context::{CallContext, Cancellation, Headers};
 use crate::message::{Message, version_of};
 use crate::outcome::Rejection;
@@ -13,6 +12,7 @@ use crate::remote::request_words::{
 use crate::remote::status::{Status, write_refusal};
 use gapless_agent::fault::crash_point;
 use gapless_agent::foreign::caught;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_log::call_table::RequestHeader;
 use gapless_trace::TraceContext;
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! [`Handler`]: the application's function, plain or `async`.
 
 use super::counters::CopyCounters;
-use crate::clock::monotonic_ns;
 use crate::context::CallContext;
 use crate::local::{Answer, Incoming};
 use crate::outcome::Rejection;
 use crate::remote::status::Status;
 use gapless_agent::foreign::caught;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::process_mark::ProcessMark;
 use gapless_trace::{PANICKED, ServedSpan};
 use std::future::Future;

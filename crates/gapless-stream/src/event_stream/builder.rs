@@ -5,7 +5,7 @@
 
 use super::{Driver, EventStream, StreamRecovery};
 use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
-use crate::control_server::{ControlCounters, ControlServer, ControlTarget};
+use crate::control_server::{ControlCounters, ControlServer, ControlTarget, StreamFacts};
 use crate::egress::Egress;
 use crate::history_check::HistoryCheck;
 use crate::ingress::IngressShared;
@@ -28,7 +28,9 @@ use gapless_journal::{DirectoryLock, RecoveryReport, SegmentPreparer, Syncer};
 use gapless_log::{GatingCursor, MemoryKind, Releaser, Scope, StreamIdentity, Window, WindowOptions, WindowWriter};
 use gapless_transport::Tier;
 use gapless_transport::mailbox::Mailbox;
+use gapless_transport::transport::Transport;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 /// Mailboxes hold this many messages.
@@ -342,7 +344,13 @@ impl<'a> StreamBuilder<'a> {
             ControlTarget::Sequencer { requests, outcomes, waker: self.threads.waker(self.head.role()) }
         };
         let (status, counted) = (SharedStatus::default(), ControlCounters::add_to(&self.counters)?);
-        let control = ControlServer::new(target, self.window.clone(), status.clone(), counted);
+        let facts = StreamFacts {
+            tier: options.tier,
+            transports: transports(options),
+            feeds: ingress.feeds.clone(),
+            is_halted: Arc::clone(&ingress.is_stream_halted),
+        };
+        let control = ControlServer::new(target, self.window.clone(), status.clone(), facts, counted);
         let has_nodes = self.head != Head::Service;
         let (window, control) = (has_nodes.then(|| self.window.clone()), has_nodes.then_some(control));
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
@@ -413,8 +421,18 @@ impl<'a> StreamBuilder<'a> {
             status,
             tcp_addresses,
             client_address,
+            is_failure_told: AtomicBool::new(false),
         })
     }
+}
+
+/// The ways in.
+fn transports(options: &EventStreamOptions) -> Vec<Transport> {
+    let by_packets = options.packets.as_ref();
+    let packets =
+        by_packets.map(|network| if network.groups.is_empty() { Transport::Udp } else { Transport::Multicast });
+    let here = options.directory.as_ref().map(|_| Transport::SharedMemory);
+    here.into_iter().chain(packets).chain(options.tcp.as_ref().map(|_| Transport::Tcp)).collect()
 }
 
 /// The assignment of agents to threads, in the order of a message's path.

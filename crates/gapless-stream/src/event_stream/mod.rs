@@ -77,6 +77,8 @@ pub struct EventStream {
     status: SharedStatus,
     tcp_addresses: Option<TcpAddresses>,
     client_address: Option<SocketAddr>,
+    /// Whether somebody has asked why it stopped by itself, and was told.
+    is_failure_told: AtomicBool,
     /// Dropped after everything that writes there.
     _lock: Option<DirectoryLock>,
 }
@@ -290,7 +292,10 @@ impl EventStream {
     /// Why the stream has stopped by itself, if it has.
     #[must_use]
     pub fn failure(&self) -> Option<StreamError> {
-        self.threads()?.failures().failure().map(StreamError::Stopped)
+        let failure = self.threads()?.failures().failure().map(StreamError::Stopped)?;
+        // Relaxed: it says only who has been told.
+        self.is_failure_told.store(true, Ordering::Relaxed);
+        Some(failure)
     }
 
     /// Asks something of the sequencer; it overtakes everything that publishers have sent and that is not in the
@@ -350,7 +355,10 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        if let Err(error) = self.end() {
+        // Who has asked knows it, and says it.
+        if let Err(error) = self.end()
+            && !*self.is_failure_told.get_mut()
+        {
             tracing::error!(%error, "a stream that was dropped had failed");
         }
     }

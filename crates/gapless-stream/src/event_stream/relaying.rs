@@ -8,9 +8,10 @@ use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::feeds::KeptFeeds;
 use crate::relay::limits::RelayLimits;
-use crate::relay::{Relay, RelayCounters, RelayLinks};
+use crate::relay::{Relay, RelayCounters, RelayLinks, tell_absence};
 use crate::{AgentRole, StreamError};
 use gapless_agent::Clock;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::{Feeds, SharedFeeds};
 use gapless_client::node::link::Connected;
@@ -142,11 +143,18 @@ fn connect(
     clock: &Clock,
     stopped: &AtomicBool,
 ) -> Result<Connected, StreamError> {
+    let mut waits = WaitNotices::after_a_second();
     // Acquire: pairs with the store that stops it.
     while !stopped.load(Ordering::Acquire) {
-        match upstream.connect(start, seen, clock.now().monotonic_ns) {
+        let now_ns = clock.now().monotonic_ns;
+        match upstream.connect(start, seen, now_ns) {
             Ok(Some(connected)) => return Ok(connected),
-            Ok(None) | Err(ClientError::Disconnected { .. }) => std::thread::sleep(ATTEMPT_INTERVAL),
+            Ok(None) | Err(ClientError::Disconnected { .. }) => {
+                if let Some(waited) = waits.is_due(now_ns) {
+                    tell_absence(upstream, waited);
+                }
+                std::thread::sleep(ATTEMPT_INTERVAL);
+            }
             Err(error) => return Err(error.into()),
         }
     }

@@ -185,7 +185,7 @@ impl Ingress {
             self.window.commit(length, frame.sequence());
             self.sequencer.observe(&frame);
             if frame.kind() == Kind::Mark {
-                self.shared.feeds.lock().clone_from(self.sequencer.feeds());
+                self.tell_feeds();
             }
             if let Role::Following { is_mid_message, .. } = &mut self.role {
                 *is_mid_message = !frame.fragment().is_last();
@@ -231,7 +231,7 @@ impl Ingress {
         if let Role::Following { is_mid_message, .. } = &mut self.role {
             *is_mid_message = false;
         }
-        self.shared.feeds.lock().clone_from(self.sequencer.feeds());
+        self.tell_feeds();
         let counters = &self.links.counters;
         counters.last_sequence.set(sequence);
         counters.sessions.set(self.sequencer.session_count() as u64);

@@ -10,6 +10,7 @@ use gapless_wire::control::TimerFired;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, mark};
+use std::sync::atomic::Ordering;
 
 impl Ingress {
     /// Appends a frame of the sequencer's own and returns its sequence; `None` while the window is full.
@@ -148,7 +149,14 @@ impl Ingress {
         let length = mark.write_to(&mut payload);
         let Some(sequence) = self.append_own(Kind::Mark, 0, &payload[..length])? else { return Ok(false) };
         self.sequencer.note(sequence, mark);
-        self.shared.feeds.lock().clone_from(self.sequencer.feeds());
+        self.tell_feeds();
         Ok(true)
+    }
+
+    /// Lets other threads know the feed sessions, and whether publishers' messages are taken.
+    pub(super) fn tell_feeds(&self) {
+        self.shared.feeds.lock().clone_from(self.sequencer.feeds());
+        // Relaxed: for people who ask; it orders nothing.
+        self.shared.is_stream_halted.store(self.sequencer.is_halted(), Ordering::Relaxed);
     }
 }

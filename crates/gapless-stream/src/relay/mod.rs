@@ -21,6 +21,7 @@ use crate::ingress::IngressShared;
 use crate::messages::PublisherEvent;
 use crate::{AgentRole, StreamError};
 use feeds::KeptFeeds;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::SharedFeeds;
@@ -39,6 +40,7 @@ use rustc_hash::FxHashMap;
 use rustix::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 counters! {
     /// The counters of the agent.
@@ -131,6 +133,7 @@ pub struct Relay {
     released_sequence: u64,
     next_sweep_ns: u64,
     now_ns: u64,
+    waits: WaitNotices,
 }
 
 /// It looks after the way to the stream this often, ns.
@@ -170,6 +173,7 @@ impl Relay {
             released_sequence: 0,
             next_sweep_ns: 0,
             now_ns: 0,
+            waits: WaitNotices::after_a_second(),
         }
     }
 
@@ -525,6 +529,16 @@ impl Relay {
     }
 }
 
+/// Nobody is there who could be passed on.
+pub fn tell_absence(upstream: &dyn NodeLink, waited: Duration) {
+    let failure = upstream.connect_failure().map(|failure| format!(": {failure}")).unwrap_or_default();
+    tracing::warn!(
+        waited_s = waited.as_secs(),
+        "no sequencer answers at {}{failure}; it is waited for",
+        upstream.peer()
+    );
+}
+
 fn note(connections: &mut Vec<ConnectionId>, connection: ConnectionId) {
     if !connections.contains(&connection) {
         connections.push(connection);
@@ -571,6 +585,11 @@ impl Agent for Relay {
             self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
             self.links.egress.drop_closed();
             self.opening.sweep(now.monotonic_ns);
+            if self.is_up {
+                self.waits.is_over();
+            } else if let Some(waited) = self.waits.is_due(now.monotonic_ns) {
+                tell_absence(&*self.upstream, waited);
+            }
         }
         Ok(work)
     }

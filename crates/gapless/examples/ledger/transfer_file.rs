@@ -15,10 +15,12 @@ pub type Failure = Box<dyn Error>;
 /// There is no such file, it cannot be read, or it does not begin with the header.
 pub fn open(path: &Path) -> Result<Lines, Failure> {
     let about = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    let file = File::open(path).map_err(about)?;
-    if !file.metadata().map_err(about)?.is_file() {
+    // Before it is opened: a pipe that nobody writes would hold the opening up for ever.
+    let is_file = std::fs::metadata(path).map_err(about)?.is_file();
+    let file = is_file.then(|| File::open(path)).transpose().map_err(about)?;
+    let Some(file) = file else {
         return Err(format!("{} is not a regular file; a file is read again after a kill", path.display()).into());
-    }
+    };
     let mut lines = Lines::new(file);
     if !lines.next().map_err(about)? {
         return Err(format!("{} is empty; its first line must be {HEADER}", path.display()).into());

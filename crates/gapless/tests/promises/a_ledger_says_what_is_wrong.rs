@@ -23,6 +23,9 @@ fn of_the_file() {
     assert_error(&mut place.command_on(&missing, &[]), &["missing.csv", "No such file"]);
     assert_error(&mut place.command_on(place.path(), &[]), &["is not a regular file"]);
     assert_error(&mut place.command_on("/dev/null".as_ref(), &[]), &["/dev/null is not a regular file"]);
+    let pipe = place.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+    assert_error(&mut place.command_on(&pipe, &[]), &["pipe is not a regular file"]);
     for (content, parts) in [
         (&b""[..], ["transfers.csv is empty", "id,from,to,amount,note"]),
         (b"1,,ann,10.00,\n", ["transfers.csv, line 1: the header id,from,to,amount,note", "found: 1,,ann,10.00,"]),

@@ -10,6 +10,7 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{MemberReport, Request, StatusReport};
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -78,6 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
     let (leader, report) = leading(&members)?;
+    check_addresses(&report, &config, arguments)?;
     // Tried before anything is changed.
     let text = file(&template, &config, &report, arguments, &name)?;
     change(leader, &request(arguments))?;
@@ -90,6 +92,28 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         output.display()
     ))?;
     if arguments.no_wait { Ok(()) } else { wait(&members, arguments) }
+}
+
+/// That nobody else is reached there, under another name either: the member compares only what is written.
+fn check_addresses(report: &StatusReport, config: &ClusterConfig, arguments: &Arguments) -> Result<(), String> {
+    for (owner, taken, _) in report.members.iter().map(|each| listed(each, config)) {
+        if Some(owner) == arguments.replace {
+            continue;
+        }
+        let taken: Vec<_> = taken.iter().flat_map(|address| resolved(address)).collect();
+        if let Some(address) = arguments.addresses.iter().find(|it| resolved(it).iter().any(|at| taken.contains(at))) {
+            return Err(format!(
+                "{address} is the address of member {owner}; a new member has one of its own, unless it comes in the place of that \
+                 one: --replace {owner}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a name stands for here; nothing if it is not known here, which others may be asked.
+fn resolved(address: &str) -> Vec<SocketAddr> {
+    address.to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
 
 fn request(arguments: &Arguments) -> Request {

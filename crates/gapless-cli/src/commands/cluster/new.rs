@@ -53,15 +53,21 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
                 "{} is there already: a cluster was made here; start its members (`gapless cluster start {}`), or choose \
                  another directory",
                 path.display(),
-                path.display()
+                quoted(&path.display().to_string())
             ),
             _ => format!("writing {}: {error}", path.display()),
         })?;
         std::io::Write::write_all(&mut file, text.as_bytes())
             .map_err(|error| format!("writing {}: {error}", path.display()))?;
-        let _ = writeln!(written, "gapless cluster start {}", path.display());
+        let _ = writeln!(written, "gapless cluster start {}", quoted(&path.display().to_string()));
     }
     print(&written)
+}
+
+/// A word as a shell reads it, in quotation marks where it needs them.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,:@%=".contains(letter);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// The text of a member's file.
@@ -98,4 +104,17 @@ fn ports(arguments: &Arguments, count: usize) -> Result<Vec<u16>, Box<dyn std::e
         return Err("no free ports from 10,000 to 29,999: name the first with --port".into());
     }
     Ok(ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_command_that_is_printed_can_be_pasted() {
+        assert_eq!(quoted("orders/member-1.toml"), "orders/member-1.toml");
+        assert_eq!(quoted("a b/member-1.toml"), "'a b/member-1.toml'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted("$HOME;é"), "'$HOME;é'");
+    }
 }

@@ -2,8 +2,10 @@
 
 use crate::commands::{Outcome, print};
 use clap::Args;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind, service};
-use gapless_journal::FileReplacement;
+use gapless_journal::{FileReplacement, JournalError, JournalReader};
+use gapless_wire::Kind;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -34,6 +36,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             let (first, second) = (&each.name, &config.name);
             return Err(format!("{} is of the cluster {first}, {name} of {second}", other.display()).into());
         }
+        // Loaded, it knows its directory from the file's place.
+        check_stands(&ClusterConfig::load(file)?, sequence)?;
         changed.push((file, config, new));
     }
     let mut said = String::new();
@@ -53,6 +57,37 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         );
     }
     print(&said)
+}
+
+/// That a command stands there, where the member's journal is at hand: a wrong number would be skipped when it comes.
+fn check_stands(config: &ClusterConfig, sequence: u64) -> Result<(), Box<dyn std::error::Error>> {
+    let Some(root) = config.stream().directory() else { return Ok(()) };
+    let journal = StreamLayout::new(root).journal();
+    if !journal.is_dir() {
+        return Ok(());
+    }
+    let reader = match JournalReader::open_complete(journal) {
+        Ok(reader) => reader,
+        Err(JournalError::NoJournal { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let (member, first, last) = (config.member, reader.first_sequence(), reader.last_sequence()?);
+    if sequence > last {
+        let why = format!(
+            "the journal of member {member} ends at sequence {last}: there is nothing at {sequence} to be skipped"
+        );
+        return Err(why.into());
+    }
+    if sequence < first {
+        // Its snapshot stands behind it; others may not have one.
+        return Ok(());
+    }
+    let mut replay = reader.replay_until(sequence, sequence)?;
+    let kind = replay.next_frame()?.map(|frame| frame.kind());
+    match kind {
+        None | Some(Kind::Command | Kind::Timer) => Ok(()),
+        Some(other) => Err(format!("sequence {sequence} is no command but a {other:?}: no handler stops at it").into()),
+    }
 }
 
 fn is_missing(changed: &[(&Path, ClusterConfig, String)], member: u64) -> bool {

@@ -7,20 +7,22 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    member: Member,
+    /// The member's file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 }
 
 /// The pause between two looks at the member's health.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let config = arguments.member.config()?;
+    let config = Member::at(&arguments.file).config()?;
     let interrupted = interrupt()?;
     if let Some(warning) = config.warning() {
         crate::commands::to_stderr!("gapless: {warning}");

@@ -4,6 +4,7 @@ use crate::commands::Usage;
 use clap::Args;
 use gapless_client::StreamConfig;
 use gapless_stream::options::EventStreamOptions;
+use gapless_wire::soup::Field;
 use std::path::PathBuf;
 
 /// Names the file where `--config` does not.
@@ -35,11 +36,26 @@ pub(super) struct NodeLocation {
     /// members on this machine
     #[arg(long, value_name = "DIRECTORY")]
     directory: Vec<PathBuf>,
+    /// Who publishes or reads, where the stream has users; in the place of `node.username` of the file
+    #[arg(long, value_name = "NAME", requires = "password_file")]
+    user: Option<String>,
+    /// The file that holds the user's password, alone in its first line; in the place of `node.password`
+    #[arg(long, value_name = "FILE", requires = "user")]
+    password_file: Option<PathBuf>,
 }
 
 impl NodeLocation {
     pub(super) fn config(&self) -> Result<StreamConfig, Box<dyn std::error::Error>> {
-        config(self.config.as_ref(), &self.directory)
+        let mut config = config(self.config.as_ref(), &self.directory)?;
+        if let (Some(user), Some(file)) = (&self.user, &self.password_file) {
+            let name = file.display();
+            let text = std::fs::read_to_string(file).map_err(|error| format!("reading {name}: {error}"))?;
+            let password = text.lines().next().unwrap_or_default();
+            config.node.username = Field::new(user).map_err(|error| Usage(format!("--user {user}: {error}")))?;
+            // The password itself is nobody's to see.
+            config.node.password = Field::new(password).map_err(|error| format!("the password in {name}: {error}"))?;
+        }
+        Ok(config)
     }
 }
 

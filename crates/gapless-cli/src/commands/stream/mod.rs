@@ -9,6 +9,7 @@
 //! | `location` | which stream: `--config` or `--directory` |
 //! | `output` | a node's events, on standard output |
 //! | `reading` | a node that prints until it has what was asked for |
+//! | `waiting` | for whom a node waits, on standard error |
 //! | `input` | lines of standard input or a file, without waiting for them |
 //! | `publishing` | lines into the stream, as fast as it takes them |
 
@@ -30,6 +31,7 @@ mod sequencer;
 mod status;
 mod tail;
 mod text_file;
+mod waiting;
 
 use super::Outcome;
 use clap::{Args, Subcommand};
@@ -84,7 +86,7 @@ enum Action {
     Archive(archive::Arguments),
     /// Say whether a stream runs, how far it is, and who is connected and how far each is
     #[command(
-        after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch\n  gapless stream status --config orders.toml --json | jq '.nodes[] | [.node, .lag_frames]'\n\nA row for each node: its name (the user, or the program) and where it is, how it is connected, whether it reads what is new (live) or what was there before (rewinding), the sequence that it reads next, how many frames it is behind, frames that it lost and asked for again, frames that it sent again, messages on their way, and what it read and published in a second."
+        after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch\n  gapless stream status --config orders.toml --json | jq '.nodes[] | [.node, .lag_frames]'\n\nA row for each node: its name (the user, or the program) and where it is, how it is connected, whether it reads what is new (live) or what was there before (rewinding), the sequence that it reads next, how many frames it is behind, frames that it lost and asked for again, frames that it sent again, messages on their way, and what it read and published in a second. Of the stream itself: tier, ways in (`transports`), whether it is halted, its feed session and whether that has ended. Exit codes: 0; 3 if no sequencer runs there; 1 if it cannot be read; 2 for what is wrong in the command line."
     )]
     Status(status::Arguments),
     /// Halt a stream, resume it, roll its feed session over, or end it

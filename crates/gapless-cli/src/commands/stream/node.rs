@@ -6,6 +6,7 @@ use super::output::{FormArguments, note};
 use super::publishing::{PublishArguments, Publishing, Turn};
 use super::reading;
 use super::reading::Patience;
+use super::waiting::Waiting;
 use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
@@ -45,6 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     );
     let mut output = arguments.form.output();
     let (interrupted, begun) = (interrupt()?, Instant::now());
+    let mut waits = Waiting::new();
     let (mut was_connected, mut is_halted) = (false, false);
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
@@ -65,6 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             break;
         }
         was_connected |= node.state() != NodeState::Connecting;
+        waits.say(&node);
         if !was_connected {
             arguments.patience.check(&node, begun)?;
         }

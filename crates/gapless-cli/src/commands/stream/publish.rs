@@ -5,6 +5,7 @@ use super::location::NodeLocation;
 use super::output::note;
 use super::publishing::{PublishArguments, Publishing, Turn};
 use super::reading::silent;
+use super::waiting::Waiting;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
 use gapless_client::node::{NodeEvent, NodeState, Start, StreamNode};
@@ -57,6 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let (patience, begun) = (Duration::from_secs(arguments.timeout), Instant::now());
     let (mut last_progress, mut shown) = (begun, begun);
     let (mut is_halted, mut was_connected) = (false, false);
+    let mut waits = Waiting::new();
     let outcome = loop {
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         if interrupted.load(Ordering::Relaxed) {
@@ -83,6 +85,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             Err(error) => break Err(error.into()),
         };
         was_connected |= node.state() != NodeState::Connecting;
+        if let Some(line) = waits.look(&node) {
+            progress.suspend(|| crate::commands::to_stderr!("{line}"));
+        }
         if turn == Turn::Done && node.in_flight() == 0 {
             break Ok(());
         }

@@ -1,6 +1,7 @@
 //! A node that prints until it has what was asked for.
 
 use super::output::{Output, note};
+use super::waiting::Waiting;
 use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
@@ -62,7 +63,7 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
     let interrupted = interrupt()?;
     let begun = Instant::now();
     let (mut left, mut is_done, mut was_connected) = (extent.lines.unwrap_or(u64::MAX), false, false);
-    let mut was_live = false;
+    let (mut was_live, mut waits) = (false, Waiting::new());
     while !is_done && left > 0 {
         let polled = node.poll(FRAMES_PER_POLL, |event| {
             if is_done || left == 0 {
@@ -87,6 +88,7 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
         }
         is_done |= extent.last_sequence.is_some_and(|last| node.position() > last);
         was_connected |= node.state() != NodeState::Connecting;
+        waits.say(&node);
         if !was_connected {
             patience.check(&node, begun)?;
         }

@@ -5,10 +5,11 @@ use super::location::StreamLocation;
 use super::nodes;
 use crate::commands::counters::seconds;
 use crate::commands::watch::{clear, sleep_until};
-use crate::commands::{Outcome, interrupt, is_printed};
+use crate::commands::{Ended, Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless_agent::CountersReader;
-use gapless_client::control::{Controller, NodeReading, StatusFeed};
+use gapless_client::control::{Controller, StatusFeed, StatusReading};
+use gapless_client::control_messages::StreamState;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader};
 use serde_json::{Map, Value, json};
@@ -30,6 +31,8 @@ pub(super) struct Arguments {
 
 /// Rates are those of so long a time, at least; nodes over networks say every 200 ms how they are.
 const SAMPLE: Duration = Duration::from_millis(500);
+/// The exit code where nothing runs, as of other programs' `status`.
+const NOT_RUNNING: u8 = 3;
 /// The time that the sequencer may take to name the connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -67,7 +70,11 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let now = sample(&layout)?;
         let mut status = status(&layout, before.as_ref(), now.as_ref())?;
-        let nodes = if now.is_some() { read_nodes(&mut feed) } else { Vec::new() };
+        let reading = now.as_ref().and_then(|_| reading(&mut feed));
+        if let Some(reading) = &reading {
+            tell_stream(&reading.stream, &mut status);
+        }
+        let nodes = reading.map(|reading| reading.nodes).unwrap_or_default();
         let is_read = is_printed(&if arguments.json {
             status.insert("nodes".to_owned(), nodes::in_json(&nodes));
             format!("{}\n", Value::Object(status))
@@ -77,7 +84,11 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         if !is_read {
             return Ok(());
         }
-        let Some(interval) = arguments.watch else { return Ok(()) };
+        let Some(interval) = arguments.watch else {
+            let absent =
+                || Ended { code: NOT_RUNNING, reason: format!("no sequencer runs in {}", directory.display()) };
+            return if now.is_some() { Ok(()) } else { Err(absent().into()) };
+        };
         let pause = if now.is_none() { interval } else { Duration::ZERO };
         if !sleep_until(Instant::now() + pause, is_interrupted) {
             return Ok(());
@@ -86,15 +97,26 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// The connected nodes. A failure of this is reported and ends nothing: the counters are of use, too.
-fn read_nodes(feed: &mut StatusFeed) -> Vec<NodeReading> {
+/// The stream's state and its nodes. A failure of this is reported and ends nothing: the counters are of use, too.
+fn reading(feed: &mut StatusFeed) -> Option<StatusReading> {
     match feed.read(TIMEOUT) {
-        Ok(reading) => reading.nodes,
+        Ok(reading) => Some(reading),
         Err(error) => {
-            crate::commands::to_stderr!("note: the nodes are not known: {error}");
-            Vec::new()
+            crate::commands::to_stderr!("note: state and nodes are not known: {error}");
+            None
         }
     }
+}
+
+/// What the sequencer says of the stream as a whole.
+fn tell_stream(stream: &StreamState, status: &mut Map<String, Value>) {
+    let transports: Vec<_> = stream.transports.iter().map(|transport| transport.name()).collect();
+    let feed_session = Some(stream.feed_session.as_str()).filter(|name| !name.is_empty());
+    status.insert("tier".to_owned(), json!(stream.tier.name()));
+    status.insert("transports".to_owned(), json!(transports));
+    status.insert("halted".to_owned(), json!(stream.is_halted));
+    status.insert("feed_session".to_owned(), json!(feed_session));
+    status.insert("ended".to_owned(), json!(stream.has_feed_ended));
 }
 
 /// The counters of the sequencer that runs there; none if none does. A process that was killed leaves its file behind.
@@ -108,7 +130,15 @@ fn sample(layout: &StreamLayout) -> Result<Option<Sample>, Box<dyn std::error::E
         return Ok(None);
     }
     if layout.journal().is_dir() && gapless_journal::lock_holder(&layout.journal())?.is_none() {
-        return Ok(None);
+        // Nobody else has the counters' lock, whatever became of the journal's.
+        if !reader.is_owned() {
+            return Ok(None);
+        }
+        crate::commands::to_stderr!(
+            "note: the lock file of {} was removed while process {process} has the journal; restart it before anything else is \
+             started there",
+            layout.journal().display()
+        );
     }
     Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))
 }
@@ -171,8 +201,15 @@ fn text(directory: &Path, status: &Map<String, Value>) -> String {
     let mut text = format!("{}: {}\n", directory.display(), if is_running { "running" } else { "no sequencer runs" });
     let width = status.keys().map(String::len).max().unwrap_or(0);
     for (name, value) in status.iter().filter(|(name, _)| *name != "running") {
-        let value =
-            value.as_u64().map_or_else(|| format!("{:.0}", value.as_f64().unwrap_or(0.0)), |whole| whole.to_string());
+        let value = match value {
+            Value::Null => "-".to_owned(),
+            Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
+            Value::String(text) => text.clone(),
+            Value::Array(texts) => texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
+            _ => value
+                .as_u64()
+                .map_or_else(|| format!("{:.0}", value.as_f64().unwrap_or(0.0)), |whole| whole.to_string()),
+        };
         text += &format!("{name:width$} {value:>16}\n");
     }
     text

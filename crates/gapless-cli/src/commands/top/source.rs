@@ -193,7 +193,9 @@ impl Source {
         };
         let process = reader.owner_pid();
         let is_alive = Path::new("/proc").join(process.to_string()).exists()
-            && (!self.layout.journal().is_dir() || gapless_journal::lock_holder(&self.layout.journal())?.is_some());
+            && (!self.layout.journal().is_dir()
+                || gapless_journal::lock_holder(&self.layout.journal())?.is_some()
+                || reader.is_owned());
         if !is_alive {
             return Ok(None);
         }

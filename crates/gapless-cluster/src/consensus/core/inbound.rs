@@ -4,10 +4,10 @@
 use super::Consensus;
 use super::behind::is_about_end;
 use super::history::Parting;
-use crate::consensus::chain::Chain;
 use crate::consensus::raft_form::{batch_in, position_of};
 use crate::consensus::types::{Batch, LogPosition, MemberId};
 use crate::consensus::wire::frames_of;
+use gapless_wire::chain::Chain;
 use gapless_wire::{Frame, FrameError, aligned_length};
 use raft::eraftpb::{Message, MessageType};
 use raft::{ProgressState, StateRole};

@@ -75,7 +75,9 @@ pub enum ProposeError {
     /// A change is in progress, or this one does not fit the present members.
     #[error("the members cannot be changed like this now")]
     Change,
-    #[error("member {0} is not another voter")]
+    #[error("member {0} leads already")]
+    LeadsAlready(MemberId),
+    #[error("member {0} is no member that votes")]
     NotVoter(MemberId),
 }
 
@@ -558,7 +560,10 @@ impl Consensus {
         if !self.is_leader() {
             return Err(ProposeError::NotLeader { leader: self.leader() });
         }
-        if member == self.id || !self.members().voters.contains(&member) {
+        if member == self.id {
+            return Err(ProposeError::LeadsAlready(member));
+        }
+        if !self.members().voters.contains(&member) {
             return Err(ProposeError::NotVoter(member));
         }
         self.raw.transfer_leader(member.get());

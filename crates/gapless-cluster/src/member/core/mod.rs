@@ -16,7 +16,6 @@ pub(super) mod time;
 
 use super::advertised_endpoints::AdvertisedEndpoints;
 use super::catch_up::{CatchUp, PieceOutcome};
-use super::catch_up_budget::CatchUpBudget;
 use super::frame_fetch::{FetchError, words};
 use super::journal_readers::JournalReaders;
 use super::member_journal::MemberJournal;
@@ -40,6 +39,7 @@ use gapless_stream::messages::SequencerRequest;
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Ingress, StreamError, sequencer_recovery};
+use gapless_transport::catch_up_budget::CatchUpBudget;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Frame, aligned_length};

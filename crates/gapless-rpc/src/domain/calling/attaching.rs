@@ -2,9 +2,9 @@
 
 use super::{Again, AttachedTable, Attachment, Calling, KnownCopy, State};
 use crate::caller::routes::{RouteKey, TypeKey};
-use crate::clock::monotonic_ns;
 use crate::message::Encoding;
 use crate::outcome::CallError;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_registry::{Attach, CopyNumber, RouteDescription, RouteState, TypeDescription};
 use std::sync::Arc;
 

@@ -2,11 +2,11 @@
 
 use super::{AttachedTable, Attachment, Calling, State};
 use crate::caller::routes::{RouteKey, UsedTable};
-use crate::clock::monotonic_ns;
 use crate::error::RpcError;
 use crate::outcome::CallError;
 use crate::remote::table::RouteTable;
 use crate::route_counters::Side;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wake_fd;
 use gapless_log::call_table::CallTableShape;
 use gapless_registry::ATTACHMENTS_MAX;

@@ -1,9 +1,9 @@
 //! A call in each of its states: answered, cancelled, too late; blocking, polled, as a future, with a callback.
 
 use super::*;
-use crate::clock::monotonic_ns;
 use crate::local::Deadlines;
 use crate::outcome::CallError;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_testkit::random::Random;
 use gapless_testkit::wait;
 use std::future::Future;

@@ -3,7 +3,7 @@
 //!
 //! Nobody looks while no request of a key waits: who offers one sets the time of the next look, and the I/O thread looks.
 
-use crate::clock::monotonic_ns;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_log::claim::{ClaimState, ClaimWord};
 use gapless_wire::split_mix;
 

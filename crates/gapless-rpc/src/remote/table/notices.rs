@@ -2,8 +2,8 @@
 
 use super::state::Held;
 use super::{End, RouteTable, Ticket};
-use crate::clock::monotonic_ns;
 use gapless_agent::foreign;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_log::claim::ClaimState;
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;

@@ -3,8 +3,8 @@
 use super::RemoteOffer;
 use super::counters::CallCounters;
 use super::keyed::{CopyOfKey, Keyed};
-use crate::clock::monotonic_ns;
 use gapless_agent::foreign;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wake_fd;
 use gapless_log::call_table::line::{Line, PlaceInLine};
 use gapless_log::call_table::{CallTableShape, OfferRings};

@@ -233,7 +233,7 @@ fn values_of_a_wrong_kind_or_out_of_range_are_refused_with_line_found_and_allowe
         ("journal", "segment_length = 4096", &["journal.segment_length", "at least one frame"]),
         ("journal", "zero_initial = \"yes\"", &["\"yes\" was found", "true and false"]),
         ("journal", "retention_age = \"7 weeks\"", &["\"7 weeks\" was found", "200 ms"]),
-        ("journal", "retention_age = 0", &["0 was found", "1 s to"]),
+        ("journal", "retention_age = 0", &["0, which is 0 s, was found", "1 s to"]),
         ("threads", "plan = \"fast\"", &["\"fast\" was found", "\"min\", \"default\", \"max\""]),
         ("threads", "optimize_for = 1", &["1 was found", "\"latency\", \"throughput\""]),
         ("threads", "sequencer_cpus = \"all\"", &["threads.sequencer_cpus"]),

@@ -1,7 +1,7 @@
 //! The chained hash: one number that identifies a whole stream up to a frame. It protects against accidents and
 //! mix-ups, not against forgery.
 
-use gapless_wire::{Frame, FrameError, aligned_length};
+use crate::{Frame, FrameError, aligned_length};
 
 /// An odd constant with well-spread bits: 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -10,7 +10,7 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// frame stay different until another frame differs.
 ///
 /// ```
-/// use gapless_cluster::consensus::Chain;
+/// use gapless_wire::chain::Chain;
 /// let mut chain = Chain::new(7);
 /// chain.extend_checksums(1, 2);
 /// let mut other = Chain::new(7);
@@ -79,7 +79,7 @@ const fn mix(value: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::Chain;
-    use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
+    use crate::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
     fn frames(payloads: &[&[u8]]) -> Vec<u8> {
         let mut bytes = Vec::new();

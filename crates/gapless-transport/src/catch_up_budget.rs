@@ -17,7 +17,7 @@ const PAUSE_NS_MIN: u64 = 500_000;
 const SAVED_BYTES_MAX: i64 = 4 << 20;
 
 #[derive(Debug, Default)]
-pub(super) struct CatchUpBudget {
+pub struct CatchUpBudget {
     /// The remaining budget; below 0 where the last piece was longer.
     left_bytes: i64,
     filled_ns: u64,

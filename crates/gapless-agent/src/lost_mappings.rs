@@ -1,0 +1,232 @@
+//! [`name_lost_mappings`]: a file that was made shorter under a running program, or whose device fails, ends the program with the file's
+//! name. The kernel sends `SIGBUS` to a thread that looks at a page of a mapping which the file does not have any more; without
+//! this that is the whole message.
+//!
+//! A program asks for it, once, at its beginning; no library does. It costs nothing until then: which file it is, the handler finds in
+//! `/proc/self/maps`. It calls only what a signal handler may call, and leaves every other `SIGBUS` to whoever had the signal before.
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The exit code of a program that this has ended: the one of `sysexits.h` for a failed input or output.
+pub const LOST_MAPPING: u8 = 74;
+
+/// From now on a shared mapping of a file whose pages are gone ends this process with [`LOST_MAPPING`], and one line on standard error that
+/// names the file and the place. Called again it does nothing.
+///
+/// Other bus errors reach the handler that was there before. A program with a handler of its own for mappings of its own installs it
+/// afterwards.
+///
+/// # Errors
+/// The operating system's refusal.
+pub fn name_lost_mappings() -> io::Result<()> {
+    static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
+    INSTALLED
+        .get_or_init(|| install().map_err(|error| error.raw_os_error().unwrap_or(0)))
+        .map_err(io::Error::from_raw_os_error)
+}
+
+/// What had the signal before.
+static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+fn install() -> io::Result<()> {
+    // SAFETY: all bytes of the two structures may be zero; the signal exists; a look at its handler changes nothing.
+    let before = unsafe {
+        let mut before: libc::sigaction = std::mem::zeroed();
+        check(libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut before))?;
+        before
+    };
+    // Before the handler is there that looks at it.
+    let _first = BEFORE.set(before);
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = handle;
+    // SAFETY: as above; the handler has the form that SA_SIGINFO asks for, and does only what may be done in one. ONSTACK: a
+    // thread's own stack may be what has run out, and then it is another's signal.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        check(libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()))
+    }
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Memory for the handler: signal stacks are small.
+struct Scratch {
+    /// A part of the maps.
+    read: [u8; 4096],
+    /// A line of them; the longest path is as long as a page.
+    line: [u8; 4096 + 128],
+}
+
+struct Shared(UnsafeCell<Scratch>);
+
+// SAFETY: used by the one thread that has set `TAKEN`.
+unsafe impl Sync for Shared {}
+
+static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch { read: [0; 4096], line: [0; 4096 + 128] }));
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn handle(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid structure, and for this signal with these codes it has an address.
+    let address = unsafe {
+        let is_page_gone = (*information).si_code == libc::BUS_ADRERR;
+        is_page_gone.then(|| (*information).si_addr() as u64)
+    };
+    if let Some(address) = address {
+        // Acquire: pairs with the Release below. Another thread that is here most often ends the process.
+        while TAKEN.swap(true, Ordering::Acquire) {
+            // SAFETY: a system call without memory.
+            unsafe { libc::poll(ptr::null_mut(), 0, 1) };
+        }
+        // SAFETY: TAKEN is ours, and with it the memory.
+        let is_named = say(unsafe { &mut *SCRATCH.0.get() }, address);
+        if is_named {
+            // SAFETY: ends the process at once, without what a signal handler may not run.
+            unsafe { libc::_exit(LOST_MAPPING.into()) };
+        }
+        TAKEN.store(false, Ordering::Release);
+    }
+    hand_on(signal, information, context);
+}
+
+/// Leaves the signal to who had it before.
+fn hand_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let before = BEFORE.get().map_or(libc::SIG_DFL, |before| before.sa_sigaction);
+    if before == libc::SIG_DFL || before == libc::SIG_IGN {
+        // SAFETY: the default is what there was; back from here, the same instruction faults again and the kernel ends the process.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    } else if BEFORE.get().is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0) {
+        // SAFETY: who installed it said that it has this form.
+        unsafe {
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                std::mem::transmute(before);
+            handler(signal, information, context);
+        }
+    } else {
+        // SAFETY: as above.
+        unsafe {
+            let handler: extern "C" fn(libc::c_int) = std::mem::transmute(before);
+            handler(signal);
+        }
+    }
+}
+
+/// Says which file is mapped at `address`; `false` if no shared mapping of a file is.
+fn say(scratch: &mut Scratch, address: u64) -> bool {
+    // SAFETY: the path ends with a zero.
+    let maps = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if maps < 0 {
+        return false;
+    }
+    let mut length = 0;
+    loop {
+        // SAFETY: the buffer has as many bytes.
+        let count = unsafe { libc::read(maps, scratch.read.as_mut_ptr().cast(), scratch.read.len()) };
+        let Ok(count) = usize::try_from(count) else { return false };
+        if count == 0 {
+            return false;
+        }
+        for at in 0..count {
+            let byte = scratch.read[at];
+            if byte != b'\n' {
+                if length < scratch.line.len() {
+                    scratch.line[length] = byte;
+                    length += 1;
+                }
+                continue;
+            }
+            if let Some(lost) = Lost::found(&scratch.line[..length], address) {
+                lost.write();
+                return true;
+            }
+            length = 0;
+        }
+    }
+}
+
+/// A file at an address.
+#[derive(Debug, PartialEq, Eq)]
+struct Lost<'a> {
+    path: &'a [u8],
+    /// The place in the file.
+    position: u64,
+}
+
+impl<'a> Lost<'a> {
+    /// The file in a line of the maps, as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it holds `address` and is shared.
+    fn found(line: &'a [u8], address: u64) -> Option<Self> {
+        let (first, rest) = number(line)?;
+        let (end, rest) = number(rest.strip_prefix(b"-")?)?;
+        if !(first..end).contains(&address) {
+            return None;
+        }
+        let rest = rest.strip_prefix(b" ")?;
+        let is_shared = *rest.get(3)? == b's';
+        let (offset, _) = number(rest.get(5..)?)?;
+        let slash = rest.iter().position(|byte| *byte == b'/')?;
+        is_shared.then(|| Self { path: &rest[slash..], position: offset + (address - first) })
+    }
+
+    fn write(&self) {
+        let mut digits = [0; 20];
+        let mut first = digits.len();
+        let mut rest = self.position;
+        while first == digits.len() || rest > 0 {
+            first -= 1;
+            digits[first] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        write(b"gapless: ");
+        write(self.path);
+        write(b": nothing is left at byte ");
+        write(&digits[first..]);
+        write(b": the file was made shorter while this process had it mapped, or its device has failed; the process ends. ");
+        write(b"Nothing may write to or cut the files of a running program\n");
+    }
+}
+
+/// Hexadecimal digits, and what follows them.
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let count = text.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(text.len());
+    let digit = |byte: &u8| u64::from(char::from(*byte).to_digit(16).unwrap_or(0));
+    let value = text[..count].iter().fold(0u64, |value, byte| value << 4 | digit(byte));
+    (1..=16).contains(&count).then_some((value, &text[count..]))
+}
+
+/// To standard error, as much as it takes: there is nobody to be told that it takes nothing.
+fn write(mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        // SAFETY: the range is borrowed.
+        let count = unsafe { libc::write(2, bytes.as_ptr().cast(), bytes.len()) };
+        match usize::try_from(count) {
+            Ok(count) if count > 0 => bytes = &bytes[count..],
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_maps_names_its_file_and_the_place() {
+        let line = b"7f0000001000-7f0000003000 rw-s 00010000 08:02 4711                       /a/the file (deleted)";
+        let lost = Lost { path: b"/a/the file (deleted)", position: 0x1_1008 };
+        assert_eq!(Lost::found(line, 0x7f00_0000_2008), Some(lost));
+        assert_eq!(Lost::found(line, 0x7f00_0000_3000), None, "behind it");
+        let private = b"7f0000001000-7f0000003000 rw-p 00010000 08:02 4711                       /a/program";
+        assert_eq!(Lost::found(private, 0x7f00_0000_2008), None, "what is no shared mapping is not ours");
+        assert_eq!(Lost::found(b"7f0000001000-7f0000003000 rw-s 00000000 00:01 9", 0x7f00_0000_2008), None, "no file");
+        for cut in 0..line.len() {
+            let _no_panic = Lost::found(&line[..cut], 0x7f00_0000_2008);
+        }
+    }
+}

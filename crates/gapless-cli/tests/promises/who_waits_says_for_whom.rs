@@ -1,0 +1,71 @@
+//! Silence is never the answer: a command that waits says for whom and why, on standard error, and says it again.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{gapless, run};
+use crate::stream_process::{configured, sequencer, stream, stream_command, write_lines};
+use gapless_testkit::process::Process;
+use std::io::Write;
+use std::process::Stdio;
+
+#[test]
+fn a_publisher_whose_sequencer_is_killed_says_so() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let mut running = sequencer(here);
+    let mut command = stream_command(here, "publish --timeout 4");
+    let mut publisher = Process::start(command.stdin(Stdio::piped()).stderr(Stdio::piped()));
+    let mut input = publisher.input();
+    input.write_all(b"one\n").unwrap();
+    let mut tail = Process::start(&mut stream_command(here, "tail --raw"));
+    assert_eq!(tail.line(), "one");
+    running.kill();
+    input.write_all(b"two\n").unwrap();
+    let said = publisher.errors();
+    assert_eq!(publisher.wait().code(), Some(1), "{said}");
+    for expected in ["note: waiting for 1 s: no sequencer answers at ", "note: waiting for 2 s: "] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn a_publisher_to_a_stream_that_was_halted_or_ended_before_says_so() {
+    for (command, expected) in [("control halt", "is halted"), ("control end", "feed session")] {
+        let directory = configured("shared-memory");
+        let here = directory.path();
+        let _running = sequencer(here);
+        write_lines(here, "lines", &["one".to_owned()]);
+        stream(here, command).good();
+        let ended = stream(here, "publish lines --timeout 3");
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("note: waiting for 1 s: ") && ended.stderr.contains(expected), "{ended:?}");
+    }
+}
+
+#[test]
+fn who_reads_a_stream_by_network_with_nobody_there_says_so() {
+    for transport in ["udp", "tcp", "multicast"] {
+        let directory = configured(transport);
+        let ended = stream(directory.path(), "tail --timeout 3");
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let expected = "note: waiting for 1 s: no sequencer answers at ";
+        assert!(ended.stderr.contains(expected), "{transport}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_dispatcher_of_nobody_and_a_member_alone_say_so() {
+    let directory = configured("udp");
+    let here = directory.path();
+    run(here, &["cluster", "new", "orders"]).good();
+    let dispatching = ["stream", "dispatch", "--config", "stream.toml", "--to", "here"];
+    for (words, expected) in
+        [(&dispatching[..], "no sequencer answers"), (&["cluster", "start", "orders/member-1.toml"], "absent=\"2, 3\"")]
+    {
+        let mut waiting = Process::start(gapless(here, words).stderr(Stdio::piped()));
+        let errors = waiting.error_lines();
+        let told = errors.iter().find(|line: &String| line.contains("waited_s=1") && line.contains(expected));
+        assert!(told.is_some(), "{words:?}");
+        waiting.interrupt();
+        assert_eq!(waiting.wait().code(), Some(0), "{words:?}");
+    }
+}

@@ -1,0 +1,77 @@
+//! [`MemberWaits`]: for whom a member waits, and why, in its log: once a second at first, then less often.
+
+use super::core::Core;
+use crate::link::wire::Refusal;
+use gapless_agent::wait_notices::WaitNotices;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What was said of waits, and when.
+pub(super) struct MemberWaits {
+    no_leader: WaitNotices,
+    /// By member that refuses this one, or is another than it is taken for.
+    refusals: BTreeMap<u64, WaitNotices>,
+}
+
+impl Default for MemberWaits {
+    fn default() -> Self {
+        Self { no_leader: WaitNotices::after_a_second(), refusals: BTreeMap::new() }
+    }
+}
+
+impl MemberWaits {
+    /// A member is connected.
+    pub fn came(&mut self, member: u64) {
+        if let Some(notices) = self.refusals.get_mut(&member) {
+            notices.is_over();
+        }
+    }
+
+    /// A connection with `member` was refused, as it is at each attempt until somebody mends it.
+    pub fn tell_refusal(&mut self, member: u64, refusal: &Refusal, now_ns: u64) {
+        if let Some(waited) = self.is_refusal_due(member, now_ns) {
+            tracing::warn!(member, waited_s = waited.as_secs(), %refusal, "a member cannot be connected");
+        }
+    }
+
+    fn is_refusal_due(&mut self, member: u64, now_ns: u64) -> Option<Duration> {
+        self.refusals.entry(member).or_insert_with(WaitNotices::at_once).is_due(now_ns)
+    }
+
+    /// While no member leads nothing is committed, and publishers wait.
+    pub fn tell_no_leader(&mut self, core: &Core, now_ns: u64) {
+        if core.consensus.leader().is_some() {
+            return self.no_leader.is_over();
+        }
+        let Some(waited) = self.no_leader.is_due(now_ns) else { return };
+        let connected = &core.membership.connected;
+        let absent = core.consensus.members().all().into_iter();
+        let absent = absent.filter(|member| *member != core.member && !connected.contains(member));
+        let absent = absent.map(|member| member.get().to_string()).collect::<Vec<_>>().join(", ");
+        let waited_s = waited.as_secs();
+        if absent.is_empty() {
+            tracing::warn!(waited_s, "no member leads, although all are connected; an election is waited for");
+        } else {
+            tracing::warn!(waited_s, absent, "no member leads: a majority of those that vote is waited for");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_refusals_a_second_are_told_at_once_and_then_less_and_less_often() {
+        let mut waits = MemberWaits::default();
+        let mut told = |member, seconds: std::ops::Range<u64>| -> Vec<u64> {
+            let tenths = seconds.start * 10..seconds.end * 10;
+            let told = tenths.filter(|tenth| waits.is_refusal_due(member, tenth * 100_000_000).is_some());
+            told.map(|tenth| tenth / 10).collect()
+        };
+        assert_eq!(told(2, 0..60), [0, 1, 2, 3, 4, 5, 10, 15, 20, 25, 30]);
+        assert_eq!(told(3, 60..63), [60, 61, 62], "another member");
+        waits.came(2);
+        assert!(waits.is_refusal_due(2, 61_000_000_000).is_some(), "it was connected meanwhile");
+    }
+}

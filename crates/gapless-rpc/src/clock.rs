@@ -1,3 +1,0 @@
-//! The clock of deadlines.
-
-pub(crate) use gapless_agent::monotonic::monotonic_ns;
