@@ -107,14 +107,20 @@ struct DatagramConnection {
     heartbeat_interval_ns: u64,
     /// The sequencer does not know this node any more, or has left.
     is_forgotten: bool,
-    /// A hello was sent to learn where the feed goes on.
+    /// A hello was sent to learn where the feed goes on, and how far it is.
     asked_feed_ns: u64,
+    /// How long the next such hello waits, ns.
+    ask_interval_ns: u64,
+    /// It was said that somebody announces what the sequencer never sent.
+    was_forgery_notified: bool,
     /// The node was notified that it lags far.
     was_late_notified: bool,
 }
 
 /// A hello is repeated after so long without an answer, ns.
 const HELLO_INTERVAL_NS: u64 = 20_000_000;
+/// The sequencer is asked at most this seldom about announcements while it refutes them, ns.
+const ASK_INTERVAL_NS_MAX: u64 = 1_000_000_000;
 /// While nobody answers, the way is looked for anew so often, ns.
 const RENEW_INTERVAL_NS: u64 = 1_000_000_000;
 /// Where groups bring the feed, the node's own socket is looked at this seldom.
@@ -281,6 +287,27 @@ impl<S: Datagrams> DatagramLink<S> {
     }
 }
 
+impl DatagramConnection {
+    /// The sequencer has said where the feed goes on, and how far it is.
+    fn take_answered_feed(&mut self, welcome: &Welcome) {
+        let Some(refuted) = self.receiver.set_feed(feed_of(welcome), welcome.released_sequence) else {
+            self.ask_interval_ns = HELLO_INTERVAL_NS;
+            return;
+        };
+        self.ask_interval_ns = (self.ask_interval_ns * 2).min(ASK_INTERVAL_NS_MAX);
+        if !std::mem::replace(&mut self.was_forgery_notified, true) {
+            let (announced, released) = (refuted, welcome.released_sequence);
+            tracing::warn!(
+                announced,
+                released,
+                feed_session = %welcome.feed_session,
+                "a heartbeat announces frames that the sequencer has never released: somebody else sends it, or another \
+                 stream has the same feed session; it is not believed, and others like it are only counted"
+            );
+        }
+    }
+}
+
 fn take_answer(state: &mut DatagramLinkState, answers: &mut VecDeque<Vec<u8>>, bytes: &[u8], now_ns: u64) {
     let Ok(packet) = UpstreamPacket::parse(bytes) else { return };
     match (state, packet.body) {
@@ -296,7 +323,7 @@ fn take_answer(state: &mut DatagramLinkState, answers: &mut VecDeque<Vec<u8>>, b
             match body {
                 Body::Answers(frames) if packet.key == up.key => answers.push_back(frames.to_vec()),
                 Body::Welcome(welcome) if welcome.nonce == up.nonce => {
-                    up.receiver.set_feed(feed_of(&welcome), welcome.released_sequence);
+                    up.take_answered_feed(&welcome);
                 }
                 Body::Unknown | Body::Farewell if packet.key == up.key => up.is_forgotten = true,
                 _ => return,
@@ -350,6 +377,8 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     heartbeat_interval_ns: welcome.heartbeat_interval_ns,
                     is_forgotten: false,
                     asked_feed_ns: now_ns,
+                    ask_interval_ns: HELLO_INTERVAL_NS,
+                    was_forgery_notified: false,
                     // A new connection rewinds anyway.
                     was_late_notified: true,
                 }));
@@ -490,8 +519,10 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             let request = request.to_bytes();
             let _ = self.requests.send(self.options.request, &request, request.len());
         }
-        if up.receiver.is_lost() && now_ns.saturating_sub(up.asked_feed_ns) >= HELLO_INTERVAL_NS {
+        let has_question = up.receiver.is_lost() || up.receiver.has_doubt();
+        if has_question && now_ns.saturating_sub(up.asked_feed_ns) >= up.ask_interval_ns {
             up.asked_feed_ns = now_ns;
+            up.receiver.note_question();
             let (nonce, position) = (up.nonce, up.receiver.next_sequence());
             // It was let in with the part of the stream that it had seen.
             self.say_hello(nonce, position, Seen::default());
@@ -502,7 +533,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             let counts = up.receiver.counts();
             let report = Report {
                 frames_requested: counts.frames_requested,
-                packets_refused: counts.packets_damaged + counts.packets_foreign,
+                packets_refused: counts.packets_damaged + counts.packets_foreign + counts.claims_refuted,
                 ..report(up.receiver.next_sequence(), self.progress, up.receiver.missing() == 0)
             };
             let key = up.key;

@@ -18,7 +18,8 @@ pub struct FeedReceiverOptions {
     pub patience_ns: u64,
     /// A request without an answer is repeated after this time, ns; doubled each time, up to 64 times.
     pub request_interval_ns: u64,
-    /// Gaps of more frames are for a rewind over TCP, where there is one.
+    /// Gaps of more frames are for a rewind over TCP, where there is one; and so many more than are known are not
+    /// believed of a heartbeat alone.
     pub rewind_frames_min: u64,
 }
 
@@ -48,6 +49,10 @@ pub struct FeedCounts {
     pub packets_foreign: u64,
     /// Packets that came before their turn and found no room.
     pub packets_dropped: u64,
+    /// Announcements that were not believed until the sequencer itself confirmed them.
+    pub claims_doubted: u64,
+    /// Those of them that the sequencer has refuted: they are not its own.
+    pub claims_refuted: u64,
     /// Frames asked for again.
     pub frames_requested: u64,
     /// Frames that came by a rewind over TCP.
@@ -65,8 +70,10 @@ pub struct FeedReceiver {
     next: u64,
     /// One after the last sequence that the feed has announced.
     end: u64,
-    /// The end that the last heartbeat announced.
-    claim: Option<u64>,
+    /// One after the last sequence that a checked frame or the sequencer itself has shown.
+    confirmed: u64,
+    /// What was announced too far beyond that; the first until the sequencer has answered.
+    doubt: Option<Doubt>,
     /// Frames that are in order and not read yet, each padded.
     ready: Vec<u8>,
     read_until: usize,
@@ -83,6 +90,12 @@ pub struct FeedReceiver {
     counts: FeedCounts,
     /// A packet of another feed session came while this one stood still.
     foreign_since_progress: u64,
+}
+
+struct Doubt {
+    end: u64,
+    /// The sequencer was asked afterwards, so that its answer decides.
+    is_asked: bool,
 }
 
 struct Early {
@@ -110,7 +123,8 @@ impl FeedReceiver {
             feed_before: None,
             next,
             end: next,
-            claim: None,
+            confirmed: next,
+            doubt: None,
             ready: Vec::new(),
             read_until: 0,
             waiting: BTreeMap::new(),
@@ -124,13 +138,38 @@ impl FeedReceiver {
         }
     }
 
-    /// Goes on in `feed`, as the sequencer says, without a change of position.
-    pub fn set_feed(&mut self, feed: Feed, released_sequence: u64) {
+    /// Goes on in `feed`, as the sequencer says, without a change of position. Returns the sequence that was announced
+    /// and that the sequencer refutes, if there is one.
+    pub fn set_feed(&mut self, feed: Feed, released_sequence: u64) -> Option<u64> {
         if feed.holds(self.next) {
             self.feed = Some(feed);
         }
-        self.end = self.end.max(released_sequence + 1);
         self.foreign_since_progress = 0;
+        self.confirm(released_sequence.saturating_add(1));
+        self.end = self.end.max(self.confirmed);
+        let refuted = self.doubt.take_if(|doubt| doubt.is_asked)?;
+        self.counts.claims_refuted += 1;
+        Some(refuted.end - 1)
+    }
+
+    /// Whether something was announced that the sequencer is to be asked about.
+    #[must_use]
+    pub const fn has_doubt(&self) -> bool {
+        self.doubt.is_some()
+    }
+
+    /// The sequencer is being asked: its answer, by way of [`FeedReceiver::set_feed`], decides about what was announced
+    /// before.
+    pub const fn note_question(&mut self) {
+        if let Some(doubt) = &mut self.doubt {
+            doubt.is_asked = true;
+        }
+    }
+
+    /// The frames before `end` exist.
+    fn confirm(&mut self, end: u64) {
+        self.confirmed = self.confirmed.max(end);
+        self.doubt.take_if(|doubt| doubt.end <= self.confirmed);
     }
 
     /// Its counters so far.
@@ -197,7 +236,9 @@ impl FeedReceiver {
                     self.counts.packets_doubled += 1;
                 } else if self.is_full() {
                     // Nobody reads now; a caller that does asks for it.
-                    self.end = self.end.max(end);
+                    if end > self.end {
+                        self.take_claim(end);
+                    }
                     self.counts.packets_dropped += 1;
                 } else if first <= self.next {
                     self.take_due(first, messages);
@@ -229,14 +270,16 @@ impl FeedReceiver {
         }
     }
 
-    /// No checksum covers what a heartbeat says. A leap is believed when the next one says so, too.
+    /// Takes an end that no checksum covers: anybody who knows the name of the feed session may have announced it. Far
+    /// beyond what is known it counts for nothing before the sequencer has confirmed it; a smaller untruth costs some
+    /// requests, and the next heartbeat puts it right.
     fn take_claim(&mut self, end: u64) {
-        let leap = self.options.rewind_frames_min;
-        let is_confirmed = self.claim.is_some_and(|claim| claim <= end && end - claim < leap);
-        if end < self.end.max(self.next).saturating_add(leap) || is_confirmed {
-            self.end = end;
+        if end < self.confirmed.saturating_add(self.options.rewind_frames_min) {
+            self.end = end.max(self.confirmed);
+            return;
         }
-        self.claim = Some(end);
+        self.counts.claims_doubted += 1;
+        self.doubt.get_or_insert(Doubt { end, is_asked: false });
     }
 
     /// The sequence in the stream that the packet begins with; `None` if it is of no feed session that is read.
@@ -300,6 +343,7 @@ impl FeedReceiver {
             }
             push_padded(&mut frames, bytes);
         }
+        self.confirm(end);
         self.end = self.end.max(end);
         if self.waiting_bytes + frames.len() > self.options.waiting_bytes_max {
             self.counts.packets_dropped += 1;
@@ -366,6 +410,7 @@ impl FeedReceiver {
                 sequence += 1;
             }
         }
+        self.confirm(self.next);
         self.end = self.end.max(self.next);
     }
 

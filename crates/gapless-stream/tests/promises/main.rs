@@ -22,6 +22,7 @@ mod a_throttle_counts_every_frame;
 mod a_timer_too_many_is_refused;
 mod datagrams_arrive;
 mod every_transport_conforms;
+mod forged_heartbeats_move_no_node;
 mod nodes_over_tcp_go_on;
 mod real_sockets_behind_a_bad_network;
 mod soup_bin_tcp_clients_are_served;

@@ -88,16 +88,59 @@ fn a_heartbeat_tells_what_was_lost_at_the_end() {
     receiver.take_packet(&bytes, 0);
     assert_eq!((receiver.missing(), receiver.released_sequence()), (3, 3));
     assert_eq!(receiver.due_request(PATIENCE_NS).unwrap().count, 3);
-    // A damaged one could announce anything; the next one puts it right.
-    heartbeat(&mut bytes, a, 1 << 60);
-    receiver.take_packet(&bytes, 0);
-    assert!(!receiver.wants_rewind(), "nobody believes the first");
-    heartbeat(&mut bytes, a, (1 << 60) + 10);
-    receiver.take_packet(&bytes, 0);
-    assert!(receiver.wants_rewind());
     heartbeat(&mut bytes, a, 2);
     receiver.take_packet(&bytes, 0);
-    assert_eq!(receiver.missing(), 1);
+    assert_eq!(receiver.missing(), 1, "the next one puts right what another said");
+}
+
+#[test]
+fn forged_heartbeats_move_nothing_however_many_come_in_a_row() {
+    let (mut receiver, a) = (receiver(), name("A"));
+    receiver.take_packet(&events(a, 1..11), 0);
+    for end in [1 << 60, (1 << 60) + 10, u64::MAX, 2_011, 4_000, 6_000] {
+        receiver.take_packet(&beat(a, end), 0);
+        receiver.take_packet(&ended(a, end), 0);
+        assert_eq!((receiver.missing(), receiver.released_sequence()), (0, 10), "{end}");
+    }
+    // Each a little further than the last: no chain of small steps leads anywhere.
+    for step in 1..100 {
+        receiver.take_packet(&beat(a, 11 + step * 1_999), 0);
+        assert!(receiver.missing() < 2_000 && !receiver.wants_rewind(), "{step}");
+    }
+    receiver.take_packet(&beat(a, 11), 0);
+    assert_eq!(receiver.missing(), 0, "the sequencer's own puts it right");
+    assert_eq!((receiver.counts().claims_doubted, receiver.counts().claims_refuted), (110, 0));
+    // A packet's number and count are as little covered as a heartbeat while nobody reads it.
+    let options = FeedReceiverOptions { waiting_bytes_max: 100, ..FeedReceiverOptions::default() };
+    let mut full = FeedReceiver::new(options, Some(feed("A", 1)), 1);
+    full.take_packet(&events(a, 1..4), 0);
+    full.take_packet(&events(a, 1 << 50..(1 << 50) + 2), 0);
+    assert_eq!((full.counts().packets_dropped, full.missing()), (1, 0));
+}
+
+#[test]
+fn what_a_heartbeat_announces_far_ahead_counts_once_the_sequencer_confirms_it() {
+    let (mut receiver, a) = (receiver(), name("A"));
+    receiver.take_packet(&beat(a, 5_001), 0);
+    assert!(receiver.has_doubt() && receiver.missing() == 0);
+    // An answer to an older question says nothing of it.
+    assert_eq!(receiver.set_feed(feed("A", 1), 100), None);
+    assert!(receiver.has_doubt());
+    receiver.note_question();
+    assert_eq!(receiver.set_feed(feed("A", 1), 5_000), None);
+    assert!(!receiver.has_doubt() && receiver.wants_rewind());
+    assert_eq!((receiver.missing(), receiver.counts().claims_refuted), (5_000, 0));
+    // The next one is a forgery.
+    receiver.take_packet(&beat(a, 1 << 40), 0);
+    receiver.take_packet(&beat(a, 1 << 41), 0);
+    receiver.note_question();
+    assert_eq!(receiver.set_feed(feed("A", 1), 5_000), Some((1 << 40) - 1));
+    assert!(!receiver.has_doubt());
+    assert_eq!((receiver.missing(), receiver.counts().claims_refuted), (5_000, 1));
+    // A frame that can be checked confirms as well.
+    receiver.take_packet(&beat(a, 9_003), 0);
+    receiver.take_packet(&events(a, 9_000..9_003), 0);
+    assert!(!receiver.has_doubt() && receiver.released_sequence() == 9_002);
 }
 
 /// A late node in a feed whose own packets hold one frame each.
