@@ -300,7 +300,7 @@ impl Packet {
         let mut fields = FieldReader::new(bytes);
         let magic = fields.u32("the magic")?;
         if magic != MAGIC {
-            return Err(format!("a packet begins with {magic:08x}, not with {MAGIC:08x}"));
+            return Err(format!("{magic:#010x} begins no packet; {MAGIC:#010x} does"));
         }
         let version = fields.u16("the version")?;
         if version != PROTOCOL_VERSION {

@@ -313,7 +313,7 @@ pub mod car {
     impl<'a> EngineEncoder<'a> {
         /// Cubic centimetres
         ///
-        /// `None` if it is null.
+        /// The value -32768 is the null value: it writes null.
         #[inline]
         pub fn capacity(&mut self, value: i16) -> &mut Self {
             *field_mut::<0, 2, 14>(self.block) = value.to_le_bytes();
@@ -329,7 +329,7 @@ pub mod car {
         }
         /// Field `numCylinders`.
         ///
-        /// `None` if it is null.
+        /// The value -128 is the null value: it writes null.
         #[inline]
         pub fn num_cylinders(&mut self, value: i8) -> &mut Self {
             *field_mut::<2, 1, 14>(self.block) = value.to_le_bytes();
@@ -345,7 +345,7 @@ pub mod car {
         }
         /// Field `maxRpm`.
         ///
-        /// `None` if it is null.
+        /// The value -32768 is the null value: it writes null.
         #[inline]
         pub fn max_rpm(&mut self, value: i16) -> &mut Self {
             *field_mut::<3, 2, 14>(self.block) = value.to_le_bytes();
@@ -361,7 +361,7 @@ pub mod car {
         }
         /// Field `manufacturerCode`.
         ///
-        /// `None` if it is null.
+        /// The value 0 is the null value: it writes null.
         #[inline]
         pub fn manufacturer_code(&mut self, value: &[u8; 3]) -> &mut Self {
             for (slot, item) in field_mut::<5, 3, 14>(self.block)
@@ -394,7 +394,7 @@ pub mod car {
             &mut self,
             value: &str,
         ) -> Result<&mut Self, EncodeError> {
-            ::gapless_schema::sbe::text::put(
+            ::gapless_schema::sbe::text::put_ascii(
                 field_mut::<5, 3, 14>(self.block),
                 value.as_bytes(),
                 "Engine.manufacturerCode",
@@ -403,7 +403,7 @@ pub mod car {
         }
         /// Field `fuel`.
         ///
-        /// `None` if it is null.
+        /// The value 0 is the null value: it writes null.
         #[inline]
         pub fn fuel(&mut self, value: &[u8; 6]) -> &mut Self {
             for (slot, item) in field_mut::<8, 6, 14>(self.block)
@@ -430,7 +430,7 @@ pub mod car {
         /// [`EncodeError::Text`] if it is too long, holds a NUL or is not in the character encoding.
         #[inline]
         pub fn fuel_str(&mut self, value: &str) -> Result<&mut Self, EncodeError> {
-            ::gapless_schema::sbe::text::put(
+            ::gapless_schema::sbe::text::put_ascii(
                 field_mut::<8, 6, 14>(self.block),
                 value.as_bytes(),
                 "Engine.fuel",
@@ -1069,7 +1069,7 @@ pub mod car {
         }
         /// Field `serialNumber`.
         ///
-        /// `None` if it is null.
+        /// The value -2147483648 is the null value: it writes null.
         #[inline]
         pub fn serial_number(&mut self, value: i32) -> &mut Self {
             *field_mut::<8, 4, 36>(self.block) = value.to_le_bytes();
@@ -1085,7 +1085,7 @@ pub mod car {
         }
         /// Field `modelYear`.
         ///
-        /// `None` if it is null.
+        /// The value -32768 is the null value: it writes null.
         #[inline]
         pub fn model_year(&mut self, value: i16) -> &mut Self {
             *field_mut::<12, 2, 36>(self.block) = value.to_le_bytes();
@@ -1101,7 +1101,7 @@ pub mod car {
         }
         /// Field `available`.
         ///
-        /// `None` if it is null.
+        /// The value 255 is the null value: it writes null.
         #[inline]
         pub fn available(&mut self, value: Availability) -> &mut Self {
             *field_mut::<14, 1, 36>(self.block) = value.raw().to_le_bytes();
@@ -1117,7 +1117,7 @@ pub mod car {
         }
         /// Field `code`.
         ///
-        /// `None` if it is null.
+        /// The value 0 is the null value: it writes null.
         #[inline]
         pub fn code(&mut self, value: Code) -> &mut Self {
             *field_mut::<15, 1, 36>(self.block) = value.raw().to_le_bytes();
@@ -1133,7 +1133,7 @@ pub mod car {
         }
         /// Field `vehicleCode`.
         ///
-        /// `None` if it is null.
+        /// The value 0 is the null value: it writes null.
         #[inline]
         pub fn vehicle_code(&mut self, value: &[u8; 6]) -> &mut Self {
             for (slot, item) in field_mut::<16, 6, 36>(self.block)
@@ -1163,7 +1163,7 @@ pub mod car {
             &mut self,
             value: &str,
         ) -> Result<&mut Self, EncodeError> {
-            ::gapless_schema::sbe::text::put(
+            ::gapless_schema::sbe::text::put_ascii(
                 field_mut::<16, 6, 36>(self.block),
                 value.as_bytes(),
                 "Car.vehicleCode",
@@ -1252,7 +1252,8 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
-        /// [`EncodeError::Length`] if its length field cannot express its length.
+        /// [`EncodeError::Length`] if its length field cannot express its length, [`EncodeError::Text`] if
+        /// it is not in the character encoding, where that is US-ASCII.
         #[inline(always)]
         pub fn manufacturer(
             &mut self,
@@ -1282,7 +1283,8 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
-        /// [`EncodeError::Length`] if its length field cannot express its length.
+        /// [`EncodeError::Length`] if its length field cannot express its length, [`EncodeError::Text`] if
+        /// it is not in the character encoding, where that is US-ASCII.
         #[inline(always)]
         pub fn model(
             &mut self,
@@ -2638,7 +2640,7 @@ pub mod car {
         };
         /// Field `speed`.
         ///
-        /// `None` if it is null.
+        /// The value -32768 is the null value: it writes null.
         #[inline]
         pub fn speed(&mut self, value: i16) -> &mut Self {
             *field_mut::<0, 2, 6>(self.block) = value.to_le_bytes();
@@ -2654,7 +2656,7 @@ pub mod car {
         }
         /// Field `mpg`.
         ///
-        /// `None` if it is null.
+        /// The value NaN is the null value: it writes null.
         #[inline]
         pub fn mpg(&mut self, value: f32) -> &mut Self {
             *field_mut::<2, 4, 6>(self.block) = value.to_le_bytes();
@@ -3004,7 +3006,7 @@ pub mod car {
         };
         /// Field `octaneRating`.
         ///
-        /// `None` if it is null.
+        /// The value -128 is the null value: it writes null.
         #[inline]
         pub fn octane_rating(&mut self, value: i8) -> &mut Self {
             *field_mut::<0, 1, 1>(self.block) = value.to_le_bytes();
@@ -3410,7 +3412,7 @@ pub mod car {
         };
         /// Field `mph`.
         ///
-        /// `None` if it is null.
+        /// The value -32768 is the null value: it writes null.
         #[inline]
         pub fn mph(&mut self, value: i16) -> &mut Self {
             *field_mut::<0, 2, 6>(self.block) = value.to_le_bytes();
@@ -3426,7 +3428,7 @@ pub mod car {
         }
         /// Field `seconds`.
         ///
-        /// `None` if it is null.
+        /// The value NaN is the null value: it writes null.
         #[inline]
         pub fn seconds(&mut self, value: f32) -> &mut Self {
             *field_mut::<2, 4, 6>(self.block) = value.to_le_bytes();
@@ -3766,6 +3768,22 @@ pub mod car {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for Car {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 1u16;
+        const NAME: &'static str = "Car";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&CarDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = CarEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for CarProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
@@ -3793,22 +3811,6 @@ pub mod car {
         }
         #[inline]
         fn finish(encoder: CarProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for Car {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 1u16;
-        const NAME: &'static str = "Car";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&CarDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = CarEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }

@@ -82,7 +82,7 @@ pub const POSITION_NONE: u64 = u64::MAX - 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
     /// Another first word.
-    #[error("an upstream packet begins with {MAGIC:#010x}, not {found:#010x}")]
+    #[error("{found:#010x} begins no upstream packet; {MAGIC:#010x} does")]
     Magic { found: u32 },
     /// The length field is not that of the packet, or beyond the limits.
     #[error("an upstream packet of {found_bytes} bytes says that it has {length_bytes}")]

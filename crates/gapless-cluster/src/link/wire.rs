@@ -84,7 +84,7 @@ pub type MemberId = u64;
 /// Why bytes are not a message, or not one that may come now. The connection of those bytes is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    #[error("a message of a link begins with {MAGIC:#010x}, not {found:#010x}")]
+    #[error("{found:#010x} begins no message of a link; {MAGIC:#010x} does")]
     Magic { found: u32 },
     #[error("the other side speaks version {found} of the cluster protocol, this one version {VERSION}")]
     Version { found: u8 },

@@ -122,16 +122,10 @@ fn every_message_survives_both_encodings_and_every_cut_is_noticed() {
     for_each_sample(&mut Untouched);
 }
 
+/// Text in US-ASCII; an empty one is null.
 fn text(length: usize) -> impl Strategy<Value = String> {
-    proptest::collection::vec(prop_oneof![Just('a'), Just('Z'), Just('é'), Just(' ')], 1..=length)
-        .prop_map(move |characters| {
-            let mut text: String = characters.into_iter().collect();
-            while text.len() > length {
-                text.pop();
-            }
-            text
-        })
-        .prop_filter("an empty text is null", |text| !text.is_empty())
+    proptest::collection::vec(prop_oneof![Just('a'), Just('Z'), Just('~'), Just(' ')], 1..=length)
+        .prop_map(|characters| characters.into_iter().collect())
 }
 
 fn some<T: Debug + Clone>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {

@@ -104,6 +104,34 @@ fn objects_refuse_what_would_be_read_as_something_else() {
     assert!(matches!(latin, EncodeError::Text { field: "Truck.model", expected: "ISO-8859-1", .. }), "{latin}");
 }
 
+/// Readers elsewhere would misread anything else. What was written before this was checked is read as it was.
+#[test]
+fn text_that_is_declared_ascii_is_written_as_ascii() {
+    let mut buffer = [0; 1024];
+    let expected = EncodeError::Text { field: "Car.vehicleCode", found_bytes: 4, limit_bytes: 4, expected: "US-ASCII" };
+    let mut car = CarEncoder::new(&mut buffer).unwrap();
+    assert_eq!(car.vehicle_code_str("Zoë").err(), Some(expected));
+    car.vehicle_code_str("Zoe").unwrap();
+    car.vehicle_code("Zoë\0\0".as_bytes().try_into().unwrap());
+    let length = car.finish().unwrap();
+    assert_eq!(CarDecoder::parse(&buffer[..length]).unwrap().vehicle_code_str(), Ok(Some("Zoë")));
+    let object = Car::from_sbe(&buffer[..length]).unwrap();
+    assert_eq!(object.vehicle_code.as_deref(), Some("Zoë"));
+    assert_eq!(Sbe(object).encode(&mut buffer).err(), Some(expected));
+}
+
+/// A set has no null value: nothing on the wire tells an empty one from none.
+#[test]
+fn a_set_that_the_writer_did_not_have_is_none_to_a_view_and_empty_in_an_object() {
+    use gapless_schema_tests::{extension_v0, extension_v2};
+    let mut buffer = [0; 1024];
+    let length = extension_v0::OrderEncoder::new(&mut buffer).unwrap().finish().unwrap();
+    let order = extension_v2::OrderDecoder::parse(&buffer[..length]).unwrap();
+    assert_eq!((order.flags(), order.quantity()), (None, None));
+    let object = extension_v2::Order::from_decoder(&order).unwrap();
+    assert_eq!((object.flags, object.quantity), (extension_v2::Flags::default(), None));
+}
+
 #[test]
 fn headers_of_other_messages_are_refused() {
     let mut bytes = golden("car");

@@ -1,5 +1,6 @@
 //! The `<enum>`s and `<set>`s of a schema.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::error::SchemaError;
@@ -23,6 +24,7 @@ impl<'d> Types<'d> {
         };
         let mut names = Names::default();
         let mut values: Vec<EnumValue> = Vec::new();
+        let (mut seen, mut numbers) = (HashMap::new(), HashMap::new());
         for child in element.children() {
             if child.name() != "validValue" {
                 return Err(child.error(format!("<{}> in <enum>", child.name()), "<validValue>"));
@@ -36,13 +38,13 @@ impl<'d> Types<'d> {
             if number == null {
                 return Err(child.error(format!("value {value_name:?} is the null value"), "another number"));
             }
-            for other in &values {
-                if other.name == value_name || other.number == integer {
-                    return Err(child.error(
-                        format!("value {value_name:?} = {integer} repeats {:?} = {}", other.name, other.number),
-                        "names and numbers that differ",
-                    ));
-                }
+            let index = values.len();
+            let (by_name, by_number) = (seen.insert(value_name.clone(), index), numbers.insert(integer, index));
+            if let Some(other) = by_name.or(by_number).map(|index| &values[index]) {
+                return Err(child.error(
+                    format!("value {value_name:?} = {integer} repeats {:?} = {}", other.name, other.number),
+                    "names and numbers that differ",
+                ));
             }
             let rust = names.claim_variant(&value_name);
             values.push(EnumValue { rust, name: value_name, number: integer, notes: notes(&child)? });

@@ -1,5 +1,6 @@
 //! The `<composite>`s of a schema.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::error::SchemaError;
@@ -7,7 +8,11 @@ use super::model::{Field, Level};
 use super::names::{Names, pascal};
 use super::types::{ARRAY_LENGTH_MAX, Composite, Presence, Type, Types, presence};
 use super::values::{notes, offset};
+use super::versions;
 use super::xml::Element;
+
+/// The most members of a composite, with those of the composites in it: they are visited often.
+const MEMBERS_MAX: usize = 4_096;
 
 impl<'d> Types<'d> {
     pub(super) fn composite(&mut self, element: &Element<'d>, name: &str) -> Result<Rc<Composite>, SchemaError> {
@@ -17,9 +22,10 @@ impl<'d> Types<'d> {
         let mut fields: Vec<Field> = Vec::new();
         let mut end = 0usize;
         let mut of_fixed_length = true;
+        let (mut seen, mut members_in_all) = (HashSet::new(), 1);
         for (index, child) in element.children().enumerate() {
             let member = child.symbol()?;
-            if members.iter().any(|(other, _, _)| *other == member) {
+            if !seen.insert(member.clone()) {
                 return Err(child.error(format!("member {member:?} is there twice"), "names that differ"));
             }
             let resolved = match child.name() {
@@ -32,6 +38,14 @@ impl<'d> Types<'d> {
             };
             let offset = offset(&child, end)?;
             if let Some(kind) = kind {
+                members_in_all += kind.members();
+                if members_in_all > MEMBERS_MAX {
+                    let problem =
+                        format!("composite {name:?} has more than {MEMBERS_MAX} members with those of its own");
+                    return Err(
+                        child.error(problem, "fewer: each composite in a composite counts with all its members")
+                    );
+                }
                 let length = kind.length();
                 let optional = matches!(&resolved, Type::Encoded(encoded) if encoded.optional)
                     || presence(&child)? == Some(Presence::Optional);
@@ -50,6 +64,7 @@ impl<'d> Types<'d> {
                     kind,
                     optional,
                     offset,
+                    has_offset: child.attribute("offset").is_some(),
                     notes,
                 });
             } else {
@@ -61,6 +76,7 @@ impl<'d> Types<'d> {
             return Err(element
                 .error(format!("composite {name:?} has no members"), "<type>, <enum>, <set>, <composite> or <ref>"));
         }
+        versions::check_fields(&fields, 0)?;
         let mut level = None;
         if of_fixed_length {
             let rust = self.rust_names.claim_type(name);
@@ -70,6 +86,7 @@ impl<'d> Types<'d> {
                 notes: notes(element)?,
                 base_version: 0,
                 block_length: end,
+                members_in_all,
                 fields,
                 groups: Vec::new(),
                 data: Vec::new(),

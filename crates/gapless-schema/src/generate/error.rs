@@ -1,6 +1,7 @@
 //! [`SchemaError`]: what is wrong with a schema, and where.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 
 /// Why a schema cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -42,20 +43,42 @@ pub enum SchemaError {
     },
 }
 
-/// A place in a schema file.
+/// The text of a schema file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub name: String,
+    pub text: String,
+}
+
+/// A place in a schema file. Line and column are counted when somebody wants to know them: to count them for every
+/// element would take the square of the file's length.
 #[derive(Clone, Debug)]
 pub(crate) struct Location {
-    pub file: std::rc::Rc<str>,
-    pub line: u32,
-    pub column: u32,
+    pub source: Rc<Source>,
+    pub byte: usize,
 }
 
 impl Location {
+    /// Line, from 1.
+    pub(crate) fn line(&self) -> u32 {
+        1 + self.before().bytes().filter(|byte| *byte == b'\n').count() as u32
+    }
+
+    /// Column in characters, from 1.
+    fn column(&self) -> u32 {
+        let before = self.before();
+        1 + before[before.rfind('\n').map_or(0, |end| end + 1)..].chars().count() as u32
+    }
+
+    fn before(&self) -> &str {
+        self.source.text.get(..self.byte).unwrap_or(&self.source.text)
+    }
+
     pub(crate) fn error(&self, problem: impl Into<String>, expected: impl Into<String>) -> SchemaError {
         SchemaError::Invalid {
-            file: self.file.to_string(),
-            line: self.line,
-            column: self.column,
+            file: self.source.name.clone(),
+            line: self.line(),
+            column: self.column(),
             problem: problem.into(),
             expected: expected.into(),
         }

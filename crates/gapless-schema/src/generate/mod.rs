@@ -4,13 +4,16 @@
 //! |---|---|
 //! | [`error`] | [`SchemaError`]: file, line, column, what is wrong and what was expected |
 //! | `xml` | files, includes, elements |
+//! | `attributes` | which attributes an element may have |
 //! | `model` | a schema as values |
 //! | `types`, `choices`, `composites`, `values`, `read` | XML to model, with all checks |
+//! | `versions` | what was added later stands where older readers pass over it |
 //! | `names` | names of the schema as names of Rust |
 //! | `emit`, `proto` | model to Rust and to `.proto` |
 //!
 //! Build scripts call [`build`], the command line calls [`generate`] and [`check`], others use [`Generator`].
 
+mod attributes;
 mod choices;
 mod composites;
 mod emit;
@@ -21,6 +24,7 @@ mod proto;
 mod read;
 mod types;
 mod values;
+mod versions;
 mod xml;
 
 use std::path::{Path, PathBuf};
@@ -36,7 +40,7 @@ pub struct Generated {
     pub module: String,
     /// Rust source: one module.
     pub rust: String,
-    /// The `.proto` of the protobuf form.
+    /// The `.proto` of the protobuf form; empty without one.
     pub proto: String,
     /// One line for people: package, id, version and number of messages.
     pub summary: String,
@@ -70,11 +74,18 @@ pub struct Generator {
     text: Option<String>,
     module: Option<String>,
     runtime: String,
+    has_protobuf: bool,
 }
 
 impl Default for Generator {
     fn default() -> Self {
-        Self { path: PathBuf::new(), text: None, module: None, runtime: "::gapless_schema".to_owned() }
+        Self {
+            path: PathBuf::new(),
+            text: None,
+            module: None,
+            runtime: "::gapless_schema".to_owned(),
+            has_protobuf: true,
+        }
     }
 }
 
@@ -119,6 +130,14 @@ impl Generator {
         self
     }
 
+    /// Leaves the protobuf form out, and with it the limits of protobuf's field numbers: an SBE id may be anything from
+    /// 0 to 65535 then.
+    #[must_use]
+    pub const fn without_protobuf(mut self) -> Self {
+        self.has_protobuf = false;
+        self
+    }
+
     /// Reads, checks and generates.
     ///
     /// # Errors
@@ -127,8 +146,8 @@ impl Generator {
         let (schema, files) = self.read()?;
         let module = module_name(&self.module.clone().unwrap_or_else(|| stem(&self.path)));
         Ok(Generated {
-            rust: emit::rust(&schema, &module, &self.runtime),
-            proto: proto::proto(&schema),
+            rust: emit::rust(&schema, &module, &self.runtime, self.has_protobuf),
+            proto: if self.has_protobuf { proto::proto(&schema) } else { String::new() },
             summary: summary(&schema),
             module,
             files,
@@ -160,7 +179,32 @@ impl Generator {
         }
         let stem = stem(&self.path);
         write(&folder.join(format!("{stem}.rs")), &generated.rust)?;
-        write(&folder.join(format!("{stem}.proto")), &generated.proto)
+        if self.has_protobuf {
+            write(&folder.join(format!("{stem}.proto")), &generated.proto)?;
+        }
+        Ok(())
+    }
+
+    /// Generates `<name>.rs`, and `<name>.proto` if there is a protobuf form, in `folder`; returns what to print.
+    ///
+    /// # Errors
+    /// What is wrong with the schema, or that a file cannot be written.
+    pub fn generate_into(&self, folder: &Path) -> Result<String, SchemaError> {
+        let generated = self.generate()?;
+        std::fs::create_dir_all(folder).map_err(|source| SchemaError::File {
+            file: folder.to_owned(),
+            expected: "a folder that can be written",
+            source,
+        })?;
+        let rust = folder.join(format!("{}.rs", generated.module));
+        write(&rust, &generated.rust)?;
+        let mut said = format!("{}: wrote {}", generated.summary, rust.display());
+        if self.has_protobuf {
+            let proto = folder.join(format!("{}.proto", generated.module));
+            write(&proto, &generated.proto)?;
+            said.push_str(&format!(" and {}", proto.display()));
+        }
+        Ok(said)
     }
 
     fn read(&self) -> Result<(Schema, Vec<PathBuf>), SchemaError> {
@@ -169,8 +213,10 @@ impl Generator {
             None => xml::load(&self.path)?,
         };
         let schema = read::schema(&sources)?;
-        proto::check(&schema)?;
-        Ok((schema, sources.iter().map(|source| PathBuf::from(&*source.name)).collect()))
+        if self.has_protobuf {
+            proto::check(&schema)?;
+        }
+        Ok((schema, sources.iter().map(|source| PathBuf::from(&source.name)).collect()))
     }
 }
 
@@ -190,17 +236,7 @@ pub fn build(schema: impl AsRef<Path>) -> Result<(), SchemaError> {
 /// # Errors
 /// What is wrong with the schema, or that a file cannot be written.
 pub fn generate(schema: &Path, folder: &Path) -> Result<String, SchemaError> {
-    let generated = Generator::new().schema_file(schema).generate()?;
-    std::fs::create_dir_all(folder).map_err(|source| SchemaError::File {
-        file: folder.to_owned(),
-        expected: "a folder that can be written",
-        source,
-    })?;
-    let rust = folder.join(format!("{}.rs", generated.module));
-    let proto = folder.join(format!("{}.proto", generated.module));
-    write(&rust, &generated.rust)?;
-    write(&proto, &generated.proto)?;
-    Ok(format!("{}: wrote {} and {}", generated.summary, rust.display(), proto.display()))
+    Generator::new().schema_file(schema).generate_into(folder)
 }
 
 /// For the command line: checks a schema; returns what to print.

@@ -62,6 +62,8 @@ pub(crate) struct Level {
     /// Fields of a version up to this one are always there.
     pub base_version: u64,
     pub block_length: usize,
+    /// Of a composite: itself and everything in it.
+    pub members_in_all: usize,
     pub fields: Vec<Field>,
     pub groups: Vec<Group>,
     pub data: Vec<Data>,
@@ -79,6 +81,8 @@ pub(crate) struct Field {
     pub kind: Kind,
     pub optional: bool,
     pub offset: usize,
+    /// The schema gives the offset, so that no field before it moves it.
+    pub has_offset: bool,
     pub notes: Notes,
 }
 
@@ -169,6 +173,8 @@ pub(crate) struct Choice {
 /// How text is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Charset {
+    /// What is written is checked; what is read may be UTF-8, as it was written before that check was there.
+    Ascii,
     Utf8,
     Latin1,
 }
@@ -311,6 +317,14 @@ impl Level {
 }
 
 impl Kind {
+    /// Itself and, in a composite, everything in it.
+    pub(crate) fn members(&self) -> usize {
+        match self {
+            Self::Composite(level) => level.members_in_all,
+            _ => 1,
+        }
+    }
+
     /// Bytes in the block.
     pub(crate) fn length(&self) -> usize {
         self.length_at(u64::MAX)

@@ -3,7 +3,7 @@
 //! A name that is taken or reserved gets an underscore at its end, in the order of the schema, so the same schema
 //! always gives the same Rust.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Words of Rust that cannot be identifiers, and names that generated code itself uses.
 const KEYWORDS: &[&str] = &[
@@ -71,66 +71,70 @@ pub(crate) const SUFFIXES: &[&str] =
 
 /// Names that are taken in one scope.
 #[derive(Default)]
-pub(crate) struct Names(HashSet<String>);
+pub(crate) struct Names {
+    taken: HashSet<String>,
+    /// How many underscores the last claimant of a name needed: fewer are not tried again, so that many names that
+    /// become the same one take no longer than others.
+    underscores: HashMap<String, usize>,
+}
 
 impl Names {
     /// A name for types of a level, enum or set.
     pub(crate) fn claim_type(&mut self, name: &str) -> String {
-        let mut name = pascal(name);
-        while self.is_taken(&name) {
-            name.push('_');
-        }
-        for suffix in SUFFIXES {
-            self.0.insert(format!("{name}{suffix}"));
-        }
+        let name = self.free(pascal(name), Self::is_taken);
+        self.taken.extend(SUFFIXES.iter().map(|suffix| format!("{name}{suffix}")));
         name
     }
 
     /// Whether a type of that name, or one that goes with it, is there.
     pub(crate) fn is_taken(&self, name: &str) -> bool {
-        TYPES.contains(&name) || SUFFIXES.iter().any(|suffix| self.0.contains(&format!("{name}{suffix}")))
+        TYPES.contains(&name) || SUFFIXES.iter().any(|suffix| self.taken.contains(&format!("{name}{suffix}")))
     }
 
     /// A name for a method, together with the methods that go with it.
     pub(crate) fn claim_method(&mut self, name: &str) -> String {
         const WITH: [&str; 5] = ["", "_str", "_or_null", "_min", "_max"];
-        let mut name = snake(name);
-        while KEYWORDS.contains(&&*name)
-            || METHODS.contains(&&*name)
-            || WITH.iter().any(|suffix| self.0.contains(&format!("{name}{suffix}")))
-        {
-            name.push('_');
-        }
-        for suffix in WITH {
-            self.0.insert(format!("{name}{suffix}"));
-        }
+        let name = self.free(snake(name), |names, name| {
+            is_reserved(name) || WITH.iter().any(|suffix| names.taken.contains(&format!("{name}{suffix}")))
+        });
+        self.taken.extend(WITH.iter().map(|suffix| format!("{name}{suffix}")));
         name
     }
 
     /// A name for a choice of a set, which has a method to ask for it and one to set it.
     pub(crate) fn claim_choice(&mut self, name: &str) -> String {
-        let mut name = snake(name);
-        while KEYWORDS.contains(&&*name)
-            || METHODS.contains(&&*name)
-            || self.0.contains(&name)
-            || self.0.contains(&with(&name))
-        {
-            name.push('_');
-        }
-        self.0.insert(name.clone());
-        self.0.insert(with(&name));
+        let name = self.free(snake(name), |names, name| {
+            is_reserved(name) || names.taken.contains(name) || names.taken.contains(&with(name))
+        });
+        self.taken.extend([name.clone(), with(&name)]);
         name
     }
 
     /// A name for a variant of an enum.
     pub(crate) fn claim_variant(&mut self, name: &str) -> String {
-        let mut name = pascal(name);
-        while matches!(&*name, "Self" | "Unknown" | "NULL") || self.0.contains(&name) {
-            name.push('_');
-        }
-        self.0.insert(name.clone());
+        let name = self.free(pascal(name), |names, name| {
+            matches!(name, "Self" | "Unknown" | "NULL") || names.taken.contains(name)
+        });
+        self.taken.insert(name.clone());
         name
     }
+
+    /// `name` with as many underscores behind it as make it free.
+    fn free(&mut self, name: String, is_taken: impl Fn(&Self, &str) -> bool) -> String {
+        let mut count = self.underscores.get(&name).copied().unwrap_or(0);
+        let mut candidate = format!("{name}{}", "_".repeat(count));
+        while is_taken(self, &candidate) {
+            candidate.push('_');
+            count += 1;
+        }
+        self.underscores.insert(name, count);
+        candidate
+    }
+}
+
+/// Whether generated code or Rust itself has another use for the name of a method.
+fn is_reserved(name: &str) -> bool {
+    KEYWORDS.contains(&name) || METHODS.contains(&name)
 }
 
 /// The method that sets a choice of a set.

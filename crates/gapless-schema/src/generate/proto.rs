@@ -25,7 +25,9 @@ fn check_level(level: &Level) -> Result<(), SchemaError> {
     for (name, number, notes) in numbers.chain(groups).chain(data) {
         if number == 0 || RESERVED.contains(&number) {
             let problem = format!("id {number} of {name:?} cannot be the number of a protobuf field");
-            return Err(notes.location.error(problem, "1 to 18999 or 20000 to 65535"));
+            let expected =
+                "1 to 18999 or 20000 to 65535, or no protobuf form (--sbe-only, Generator::without_protobuf)";
+            return Err(notes.location.error(problem, expected));
         }
     }
     level.groups.iter().try_for_each(|group| check_level(&group.level))

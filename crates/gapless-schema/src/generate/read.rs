@@ -1,20 +1,25 @@
 //! A schema file as a [`Schema`]: the root element, the message header, and the messages with their groups and data.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::error::SchemaError;
+use super::attributes;
+use super::error::{Location, SchemaError, Source};
 use super::model::{Charset, Data, Dimension, Field, Group, Header, Kind, Level, Message, Primitive, Schema, Slot};
 use super::names::{Names, pascal};
 use super::types::{Composite, Encoded, Presence, Type, Types, presence};
 use super::values::{notes, offset};
-use super::xml::{self, Element, Source};
+use super::versions;
+use super::xml::{self, Element};
 
 /// The longest block: a payload of a frame is not longer.
 const BLOCK_LENGTH_MAX: usize = 1 << 20;
+/// The most fields of all messages, with the members of their composites: each is visited often, and composites of
+/// composites grow as powers do.
+const MEMBERS_MAX: usize = 100_000;
 
 /// Reads the schema in `sources`, of which the first has the root element.
-pub(crate) fn schema(sources: &[Source]) -> Result<Schema, SchemaError> {
+pub(crate) fn schema(sources: &[Rc<Source>]) -> Result<Schema, SchemaError> {
     let documents = sources.iter().map(xml::parse).collect::<Result<Vec<_>, _>>()?;
     let roots: Vec<Element<'_>> =
         documents.iter().zip(sources).map(|(document, source)| Element::root(document, source)).collect();
@@ -22,6 +27,7 @@ pub(crate) fn schema(sources: &[Source]) -> Result<Schema, SchemaError> {
     if root.name() != "messageSchema" {
         return Err(root.error(format!("the root element is <{}>", root.name()), "<messageSchema>"));
     }
+    roots.iter().try_for_each(attributes::check)?;
     let mut blocks = Vec::new();
     let mut message_elements = Vec::new();
     for (index, file) in roots.iter().enumerate() {
@@ -41,19 +47,20 @@ pub(crate) fn schema(sources: &[Source]) -> Result<Schema, SchemaError> {
         }
     }
     let version = root.number("version", "a version, from 0")?.unwrap_or(0);
-    let mut reader = MessageReader { types: Types::collect(&blocks)?, version };
+    let mut reader = MessageReader { types: Types::collect(&blocks)?, version, members: 0 };
     reader.types.resolve_all()?;
     let header_name = root.attribute("headerType").unwrap_or("messageHeader");
     let header = reader.header(root, header_name)?;
     let mut messages: Vec<Message> = Vec::new();
     let mut seen_ids: HashMap<u16, String> = HashMap::new();
+    let mut seen_names: HashSet<String> = HashSet::new();
     for element in &message_elements {
         let message = reader.message(element, &header)?;
         if let Some(other) = seen_ids.insert(message.template_id, message.name.clone()) {
             let problem = format!("message {:?} has the id {} of {other:?}", message.name, message.template_id);
             return Err(element.attribute_location("id").error(problem, "ids that differ"));
         }
-        if messages.iter().any(|other| other.name == message.name) {
+        if !seen_names.insert(message.name.clone()) {
             let problem = format!("message {:?} is there twice", message.name);
             return Err(element.attribute_location("name").error(problem, "names that differ"));
         }
@@ -106,6 +113,8 @@ fn collect_composites(level: &Level, used: &mut Vec<Rc<Level>>) {
 struct MessageReader<'d> {
     types: Types<'d>,
     version: u64,
+    /// Fields so far, with the members of their composites.
+    members: usize,
 }
 
 impl<'d> MessageReader<'d> {
@@ -138,7 +147,7 @@ impl<'d> MessageReader<'d> {
         if self.types.rust_names.is_taken(&type_name) {
             type_name.push_str("Message");
         }
-        let level = self.level(element, &name, &type_name, 0, header.block_length)?;
+        let level = self.level(element, &name, &type_name, 0, header.block_length, false)?;
         Ok(Message { name, template_id, level })
     }
 
@@ -150,6 +159,7 @@ impl<'d> MessageReader<'d> {
         type_name: &str,
         base_version: u64,
         block_slot: Slot,
+        is_entry: bool,
     ) -> Result<Level, SchemaError> {
         let own = notes(element)?;
         self.check_version(element, own.since)?;
@@ -160,6 +170,7 @@ impl<'d> MessageReader<'d> {
             notes: own,
             base_version,
             block_length: 0,
+            members_in_all: 0,
             fields: Vec::new(),
             groups: Vec::new(),
             data: Vec::new(),
@@ -194,6 +205,8 @@ impl<'d> MessageReader<'d> {
                 _ => level.data.push(self.data(&child, name, rust, variant, number)?),
             }
         }
+        versions::check_fields(&level.fields, base_version)?;
+        versions::check_members(&level, is_entry)?;
         if level.members() > 200 {
             return Err(element.error(format!("{path} has {} groups and data", level.members()), "at most 200"));
         }
@@ -265,12 +278,19 @@ impl<'d> MessageReader<'d> {
             own.time_unit = own.time_unit.or_else(|| encoded.notes.time_unit.clone());
         }
         self.check_version(element, own.since)?;
+        self.members += kind.members();
+        if self.members > MEMBERS_MAX {
+            let problem =
+                format!("the messages have more than {MEMBERS_MAX} fields with the members of their composites");
+            return Err(element.error(problem, "fewer, or several schemas"));
+        }
         let optional = match wanted {
             Some(Presence::Optional) => true,
             Some(_) => false,
             None => inherited,
         };
-        Ok(Field { name, rust, variant, number, kind, optional, offset, notes: own })
+        let has_offset = element.attribute("offset").is_some();
+        Ok(Field { name, rust, variant, number, kind, optional, offset, has_offset, notes: own })
     }
 
     fn group(
@@ -300,7 +320,7 @@ impl<'d> MessageReader<'d> {
         };
         let path = format!("{}.{name}", parent.path);
         let type_name = format!("{}{}", parent.rust, pascal(&name));
-        let level = self.level(element, &path, &type_name, parent.base_version, block_length)?;
+        let level = self.level(element, &path, &type_name, parent.base_version, block_length, true)?;
         Ok(Group { name, rust, variant, number, dimension, level })
     }
 
@@ -337,8 +357,8 @@ impl<'d> MessageReader<'d> {
         }
         let own = notes(element)?;
         self.check_version(element, own.since)?;
-        let charset = match element.attribute("characterEncoding") {
-            Some(text) => super::types::charset(text),
+        let charset = match super::types::charset(element)? {
+            Some(named) => Some(named),
             None if data.primitive == Primitive::Char => Some(data.charset.unwrap_or(Charset::Utf8)),
             None => data.charset,
         };
@@ -361,8 +381,8 @@ struct Scope {
     stage: u8,
     methods: Names,
     variants: Names,
-    names: HashMap<String, u32>,
-    ids: HashMap<u32, u32>,
+    names: HashMap<String, Location>,
+    ids: HashMap<u32, Location>,
 }
 
 impl Scope {
@@ -375,14 +395,16 @@ impl Scope {
             let place = element.attribute_location("id");
             return Err(place.error(format!("id is {id}"), "a number from 0 to 65535"));
         }
-        let line = element.location().line;
-        if let Some(first) = self.names.insert(name.to_owned(), line) {
+        let place = element.location();
+        if let Some(first) = self.names.insert(name.to_owned(), place.clone()) {
             let problem = format!("the name {name:?} is there twice");
-            return Err(element.attribute_location("name").error(problem, format!("another than in line {first}")));
+            let expected = format!("another than in line {}", first.line());
+            return Err(element.attribute_location("name").error(problem, expected));
         }
-        if let Some(first) = self.ids.insert(id, line) {
+        if let Some(first) = self.ids.insert(id, place) {
             let problem = format!("the id {id} is there twice");
-            return Err(element.attribute_location("id").error(problem, format!("another than in line {first}")));
+            let expected = format!("another than in line {}", first.line());
+            return Err(element.attribute_location("id").error(problem, expected));
         }
         Ok(id)
     }

@@ -80,7 +80,7 @@ impl<'d> Types<'d> {
                 let first = first.location();
                 return Err(element.error(
                     format!("type {name:?} is defined twice"),
-                    format!("one definition; the first is in line {} of {}", first.line, first.file),
+                    format!("one definition; the first is in line {} of {}", first.line(), first.source.name),
                 ));
             }
             if Primitive::named(&name).is_some() {
@@ -185,15 +185,10 @@ impl<'d> Types<'d> {
         if let Some(text) = element.attribute("nullValue") {
             encoded.null = parse_number(primitive, text, &element.attribute_location("nullValue"), "nullValue")?;
         }
-        encoded.charset = match element.attribute("characterEncoding") {
+        encoded.charset = match charset(element)? {
             None if primitive == Primitive::Char => Some(Charset::Utf8),
-            None => None,
             Some(_) if encoded.length == 1 && primitive != Primitive::Char => None,
-            Some(text) => Some(charset(text).ok_or_else(|| {
-                element
-                    .attribute_location("characterEncoding")
-                    .error(format!("unknown character encoding {text:?}"), "US-ASCII, UTF-8 or ISO-8859-1")
-            })?),
+            named => named,
         };
         match presence(element)? {
             None | Some(Presence::Required) => {}
@@ -341,11 +336,15 @@ pub(crate) fn presence(element: &Element<'_>) -> Result<Option<Presence>, Schema
     }
 }
 
-/// A character encoding by its name; ASCII is a part of UTF-8.
-pub(crate) fn charset(name: &str) -> Option<Charset> {
-    match name.to_ascii_uppercase().replace('_', "-").as_str() {
-        "ASCII" | "US-ASCII" | "UTF-8" | "UTF8" => Some(Charset::Utf8),
-        "ISO-8859-1" | "LATIN1" | "LATIN-1" => Some(Charset::Latin1),
-        _ => None,
+/// The character encoding that an element names.
+pub(crate) fn charset(element: &Element<'_>) -> Result<Option<Charset>, SchemaError> {
+    let Some(text) = element.attribute("characterEncoding") else { return Ok(None) };
+    match text.trim().to_ascii_uppercase().replace('_', "-").as_str() {
+        "ASCII" | "US-ASCII" => Ok(Some(Charset::Ascii)),
+        "UTF-8" | "UTF8" => Ok(Some(Charset::Utf8)),
+        "ISO-8859-1" | "LATIN1" | "LATIN-1" => Ok(Some(Charset::Latin1)),
+        _ => Err(element
+            .attribute_location("characterEncoding")
+            .error(format!("unknown character encoding {text:?}"), "US-ASCII, UTF-8 or ISO-8859-1")),
     }
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::error::{Location, SchemaError};
+use super::error::{Location, SchemaError, Source};
 
 /// The largest schema file.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -21,23 +21,17 @@ const DEPTH_MAX: usize = 64;
 /// The most files that a schema may include.
 const FILES_MAX: usize = 256;
 
-/// The text of a schema file.
-pub(crate) struct Source {
-    pub name: Rc<str>,
-    pub text: String,
-}
-
 /// Reads a schema file and the files that it includes; the schema itself comes first.
-pub(crate) fn load(path: &Path) -> Result<Vec<Source>, SchemaError> {
+pub(crate) fn load(path: &Path) -> Result<Vec<Rc<Source>>, SchemaError> {
     let text = read(path)?;
     load_text(path, text)
 }
 
 /// As [`load`], with the text of the first file given; `path` names it and says where its includes are.
-pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Source>, SchemaError> {
+pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Rc<Source>>, SchemaError> {
     let mut seen: HashSet<PathBuf> = HashSet::from([path.to_owned()]);
     let mut paths = vec![path.to_owned()];
-    let mut sources = vec![Source { name: path.display().to_string().into(), text }];
+    let mut sources = vec![Rc::new(Source { name: path.display().to_string(), text })];
     let mut next = 0;
     while next < sources.len() {
         let includes = includes(&sources[next])?;
@@ -50,7 +44,7 @@ pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Source>, Schema
                 return Err(place.error("too many files are included", format!("at most {FILES_MAX}")));
             }
             let text = read(&file).map_err(|error| place.error(format!("{error}"), "a readable file in href"))?;
-            sources.push(Source { name: file.display().to_string().into(), text });
+            sources.push(Rc::new(Source { name: file.display().to_string(), text }));
             paths.push(file);
         }
         next += 1;
@@ -76,9 +70,9 @@ fn read(path: &Path) -> Result<String, SchemaError> {
     Ok(text)
 }
 
-fn includes(source: &Source) -> Result<Vec<(String, Location)>, SchemaError> {
+fn includes(source: &Rc<Source>) -> Result<Vec<(String, Location)>, SchemaError> {
     let document = parse(source)?;
-    let root = Element { node: document.root_element(), file: source.name.clone() };
+    let root = Element::root(&document, source);
     let mut found = Vec::new();
     for child in root.children().filter(|child| child.name() == "include") {
         found.push((child.required("href")?.to_owned(), child.location()));
@@ -87,25 +81,37 @@ fn includes(source: &Source) -> Result<Vec<(String, Location)>, SchemaError> {
 }
 
 /// Parses the XML of a file.
-pub(crate) fn parse(source: &Source) -> Result<Document<'_>, SchemaError> {
+pub(crate) fn parse(source: &Rc<Source>) -> Result<Document<'_>, SchemaError> {
     if source.text.len() as u64 > FILE_BYTES_MAX {
-        let file = PathBuf::from(&*source.name);
+        let file = PathBuf::from(&source.name);
         return Err(SchemaError::TooLarge { file, found_bytes: source.text.len() as u64, limit_bytes: FILE_BYTES_MAX });
     }
     check_depth(source)?;
     let options = ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() };
     Document::parse_with_options(&source.text, options).map_err(|error| {
-        let place = error.pos();
-        let location = Location { file: source.name.clone(), line: place.row, column: place.col };
+        let location = Location { source: source.clone(), byte: error_position(&source.text, &error) };
         // The parser quotes what it found, line breaks too; an error is one line.
         let error = error.to_string().replace(char::is_control, " ");
         location.error(format!("malformed XML: {error}"), "well-formed XML without a document type")
     })
 }
 
+/// The byte at which the parser found something wrong.
+fn error_position(text: &str, error: &roxmltree::Error) -> usize {
+    use roxmltree::Error::{NoRootNode, UnclosedRootNode, UnexpectedEndOfStream};
+    // The parser says no place for what is missing: it is missing at the end.
+    if matches!(error, NoRootNode | UnclosedRootNode | UnexpectedEndOfStream) {
+        return text.len();
+    }
+    let place = error.pos();
+    let start: usize = text.split_inclusive('\n').take(place.row as usize - 1).map(str::len).sum();
+    let column = text[start..].char_indices().nth(place.col as usize - 1);
+    column.map_or(text.len(), |(offset, _)| start + offset)
+}
+
 /// Refuses deep nesting before the parser, which recurses, sees it. Counts tags roughly: what is not a tag but looks
 /// like one (in a comment or CDATA) is skipped.
-fn check_depth(source: &Source) -> Result<(), SchemaError> {
+fn check_depth(source: &Rc<Source>) -> Result<(), SchemaError> {
     let text = source.text.as_bytes();
     let mut depth = 0usize;
     let mut at = 0;
@@ -128,10 +134,7 @@ fn check_depth(source: &Source) -> Result<(), SchemaError> {
             length
         };
         if depth > DEPTH_MAX {
-            let before = &source.text.as_bytes()[..at];
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-            let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
-            let location = Location { file: source.name.clone(), line: line as u32, column: column as u32 };
+            let location = Location { source: source.clone(), byte: at };
             return Err(location.error("elements are nested too deeply", format!("at most {DEPTH_MAX} levels")));
         }
         match length {
@@ -160,12 +163,12 @@ fn tag_length(rest: &[u8]) -> Option<usize> {
 #[derive(Clone)]
 pub(crate) struct Element<'d> {
     pub node: Node<'d, 'd>,
-    pub file: Rc<str>,
+    pub source: Rc<Source>,
 }
 
 impl<'d> Element<'d> {
-    pub(crate) fn root(document: &'d Document<'d>, source: &Source) -> Self {
-        Self { node: document.root_element(), file: source.name.clone() }
+    pub(crate) fn root(document: &'d Document<'d>, source: &Rc<Source>) -> Self {
+        Self { node: document.root_element(), source: source.clone() }
     }
 
     /// Name without its namespace prefix.
@@ -177,9 +180,8 @@ impl<'d> Element<'d> {
         self.at(self.node.range().start)
     }
 
-    fn at(&self, byte: usize) -> Location {
-        let place = self.node.document().text_pos_at(byte);
-        Location { file: self.file.clone(), line: place.row, column: place.col }
+    pub(crate) fn at(&self, byte: usize) -> Location {
+        Location { source: self.source.clone(), byte }
     }
 
     /// Where an attribute stands; the element if it has none of that name.
@@ -195,11 +197,11 @@ impl<'d> Element<'d> {
     }
 
     pub(crate) fn children(&self) -> impl Iterator<Item = Element<'d>> + use<'d> {
-        let file = self.file.clone();
-        self.node.children().filter(Node::is_element).map(move |node| Element { node, file: file.clone() })
+        let source = self.source.clone();
+        self.node.children().filter(Node::is_element).map(move |node| Element { node, source: source.clone() })
     }
 
-    /// Text inside of the element, trimmed.
+    /// Text inside of the element, trimmed: in the schema of SBE schemas it is an `xs:token`.
     pub(crate) fn text(&self) -> &'d str {
         self.node.text().unwrap_or("").trim()
     }

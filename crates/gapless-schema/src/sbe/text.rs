@@ -64,6 +64,28 @@ pub fn put(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(
     }
 }
 
+/// As [`put`], in US-ASCII.
+///
+/// # Errors
+/// [`EncodeError::Text`], also for a character that the encoding does not have.
+#[inline]
+pub fn put_ascii(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(), EncodeError> {
+    check_ascii(text, field)?;
+    put(field_bytes, text, field)
+}
+
+/// Checks that a text is US-ASCII.
+///
+/// # Errors
+/// [`EncodeError::Text`].
+#[inline]
+pub const fn check_ascii(text: &[u8], field: &'static str) -> Result<(), EncodeError> {
+    if text.is_ascii() {
+        return Ok(());
+    }
+    Err(EncodeError::Text { field, found_bytes: text.len(), limit_bytes: text.len(), expected: "US-ASCII" })
+}
+
 #[inline(always)]
 const fn does_not_fit(field: &'static str, found_bytes: usize, limit_bytes: usize) -> EncodeError {
     EncodeError::Text { field, found_bytes, limit_bytes, expected: "text" }

@@ -10,7 +10,7 @@ use quote::quote;
 
 use super::super::model::{Charset, Data, Field, Group, Kind, Level, Slot};
 use super::getters::is_option;
-use super::values::{data_docs, deprecated, docs, field_docs, long, note_lines, number, primitive_type, size};
+use super::values::{data_docs, deprecated, docs, long, note_lines, number, primitive_type, setter_docs, size};
 use super::{Emitter, Role, ident};
 
 impl Emitter<'_> {
@@ -128,7 +128,7 @@ impl Emitter<'_> {
 
     fn setter(&self, level: &Level, field: &Field, shift: usize) -> TokenStream {
         let name = ident(&field.rust);
-        let docs = field_docs(level, field);
+        let docs = setter_docs(level, field);
         let deprecated = deprecated(&field.notes);
         let offset = size(shift + field.offset);
         let length = size(field.kind.length());
@@ -220,6 +220,7 @@ impl Emitter<'_> {
         ]);
         let put = match charset {
             Charset::Utf8 => quote!(#runtime::sbe::text::put(#slot, value.as_bytes(), #path)?;),
+            Charset::Ascii => quote!(#runtime::sbe::text::put_ascii(#slot, value.as_bytes(), #path)?;),
             Charset::Latin1 => quote!(#runtime::sbe::text::put_latin1(#slot, value, #path)?;),
         };
         quote! {
@@ -272,16 +273,20 @@ impl Emitter<'_> {
         let of = primitive_type(data.length);
         let limit = long(data.length_max);
         let length = self.bytes(&quote!((value.len() as #of)));
+        let check =
+            (data.charset == Some(Charset::Ascii)).then(|| quote!(#runtime::sbe::text::check_ascii(value, #path)?;));
         quote! {
             #docs
             ///
             /// # Errors
             /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
-            /// [`EncodeError::Length`] if its length field cannot express its length.
+            /// [`EncodeError::Length`] if its length field cannot express its length, [`EncodeError::Text`] if
+            /// it is not in the character encoding, where that is US-ASCII.
             #deprecated
             #[inline(always)]
             pub fn #name(&mut self, value: impl AsRef<[u8]>) -> Result<&mut Self, EncodeError> {
                 let value = value.as_ref();
+                #check
                 self.stage.advance(&mut self.tail, #index)?;
                 if value.len() as u64 > #limit {
                     return Err(#runtime::sbe::write::too_long(#path, value.len(), #limit));

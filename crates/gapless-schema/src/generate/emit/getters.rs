@@ -218,7 +218,7 @@ impl Emitter<'_> {
         let docs = data_docs(data);
         let deprecated = deprecated(&data.notes);
         let text_name = ident(&format!("{}_str", data.rust));
-        let text = (data.charset == Some(Charset::Utf8)).then(|| {
+        let text = matches!(data.charset, Some(Charset::Utf8 | Charset::Ascii)).then(|| {
             quote! {
                 #text_docs
                 #deprecated

@@ -1,6 +1,6 @@
 //! Message headers and the traits of the runtime.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::super::model::Message;
@@ -48,7 +48,6 @@ impl Emitter<'_> {
         let template_id = message.template_id;
         let of = |suffix: &str| ident(&format!("{}{suffix}", message.level.rust));
         let (object, decoder, encoder) = (of(""), of("Decoder"), of("Encoder"));
-        let (proto_decoder, proto_encoder) = (of("ProtobufDecoder"), of("ProtobufEncoder"));
         let header_length = size(self.schema.header.length);
         let ids = quote! {
             const SCHEMA_ID: u16 = SCHEMA_ID;
@@ -56,31 +55,8 @@ impl Emitter<'_> {
             const NAME: &'static str = #name;
         };
         let sbe = quote!(const ENCODING: #runtime::Encoding = #runtime::Encoding::Sbe;);
-        let protobuf = quote!(const ENCODING: #runtime::Encoding = #runtime::Encoding::Protobuf;);
-        let direct = |encoder: &proc_macro2::Ident, encoding: &TokenStream, new: &TokenStream| {
-            quote! {
-                impl #runtime::MessageSchema for #encoder<'_> {
-                    #ids
-                    #encoding
-                }
-
-                impl #runtime::Direct for #encoder<'_> {
-                    type Encoder<'a> = #encoder<'a>;
-
-                    #[inline]
-                    fn encoder(buffer: &mut [u8]) -> Result<#encoder<'_>, EncodeError> {
-                        #new
-                    }
-
-                    #[inline]
-                    fn finish(encoder: #encoder<'_>) -> Result<usize, EncodeError> {
-                        encoder.finish()
-                    }
-                }
-            }
-        };
-        let sbe_direct = direct(&encoder, &sbe, &quote!(#encoder::new(buffer)));
-        let proto_direct = direct(&proto_encoder, &protobuf, &quote!(Ok(#proto_encoder::new(buffer))));
+        let protobuf = self.has_protobuf.then(|| self.protobuf_traits(message, &ids));
+        let sbe_direct = self.direct(&encoder, &ids, &sbe, &quote!(#encoder::new(buffer)));
         quote! {
             impl #runtime::MessageSchema for #decoder<'_> {
                 #ids
@@ -97,22 +73,6 @@ impl Emitter<'_> {
             }
 
             #sbe_direct
-
-            impl #runtime::MessageSchema for #proto_decoder<'_> {
-                #ids
-                #protobuf
-            }
-
-            impl #runtime::Message for #proto_decoder<'_> {
-                type Decoded<'a> = #proto_decoder<'a>;
-
-                #[inline]
-                fn decode(payload: &[u8]) -> Result<#proto_decoder<'_>, DecodeError> {
-                    Ok(#proto_decoder::new(payload))
-                }
-            }
-
-            #proto_direct
 
             impl #runtime::SbeObject for #object {
                 #ids
@@ -132,24 +92,77 @@ impl Emitter<'_> {
                 }
             }
 
+            #protobuf
+        }
+    }
+
+    /// The traits of the protobuf form.
+    fn protobuf_traits(&self, message: &Message, ids: &TokenStream) -> TokenStream {
+        let runtime = &self.runtime;
+        let of = |suffix: &str| ident(&format!("{}{suffix}", message.level.rust));
+        let (object, decoder, encoder) = (of(""), of("ProtobufDecoder"), of("ProtobufEncoder"));
+        let protobuf = quote!(const ENCODING: #runtime::Encoding = #runtime::Encoding::Protobuf;);
+        let direct = self.direct(&encoder, ids, &protobuf, &quote!(Ok(#encoder::new(buffer))));
+        quote! {
+            impl #runtime::MessageSchema for #decoder<'_> {
+                #ids
+                #protobuf
+            }
+
+            impl #runtime::Message for #decoder<'_> {
+                type Decoded<'a> = #decoder<'a>;
+
+                #[inline]
+                fn decode(payload: &[u8]) -> Result<#decoder<'_>, DecodeError> {
+                    Ok(#decoder::new(payload))
+                }
+            }
+
+            #direct
+
             impl #runtime::ProtobufObject for #object {
                 #ids
 
                 fn from_protobuf(payload: &[u8]) -> Result<Self, DecodeError> {
                     let mut object = Self::default();
-                    object.merge_protobuf(#proto_decoder::new(payload))?;
+                    object.merge_protobuf(#decoder::new(payload))?;
                     Ok(object)
                 }
 
                 fn protobuf_length(&self) -> usize {
-                    let mut encoder = #proto_encoder::new(&mut []);
+                    let mut encoder = #encoder::new(&mut []);
                     self.encode_protobuf(&mut encoder);
                     encoder.writer.position()
                 }
 
                 fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-                    let mut encoder = #proto_encoder::new(buffer);
+                    let mut encoder = #encoder::new(buffer);
                     self.encode_protobuf(&mut encoder);
+                    encoder.finish()
+                }
+            }
+        }
+    }
+
+    /// What makes a direct encoder one.
+    fn direct(&self, encoder: &Ident, ids: &TokenStream, encoding: &TokenStream, new: &TokenStream) -> TokenStream {
+        let runtime = &self.runtime;
+        quote! {
+            impl #runtime::MessageSchema for #encoder<'_> {
+                #ids
+                #encoding
+            }
+
+            impl #runtime::Direct for #encoder<'_> {
+                type Encoder<'a> = #encoder<'a>;
+
+                #[inline]
+                fn encoder(buffer: &mut [u8]) -> Result<#encoder<'_>, EncodeError> {
+                    #new
+                }
+
+                #[inline]
+                fn finish(encoder: #encoder<'_>) -> Result<usize, EncodeError> {
                     encoder.finish()
                 }
             }

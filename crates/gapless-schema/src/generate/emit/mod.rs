@@ -37,6 +37,7 @@ pub(crate) struct Emitter<'s> {
     schema: &'s Schema,
     /// Path of the runtime.
     runtime: TokenStream,
+    has_protobuf: bool,
 }
 
 /// What a level belongs to.
@@ -48,9 +49,9 @@ enum Role<'s> {
 }
 
 /// The Rust of a schema: one module of the given name.
-pub(crate) fn rust(schema: &Schema, module: &str, runtime: &str) -> String {
+pub(crate) fn rust(schema: &Schema, module: &str, runtime: &str, has_protobuf: bool) -> String {
     let runtime = runtime.parse().expect("the path of the runtime is checked by the generator");
-    let emitter = Emitter { schema, runtime };
+    let emitter = Emitter { schema, runtime, has_protobuf };
     let tokens = emitter.module(module);
     let file = syn::parse2(tokens).expect("generated Rust is Rust");
     let package = if schema.package.is_empty() { "without package" } else { &schema.package };
@@ -130,14 +131,17 @@ impl Emitter<'_> {
         let decoder = self.decoder(level, role);
         let encoder = self.encoder(level, role);
         let object = self.object(level, role);
-        let proto_encoder = self.proto_encoder(level, role);
-        let proto_decoder = self.proto_decoder(level);
-        let proto_object = self.proto_object(level, role);
+        let protobuf = self.has_protobuf.then(|| {
+            let encoder = self.proto_encoder(level, role);
+            let decoder = self.proto_decoder(level);
+            let object = self.proto_object(level, role);
+            quote! { #encoder #decoder #object }
+        });
         let groups = level.groups.iter().map(|group| {
             let entry = self.level(&group.level, Role::Entry);
             let group_encoder = self.group_encoder(group);
             quote! { #entry #group_encoder }
         });
-        quote! { #decoder #encoder #object #proto_encoder #proto_decoder #proto_object #(#groups)* }
+        quote! { #decoder #encoder #object #protobuf #(#groups)* }
     }
 }

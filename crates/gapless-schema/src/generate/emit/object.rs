@@ -162,7 +162,7 @@ impl Emitter<'_> {
     fn bytes_to_object(&self, charset: Option<Charset>, bytes: &TokenStream, path: &str) -> TokenStream {
         let runtime = &self.runtime;
         match charset {
-            Some(Charset::Utf8) => quote!(#runtime::sbe::text::utf8(#bytes, #path)?.to_owned()),
+            Some(Charset::Utf8 | Charset::Ascii) => quote!(#runtime::sbe::text::utf8(#bytes, #path)?.to_owned()),
             Some(Charset::Latin1) => quote!(#runtime::sbe::text::latin1_to_string(#bytes)),
             None => quote!(#bytes.to_vec()),
         }

@@ -125,8 +125,27 @@ pub(super) fn deprecated(notes: &Notes) -> Option<TokenStream> {
     })
 }
 
-/// Documentation of a field.
+/// Documentation of a field as it is read.
 pub(super) fn field_docs(level: &Level, field: &Field) -> TokenStream {
+    let said = is_nullable(level, field).then(|| "`None` if it is null.".to_owned());
+    lines_of(field, said)
+}
+
+/// Documentation of a field as it is written.
+pub(super) fn setter_docs(level: &Level, field: &Field) -> TokenStream {
+    let null = match field.kind {
+        Kind::Scalar { null, .. } | Kind::Array { null, .. } | Kind::Enum { null, .. } => Some(null),
+        _ => None,
+    };
+    let said = null.filter(|_| is_nullable(level, field));
+    lines_of(field, said.map(|null| format!("The value {null} is the null value: it writes null.")))
+}
+
+fn is_nullable(level: &Level, field: &Field) -> bool {
+    level.is_nullable(field) && !matches!(field.kind, Kind::Constant(_))
+}
+
+fn lines_of(field: &Field, said: Option<String>) -> TokenStream {
     let mut lines = note_lines(&field.notes, format!("Field `{}`.", field.name));
     let mut more = Vec::new();
     if let Kind::Scalar { min, max, .. } = &field.kind {
@@ -137,9 +156,7 @@ pub(super) fn field_docs(level: &Level, field: &Field) -> TokenStream {
             (None, None) => {}
         }
     }
-    if level.is_nullable(field) && !matches!(field.kind, Kind::Constant(_)) {
-        more.push("`None` if it is null.".to_owned());
-    }
+    more.extend(said);
     if !more.is_empty() {
         lines.push(String::new());
         lines.extend(more);

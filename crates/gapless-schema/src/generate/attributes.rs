@@ -1,0 +1,57 @@
+//! The attributes that an element of a schema may have: those of the standard's XML schema, and the few that
+//! sbe-tool reads beside them. A misspelled one would be passed over in silence, and `sincVersion` changes what is read.
+//! Attributes of another namespace are somebody else's notes, and pass.
+
+use super::error::SchemaError;
+use super::xml::Element;
+
+const SEMANTIC: &[&str] = &["description", "semanticType"];
+const VERSION: &[&str] = &["sinceVersion", "deprecated"];
+const PLACE: &[&str] = &["offset", "presence"];
+const TIME: &[&str] = &["epoch", "timeUnit"];
+
+/// What an element of this name may have; `None` if there is no such element, which is said elsewhere.
+fn allowed(element: &str) -> Option<[&'static [&'static str]; 5]> {
+    let own: &[&str] = match element {
+        "messageSchema" => {
+            const OWN: &[&str] = &["package", "id", "version", "semanticVersion", "byteOrder", "headerType"];
+            return Some([OWN, SEMANTIC, &[], &[], &[]]);
+        }
+        "types" => return Some([&["package"], &[], &[], &[], &[]]),
+        "include" => return Some([&["href", "parse"], &[], &[], &[], &[]]),
+        "validValue" | "choice" => return Some([&["name"], SEMANTIC, VERSION, &[], &[]]),
+        "message" => return Some([&["name", "id", "blockLength"], SEMANTIC, VERSION, &[], &[]]),
+        "group" => return Some([&["name", "id", "blockLength", "dimensionType"], SEMANTIC, VERSION, &[], &[]]),
+        "type" => {
+            &["name", "primitiveType", "length", "nullValue", "minValue", "maxValue", "characterEncoding", "valueRef"]
+        }
+        "composite" => &["name"],
+        "enum" => &["name", "encodingType", "nullValue"],
+        "set" => &["name", "encodingType"],
+        "ref" => &["name", "type"],
+        "field" => &["name", "id", "type", "valueRef"],
+        "data" => &["name", "id", "type", "characterEncoding"],
+        _ => return None,
+    };
+    Some([own, SEMANTIC, VERSION, PLACE, TIME])
+}
+
+/// Checks an element and everything in it.
+pub(crate) fn check(element: &Element<'_>) -> Result<(), SchemaError> {
+    if let Some(allowed) = allowed(element.name()) {
+        let known = || allowed.iter().copied().flatten().copied();
+        for attribute in element.node.attributes().filter(|attribute| attribute.namespace().is_none()) {
+            let name = attribute.name();
+            if known().any(|known| known == name) {
+                continue;
+            }
+            let problem = format!("<{}> has an unknown attribute {name:?}", element.name());
+            let expected = match known().find(|known| known.eq_ignore_ascii_case(name)) {
+                Some(near) => format!("an attribute of SBE; did you mean {near:?}?"),
+                None => format!("one of {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            return Err(element.at(attribute.range().start).error(problem, expected));
+        }
+    }
+    element.children().try_for_each(|child| check(&child))
+}
