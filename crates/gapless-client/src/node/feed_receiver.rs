@@ -7,6 +7,7 @@ use gapless_wire::mark::Mark;
 use gapless_wire::mold::{Content, Packet, Request};
 use gapless_wire::{Frame, Kind, aligned_length};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Limits and times of a [`FeedReceiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +110,8 @@ struct Asked {
     next: u64,
     /// Everything before this sequence was asked for.
     until: u64,
+    /// The requests that are not answered yet, each from its first sequence to one after its last.
+    ranges: Vec<Range<u64>>,
     at_ns: u64,
     interval_ns: u64,
 }
@@ -242,7 +245,7 @@ impl FeedReceiver {
                     self.counts.packets_dropped += 1;
                 } else if first <= self.next {
                     self.take_due(first, messages);
-                    self.note_answer(end - first, end);
+                    self.note_answer(first, end);
                 } else {
                     self.take_early(first, end, messages);
                 }
@@ -254,16 +257,20 @@ impl FeedReceiver {
     /// While something is missing, frames that come in order were asked for: the amount that an answer brings decides
     /// how much is asked for next. Packets that come early tell nothing of it: in a quiet feed they are short, in a
     /// journal there are none.
-    fn note_answer(&mut self, count: u64, end: u64) {
+    fn note_answer(&mut self, first: u64, end: u64) {
         let Some(asked) = &mut self.request else { return };
+        let count = end - first;
+        // What a packet did not hold may follow in others, of which the last tells nothing.
+        let is_last_part = asked.ranges.iter().any(|range| range.start < first && range.end == end);
+        asked.ranges.retain(|range| range.end > self.next);
         if count >= self.frames_per_answer {
             self.full_answers += 1;
             if self.full_answers == FULL_ANSWERS_PER_PROBE {
                 self.frames_per_answer = (self.frames_per_answer * 2).min(REQUEST_COUNT_MAX);
                 self.full_answers = 0;
             }
-        } else if end < asked.until {
-            // It had no room for more; the rest is asked for at once.
+        } else if end < asked.until && !is_last_part {
+            // It had no room for more. The rest is asked for at once: it follows only if the sequencer can spare it.
             self.frames_per_answer = count.max(1);
             self.full_answers = 0;
             asked.until = self.next;
@@ -451,7 +458,7 @@ impl FeedReceiver {
     }
 
     /// A request that is due at `now_ns`; to be called until there is none. Each is for about a packet, because that is
-    /// what answers it, and several are on their way at a time.
+    /// what surely answers it, and several are on their way at a time.
     pub fn due_request(&mut self, now_ns: u64) -> Option<Request> {
         let missing = self.missing();
         if missing == 0 {
@@ -465,15 +472,22 @@ impl FeedReceiver {
             None => {
                 // The first answer tells how much fits one.
                 (self.frames_per_answer, self.full_answers) = (REQUEST_COUNT_MAX, 0);
-                self.request.insert(Asked { next, until: next, at_ns: now_ns, interval_ns: base_ns })
+                self.request.insert(Asked {
+                    next,
+                    until: next,
+                    ranges: Vec::new(),
+                    at_ns: now_ns,
+                    interval_ns: base_ns,
+                })
             }
             Some(asked) => {
                 if asked.next != next {
                     // Something has come.
-                    *asked = Asked { next, until: asked.until.max(next), at_ns: now_ns, interval_ns: base_ns };
+                    let (until, ranges) = (asked.until.max(next), std::mem::take(&mut asked.ranges));
+                    *asked = Asked { next, until, ranges, at_ns: now_ns, interval_ns: base_ns };
                 } else if now_ns.saturating_sub(asked.at_ns) >= asked.interval_ns {
                     let interval_ns = (asked.interval_ns * 2).min(base_ns * 64);
-                    *asked = Asked { next, until: next, at_ns: now_ns, interval_ns };
+                    *asked = Asked { next, until: next, ranges: Vec::new(), at_ns: now_ns, interval_ns };
                 }
                 asked
             }
@@ -485,6 +499,7 @@ impl FeedReceiver {
         }
         let count = (end - asked.until).min(self.frames_per_answer).min(REQUEST_COUNT_MAX);
         let request = Request { feed_session: feed.name, sequence: feed.number_of(asked.until), count: count as u16 };
+        asked.ranges.push(asked.until..asked.until + count);
         asked.until += count;
         self.counts.frames_requested += count;
         Some(request)

@@ -1,21 +1,29 @@
-//! [`Replayer`]: the agent that answers MoldUDP64 requests: missed messages go to the node that asks alone, in a packet
-//! like any other, from the window or the journal.
+//! [`Replayer`]: the agent that answers MoldUDP64 requests: missed messages go to the node that asks alone, in packets
+//! like any others, from the window or the journal.
+//!
+//! Each request is answered by a packet. Where it asks for more, further packets follow, as far as the allowance of the
+//! address goes: nobody knows whether it was that address that asked.
 
+use crate::AgentRole;
 use crate::counters::counters;
-use crate::{AgentRole, StreamError};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_transport::network::datagrams::{Datagrams, Peer};
+use gapless_transport::warnings::Warnings;
 use gapless_wire::mold::{PacketWriter, Request};
 use rustix::fd::BorrowedFd;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 
 counters! {
     /// The counters of the agent.
     pub struct ReplayerCounters {
         answered: "replayer.requests_answered",
         frames: "replayer.frames",
+        /// Packets behind the first of their request.
+        further: "replayer.packets_further",
         /// Requests that were malformed, of other feed sessions, or for messages that are not there.
         refused: "replayer.requests_refused",
     }
@@ -30,6 +38,10 @@ pub struct Replayer<S> {
     feeds: SharedFeeds,
     counters: ReplayerCounters,
     requests: Vec<(Peer, Request)>,
+    /// What is left of requests whose further packets are still to be sent, and how many those may be.
+    unfinished: VecDeque<(Peer, Request, u32)>,
+    allowances: Allowances,
+    warnings: Warnings,
     packet: Vec<u8>,
     /// Polls until the socket is looked at again.
     polls_left: u32,
@@ -38,6 +50,13 @@ pub struct Replayer<S> {
 /// The socket is looked at in one of so many polls while nobody asks: each look is a system call, on a thread that
 /// messages pass.
 const POLLS_PER_LOOK: u32 = 16;
+
+/// Packets that answer one request, at most.
+const ANSWER_PACKETS_MAX: u32 = 64;
+/// Further packets sent in one poll, at most: messages pass the same thread.
+const FURTHER_PER_POLL: usize = 8;
+/// Requests whose further packets wait, at most; of others the first packet is sent alone.
+const UNFINISHED_MAX: usize = 64;
 
 /// Readers kept; one stands in a mapped segment of the journal.
 const READERS_MAX: usize = 8;
@@ -59,17 +78,20 @@ impl<S: Datagrams> Replayer<S> {
             feeds,
             counters,
             requests: Vec::new(),
+            unfinished: VecDeque::new(),
+            allowances: Allowances::default(),
+            warnings: Warnings::default(),
             polls_left: 0,
             packet: vec![0; packet_length_max],
         }
     }
 
-    fn answer(&mut self, to: Peer, request: Request) -> Result<(), StreamError> {
+    /// Sends a packet with as much of what is asked for as fits. Returns how many messages that is: 0 if none is there.
+    fn send_part(&mut self, to: Peer, request: Request) -> u16 {
         let feed = self.feeds.lock().named(request.feed_session).copied();
         let first = feed.and_then(|feed| feed.sequence_of(request.sequence));
         let (Some(feed), Some(first), true) = (feed, first, request.count > 0) else {
-            self.counters.refused.add(1);
-            return Ok(());
+            return 0;
         };
         let mut reader = match self.readers.iter().position(|reader| reader.sequence() == first) {
             Some(index) => self.readers.remove(index),
@@ -98,22 +120,122 @@ impl<S: Datagrams> Replayer<S> {
         };
         if let Err(error) = outcome {
             // A request must not stop the stream: the journal's writer finds the journal's errors.
-            tracing::error!(%error, "a request cannot be answered from the journal");
-            self.counters.refused.add(1);
-            return Ok(());
+            self.warnings.warn_now(|| format!("a request cannot be answered from the journal: {error}"));
+            return 0;
         }
         if count == 0 {
-            self.counters.refused.add(1);
-            return Ok(());
+            return 0;
         }
         let length = writer.finish();
         // A packet that does not leave is asked for again.
         let _ = self.socket.send(to, &self.packet[..length], length);
-        self.counters.answered.add(1);
         self.counters.frames.add(u64::from(count));
         self.readers.insert(0, reader);
         self.readers.truncate(READERS_MAX);
-        Ok(())
+        count
+    }
+
+    /// Answers a request that has come, with its first packet; notes what is left of it.
+    fn answer(&mut self, to: Peer, request: Request) {
+        // A client that asks for the rest itself is answered as it asks, and gets nothing twice.
+        self.unfinished.retain(|(peer, rest, _)| *peer != to || !overlap(rest, &request));
+        let count = self.send_part(to, request);
+        if count == 0 {
+            return self.counters.refused.add(1);
+        }
+        self.counters.answered.add(1);
+        if let Some(rest) = rest_of(to, request, count, ANSWER_PACKETS_MAX - 1)
+            && self.unfinished.len() < UNFINISHED_MAX
+        {
+            self.unfinished.push_back(rest);
+        }
+    }
+
+    /// Sends some of the further packets that are due: those of a request in a row, because its reader stands there.
+    fn go_on(&mut self, now_ns: u64) -> usize {
+        let mut sent = 0;
+        while sent < FURTHER_PER_POLL
+            && let Some((to, request, packets_left)) = self.unfinished.pop_front()
+        {
+            if !self.allowances.take(to.ip(), now_ns) {
+                continue;
+            }
+            let count = self.send_part(to, request);
+            // Nothing is left of the feed session, or not yet.
+            if count > 0 {
+                sent += 1;
+                self.counters.further.add(1);
+                if let Some(rest) = rest_of(to, request, count, packets_left - 1) {
+                    self.unfinished.push_front(rest);
+                }
+            }
+        }
+        sent
+    }
+}
+
+/// What is left of a request of which `sent` messages were sent, and in how many packets it may go.
+fn rest_of(to: Peer, request: Request, sent: u16, packets_left: u32) -> Option<(Peer, Request, u32)> {
+    let (sequence, count) = (request.sequence + u64::from(sent), request.count - sent);
+    (count > 0 && packets_left > 0).then_some((to, Request { sequence, count, ..request }, packets_left))
+}
+
+fn overlap(one: &Request, other: &Request) -> bool {
+    let end = |request: &Request| request.sequence.saturating_add(u64::from(request.count));
+    one.feed_session == other.feed_session && one.sequence < end(other) && other.sequence < end(one)
+}
+
+/// How many further packets each address, and all together, may be sent.
+#[derive(Default)]
+struct Allowances {
+    by_address: HashMap<IpAddr, Allowance>,
+    all: Option<Allowance>,
+}
+
+/// So many packets now, and one more each time that an interval has passed.
+#[derive(Clone, Copy)]
+struct Allowance {
+    packets: u64,
+    at_ns: u64,
+}
+
+/// Further packets to one address at once, at most.
+const ADDRESS_PACKETS_MAX: u64 = 256;
+/// After this time an address may be sent another one, ns: 2,000 a second.
+const ADDRESS_INTERVAL_NS: u64 = 500_000;
+/// As [`ADDRESS_PACKETS_MAX`], to all addresses together.
+const ALL_PACKETS_MAX: u64 = 1_024;
+/// As [`ADDRESS_INTERVAL_NS`], to all addresses together: 20,000 a second.
+const ALL_INTERVAL_NS: u64 = 50_000;
+/// Addresses that are known at a time; others are sent no further packets until one of those has been quiet.
+const ADDRESSES_MAX: usize = 256;
+
+impl Allowance {
+    fn take(&mut self, packets_max: u64, interval_ns: u64, now_ns: u64) -> bool {
+        let earned = now_ns.saturating_sub(self.at_ns) / interval_ns;
+        self.packets = self.packets.saturating_add(earned).min(packets_max);
+        self.at_ns += earned * interval_ns;
+        let may = self.packets > 0;
+        self.packets -= u64::from(may);
+        may
+    }
+}
+
+impl Allowances {
+    /// Whether one more packet may go to `address`.
+    fn take(&mut self, address: IpAddr, now_ns: u64) -> bool {
+        if !self.by_address.contains_key(&address) && self.by_address.len() >= ADDRESSES_MAX {
+            // One that may be sent everything again need not be remembered.
+            let full_ns = ADDRESS_PACKETS_MAX * ADDRESS_INTERVAL_NS;
+            self.by_address.retain(|_, allowance| now_ns.saturating_sub(allowance.at_ns) < full_ns);
+            if self.by_address.len() >= ADDRESSES_MAX {
+                return false;
+            }
+        }
+        let full = |packets| Allowance { packets, at_ns: now_ns };
+        let own = self.by_address.entry(address).or_insert_with(|| full(ADDRESS_PACKETS_MAX));
+        own.take(ADDRESS_PACKETS_MAX, ADDRESS_INTERVAL_NS, now_ns)
+            && self.all.get_or_insert_with(|| full(ALL_PACKETS_MAX)).take(ALL_PACKETS_MAX, ALL_INTERVAL_NS, now_ns)
     }
 }
 
@@ -122,7 +244,7 @@ impl<S: Datagrams> Agent for Replayer<S> {
         AgentRole::Replayer.name()
     }
 
-    fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         if self.polls_left > 0 {
             self.polls_left -= 1;
             return Ok(0);
@@ -133,14 +255,16 @@ impl<S: Datagrams> Agent for Replayer<S> {
             Ok(request) => requests.push((from, request)),
             Err(_) => refused.add(1),
         })?;
-        let work = requests.len();
+        let mut work = requests.len();
+        for (from, request) in requests.drain(..) {
+            self.answer(from, request);
+        }
+        self.requests = requests;
+        // Behind what has come, which may replace some of it.
+        work += self.go_on(now.monotonic_ns);
         if work == 0 {
             self.polls_left = POLLS_PER_LOOK;
         }
-        for (from, request) in requests.drain(..) {
-            self.answer(from, request)?;
-        }
-        self.requests = requests;
         Ok(work)
     }
 
@@ -151,5 +275,49 @@ impl<S: Datagrams> Agent for Replayer<S> {
 
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.socket.fd());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn address(number: u32) -> IpAddr {
+        IpAddr::from(number.to_be_bytes())
+    }
+
+    fn taken(allowances: &mut Allowances, number: u32, now_ns: u64) -> usize {
+        (0..5_000).filter(|_| allowances.take(address(number), now_ns)).count()
+    }
+
+    /// Requests in the name of an address do not flood it.
+    #[test]
+    fn an_address_gets_so_many_further_packets_at_once_and_a_second() {
+        let mut allowances = Allowances::default();
+        assert_eq!(taken(&mut allowances, 1, 0), 256);
+        assert_eq!(taken(&mut allowances, 1, 499_999), 0);
+        assert_eq!(taken(&mut allowances, 1, 500_000), 1);
+        assert_eq!(taken(&mut allowances, 1, 10_400_000), 19);
+        assert_eq!(taken(&mut allowances, 1, 10_500_000), 1);
+        assert_eq!(taken(&mut allowances, 2, 10_500_000), 256, "each has its own");
+        let second: usize = (0..1_000).map(|ms| taken(&mut allowances, 1, SECOND_NS + ms * 1_000_000)).sum();
+        assert_eq!(second, 256 + 2 * 999);
+        assert_eq!(taken(&mut allowances, 1, 60 * SECOND_NS), 256, "what is not used is not saved up");
+    }
+
+    #[test]
+    fn all_addresses_together_get_so_many_and_only_so_many_are_known() {
+        let mut allowances = Allowances::default();
+        let at_once: usize = (0..300).map(|number| taken(&mut allowances, number, 0)).sum();
+        assert_eq!((at_once, allowances.by_address.len()), (1_024, 256));
+        let second: usize = (0..1_000)
+            .map(|ms| (0..256).map(|n| usize::from(allowances.take(address(n), ms * 1_000_000))).sum::<usize>())
+            .sum();
+        assert!((19_900..=20_100).contains(&second), "{second}");
+        assert!(!allowances.take(address(900), SECOND_NS), "the known ones are not quiet");
+        assert!(allowances.take(address(900), 2 * SECOND_NS));
+        assert_eq!(allowances.by_address.len(), 1, "the quiet ones are forgotten");
     }
 }

@@ -55,6 +55,8 @@ counters! {
         /// Clients dropped because their next frames are no longer kept.
         overtaken: "rewind.clients_overtaken",
         frames: "rewind.frames",
+        /// Messages to the server, which are passed over.
+        messages_ignored: "rewind.messages_ignored",
     }
 }
 
@@ -140,8 +142,14 @@ impl SoupServer {
         server.retain(|slot| {
             let received = SoupClient::receive(slot, source, options, now_ns);
             let ending = match received {
-                Ok(Visit { bytes, logged_in, refused }) => {
+                Ok(Visit { bytes, logged_in, refused, ignored }) => {
                     work += bytes;
+                    if ignored > 0 {
+                        counters.messages_ignored.add(ignored);
+                        let peer = slot.connection.peer();
+                        warnings
+                            .warn(now_ns, || format!("the rewind client at {peer} sends messages; none is taken here"));
+                    }
                     counters.logins.add(u64::from(logged_in));
                     if let Some(text) = refused {
                         counters.logins_refused.add(1);

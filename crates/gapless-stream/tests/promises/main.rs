@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod member;
+mod memory_world;
 mod raw_publisher;
 mod raw_soup;
 mod strange_packets;
@@ -17,6 +18,7 @@ mod a_publisher_hears_that_its_session_has_expired;
 mod a_relay_keeps_to_limits;
 mod a_relay_loses_nothing;
 mod a_relay_remembers_feed_sessions;
+mod a_request_is_answered_by_several_packets;
 mod a_session_too_many_is_refused_to_who_asked;
 mod a_throttle_counts_every_frame;
 mod a_timer_too_many_is_refused;

@@ -140,6 +140,11 @@ fn who_is_not_known_or_asks_for_what_is_not_there_is_refused() {
     let mut world = World::start();
     world.publish(payloads(10, 8));
     let last = world.stream.released_sequence();
+    let changed = |offset: usize, byte: u8| {
+        let mut bytes = login("reader", "swordfish", "MONDAY", 1);
+        bytes[offset] = byte;
+        bytes
+    };
     let refusals = [
         (login("reader", "trout", "", 1), b'A'),
         (login("writer", "swordfish", "", 1), b'A'),
@@ -147,6 +152,12 @@ fn who_is_not_known_or_asks_for_what_is_not_there_is_refused() {
         (login("reader", "swordfish", "SUNDAY", 1), b'S'),
         (login("reader", "swordfish", "MONDAY", last + 2), b'S'),
         (login("reader", "swordfish", "MONDAY", u64::MAX), b'S'),
+        // Fields that cannot be read have an answer as well.
+        (changed(2 + 1, 0xff), b'A'),
+        (changed(2 + 1 + 6, 0xff), b'A'),
+        (changed(2 + 1 + 6 + 10, 0xff), b'S'),
+        (changed(48, b'x'), b'S'),
+        (changed(48, b' '), b'S'),
     ];
     for (bytes, reason) in &refusals {
         let mut client = world.client();
@@ -170,7 +181,7 @@ fn what_is_no_soup_is_dropped_and_counted() {
     let mut world = World::start();
     world.publish(payloads(10, 8));
     let good = login("reader", "swordfish", "", 1);
-    let strangers: [&[u8]; 9] = [
+    let strangers: [&[u8]; 8] = [
         // An oversized login: its length alone is enough.
         &[0x40, 0x00, b'L'],
         &[0, 48, b'L'],
@@ -179,22 +190,15 @@ fn what_is_no_soup_is_dropped_and_counted() {
         b"GET / HTTP/1.1\r\n\r\n",
         &[0, 1, b'R'],
         &[0, 46, b'L'],
-        &[0, 47, b'L', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
-        &login("reader", "swordfish", "", 1)
-            .iter()
-            .map(|byte| if *byte == b'1' { b'x' } else { *byte })
-            .collect::<Vec<_>>(),
+        &[0, 2, b'U', 1],
     ];
     for (number, bytes) in strangers.iter().enumerate() {
         let mut client = world.client();
         client.send(bytes);
-        if number == 7 {
-            client.send(&[0xff; 40]);
-        }
         assert_eq!(client.next(), None, "{} got an answer", bytes.escape_ascii());
         reaches(&world.stream, "rewind.malformed", number as u64 + 1);
     }
-    let after_login: [&[u8]; 4] = [&good, &[0, 2, b'U', 1], &[0xff, 0xff, b'+'], &[0, 1, b'?']];
+    let after_login: [&[u8]; 3] = [&good, &[0, 0, b'U', 1], &[0, 1, b'?']];
     for (number, bytes) in after_login.iter().enumerate() {
         let mut client = world.client();
         client.send(&good);
@@ -203,15 +207,23 @@ fn what_is_no_soup_is_dropped_and_counted() {
         while client.next().is_some() {}
         reaches(&world.stream, "rewind.malformed", (strangers.len() + number) as u64 + 1);
     }
-    // A legal packet is no reason.
+    // A legal packet is no reason, and messages and texts may be as long as any.
     let mut client = world.client();
     client.send(&good);
     client.accepted("MONDAY", 1);
     client.send(&[0, 1, b'R', 0, 6, b'+', b'h', b'e', b'l', b'l', b'o', 0, 1, b'R']);
     client.frames(1, world.stream.released_sequence());
+    client.send(&[0, 2, b'U', 1]);
+    for kind in *b"U+" {
+        client.send(&[0xff, 0xff, kind]);
+        client.send(&[b'R'; 65_534]);
+    }
+    client.send(&[0, 1, b'U', 0, 1, b'R']);
+    reaches(&world.stream, "rewind.messages_ignored", 3);
     world.publish(payloads(1, 8));
     client.frame();
     reaches(&world.stream, "rewind.clients", 1);
+    assert_eq!(counter(&world.stream, "rewind.malformed"), (strangers.len() + after_login.len()) as u64);
 }
 
 #[test]

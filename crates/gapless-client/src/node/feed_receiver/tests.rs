@@ -174,6 +174,33 @@ fn a_large_gap_is_filled_by_full_packets_without_a_pause() {
     assert!((requests as u64) < MISSING / FRAMES_PER_ANSWER * 3 / 2, "{requests} requests");
 }
 
+/// The sequencer sends what a packet does not hold in further ones, of which the last is short.
+#[test]
+fn the_last_packet_of_an_answer_makes_no_request_small() {
+    const MISSING: u64 = 10_000;
+    let a = name("A");
+    let mut receiver = receiver();
+    receiver.set_feed(feed("A", 1), MISSING);
+    receiver.take_packet(&events(a, MISSING + 1..MISSING + 2), 0);
+    let (mut requests, mut rooms) = (0, [12, 9].into_iter().cycle());
+    while receiver.missing() > 0 {
+        let asked: Vec<_> = std::iter::from_fn(|| receiver.due_request(PATIENCE_NS)).collect();
+        assert!(!asked.is_empty(), "it waits at {}", receiver.next_sequence());
+        requests += asked.len();
+        for Request { sequence, count, .. } in asked {
+            let (mut first, end) = (sequence, sequence + u64::from(count));
+            while first < end {
+                let until = (first + rooms.next().unwrap()).min(end);
+                receiver.take_packet(&events(a, first..until), PATIENCE_NS);
+                first = until;
+            }
+        }
+        read(&mut receiver);
+    }
+    assert_eq!(receiver.next_sequence(), MISSING + 2);
+    assert!(requests < 2_000, "{requests} requests");
+}
+
 #[test]
 fn the_next_feed_session_is_found_at_its_first_frame() {
     let (mut receiver, a, b) = (receiver(), name("A"), name("B"));

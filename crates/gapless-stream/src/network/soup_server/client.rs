@@ -9,9 +9,9 @@ use gapless_transport::network::tcp::Received;
 use gapless_transport::network::tcp_server::Slot;
 use gapless_wire::mark::Mark;
 use gapless_wire::soup::{
-    ClientPacket, HEARTBEAT_INTERVAL_NS, LOGIN_ACCEPTED_LENGTH, LOGIN_LENGTH, LOGIN_REJECTED_LENGTH, Login,
-    PACKET_LENGTH_MAX, RejectReason, SILENCE_NS_MAX, write_end_of_session, write_login_accepted, write_login_rejected,
-    write_sequenced, write_server_heartbeat,
+    ClientPacket, HEADER_LENGTH, HEARTBEAT_INTERVAL_NS, LOGIN_ACCEPTED_LENGTH, LOGIN_LENGTH, LOGIN_REJECTED_LENGTH,
+    Login, PACKET_LENGTH_MAX, RejectReason, SILENCE_NS_MAX, SoupError, write_end_of_session, write_login_accepted,
+    write_login_rejected, write_sequenced, write_server_heartbeat,
 };
 use gapless_wire::{Frame, Kind};
 
@@ -20,6 +20,8 @@ pub(super) struct SoupClient {
     login_state: LoginState,
     heard_ns: u64,
     sent_ns: u64,
+    /// Bytes of a packet to be passed over that are still to come.
+    passing_over: usize,
 }
 
 enum LoginState {
@@ -47,6 +49,8 @@ struct Reading {
 pub(super) struct Visit {
     pub bytes: usize,
     pub logged_in: bool,
+    /// Messages to the server, which nobody here takes.
+    pub ignored: u64,
     /// Why it was not let in, if it was not.
     pub refused: Option<String>,
 }
@@ -64,15 +68,13 @@ pub(super) enum Ending {
     Failed(ClientError),
 }
 
-/// The longest packet of a client that is logged in, bytes: heartbeats, and a text to be ignored.
-const CLIENT_PACKET_MAX: usize = 256;
 /// How long a client that has to leave may take to do so, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
 
 impl SoupClient {
     pub const fn new(now_ns: u64) -> Self {
         let login_state = LoginState::Anonymous { since_ns: now_ns };
-        Self { login_state, heard_ns: now_ns, sent_ns: now_ns }
+        Self { login_state, heard_ns: now_ns, sent_ns: now_ns, passing_over: 0 }
     }
 
     pub const fn is_reading(&self) -> bool {
@@ -104,14 +106,35 @@ impl SoupClient {
         }
         slot.state.heard_ns = now_ns;
         loop {
+            let passed_over = slot.state.passing_over.min(slot.connection.incoming().len());
+            slot.connection.consume(passed_over);
+            slot.state.passing_over -= passed_over;
+            if slot.state.passing_over > 0 {
+                return Ok(visit);
+            }
             let limit = match slot.state.login_state {
                 LoginState::Anonymous { .. } => LOGIN_LENGTH,
-                LoginState::Reading(_) => CLIENT_PACKET_MAX,
+                LoginState::Reading(_) => {
+                    // Texts and messages may be long, and nobody waits for all of one here.
+                    if let Some(skipped) = Skipped::at(slot.connection.incoming()) {
+                        visit.ignored += u64::from(skipped.is_message);
+                        slot.state.passing_over = skipped.length;
+                        continue;
+                    }
+                    LOGIN_LENGTH
+                }
                 LoginState::Leaving { .. } => {
                     slot.connection.discard_incoming();
                     return Ok(visit);
                 }
             };
+            if matches!(slot.state.login_state, LoginState::Anonymous { .. })
+                && let Some((reason, error)) = unreadable_login(slot.connection.incoming())
+            {
+                slot.connection.consume(LOGIN_LENGTH);
+                visit.refused = Some(Self::refuse(slot, reason, &error.to_string()));
+                continue;
+            }
             let parsed = ClientPacket::parse(slot.connection.incoming(), limit);
             let Some((packet, length)) = parsed.map_err(|error| Ending::Malformed(error.to_string()))? else {
                 return Ok(visit);
@@ -129,7 +152,7 @@ impl SoupClient {
                 (ClientPacket::Logout, _) => return Err(Ending::Left),
                 (ClientPacket::Login(_), _) => return Err(Ending::Malformed("a second login".to_owned())),
                 (ClientPacket::Unsequenced(_), _) => {
-                    return Err(Ending::Malformed("a message, and nobody takes any here".to_owned()));
+                    return Err(Ending::Malformed("a message before the login".to_owned()));
                 }
                 (ClientPacket::Heartbeat, _) => {
                     return Err(Ending::Malformed("a heartbeat before the login".to_owned()));
@@ -168,19 +191,20 @@ impl SoupClient {
                 Ok(None)
             }
             Err(reason) => {
-                let mut packet = [0; LOGIN_REJECTED_LENGTH];
-                let length = write_login_rejected(&mut packet, reason).expect("the packet is as long as it is");
-                slot.connection.queue(&packet[..length]);
-                slot.state.login_state = LoginState::Leaving { until_ns: None };
-                Ok(Some(format!(
-                    "the rewind client at {}, user {:?}, was not let in ({reason:?}): feed session {:?}, message {}",
-                    slot.connection.peer(),
-                    login.username.as_str(),
-                    login.feed_session.to_string(),
-                    login.sequence
-                )))
+                let (username, feed) = (login.username.as_str(), login.feed_session.to_string());
+                let asked = format!("user {username:?}, feed session {feed:?}, message {}", login.sequence);
+                Ok(Some(Self::refuse(slot, reason, &asked)))
             }
         }
+    }
+
+    /// Answers that it is not let in; returns what to say of it.
+    fn refuse(slot: &mut Slot<Self>, reason: RejectReason, why: &str) -> String {
+        let mut packet = [0; LOGIN_REJECTED_LENGTH];
+        let length = write_login_rejected(&mut packet, reason).expect("the packet is as long as it is");
+        slot.connection.queue(&packet[..length]);
+        slot.state.login_state = LoginState::Leaving { until_ns: None };
+        format!("the rewind client at {} was not let in ({reason:?}): {why}", slot.connection.peer())
     }
 
     /// Sends what waits; when all of it went, makes the next frames ready and sends those. Returns how many. Where the
@@ -251,6 +275,34 @@ impl SoupClient {
                 None
             }
         }
+    }
+}
+
+/// A packet that is passed over: a text to be ignored, or a message to a server that takes none. The specification lets
+/// clients send both.
+struct Skipped {
+    is_message: bool,
+    /// Length of the whole packet, bytes.
+    length: usize,
+}
+
+impl Skipped {
+    fn at(incoming: &[u8]) -> Option<Self> {
+        let &[high, low, kind, ..] = incoming else { return None };
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        // Its length counts everything behind itself, the type first.
+        (length > 0 && matches!(kind, b'U' | b'+'))
+            .then_some(Self { is_message: kind == b'U', length: HEADER_LENGTH - 1 + length })
+    }
+}
+
+/// A login of the right length of which a field cannot be read, and what the specification answers to that.
+fn unreadable_login(incoming: &[u8]) -> Option<(RejectReason, SoupError)> {
+    let error = ClientPacket::parse(incoming, LOGIN_LENGTH).err()?;
+    match error {
+        SoupError::Username { .. } | SoupError::Password => Some((RejectReason::NotAuthorized, error)),
+        SoupError::FeedSession { .. } | SoupError::Sequence { .. } => Some((RejectReason::SessionNotAvailable, error)),
+        _ => None,
     }
 }
 
