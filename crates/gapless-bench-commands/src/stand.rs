@@ -113,8 +113,10 @@ fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, Servi
             let name = format!(".gapless-commands-{}", std::process::id());
             let directory = OwnDirectory::create(place.parent, &name)?;
             let mut options = ServiceHostOptions::in_directory(directory.path());
+            let segment_length_bytes = if place.is_quick { SEGMENT_BYTES_QUICK } else { SEGMENT_BYTES };
             options.persistence = Persistence {
-                segment_length_bytes: if place.is_quick { SEGMENT_BYTES_QUICK } else { SEGMENT_BYTES },
+                segment_length_bytes,
+                first_segment_length_bytes: segment_length_bytes,
                 zero_initial: true,
                 ..Persistence::default()
             };

@@ -8,7 +8,7 @@ use crate::fold::Fold;
 use crate::interruption::{HANDLING, INTERRUPTED};
 use crate::output_record::OutputRecord;
 use crate::recovery::Recovered;
-use crate::sender::SendQueue;
+use crate::sender::{RetryPace, SendQueue};
 use crate::snapshot_schedule::SnapshotSchedule;
 use crate::state_hasher::StateHasher;
 use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
@@ -51,6 +51,7 @@ pub struct Executor {
     full_since_ns: Option<u64>,
     counters: ExecutorCounters,
     next_sweep_ns: u64,
+    retries: RetryPace,
     closing: bool,
 }
 
@@ -144,6 +145,7 @@ impl Executor {
             full_since_ns: None,
             counters: links.counters,
             next_sweep_ns: 0,
+            retries: RetryPace::default(),
             closing: false,
         }
     }
@@ -214,7 +216,7 @@ impl Executor {
             self.counters.last_sequence.set(self.fold.last_sequence());
             self.counters.dead_letters.set(self.outbox.dead_letters.count());
         }
-        let waiting = self.outbox.deferred.iter().map(|(_, messages)| messages.len() as u64).sum();
+        let waiting = self.outbox.deferred.iter().map(|waiting| waiting.messages.len() as u64).sum();
         if self.counters.waiting.get() != waiting {
             self.counters.waiting.set(waiting);
         }
@@ -228,7 +230,7 @@ impl Agent for Executor {
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.pace(now.monotonic_ns);
-        let moved = self.outbox.refresh();
+        let mut moved = self.outbox.refresh();
         let applied = self.apply_released();
         if self.outbox.timers_from.is_some_and(|sequence| self.fold.last_sequence() >= sequence) {
             self.outbox.timers_from = None;
@@ -236,8 +238,9 @@ impl Agent for Executor {
         }
         // Replies to what was applied before a failure leave: their commands are released.
         if !self.outbox.deferred.is_empty() {
-            self.outbox.retry(&self.fold);
+            moved += self.outbox.retry(&self.fold);
         }
+        self.retries.after_poll(now.monotonic_ns, self.outbox.awaits_room(), moved > 0);
         self.outbox.flush();
         self.count();
         let applied = applied?;
@@ -262,7 +265,8 @@ impl Agent for Executor {
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
-        self.outbox.record.as_ref().and_then(OutputRecord::next_deadline_ns)
+        let record_ns = self.outbox.record.as_ref().and_then(OutputRecord::next_deadline_ns);
+        record_ns.into_iter().chain(self.retries.deadline_ns()).min()
     }
 
     fn on_close(&mut self, _now: Now) -> Result<(), AgentError> {

@@ -39,6 +39,43 @@ pub struct Sender {
     egress: Egress,
     undelivered: Mailbox<Undelivered>,
     frame: Vec<u8>,
+    retries: RetryPace,
+}
+
+/// When messages that wait for room in a publisher's ring are tried again: the publisher does not say when it has read.
+#[derive(Debug, Default)]
+pub(crate) struct RetryPace {
+    interval_ns: u64,
+    /// `None` while nothing waits.
+    at_ns: Option<u64>,
+}
+
+/// A publisher that reads is fed as fast as it does.
+const RETRY_INTERVAL_NS_MIN: u64 = 100_000;
+/// One that does not read costs little.
+const RETRY_INTERVAL_NS_MAX: u64 = 10_000_000;
+
+impl RetryPace {
+    /// After a poll at `now_ns`: whether anything waits, and whether anything has found room.
+    #[inline]
+    pub fn after_poll(&mut self, now_ns: u64, is_waiting: bool, has_moved: bool) {
+        if !is_waiting {
+            self.at_ns = None;
+            return;
+        }
+        self.interval_ns = match self.at_ns.filter(|_| !has_moved) {
+            // Polled for another reason.
+            Some(at_ns) if now_ns < at_ns => return,
+            Some(_) => (2 * self.interval_ns).min(RETRY_INTERVAL_NS_MAX),
+            None => RETRY_INTERVAL_NS_MIN,
+        };
+        self.at_ns = Some(now_ns + self.interval_ns);
+    }
+
+    /// When the next poll is due.
+    pub const fn deadline_ns(&self) -> Option<u64> {
+        self.at_ns
+    }
 }
 
 /// A queue of at most `depth` messages and the agent that empties it.
@@ -58,7 +95,7 @@ pub fn detached(
     let (depth, back) = (depth as u64, undelivered.clone());
     let queue =
         SendQueue { writer, pushed: 0, popped: Arc::clone(&popped), depth, waker, dirty: false, undelivered: back };
-    Ok((queue, Sender { reader, popped, egress, undelivered, frame: Vec::new() }))
+    Ok((queue, Sender { reader, popped, egress, undelivered, frame: Vec::new(), retries: RetryPace::default() }))
 }
 
 impl SendQueue {
@@ -106,7 +143,7 @@ impl Agent for Sender {
         AgentRole::Sender.name()
     }
 
-    fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         let moved = self.egress.refresh();
         let mut work = 0;
         while let Some(length) = self.reader.next_length()? {
@@ -135,7 +172,12 @@ impl Agent for Sender {
         // Release: the room in the ring is given back before the count says so.
         self.popped.store(self.popped.load(Ordering::Relaxed) + work as u64, Ordering::Release);
         self.egress.flush();
+        self.retries.after_poll(now.monotonic_ns, self.egress.awaits_room(), moved > 0);
         Ok(work + moved)
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        self.retries.deadline_ns()
     }
 
     fn is_drained(&self) -> bool {

@@ -106,7 +106,9 @@ pub struct SessionEntry {
     pub messages: u64,
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
-    /// One slot for each command of the window.
+    /// W: how many commands it may have in flight.
+    pub window_messages: u32,
+    /// A slot for each command of the window that was ever in use: a session at rest costs what it needs.
     pub replies: Vec<StoredReply>,
     /// Notices that it has not acknowledged.
     pub notices: VecDeque<Notice>,
@@ -121,9 +123,10 @@ impl SessionEntry {
     #[must_use]
     pub fn find(&self, session_seq: u64) -> Option<&StoredReply> {
         // Without fragments the slot follows from the number; else it is looked for.
-        let likely = &self.replies[(session_seq.wrapping_sub(1) % self.replies.len() as u64) as usize];
-        if likely.session_seq == session_seq {
-            return Some(likely);
+        let likely = self.replies.get((session_seq.wrapping_sub(1) % u64::from(self.window_messages)) as usize);
+        let likely = likely.filter(|reply| reply.session_seq == session_seq);
+        if likely.is_some() {
+            return likely;
         }
         self.replies.iter().find(|reply| reply.session_seq == session_seq)
     }
@@ -138,7 +141,7 @@ impl SessionEntry {
     /// command that is kept nothing is known where there were others before it.
     #[must_use]
     pub fn command_over(&self, session_seq: u64) -> Option<u64> {
-        let has_all = self.messages <= self.replies.len() as u64;
+        let has_all = self.messages <= u64::from(self.window_messages);
         let is_certain = has_all || self.stored_numbers().any(|kept| kept < session_seq);
         self.stored_numbers().filter(|kept| *kept > session_seq).min().filter(|_| is_certain)
     }
@@ -152,6 +155,9 @@ impl SessionEntry {
     #[inline]
     pub(crate) fn next_slot(&mut self, session_seq: u64) -> usize {
         let slot = self.slot_of_next();
+        if slot >= self.replies.len() {
+            self.replies.resize_with(slot + 1, StoredReply::default);
+        }
         self.messages += 1;
         self.last_session_seq = session_seq;
         slot
@@ -159,7 +165,7 @@ impl SessionEntry {
 
     #[inline]
     fn slot_of_next(&self) -> usize {
-        let slots = self.replies.len() as u64;
+        let slots = u64::from(self.window_messages);
         // A division takes as long as the rest; most windows are powers of two.
         (if slots.is_power_of_two() { self.messages & (slots - 1) } else { self.messages % slots }) as usize
     }
@@ -201,7 +207,8 @@ impl SessionTable {
             last_session_seq: 0,
             messages: 0,
             last_active_ns: now_ns,
-            replies: vec![StoredReply::default(); window_messages as usize],
+            window_messages,
+            replies: Vec::new(),
             notices: VecDeque::new(),
             last_notice: 0,
             connection: None,
@@ -258,8 +265,8 @@ impl SessionTable {
     /// A command of `session` is on its way: its entry, and the place of its reply, are asked for now.
     #[inline]
     pub(crate) fn prefetch(&self, session: u64) {
-        if let Some(entry) = self.get(session) {
-            gapless_wire::prefetch::prefetch(&entry.replies[entry.slot_of_next()]);
+        if let Some(reply) = self.get(session).and_then(|entry| entry.replies.get(entry.slot_of_next())) {
+            gapless_wire::prefetch::prefetch(reply);
         }
     }
 

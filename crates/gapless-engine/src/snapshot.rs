@@ -70,8 +70,11 @@ pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
 
 fn encode_session(out: &mut FieldWriter, entry: &SessionEntry) {
     out.u64(entry.session).u128(entry.token).u64(entry.last_session_seq).u64(entry.messages).u64(entry.last_active_ns);
-    out.u32(entry.replies.len() as u32);
-    for reply in &entry.replies {
+    out.u32(entry.window_messages);
+    // The slots that were not in use yet are empty.
+    let unused = StoredReply::default();
+    for at in 0..entry.window_messages as usize {
+        let reply = entry.replies.get(at).unwrap_or(&unused);
         out.u64(reply.session_seq).u64(reply.sequence).u64(reply.timestamp_ns).u32(reply.schema).u16(reply.flags);
         out.u32(reply.payload.len() as u32).bytes(&reply.payload);
     }
@@ -124,6 +127,9 @@ fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
         let payload = fields.bytes(length as usize, "a reply")?.to_vec();
         replies.push(StoredReply { session_seq, sequence, timestamp_ns, schema, flags, payload });
     }
+    let used = replies.iter().rposition(|reply| reply.session_seq != 0).map_or(0, |last| last + 1);
+    replies.truncate(used);
+    replies.shrink_to_fit();
     let last_notice = count(fields, "the last notice")?;
     let mut notices = VecDeque::new();
     for _ in 0..fields.u32("the notices")? {
@@ -140,6 +146,7 @@ fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
         last_session_seq,
         messages,
         last_active_ns,
+        window_messages: window,
         replies,
         notices,
         last_notice,

@@ -87,6 +87,9 @@ pub struct JournalOptions {
     pub stream_id: u128,
     /// Length of a new segment's file in bytes; rounded up to whole pages. Default 256 MiB.
     pub segment_length_bytes: u64,
+    /// The same of the first segment of a new journal, where it is less; each next one is twice as long as the one before
+    /// it, up to `segment_length_bytes`. So a stream that carries little takes little. Default 32 MiB.
+    pub first_segment_length_bytes: u64,
     /// Write every new segment full of zeros, and sync that, before it is used. Costs its length in
     /// writes and makes each later sync cheaper. Default false.
     pub zero_initial: bool,
@@ -126,6 +129,7 @@ impl JournalOptions {
             directory: directory.into(),
             stream_id,
             segment_length_bytes: 256 << 20,
+            first_segment_length_bytes: 32 << 20,
             zero_initial: false,
             flush: Flush::Mapped,
             marks: Flush::Mapped,
@@ -166,6 +170,12 @@ impl JournalOptions {
                 format!("a segment holds at least one frame of {longest} bytes: {needed} or more, not {found}");
             return refuse("segment_length_bytes", reason);
         }
+        // The same room for a frame.
+        let shortest = needed.next_multiple_of(PAGE_LENGTH as u64).min(self.segment_length_bytes);
+        self.first_segment_length_bytes = self
+            .first_segment_length_bytes
+            .next_multiple_of(PAGE_LENGTH as u64)
+            .clamp(shortest, self.segment_length_bytes);
         if self.flush == Flush::Write && !(1..=1 << 30).contains(&self.write_buffer_bytes) {
             return refuse("write_buffer_bytes", format!("1..={} bytes, not {}", 1 << 30, self.write_buffer_bytes));
         }

@@ -66,8 +66,8 @@ fn create(
         stream_id: options.stream_id,
         incarnation,
         number: 1,
-        segment_length: options.segment_length_bytes,
-        frames_offset: d::frames_offset(options.segment_length_bytes),
+        segment_length: options.first_segment_length_bytes,
+        frames_offset: d::frames_offset(options.first_segment_length_bytes),
         frame_length_max: options.frame_length_max as u32,
     };
     let mut preparation = Preparation::begin(&options, header)?;

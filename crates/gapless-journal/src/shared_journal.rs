@@ -178,12 +178,14 @@ impl SharedJournal {
     /// The fixed header of the next segment.
     pub(crate) fn next_header(&self, number: u64) -> FixedHeader {
         let options = &self.options;
+        let twice = self.segment_list().active.header.segment_length.saturating_mul(2);
+        let segment_length = twice.clamp(options.first_segment_length_bytes, options.segment_length_bytes);
         FixedHeader {
             stream_id: options.stream_id,
             incarnation: self.incarnation,
             number,
-            segment_length: options.segment_length_bytes,
-            frames_offset: frames_offset(options.segment_length_bytes),
+            segment_length,
+            frames_offset: frames_offset(segment_length),
             frame_length_max: options.frame_length_max as u32,
         }
     }

@@ -134,6 +134,13 @@ impl Egress {
         frames
     }
 
+    /// Whether a part of a message longer than its ring waits for room, of which nobody tells.
+    #[inline]
+    #[must_use]
+    pub const fn awaits_room(&self) -> bool {
+        self.any_begun
+    }
+
     #[inline]
     fn find(&mut self, connection: ConnectionId) -> Option<usize> {
         if self.rings.get(self.last).is_none_or(|ring| ring.connection != connection) {

@@ -15,6 +15,9 @@ use std::path::Path;
 pub struct Persistence {
     /// Length of a segment in bytes, preallocated.
     pub segment_length_bytes: u64,
+    /// The same of a new journal's first segment, where it is less; each next one is twice as long as the one before it, up
+    /// to `segment_length_bytes`.
+    pub first_segment_length_bytes: u64,
     /// Whether new segments are written full of zeros first.
     pub zero_initial: bool,
     /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
@@ -33,6 +36,7 @@ impl Default for Persistence {
     fn default() -> Self {
         Self {
             segment_length_bytes: 256 << 20,
+            first_segment_length_bytes: 32 << 20,
             zero_initial: false,
             flush: None,
             write_buffer_bytes: 8192,
@@ -93,6 +97,7 @@ impl Persistence {
         };
         let mut options = JournalOptions::new(directory, stream_id);
         options.segment_length_bytes = self.segment_length_bytes;
+        options.first_segment_length_bytes = self.first_segment_length_bytes;
         options.zero_initial = self.zero_initial;
         options.flush = self.flush.unwrap_or(if tier.is_synced() { Flush::Write } else { Flush::Mapped });
         options.write_buffer_bytes = self.write_buffer_bytes;

@@ -76,6 +76,7 @@ impl RunDirectory {
 fn persistence(journal: &JournalSettings) -> Persistence {
     Persistence {
         segment_length_bytes: journal.initial_length_bytes,
+        first_segment_length_bytes: journal.initial_length_bytes,
         zero_initial: journal.zero_out_initial,
         flush: journal.mapped.map(|mapped| if mapped { Flush::Mapped } else { Flush::Write }),
         write_buffer_bytes: journal.write_buffer_bytes,

@@ -94,10 +94,12 @@ fn new_journal(parent: &Path, name: &str, flush: Flush, marks: Flush) -> Result<
     std::fs::create_dir(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
     let mut options = JournalOptions::new(&directory, 1);
     options.segment_length_bytes = 128 << 20;
+    options.first_segment_length_bytes = options.segment_length_bytes;
     (options.flush, options.marks) = (flush, marks);
     if flush == Flush::Write {
         options.zero_initial = true;
         options.segment_length_bytes = 32 << 20;
+        options.first_segment_length_bytes = options.segment_length_bytes;
     }
     let (journal, _) = Journal::open(options).map_err(of_journal)?;
     Ok((directory, journal))

@@ -125,6 +125,8 @@ pub struct SequencerSettings {
 pub struct JournalSettings {
     /// Length of a segment in bytes, preallocated.
     pub segment_length_bytes: Option<u64>,
+    /// The same of a new journal's first segment; each next one is twice as long.
+    pub first_segment_length_bytes: Option<u64>,
     /// Whether new segments are written full of zeros first.
     pub zero_initial: Option<bool>,
     /// Mapped or written.

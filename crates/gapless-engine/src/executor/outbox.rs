@@ -15,11 +15,21 @@ use gapless_transport::mailbox::Mailbox;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{FrameHeader, Kind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Messages kept back for one publisher that does not read, before further ones are left to be asked for.
-const DEFERRED_MAX: usize = 1 << 16;
+/// Messages kept back for one publisher, before those among them are looked for that are of no more use.
+const COMPACTED_FROM: usize = 1 << 16;
+
+/// Messages for a publisher whose ring is full, in order. What is of use is never left out, since nobody would ask for
+/// it; and that is bounded: by the places in the windows of the open sessions, and by their unreceived notices.
+pub(super) struct Waiting {
+    connection: ConnectionId,
+    pub(super) messages: VecDeque<Deferred>,
+    /// The number of messages from which on they are looked through.
+    compacted_from: usize,
+}
+
 /// A session's open with the token that it has: the answer says what the stream has, and waits until it has that.
 pub(super) struct Reopened {
     connection: ConnectionId,
@@ -32,8 +42,8 @@ pub(super) struct Reopened {
 /// Where the live fold's outputs go.
 pub(super) struct Outbox {
     pub(super) delivery: Delivery,
-    /// For publishers whose ring was full, in order.
-    pub(super) deferred: Vec<(ConnectionId, VecDeque<Deferred>)>,
+    /// For publishers whose ring was full.
+    pub(super) deferred: Vec<Waiting>,
     /// Sessions whose publisher is known before their open was applied.
     pub(super) attached_early: FxHashMap<u64, ConnectionId>,
     /// Sessions that were opened again and are not answered yet.
@@ -98,7 +108,7 @@ impl Outbox {
     /// Whether messages to this publisher wait already; later ones must not overtake them.
     #[inline]
     fn is_waiting(&self, connection: ConnectionId) -> bool {
-        !self.deferred.is_empty() && self.deferred.iter().any(|(waiting, _)| *waiting == connection)
+        !self.deferred.is_empty() && self.deferred.iter().any(|waiting| waiting.connection == connection)
     }
 
     #[inline]
@@ -238,20 +248,31 @@ impl Outbox {
         self.reopened = all;
     }
 
-    /// Tries again what did not fit, for each publisher until its ring is full again.
+    /// Whether something waits for room in a publisher's ring, of which nobody tells.
+    #[inline]
+    pub(super) fn awaits_room(&self) -> bool {
+        let has_begun = matches!(&self.delivery, Delivery::Direct(egress) if egress.awaits_room());
+        has_begun || !self.deferred.is_empty()
+    }
+
+    /// Tries again what did not fit, for each publisher until its ring is full again. How many messages have found room.
     #[cold]
-    pub(super) fn retry(&mut self, fold: &Fold) {
+    pub(super) fn retry(&mut self, fold: &Fold) -> usize {
+        let mut moved = 0;
         let mut all = std::mem::take(&mut self.deferred);
-        all.retain_mut(|(connection, waiting)| {
-            while let Some(message) = waiting.front() {
-                if self.try_again(fold, *connection, *message) == Delivered::Later {
+        all.retain_mut(|waiting| {
+            while let Some(message) = waiting.messages.front() {
+                if self.try_again(fold, waiting.connection, *message) == Delivered::Later {
+                    waiting.compact(fold);
                     return true;
                 }
-                waiting.pop_front();
+                waiting.messages.pop_front();
+                moved += 1;
             }
             false
         });
         self.deferred = all;
+        moved
     }
 
     fn try_again(&mut self, fold: &Fold, connection: ConnectionId, message: Deferred) -> Delivered {
@@ -277,15 +298,32 @@ impl Outbox {
 
 /// Keeps a message back for a publisher whose ring is full.
 #[cold]
-fn defer(deferred: &mut Vec<(ConnectionId, VecDeque<Deferred>)>, connection: ConnectionId, message: Deferred) {
-    let number = deferred.iter().position(|(waiting, _)| *waiting == connection).unwrap_or_else(|| {
-        deferred.push((connection, VecDeque::new()));
+fn defer(deferred: &mut Vec<Waiting>, connection: ConnectionId, message: Deferred) {
+    let number = deferred.iter().position(|waiting| waiting.connection == connection).unwrap_or_else(|| {
+        deferred.push(Waiting { connection, messages: VecDeque::new(), compacted_from: COMPACTED_FROM });
         deferred.len() - 1
     });
-    let waiting = &mut deferred[number].1;
-    // Beyond the limit the reply stays in the session table, for when it is asked for.
-    if waiting.len() < DEFERRED_MAX {
-        waiting.push_back(message);
+    deferred[number].messages.push_back(message);
+}
+
+impl Waiting {
+    /// Where there are many: leaves out what waits already, what its publisher has acknowledged by a later command, and
+    /// what is for a session that is closed. A publisher may send on for ever without reading.
+    fn compact(&mut self, fold: &Fold) {
+        if self.messages.len() < self.compacted_from {
+            return;
+        }
+        let mut seen = FxHashSet::default();
+        self.messages.retain(|Deferred { session, kind }| {
+            let Some(entry) = fold.sessions.get(*session) else { return false };
+            let (is_of_use, number) = match kind {
+                DeferredKind::Reply(session_seq) => (entry.find(*session_seq).is_some(), *session_seq),
+                DeferredKind::Notices => (!entry.notices.is_empty(), 0),
+                DeferredKind::Opened { .. } => (true, 0),
+            };
+            is_of_use && seen.insert((*session, std::mem::discriminant(kind), number))
+        });
+        self.compacted_from = COMPACTED_FROM.max(2 * self.messages.len());
     }
 }
 

@@ -5,7 +5,8 @@
 
 use crate::attacked::*;
 use gapless_client::client::ClientOptions;
-use gapless_client::{Client, Incoming};
+use gapless_client::{Client, ClientError, Incoming};
+use gapless_log::LogError;
 use gapless_transport::RingSizes;
 use std::time::{Duration, Instant};
 
@@ -45,5 +46,49 @@ fn its_replies_wait_for_it() {
     }
     assert_eq!(answered, numbers, "in order");
     assert_eq!(slow.in_flight(slow_key), 0);
+    node.stop().unwrap();
+}
+
+/// More answers than were ever kept for one client: to opens, and to commands.
+#[test]
+fn no_answer_to_who_reads_late_is_left_out() {
+    const SESSIONS: usize = 70_000;
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let node = start(options(place));
+    let link = RingSizes { command_ring_bytes: 1 << 20, reply_ring_bytes: 1 << 14 };
+    let late_options = ClientOptions { link, timeout: PATIENCE, ..ClientOptions::default() };
+    let mut late = Client::connect(place.join("node.socket"), late_options).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let until_there_is_room = |attempt: &mut dyn FnMut() -> Result<(), ClientError>| {
+        while let Err(error) = attempt() {
+            assert!(matches!(error, ClientError::Log(LogError::Full { .. })), "{error}");
+            assert!(Instant::now() < deadline, "there is no room any more");
+            std::thread::yield_now();
+        }
+    };
+    let mut keys = Vec::new();
+    for token in 1..=SESSIONS as u128 {
+        until_there_is_room(&mut || late.begin_session(token, 1).map(|key| keys.push(key)));
+    }
+    let (mut opened, mut replies) = (0, 0);
+    while opened < SESSIONS {
+        assert!(Instant::now() < deadline, "{opened} of {SESSIONS} sessions are open");
+        late.poll(1_000, |incoming| opened += usize::from(matches!(incoming, Incoming::Opened { .. }))).unwrap();
+    }
+    for key in keys {
+        until_there_is_room(&mut || {
+            let sent = late.send(key, message(ADD), 1, |buffer| {
+                buffer[0] = 1;
+                Ok(1)
+            });
+            sent.map(|_| ())
+        });
+    }
+    while replies < SESSIONS {
+        assert!(Instant::now() < deadline, "{replies} of {SESSIONS} replies have come");
+        late.poll(1_000, |incoming| replies += usize::from(matches!(incoming, Incoming::Reply { first: true, .. })))
+            .unwrap();
+    }
     node.stop().unwrap();
 }

@@ -39,6 +39,32 @@ fn frames_survive_rolls_and_a_reopening() {
 }
 
 #[test]
+fn the_first_segment_is_short_and_each_next_one_is_twice_as_long() {
+    for zero_initial in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = options(directory.path());
+        options.zero_initial = zero_initial;
+        options.first_segment_length_bytes = 48 << 10;
+        options.segment_length_bytes = 256 << 10;
+        let lengths =
+            || segments(directory.path()).iter().map(|path| path.metadata().unwrap().len() >> 10).collect::<Vec<_>>();
+        let (mut journal, _) = Journal::open(options.clone()).unwrap();
+        append(&mut journal, 1, 1, 0);
+        assert_eq!(lengths(), [48], "a journal of one frame");
+        append(&mut journal, 999, 7, 0);
+        drop(journal);
+        let before = lengths();
+        assert_eq!(before[..2], [48, 96]);
+        // One that is opened again goes on so.
+        let (mut journal, _) = Journal::open(options).unwrap();
+        append(&mut journal, 9_000, 100, 0);
+        let grown = lengths();
+        assert_eq!(grown[..5], [48, 96, 192, 256, 256], "{grown:?}");
+        assert_holds(directory.path(), boot(1), 1, 10_000, 0);
+    }
+}
+
+#[test]
 fn a_batch_longer_than_a_segment_is_split_at_frames() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();

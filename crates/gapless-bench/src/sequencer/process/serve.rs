@@ -65,6 +65,7 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)
     };
     // The stream is measured, not the file system's first touch of each page.
     options.persistence.segment_length_bytes = assignment.segment_bytes;
+    options.persistence.first_segment_length_bytes = assignment.segment_bytes;
     options.persistence.zero_initial = true;
     options.optimize_for = if assignment.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
     options.sequencer_cpus = assignment.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
