@@ -647,6 +647,22 @@ pub mod market {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for NewOrder {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 1u16;
+        const NAME: &'static str = "NewOrder";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&NewOrderDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = NewOrderEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for NewOrderProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
@@ -676,22 +692,6 @@ pub mod market {
         }
         #[inline]
         fn finish(encoder: NewOrderProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for NewOrder {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 1u16;
-        const NAME: &'static str = "NewOrder";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&NewOrderDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = NewOrderEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
@@ -1124,6 +1124,22 @@ pub mod market {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for CancelOrder {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 2u16;
+        const NAME: &'static str = "CancelOrder";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&CancelOrderDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = CancelOrderEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for CancelOrderProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 2u16;
@@ -1157,22 +1173,6 @@ pub mod market {
         fn finish(
             encoder: CancelOrderProtobufEncoder<'_>,
         ) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for CancelOrder {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 2u16;
-        const NAME: &'static str = "CancelOrder";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&CancelOrderDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = CancelOrderEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
@@ -1544,6 +1544,22 @@ pub mod market {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for Finished {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 3u16;
+        const NAME: &'static str = "Finished";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&FinishedDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = FinishedEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for FinishedProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 3u16;
@@ -1573,22 +1589,6 @@ pub mod market {
         }
         #[inline]
         fn finish(encoder: FinishedProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for Finished {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 3u16;
-        const NAME: &'static str = "Finished";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&FinishedDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = FinishedEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
@@ -2110,6 +2110,22 @@ pub mod market {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for Accepted {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 11u16;
+        const NAME: &'static str = "Accepted";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&AcceptedDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = AcceptedEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for AcceptedProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 11u16;
@@ -2139,22 +2155,6 @@ pub mod market {
         }
         #[inline]
         fn finish(encoder: AcceptedProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for Accepted {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 11u16;
-        const NAME: &'static str = "Accepted";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&AcceptedDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = AcceptedEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
@@ -2577,6 +2577,22 @@ pub mod market {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for Rejected {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 12u16;
+        const NAME: &'static str = "Rejected";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&RejectedDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = RejectedEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for RejectedProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 12u16;
@@ -2606,22 +2622,6 @@ pub mod market {
         }
         #[inline]
         fn finish(encoder: RejectedProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for Rejected {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 12u16;
-        const NAME: &'static str = "Rejected";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&RejectedDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = RejectedEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
@@ -3097,6 +3097,22 @@ pub mod market {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for Cancelled {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 13u16;
+        const NAME: &'static str = "Cancelled";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&CancelledDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = CancelledEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for CancelledProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 13u16;
@@ -3126,22 +3142,6 @@ pub mod market {
         }
         #[inline]
         fn finish(encoder: CancelledProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for Cancelled {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 13u16;
-        const NAME: &'static str = "Cancelled";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&CancelledDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = CancelledEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
@@ -3711,6 +3711,22 @@ pub mod market {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for Trade {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 14u16;
+        const NAME: &'static str = "Trade";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&TradeDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = TradeEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for TradeProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 14u16;
@@ -3738,22 +3754,6 @@ pub mod market {
         }
         #[inline]
         fn finish(encoder: TradeProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for Trade {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 14u16;
-        const NAME: &'static str = "Trade";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&TradeDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = TradeEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
@@ -4275,6 +4275,22 @@ pub mod market {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for Closed {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 15u16;
+        const NAME: &'static str = "Closed";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&ClosedDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = ClosedEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for ClosedProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 15u16;
@@ -4302,22 +4318,6 @@ pub mod market {
         }
         #[inline]
         fn finish(encoder: ClosedProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for Closed {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 15u16;
-        const NAME: &'static str = "Closed";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&ClosedDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = ClosedEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
