@@ -98,6 +98,8 @@ pub(crate) struct Found {
     /// `None` if both slots are damaged, as for the two marks below.
     pub(crate) boot: Option<Option<BootId>>,
     pub(crate) journaled: Option<MarkValue>,
+    /// Where in the file the slot of the journaled mark lies that is damaged, while the other is whole.
+    pub(crate) damaged_slot: Option<u64>,
     pub(crate) synced: Option<MarkValue>,
     pub(crate) sync_failed: bool,
     pub(crate) segment_records: SegmentRecords,
@@ -324,6 +326,9 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         opened_ns: opened.second,
         boot: read(d::BOOT_MARK_OFFSET).map(|mark| BootId::from_words(mark.first, mark.second)),
         journaled: read_sequence(d::JOURNALED_MARK_OFFSET, |mark| mark.second),
+        damaged_slot: read(d::JOURNALED_MARK_OFFSET)
+            .and_then(|_| mark::damaged_slot(mapping.mark(d::JOURNALED_MARK_OFFSET)))
+            .map(|start| (d::JOURNALED_MARK_OFFSET + start) as u64),
         synced: read_sequence(d::SYNCED_MARK_OFFSET, |mark| mark.first),
         sync_failed: read(d::FAILED_MARK_OFFSET).is_some_and(|mark| mark.first != 0),
         segment_records: SegmentRecords::read(&mapping),

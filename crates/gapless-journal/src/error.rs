@@ -134,6 +134,17 @@ pub enum JournalError {
         "the {mark} mark of {segment} at byte {position} is damaged, both of its slots; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     MarkDamaged { segment: PathBuf, position: u64, mark: MarkName },
+    /// One slot of the journaled mark cannot be read, so that the other may say less than was promised.
+    #[error(
+        "one slot of the two of the journaled mark of {segment} is damaged, at byte {position}; the other vouches for sequences to {mark_sequence}, and there may have been more: a start of its program goes on behind the last whole frame and writes the mark anew"
+    )]
+    MarkSlotDamaged {
+        segment: PathBuf,
+        /// Where the slot begins.
+        position: u64,
+        /// The sequence in the other slot.
+        mark_sequence: u64,
+    },
     /// The segment belongs to another stream.
     #[error("{segment} belongs to stream {found:032x}, {expected:032x} was expected; is it the right directory?")]
     ForeignStream {

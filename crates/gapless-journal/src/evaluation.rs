@@ -159,7 +159,6 @@ fn judge(
     let may_lose_next = !is_same_boot && next.is_some_and(|next| good.sequence < next.first_sequence);
     // Up to here every frame of this segment must be there.
     let must_hold = match expected_last {
-        Some(last) if is_same_boot => last,
         Some(last) => last.min(good.sequence),
         None => good.sequence,
     };

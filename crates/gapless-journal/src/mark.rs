@@ -95,9 +95,17 @@ pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
 /// damaged, because the other says less than was promised. A slot that a writer has died in is not damage: it has no
 /// check word. One that stays wrong is; while it is being written it is wrong for moments.
 pub(crate) fn read_undamaged<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
-    let is_whole_or_unfinished = |slot: &[W]| slot[3].load_acquire() == 0 || read_slot(slot).is_some();
-    let is_good = || words.chunks_exact(SLOT_WORDS).all(is_whole_or_unfinished);
-    (0..ATTEMPTS_MAX).any(|_| is_good()).then(|| read(words)).flatten()
+    damaged_slot(words).is_none().then(|| read(words)).flatten()
+}
+
+/// Where in the mark a slot begins that is damaged, in bytes; the first, if both are.
+pub(crate) fn damaged_slot<W: MarkWord>(words: &[W]) -> Option<usize> {
+    let is_damaged = |slot: &[W]| slot[3].load_acquire() != 0 && read_slot(slot).is_none();
+    let mut damaged = None;
+    for _ in 0..ATTEMPTS_MAX {
+        damaged = Some(words.chunks_exact(SLOT_WORDS).position(is_damaged)? * SLOT_WORDS * 8);
+    }
+    damaged
 }
 
 /// Writes a mark. One exists per mark at a time.
@@ -181,7 +189,9 @@ mod tests {
             for (word, bytes) in written[offset / 8..].iter().zip(bytes.chunks_exact(8)) {
                 word.store(u64::from_ne_bytes(bytes.try_into().unwrap()), Ordering::SeqCst);
             }
-            assert_eq!(read(&written), read(&stored));
+            for (written, stored) in written.iter().zip(&stored) {
+                assert_eq!(written.load(Ordering::SeqCst), stored.load(Ordering::SeqCst));
+            }
         }
         assert_eq!(read(&written).map(|mark| mark.first), Some(5));
     }
@@ -210,12 +220,14 @@ mod tests {
             let word = &words[bit / 64];
             let whole = word.fetch_xor(1 << (bit % 64), Ordering::SeqCst);
             assert_eq!(read_undamaged(&words), None, "bit {bit}");
+            assert_eq!(damaged_slot(&words), Some(bit / 256 * 32), "bit {bit}");
             word.store(whole, Ordering::SeqCst);
         }
         // A writer that died in the middle of the third.
         words[7].store(0, Ordering::SeqCst);
         words[4].store(3, Ordering::SeqCst);
         assert_eq!(read_undamaged(&words).map(|value| value.first), Some(2));
+        assert_eq!(damaged_slot(&words), None);
     }
 
     #[test]

@@ -89,6 +89,7 @@ fn create(
         frames_scanned: 0,
         cut: None,
         is_rewritten: false,
+        mended_marks: Vec::new(),
         removed,
         kept_cuts: survey.cuts,
     };
@@ -134,6 +135,7 @@ fn recover(
     let mut synced_sequence = synced_sequence.min(last_sequence);
 
     let mut history = open_history(&options, incarnation, &kept)?;
+    let mended_marks = note_damaged_slots(&survey);
     let removed = remove_all(survey.leftovers)?;
     let mut kept_cuts = survey.cuts;
     let mut cuts = Vec::new();
@@ -181,8 +183,8 @@ fn recover(
     }
     let newest_sequence = newest.found.first_sequence;
     history.set(History { newest_sequence, ..history.history() }, &options.environment)?;
-    for segment in survey.segments.iter().filter(|found| found.sync_failed) {
-        clear_failed_mark(&options, segment)?;
+    for kept in kept.iter().filter(|kept| kept.found.sync_failed) {
+        clear_failed_mark(&options, &kept.found)?;
     }
     // The boot mark is last: until then the marks are judged as those of the boot before.
     active.write_mark(d::JOURNALED_MARK_OFFSET, position as u64, last_sequence);
@@ -201,6 +203,7 @@ fn recover(
         frames_scanned,
         cut,
         is_rewritten,
+        mended_marks,
         removed,
         kept_cuts,
     };
@@ -228,7 +231,20 @@ fn recover(
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
-/// Opens the older segments that were scanned, or are not on the device up to their end yet, or have no final name.
+/// The segments here one slot of whose journaled mark is damaged, and where.
+fn note_damaged_slots(survey: &Survey) -> Vec<(PathBuf, u64)> {
+    let is_here = |found: &&Found| found.archived.is_none();
+    let damaged = |found: &Found| Some((found.path.clone(), found.damaged_slot?));
+    let damaged: Vec<_> = survey.segments.iter().filter(is_here).filter_map(damaged).collect();
+    for (segment, position) in &damaged {
+        let segment = segment.display();
+        tracing::warn!(%segment, position, "one slot of the journaled mark was damaged; the other is believed, and the mark written anew");
+    }
+    damaged
+}
+
+/// Opens the older segments that were scanned, or are not on the device up to their end yet, or have no final name, or
+/// have a slot of their mark damaged.
 fn restore_older(
     options: &JournalOptions,
     kept: &[Kept],
@@ -240,7 +256,8 @@ fn restore_older(
         let is_scanned = segment.index.is_some();
         let has_unsynced = segment.last_sequence > synced_sequence
             || segment.last_sequence == synced_sequence && segment.segment_records != SegmentRecords::Nothing;
-        if is_scanned || has_unsynced || !found.has_final_name {
+        let is_mended = found.damaged_slot.is_some() && found.archived.is_none();
+        if is_scanned || has_unsynced || is_mended || !found.has_final_name {
             let before_ns = last_ns(&options.directory, i.checked_sub(1).map(|before| &kept[before]))?;
             let restored = restore_sealed(options, segment, before_ns)?;
             rolled.push_back(Rolled {
@@ -279,7 +296,12 @@ fn put_on_device(
 
 /// Whether what files beside the journal say of it holds. A cut that one of them speaks against is not made.
 fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluation) -> Result<(), JournalError> {
-    let reader = JournalReader::of(&options.directory, &options.environment, survey);
+    let mut environment = options.environment.clone();
+    if survey.segments.iter().any(|found| found.damaged_slot.is_some()) {
+        // Frames are found without the mark then, as on another boot.
+        environment.boot_id = None;
+    }
+    let reader = JournalReader::of(&options.directory, &environment, survey);
     let expected = (reader.stream_id(), reader.incarnation());
     let newest = evaluation.kept.last().expect("an evaluation keeps at least one segment");
     for point in &options.points {
@@ -445,12 +467,8 @@ fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
 /// Takes back the note of a failed sync, once its frames are on the device after all.
 fn clear_failed_mark(options: &JournalOptions, found: &Found) -> Result<(), JournalError> {
     let path = options.directory.join(d::segment_name(found.first_sequence));
-    let file = match OpenOptions::new().read(true).write(true).open(&path) {
-        Ok(file) => file,
-        // It was after the cut.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(JournalError::io("open for writing", path, error)),
-    };
+    let opened = OpenOptions::new().read(true).write(true).open(&path);
+    let file = opened.map_err(|error| JournalError::io("open for writing", &path, error))?;
     Segment::map(path, file, found.header, Flush::Write)?.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
     Ok(())
 }
@@ -481,4 +499,23 @@ pub(crate) fn draw_incarnation(directory: &Path) -> Result<u64, JournalError> {
             .map_err(|error| JournalError::io("draw random bytes for", directory, error.into()))?;
     }
     Ok(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_written_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("frames");
+        let bytes: Vec<u8> = (0..(5_u32 << 20) / 2).map(|i| (i % 251) as u8).collect();
+        for (from, to) in [(0, bytes.len()), (8, bytes.len()), (4096, 8192), (4096, 4096)] {
+            std::fs::write(&path, &bytes).unwrap();
+            // Linux appends what is written through such a file, wherever it should go: it shows what was written.
+            let file = OpenOptions::new().read(true).append(true).open(&path).unwrap();
+            rewrite(&file, from as u64, to as u64).unwrap();
+            assert!(std::fs::read(&path).unwrap()[bytes.len()..] == bytes[from..to], "{from}..{to}");
+        }
+    }
 }

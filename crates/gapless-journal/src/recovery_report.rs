@@ -23,6 +23,9 @@ pub struct RecoveryReport {
     pub cut: Option<Cut>,
     /// Whether the process before had a failed fdatasync, so that its frames were written again.
     pub is_rewritten: bool,
+    /// Segments one slot of whose journaled mark was damaged, and where in the file it begins; the other was believed, and
+    /// the mark is written anew.
+    pub mended_marks: Vec<(PathBuf, u64)>,
     /// Files that were removed: segments that were never used.
     pub removed: Vec<PathBuf>,
     /// Files that hold what was cut, now and before; none of them is ever deleted.

@@ -142,7 +142,7 @@ impl Journal {
         for pair in entries.windows(2).rev() {
             let (before, last) = (pair[0], pair[1]);
             let segment = self.reopen(before)?;
-            if let Some(mark) = segment.mark(JOURNALED_MARK_OFFSET).filter(|mark| mark.first & SEALED_BIT != 0) {
+            if let Some(mark) = segment.mark(JOURNALED_MARK_OFFSET) {
                 segment.write_mark(JOURNALED_MARK_OFFSET, mark.first & !SEALED_BIT, mark.second);
             }
             let path = self.shared.segment_path(last.first_sequence);
@@ -165,9 +165,6 @@ impl Journal {
 fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Result<(usize, u64), JournalError> {
     let header = &segment.header;
     let frames_offset = header.frames_offset as usize;
-    if sequence < first_sequence {
-        return Ok((frames_offset, sequence));
-    }
     let mapping = crate::mapping::Mapping::read_only(&segment.file, header.segment_length as usize)
         .map_err(|error| JournalError::io("map", segment.path(), error))?;
     // SAFETY: frames alone, without the header, which has other writers and readers; of frames this is the one writer, and it

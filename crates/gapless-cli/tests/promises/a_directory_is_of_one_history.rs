@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, names, run};
-use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, started, stream, stream_command, write_lines};
+use gapless_journal::descriptor::JOURNALED_MARK_OFFSET;
 use gapless_testkit::folder::copy;
 use gapless_testkit::process::Process;
 use serde_json::Value;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 fn stop(mut running: Process) {
@@ -104,4 +106,32 @@ fn only_a_stopped_stream_of_its_own_is_restored() {
     let text = run(here, &["journal", "restore", "stream"]).good();
     assert!(text.contains("is a history of its own, to sequence "), "{text}");
     stop(sequencer(here));
+}
+
+#[test]
+fn one_damaged_slot_of_the_journaled_mark_is_said_by_who_reads_and_by_the_start_that_mends_it() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "a", &some_lines(100));
+    let running = sequencer(here);
+    stream(here, "publish a").good();
+    stop(running);
+    let name = names(&here.join("stream/journal")).into_iter().rfind(|name| name.ends_with(".segment")).unwrap();
+    let segment = here.join("stream/journal").join(&name);
+    let file = std::fs::OpenOptions::new().write(true).open(segment).unwrap();
+    file.write_all_at(&[0xee; 32], JOURNALED_MARK_OFFSET as u64).unwrap();
+
+    let told = run(here, &["journal", "verify", "stream"]);
+    assert!(told.stdout.ends_with("\nDAMAGED\n"), "{told:?}");
+    let info = run(here, &["journal", "info", "stream"]).good();
+    for text in [told.error(1), run(here, &["journal", "dump", "stream"]).error(1), info] {
+        assert!(text.contains("one slot") && text.contains(&name), "{text}");
+        assert!(!text.contains("both of its slots"), "{text}");
+    }
+    let mut running = started(here, &["stream", "sequencer", "--config", "stream.toml"]);
+    let line = running.line();
+    assert!(line.contains(&name) && line.contains("written anew, one slot of which was damaged"), "{line}");
+    stop(running);
+    assert!(run(here, &["journal", "verify", "stream"]).good().ends_with("\nwhole\n"));
+    assert_eq!(stream(here, "replay --raw").good().lines().count(), 100);
 }

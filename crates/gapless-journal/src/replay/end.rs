@@ -123,8 +123,16 @@ impl Replay {
         let found = &self.current.found;
         let segment = || found.path.clone();
         let position = d::JOURNALED_MARK_OFFSET as u64;
-        let Some(value) = mark::read_undamaged(self.current.mapping.mark(d::JOURNALED_MARK_OFFSET)) else {
-            return Err(JournalError::MarkDamaged { segment: segment(), position, mark: MarkName::Journaled });
+        let words = self.current.mapping.mark(d::JOURNALED_MARK_OFFSET);
+        let Some(value) = mark::read_undamaged(words) else {
+            return Err(match (mark::read(words), mark::damaged_slot(words)) {
+                (Some(other), Some(start)) => JournalError::MarkSlotDamaged {
+                    segment: segment(),
+                    position: position + start as u64,
+                    mark_sequence: other.second,
+                },
+                _ => JournalError::MarkDamaged { segment: segment(), position, mark: MarkName::Journaled },
+            });
         };
         let end = value.first & !d::SEALED_BIT;
         if end < self.checked_until as u64 {

@@ -2,52 +2,10 @@
 //! some, a failed sync or write is for ever, and no sync is asked for after one has failed.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::support::{append, assert_holds, batch, boot, options};
-use gapless_journal::{Disk, DiskWork, Environment, Flush, Journal, JournalError, JournalOptions};
-use std::io::{Error, ErrorKind};
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-
-/// Refuses one kind of work, and counts syncs.
-#[derive(Debug, Default)]
-struct Refusing {
-    work: Mutex<Option<DiskWork>>,
-    syncs: AtomicU64,
-    /// The sync that fails, counted from 1; 0 is none.
-    failing_sync: AtomicU64,
-}
-
-impl Refusing {
-    fn refuse(&self, work: Option<DiskWork>) {
-        *self.work.lock().unwrap() = work;
-    }
-}
-
-impl Disk for Refusing {
-    fn ask(&self, work: DiskWork) -> Result<(), Error> {
-        let syncs = self.syncs.fetch_add(u64::from(work == DiskWork::Sync), Ordering::SeqCst) + 1;
-        if work == DiskWork::Sync && syncs == self.failing_sync.load(Ordering::SeqCst) {
-            return Err(Error::other("refused"));
-        }
-        match *self.work.lock().unwrap() {
-            Some(refused) if refused != work => Ok(()),
-            None => Ok(()),
-            Some(DiskWork::Allocate) => Err(ErrorKind::StorageFull.into()),
-            Some(_) => Err(Error::other("refused")),
-        }
-    }
-}
-
-fn on(directory: &Path, disk: &Arc<Refusing>, flush: Flush) -> JournalOptions {
-    let disk: Arc<dyn Disk> = Arc::clone(disk) as _;
-    JournalOptions {
-        flush,
-        marks: flush,
-        environment: Environment { disk: Some(disk), ..boot(1) },
-        ..options(directory)
-    }
-}
+use crate::support::{Refusing, append, assert_holds, batch, boot, on};
+use gapless_journal::{DiskWork, Flush, Journal, JournalError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Appends until there is no room in the segment, and says what that came to.
 fn fill(journal: &mut Journal) -> JournalError {

@@ -10,10 +10,6 @@ use gapless_journal::{
     ArchiveForm, ArchiveOptions, Environment, Flush, Journal, JournalError, JournalOptions, JournalReader, archive,
 };
 
-fn work_off(journal: &Journal) {
-    while journal.preparer().run_once().unwrap() {}
-}
-
 fn first_held(directory: &std::path::Path) -> u64 {
     JournalReader::open_in(directory, boot(1)).unwrap().first_sequence()
 }

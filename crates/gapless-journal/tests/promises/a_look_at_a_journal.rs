@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
-use gapless_journal::{Journal, JournalError, MarkName, inspect};
+use gapless_journal::{FilePoint, Journal, JournalError, JournalOptions, MarkName, descriptor, inspect};
 
 #[test]
 fn a_sound_journal_is_described_and_verified_beside_its_writer() {
@@ -52,6 +52,49 @@ fn every_damaged_segment_is_named() {
     assert_eq!(named, [&paths[0], &paths[2]]);
     assert!(report.last_sequence < 10 && report.frames > 700);
     assert_eq!(report.bad_index_entries, 1);
+}
+
+#[test]
+fn one_damaged_slot_of_a_journaled_mark_is_said_by_readers_and_mended_by_a_start() {
+    for (number, slot) in [(0, 0), (0, 32), (1, 0), (1, 32), (usize::MAX, 0), (usize::MAX, 32)] {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let (mut journal, _) = Journal::open(options(directory)).unwrap();
+        append(&mut journal, 1000, 10, 0);
+        drop(journal);
+        let paths = segments(directory);
+        let segment = &paths[number.min(paths.len() - 1)];
+        let place = (descriptor::JOURNALED_MARK_OFFSET + slot) as u64;
+        overwrite(segment, place, &[0xee; 32]);
+
+        let info = inspect::info_in(directory, boot(1)).unwrap();
+        let damaged: Vec<_> = info.segments.iter().filter_map(|info| Some((&info.path, info.damaged_slot?))).collect();
+        assert_eq!(damaged, [(segment, place)]);
+        let report = inspect::verify_in(directory, boot(1)).unwrap();
+        assert_eq!(report.verdict(), inspect::Verdict::Damaged);
+        let read = read_all(directory, boot(1), 1).unwrap_err();
+        for error in report.problems.iter().chain([&read]) {
+            let is_it = matches!(error, JournalError::MarkSlotDamaged { segment: named, position, .. }
+                if named == segment && *position == place);
+            assert!(is_it && error.to_string().contains("one slot"), "{error}");
+        }
+
+        // What lies beside the journal and names its last frame finds it.
+        let point = FilePoint {
+            path: directory.join("state"),
+            identity: Some((STREAM, info.incarnation)),
+            sequence: 1000,
+            timestamp_ns: Some(timestamp_ns(1000, 0)),
+        };
+        let (journal, report) = Journal::open(JournalOptions { points: vec![point], ..options(directory) }).unwrap();
+        assert_eq!((report.last_sequence, report.mended_marks), (1000, vec![(segment.clone(), place)]));
+        drop(journal);
+        assert_holds(directory, boot(1), 1, 1000, 0);
+        let report = inspect::verify_in(directory, boot(1)).unwrap();
+        assert_eq!((report.verdict(), report.problems.len()), (inspect::Verdict::Whole, 0));
+        let (_journal, report) = Journal::open(options(directory)).unwrap();
+        assert!(report.mended_marks.is_empty(), "{report:?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
+use gapless_journal::descriptor::HISTORY_NAME;
 use gapless_journal::inspect::Verdict;
 use gapless_journal::{
     ArchiveForm, ArchiveOptions, Environment, Journal, JournalError, JournalOptions, JournalReader, Restore, archive,
@@ -207,4 +208,16 @@ fn a_running_writer_and_its_readers_do_not_notice() {
     archive(&journal, &to(&place, ArchiveForm::Plain), |_| ()).unwrap();
     assert_eq!(segments(&journal).iter().filter(|path| !path.to_string_lossy().contains("prepared")).count(), 1);
     assert_holds(&journal, boot(7), 1, 6000, 0);
+}
+
+#[test]
+fn what_followed_an_archived_segment_that_is_the_newest_is_missed() {
+    let (_directory, journal, place) = written();
+    archive(&journal, &to(&place, ArchiveForm::Plain), |_| ()).unwrap();
+    let newest = segments(&journal).pop().unwrap();
+    let missing = first_of(&newest);
+    std::fs::remove_file(newest).unwrap();
+    std::fs::remove_file(journal.join(HISTORY_NAME)).unwrap();
+    let refused = Journal::open(here(&journal)).unwrap_err();
+    assert!(matches!(&refused, JournalError::SuccessorMissing { sequence, .. } if *sequence == missing), "{refused}");
 }

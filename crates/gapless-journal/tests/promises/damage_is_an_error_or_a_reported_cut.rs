@@ -383,24 +383,13 @@ fn one_torn_slot_of_the_journaled_mark_loses_nothing() {
     }
 }
 
-/// A newer mark than any that is there.
-fn set_journaled_mark(segment: &Path, position: u64, last_sequence: u64) {
-    let mut slot = Vec::new();
-    for word in [position, last_sequence, 1000] {
-        slot.extend_from_slice(&u64::to_le_bytes(word));
-    }
-    let sum = 1 << 32 | u64::from(gapless_wire::checksum::crc32c(&slot));
-    slot.extend_from_slice(&sum.to_le_bytes());
-    overwrite(segment, d::JOURNALED_MARK_OFFSET as u64, &slot);
-}
-
 #[test]
 fn a_mark_that_does_not_meet_a_frame_stops() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     // A mark with a right checksum and a wrong position, as a misdirected write would leave it.
     let (position, _) = find_frame(&segment, 100);
-    set_journaled_mark(&segment, position, 100);
+    set_mark(&segment, d::JOURNALED_MARK_OFFSET, position, 100);
     let refused = open(directory.path(), 1).unwrap_err();
     assert!(matches!(refused, JournalError::Corrupt { reason: FrameFault::MarkDisagrees { .. }, .. }), "{refused}");
 }
@@ -430,12 +419,9 @@ fn a_missing_segment_behind_one_that_was_left_unsealed_is_a_gap() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     // As a writer leaves it that dies while it rolls.
-    let bytes = std::fs::read(&found[0]).unwrap();
-    let word = |offset: usize| u64::from_le_bytes(bytes[offset..offset + 8].try_into().unwrap());
-    let newest =
-        [0, 32].map(|slot| d::JOURNALED_MARK_OFFSET + slot).into_iter().max_by_key(|at| word(at + 16)).unwrap();
-    assert_ne!(word(newest) & d::SEALED_BIT, 0);
-    set_journaled_mark(&found[0], word(newest) & !d::SEALED_BIT, word(newest + 8));
+    let (position, last_sequence) = mark_of(&found[0], d::JOURNALED_MARK_OFFSET);
+    assert_ne!(position & d::SEALED_BIT, 0);
+    set_mark(&found[0], d::JOURNALED_MARK_OFFSET, position & !d::SEALED_BIT, last_sequence);
     assert_eq!(read_all(directory.path(), boot(1), 1).unwrap().len(), 1000);
     let set_apart = directory.path().join("aside");
     std::fs::rename(&found[1], &set_apart).unwrap();

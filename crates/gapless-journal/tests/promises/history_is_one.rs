@@ -325,3 +325,42 @@ fn a_restore_makes_a_new_incarnation_and_goes_on_where_it_was_interrupted() {
     journal.close().unwrap();
     assert_holds(directory.path(), boot(2), 1, last_sequence + 500, 0);
 }
+
+#[test]
+fn a_foreign_segment_is_named_wherever_it_stands_and_the_journal_s_own_identity_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    append(&mut journal, 1000, 10, 0);
+    work_off(&journal);
+    let incarnation = journal.incarnation();
+    drop(journal);
+    let mut paths = segments(directory.path());
+    paths.retain(|path| first_of(path) != 0);
+    for (path, is_of_another_stream) in paths.iter().flat_map(|path| [(path, false), (path, true)]) {
+        let other = tempfile::tempdir().unwrap();
+        let mut foreign = options(other.path());
+        foreign.first_sequence = first_of(path);
+        foreign.stream_id += u128::from(is_of_another_stream);
+        drop(Journal::open(foreign).unwrap());
+        let own = std::fs::read(path).unwrap();
+        std::fs::copy(&segments(other.path())[0], path).unwrap();
+        for _ in 0..2 {
+            let opened = Journal::open(options(directory.path())).unwrap_err();
+            let verified = inspect::verify_in(directory.path(), boot(1)).unwrap_err();
+            for error in [opened, verified] {
+                let is_named = match &error {
+                    JournalError::ForeignStream { segment, expected, .. } => {
+                        is_of_another_stream && segment == path && *expected == STREAM
+                    }
+                    JournalError::ForeignIncarnation { segment, expected, .. } => {
+                        !is_of_another_stream && segment == path && *expected == incarnation
+                    }
+                    _ => false,
+                };
+                assert!(is_named, "{}: {error}", path.display());
+            }
+        }
+        std::fs::write(path, own).unwrap();
+    }
+    Journal::open(options(directory.path())).unwrap();
+}

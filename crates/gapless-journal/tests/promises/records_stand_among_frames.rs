@@ -20,10 +20,6 @@ fn reopen(journal: Journal, options: &JournalOptions) -> Journal {
     journal
 }
 
-fn work_off(journal: &Journal) {
-    while journal.preparer().run_once().unwrap() {}
-}
-
 #[test]
 fn records_come_back_in_their_places_after_restarts() {
     for (flush, marks) in WAYS {

@@ -47,11 +47,23 @@ pub(super) fn recovered(stream: &EventStream) -> String {
     if recovery.last_sequence == 0 {
         return "new".to_owned();
     }
-    let cut = recovery.journal.as_ref().and_then(|report| report.cut.as_ref());
+    let report = recovery.journal.as_ref();
+    let mended: String = report
+        .iter()
+        .flat_map(|report| &report.mended_marks)
+        .map(|(segment, position)| {
+            let segment = segment.display();
+            format!(", the journaled mark of {segment} written anew, one slot of which was damaged at byte {position}")
+        })
+        .collect();
+    let cut = report.and_then(|report| report.cut.as_ref());
     let cut = cut.map_or_else(String::new, |cut| {
         format!(", a torn end cut from {} at byte {}", cut.segment.display(), cut.position)
     });
-    format!("goes on behind sequence {}, {} frames replayed{cut}", recovery.last_sequence, recovery.frames_replayed)
+    format!(
+        "goes on behind sequence {}, {} frames replayed{mended}{cut}",
+        recovery.last_sequence, recovery.frames_replayed
+    )
 }
 
 /// Where nodes find it.

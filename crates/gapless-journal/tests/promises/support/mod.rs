@@ -2,9 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(dead_code, reason = "each of the programs that share this uses a part of it")]
 
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use gapless_journal::{BootId, Environment, Journal, JournalError, JournalOptions, JournalReader, Record};
+use gapless_journal::descriptor::FixedHeader;
+use gapless_journal::{
+    BootId, Disk, DiskWork, Environment, Flush, Journal, JournalError, JournalOptions, JournalReader, Record,
+};
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
 pub const STREAM: u128 = 0x5eed;
@@ -169,4 +175,91 @@ pub fn find_records(segment: &Path) -> Vec<(u64, u64, Vec<u8>)> {
         position += length;
     }
     found
+}
+
+/// What the names of a journal wait for, and preparations.
+pub fn work_off(journal: &Journal) {
+    while journal.preparer().run_once().unwrap() {}
+}
+
+/// Appends frames of `length` bytes of payload, each by itself, until `is_enough`.
+pub fn append_until(journal: &mut Journal, length: usize, mut is_enough: impl FnMut(&mut Journal) -> bool) {
+    while !is_enough(journal) {
+        let sequence = journal.last_sequence() + 1;
+        let mut bytes = Vec::new();
+        push_frame(&mut bytes, sequence, &vec![sequence as u8; length]);
+        journal.append(&bytes, sequence, sequence).unwrap();
+        journal.commit().unwrap();
+    }
+}
+
+/// The sequence in the opened mark of a segment.
+pub fn first_of(segment: &Path) -> u64 {
+    mark_of(segment, gapless_journal::descriptor::OPENED_MARK_OFFSET).0
+}
+
+/// Where the first frame of a segment stands.
+pub fn frames_offset(segment: &Path) -> u64 {
+    let bytes = std::fs::read(segment).unwrap();
+    FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap().frames_offset
+}
+
+/// The values of a mark in its newer slot.
+pub fn mark_of(segment: &Path, offset: usize) -> (u64, u64) {
+    let bytes = std::fs::read(segment).unwrap();
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let newer = [offset, offset + 32].into_iter().max_by_key(|at| word(at + 16)).unwrap();
+    (word(newer), word(newer + 8))
+}
+
+/// A newer value of a mark than any that is there.
+pub fn set_mark(segment: &Path, offset: usize, first: u64, second: u64) {
+    let mut slot = Vec::new();
+    for word in [first, second, 1000] {
+        slot.extend_from_slice(&u64::to_le_bytes(word));
+    }
+    let sum = 1 << 32 | u64::from(gapless_wire::checksum::crc32c(&slot));
+    slot.extend_from_slice(&sum.to_le_bytes());
+    overwrite(segment, offset as u64, &slot);
+}
+
+/// Refuses one kind of work, and counts syncs.
+#[derive(Debug, Default)]
+pub struct Refusing {
+    pub work: Mutex<Option<DiskWork>>,
+    pub syncs: AtomicU64,
+    /// The sync that fails, counted from 1; 0 is none.
+    pub failing_sync: AtomicU64,
+}
+
+impl Refusing {
+    pub fn refuse(&self, work: Option<DiskWork>) {
+        *self.work.lock().unwrap() = work;
+    }
+}
+
+impl Disk for Refusing {
+    fn ask(&self, work: DiskWork) -> std::io::Result<()> {
+        let syncs = self.syncs.fetch_add(u64::from(work == DiskWork::Sync), Ordering::SeqCst) + 1;
+        if work == DiskWork::Sync && syncs == self.failing_sync.load(Ordering::SeqCst) {
+            return Err(Error::other("refused"));
+        }
+        match *self.work.lock().unwrap() {
+            Some(refused) if refused != work => Ok(()),
+            None => Ok(()),
+            Some(DiskWork::Allocate) => Err(ErrorKind::StorageFull.into()),
+            Some(_) => Err(Error::other("refused")),
+        }
+    }
+}
+
+/// Of a journal on this disk.
+pub fn on(directory: &Path, disk: &Arc<Refusing>, flush: Flush) -> JournalOptions {
+    let disk: Arc<dyn Disk> = Arc::clone(disk) as _;
+    JournalOptions {
+        flush,
+        marks: flush,
+        environment: Environment { disk: Some(disk), ..boot(1) },
+        ..options(directory)
+    }
 }

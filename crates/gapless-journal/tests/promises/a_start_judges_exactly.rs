@@ -1,0 +1,336 @@
+//! Decision D7, where it is decided by one frame, one byte or one boot: what a start believes, reads and reports.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::support::*;
+use gapless_journal::descriptor as d;
+use gapless_journal::{FrameFault, Journal, JournalError, RecoveryCheck, RecoveryReport, inspect};
+use gapless_testkit::folder::copy;
+use std::path::{Path, PathBuf};
+
+/// Large frames leave more of a segment free than small ones.
+const LARGE: usize = 1900;
+const SMALL: usize = 8;
+
+fn begun(journal: &Journal, count: u64) -> bool {
+    journal.segments_begun() >= count
+}
+
+fn open(directory: &Path, boot_number: u128, check: RecoveryCheck) -> Result<RecoveryReport, JournalError> {
+    let mut options = options(directory);
+    (options.environment, options.check) = (boot(boot_number), check);
+    Journal::open(options).map(|(_journal, report)| report)
+}
+
+/// Segments of large frames, the newest with one frame; their paths.
+fn written(directory: &Path, count: u64) -> (Journal, Vec<PathBuf>) {
+    let (mut journal, _) = Journal::open(options(directory)).unwrap();
+    append_until(&mut journal, LARGE, |journal| begun(journal, count));
+    work_off(&journal);
+    (journal, segments(directory))
+}
+
+fn unseal(segment: &Path) {
+    let (position, last_sequence) = mark_of(segment, d::JOURNALED_MARK_OFFSET);
+    assert_eq!(position & d::SEALED_BIT, d::SEALED_BIT);
+    set_mark(segment, d::JOURNALED_MARK_OFFSET, position & !d::SEALED_BIT, last_sequence);
+}
+
+/// Three segments without the second, and the third without its final name.
+fn without_the_second(directory: &Path, is_synced: bool) -> (Vec<PathBuf>, u64, u64) {
+    let (mut journal, paths) = written(directory, 3);
+    if is_synced {
+        assert_eq!(journal.sync().unwrap(), first_of(&paths[2]));
+    }
+    drop(journal);
+    let (second, third) = (first_of(&paths[1]), first_of(&paths[2]));
+    std::fs::remove_file(&paths[1]).unwrap();
+    std::fs::rename(&paths[2], directory.join(d::prepared_name(3))).unwrap();
+    (paths, second, third)
+}
+
+#[test]
+fn a_segment_that_was_never_synced_may_be_missing_on_another_boot() {
+    let directory = tempfile::tempdir().unwrap();
+    let (paths, second, _) = without_the_second(directory.path(), false);
+    let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
+    assert_eq!(report.last_sequence, second - 1);
+    let cut = report.cut.unwrap();
+    assert_eq!((cut.segment, cut.sequence, cut.frames), (paths[0].clone(), second, 1));
+    assert_holds_large(directory.path(), second - 1);
+}
+
+fn assert_holds_large(directory: &Path, last_sequence: u64) {
+    let frames = read_all(directory, boot(2), 1).unwrap();
+    assert_eq!(
+        frames.iter().map(|(sequence, _)| *sequence).collect::<Vec<_>>(),
+        (1..=last_sequence).collect::<Vec<_>>()
+    );
+}
+
+#[track_caller]
+fn assert_gap(error: &JournalError, first: u64, last: u64) {
+    assert!(
+        matches!(error, JournalError::Gap { missing_from, missing_to, .. } if (*missing_from, *missing_to) == (first, last)),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_segment_before_one_that_was_synced_is_missing_on_any_boot() {
+    let directory = tempfile::tempdir().unwrap();
+    // The one frame of the third is the last that is synced.
+    let (_, second, third) = without_the_second(directory.path(), true);
+    for boot_number in [1, 2] {
+        assert_gap(&open(directory.path(), boot_number, RecoveryCheck::Tail).unwrap_err(), second, third - 1);
+    }
+}
+
+#[test]
+fn a_segment_before_an_empty_one_is_missing_on_the_same_boot() {
+    let directory = tempfile::tempdir().unwrap();
+    let (paths, second, third) = without_the_second(directory.path(), false);
+    let newest = directory.path().join(d::prepared_name(3));
+    set_mark(&newest, d::JOURNALED_MARK_OFFSET, frames_offset(&paths[0]), third - 1);
+    assert_gap(&open(directory.path(), 1, RecoveryCheck::Tail).unwrap_err(), second, third - 1);
+}
+
+#[test]
+fn the_first_sequence_behind_a_newest_segment_that_is_sealed_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, paths) = written(directory.path(), 2);
+    drop(journal);
+    let missing = first_of(&paths[1]);
+    std::fs::remove_file(&paths[1]).unwrap();
+    std::fs::remove_file(directory.path().join(d::HISTORY_NAME)).unwrap();
+    let refused = open(directory.path(), 1, RecoveryCheck::Tail).unwrap_err();
+    assert!(
+        matches!(&refused, JournalError::SuccessorMissing { segment, sequence } if *segment == paths[0] && *sequence == missing),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_start_that_reads_all_believes_an_older_segment_that_is_shorter_than_the_newest() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, paths) = written(directory.path(), 2);
+    let info = || inspect::info_in(directory.path(), boot(1)).unwrap().segments;
+    let older = info()[0].used_bytes;
+    append_until(&mut journal, SMALL, |_| info()[1].used_bytes > older);
+    journal.sync().unwrap();
+    let last = journal.last_sequence();
+    drop(journal);
+    assert_eq!(segments(directory.path()), paths);
+    for boot_number in [1, 2] {
+        let report = open(directory.path(), boot_number, RecoveryCheck::All).unwrap();
+        assert_eq!((report.last_sequence, report.frames_scanned, report.cut.is_none()), (last, last, true));
+    }
+}
+
+#[test]
+fn on_another_boot_a_sealed_segment_that_was_synced_to_its_end_is_not_read_again() {
+    for with_records in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+        if with_records {
+            journal.append_record(b"one").unwrap();
+            append_until(&mut journal, LARGE, |journal| begun(journal, 3));
+            journal.sync().unwrap();
+        } else {
+            // The first frame of the third segment is not synced, and nothing behind it.
+            append_until(&mut journal, LARGE, |journal| {
+                let is_enough = begun(journal, 3);
+                if !is_enough {
+                    journal.sync().unwrap();
+                }
+                is_enough
+            });
+        }
+        work_off(&journal);
+        drop(journal);
+        let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
+        assert_eq!(report.frames_scanned, 1, "{report:?}");
+    }
+}
+
+#[test]
+fn records_behind_the_last_synced_frame_are_not_demanded() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    append(&mut journal, 10, 10, 0);
+    journal.sync().unwrap();
+    while !begun(&journal, 2) {
+        journal.append_record(&[7; 500]).unwrap();
+    }
+    append(&mut journal, 10, 10, 0);
+    work_off(&journal);
+    drop(journal);
+    let path = segments(directory.path()).remove(0);
+    let (position, ..) = find_records(&path).pop().unwrap();
+    flip(&path, position + 64, 1);
+    let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
+    assert_eq!((report.last_sequence, report.cut.unwrap().position), (10, position));
+}
+
+#[test]
+fn behind_a_segment_that_was_left_unsealed_nothing_may_stand_on_the_same_boot() {
+    let opened = |is_sealed: bool, has_rubbish: bool, boot_number| {
+        let directory = tempfile::tempdir().unwrap();
+        let (journal, paths) = written(directory.path(), 2);
+        drop(journal);
+        let end = end_of_frames(&paths[0]);
+        assert!(end + 16 <= SEGMENT_LENGTH);
+        if !is_sealed {
+            unseal(&paths[0]);
+        }
+        if has_rubbish {
+            overwrite(&paths[0], end, &[0xee; 16]);
+        }
+        let opened = open(directory.path(), boot_number, RecoveryCheck::All);
+        (opened.map(|report| report.last_sequence), end, first_of(&paths[1]))
+    };
+    for (is_sealed, has_rubbish, boot_number) in
+        [(true, true, 1), (false, false, 1), (false, true, 2), (true, true, 2), (true, false, 1)]
+    {
+        let (opened, _, last) = opened(is_sealed, has_rubbish, boot_number);
+        assert_eq!(opened.unwrap(), last, "{is_sealed} {has_rubbish} {boot_number}");
+    }
+    let (refused, end, next) = opened(false, true, 1);
+    let refused = refused.unwrap_err();
+    assert!(
+        matches!(&refused, JournalError::Corrupt { position, sequence, .. } if (*position, *sequence) == (end, next)),
+        "{refused}"
+    );
+}
+
+#[test]
+fn frames_that_two_segments_have_are_an_error() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (mut journal, _) = Journal::open(options(one.path())).unwrap();
+    append_until(&mut journal, SMALL, |journal| begun(journal, 2));
+    work_off(&journal);
+    drop(journal);
+    copy(one.path(), other.path());
+    let (mut journal, _) = Journal::open(options(other.path())).unwrap();
+    journal.truncate_after(5).unwrap();
+    let before = journal.segments_begun();
+    append_until(&mut journal, LARGE, |journal| begun(journal, before + 1));
+    work_off(&journal);
+    drop(journal);
+    let first = &segments(other.path())[0];
+    let second = first_of(&segments(other.path())[1]);
+    std::fs::copy(&segments(one.path())[0], first).unwrap();
+    unseal(first);
+    let refused = open(other.path(), 1, RecoveryCheck::Tail).unwrap_err();
+    assert!(matches!(&refused, JournalError::Duplicate { sequence, .. } if *sequence == second), "{refused}");
+}
+
+#[test]
+fn the_index_is_made_again_as_its_writer_made_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    options.segment_length_bytes = 1 << 20;
+    let (mut journal, _) = Journal::open(options.clone()).unwrap();
+    for number in 0..400 {
+        append_until(&mut journal, LARGE, |journal| journal.last_sequence() > number);
+        journal.append_record(&record_payload(number)).unwrap();
+    }
+    journal.commit().unwrap();
+    drop(journal);
+    let path = segments(directory.path()).remove(0);
+    let length = d::index_entries(1 << 20) * d::INDEX_ENTRY_LENGTH;
+    let index = |path: &Path| std::fs::read(path).unwrap()[d::INDEX_OFFSET..d::INDEX_OFFSET + length].to_vec();
+    let written = index(&path);
+    assert!(written.chunks_exact(16).filter(|entry| entry.iter().any(|&byte| byte != 0)).count() > 5);
+    for rubbish in [0, 0x77] {
+        overwrite(&path, d::INDEX_OFFSET as u64, &vec![rubbish; written.len()]);
+        Journal::open(options.clone()).unwrap();
+        assert!(index(&path) == written);
+    }
+}
+
+#[test]
+fn a_whole_record_behind_the_mark_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    append(&mut journal, 10, 10, 0);
+    journal.append_record(b"not committed").unwrap();
+    drop(journal);
+    let report = open(directory.path(), 1, RecoveryCheck::Tail).unwrap();
+    assert_eq!((report.last_sequence, report.cut.is_none()), (10, true));
+    assert_eq!(read_records(directory.path(), boot(1)).unwrap(), [record(10, false, b"not committed".to_vec())]);
+    // And the header says that it is there.
+    assert!(inspect::info_in(directory.path(), boot(1)).unwrap().segments[0].holds_records);
+}
+
+#[test]
+fn a_cut_says_how_much_went() {
+    for is_zeroed in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, paths) = written(directory.path(), 4);
+        append_until(&mut journal, LARGE, |journal| journal.last_sequence() % 10 == 0);
+        let last = journal.last_sequence();
+        drop(journal);
+        let newer: u64 =
+            inspect::info_in(directory.path(), boot(1)).unwrap().segments[2..].iter().map(|info| info.used_bytes).sum();
+        let (first, end) = (first_of(&paths[1]), end_of_frames(&paths[1]));
+        let (position, length) = find_frame(&paths[1], first + 5);
+        let (bytes, frames) = if is_zeroed {
+            // As a power failure leaves it, which has lost the last pages.
+            overwrite(&paths[1], position, &vec![0; (end - position) as usize]);
+            (newer, last + 1 - first_of(&paths[2]))
+        } else {
+            flip(&paths[1], position + 100, 1);
+            let whole = std::fs::read(&paths[1]).unwrap();
+            let nonzero_end = whole.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1;
+            assert!(nonzero_end > position + length);
+            (newer + nonzero_end - position, last - (first + 5))
+        };
+        let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
+        let cut = report.cut.unwrap();
+        assert_eq!((report.last_sequence, cut.position, cut.frames, cut.bytes), (first + 4, position, frames, bytes));
+    }
+}
+
+#[test]
+fn rubbish_behind_zeros_is_cut() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, paths) = written(directory.path(), 1);
+    drop(journal);
+    let end = end_of_frames(&paths[0]);
+    overwrite(&paths[0], end + 64, &[0xee; 8]);
+    let cut = open(directory.path(), 1, RecoveryCheck::Tail).unwrap().cut.unwrap();
+    assert_eq!((cut.position, cut.bytes, cut.reason), (end, 72, FrameFault::Empty));
+    assert!(std::fs::read(&paths[0]).unwrap()[end as usize..].iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_file_that_ends_with_its_last_frame_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, paths) = written(directory.path(), 1);
+    append(&mut journal, 10, 10, 0);
+    drop(journal);
+    let end = end_of_frames(&paths[0]);
+    std::fs::File::options().write(true).open(&paths[0]).unwrap().set_len(end).unwrap();
+    let cut = open(directory.path(), 1, RecoveryCheck::Tail).unwrap().cut.unwrap();
+    assert_eq!((cut.position, cut.bytes, cut.reason), (end, 0, FrameFault::EndOfFile { file_bytes: end }));
+    assert_eq!(std::fs::metadata(&paths[0]).unwrap().len(), SEGMENT_LENGTH);
+}
+
+#[test]
+fn a_sealed_segment_that_ends_in_its_index_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, paths) = written(directory.path(), 2);
+    drop(journal);
+    let whole = std::fs::read(&paths[0]).unwrap();
+    let frames_offset = frames_offset(&paths[0]);
+    for length in [d::INDEX_OFFSET as u64 + 8, frames_offset - 8, frames_offset] {
+        std::fs::File::options().write(true).open(&paths[0]).unwrap().set_len(length).unwrap();
+        let refused = open(directory.path(), 1, RecoveryCheck::Tail).unwrap_err();
+        assert!(
+            matches!(&refused, JournalError::Corrupt { segment, reason: FrameFault::EndOfFile { file_bytes }, .. }
+                if *segment == paths[0] && *file_bytes == length),
+            "{refused}"
+        );
+        std::fs::write(&paths[0], &whole).unwrap();
+    }
+}
