@@ -325,7 +325,9 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         first_sequence: opened.first,
         opened_ns: opened.second,
         boot: read(d::BOOT_MARK_OFFSET).map(|mark| BootId::from_words(mark.first, mark.second)),
-        journaled: read_sequence(d::JOURNALED_MARK_OFFSET, |mark| mark.second),
+        // Its slot from before the segment was opened names no frame.
+        journaled: read_sequence(d::JOURNALED_MARK_OFFSET, |mark| mark.second)
+            .map(|mark| MarkValue { second: mark.second.max(opened.first - 1), ..mark }),
         damaged_slot: read(d::JOURNALED_MARK_OFFSET)
             .and_then(|_| mark::damaged_slot(mapping.mark(d::JOURNALED_MARK_OFFSET)))
             .map(|start| (d::JOURNALED_MARK_OFFSET + start) as u64),

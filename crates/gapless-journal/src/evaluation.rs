@@ -178,12 +178,9 @@ fn judge(
         }
         // An archived one was read when it went, and is read by those who need it.
         let is_trusted = check == RecoveryCheck::Tail || found.archived.is_some();
-        if is_vouched_for && mark.second == expected_last && is_trusted && has_index(found)? {
-            let position = mark.first & !d::SEALED_BIT;
-            if found.file_length < position {
-                let reason = FrameFault::EndOfFile { file_bytes: found.file_length };
-                return Err(corrupt(found, found.file_length, mark.second, reason, good));
-            }
+        let position = mark.first & !d::SEALED_BIT;
+        let is_there = found.file_length >= position;
+        if is_vouched_for && mark.second == expected_last && is_trusted && is_there && has_index(found)? {
             let kept = Kept {
                 found: found.clone(),
                 last_sequence: mark.second,
@@ -322,10 +319,8 @@ fn tail_behind(last: &Kept, reason: FrameFault, dropped: &[Found]) -> Result<Opt
     Ok((!is_clean).then_some(tail))
 }
 
+/// Of a segment that is longer than its index.
 fn has_index(found: &Found) -> Result<bool, JournalError> {
-    if found.file_length < found.header.frames_offset {
-        return Ok(false);
-    }
     let mapping = map(found, found.header.frames_offset)?;
     let words = mapping.words(d::INDEX_OFFSET, d::index_entries(found.header.segment_length) * 2);
     Ok(index::is_begun(words, found.first_sequence, found.header.frames_offset as usize))

@@ -312,9 +312,7 @@ fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluati
             let (last_sequence, is_damaged) = (newest.last_sequence, evaluation.tail.is_some());
             return Err(point.refuse(&newest.found.path, PointFault::Ahead { last_sequence, is_damaged }));
         }
-        if point.sequence > 0 {
-            reader.check_time(point)?;
-        }
+        reader.check_time(point)?;
     }
     Ok(())
 }

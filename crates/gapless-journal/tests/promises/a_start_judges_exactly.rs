@@ -317,20 +317,51 @@ fn a_file_that_ends_with_its_last_frame_is_reported() {
 }
 
 #[test]
-fn a_sealed_segment_that_ends_in_its_index_is_an_error() {
+fn a_sealed_segment_that_is_shorter_than_its_frames_is_an_error_from_the_first_that_is_missing() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, paths) = written(directory.path(), 2);
     drop(journal);
     let whole = std::fs::read(&paths[0]).unwrap();
     let frames_offset = frames_offset(&paths[0]);
-    for length in [d::INDEX_OFFSET as u64 + 8, frames_offset - 8, frames_offset] {
+    let (fifth, _) = find_frame(&paths[0], 5);
+    let end = end_of_frames(&paths[0]);
+    for (length, missing) in [
+        (d::INDEX_OFFSET as u64 + 8, 1),
+        (frames_offset - 8, 1),
+        (frames_offset, 1),
+        (fifth + 8, 5),
+        (end - 8, first_of(&paths[1]) - 1),
+    ] {
         std::fs::File::options().write(true).open(&paths[0]).unwrap().set_len(length).unwrap();
         let refused = open(directory.path(), 1, RecoveryCheck::Tail).unwrap_err();
         assert!(
-            matches!(&refused, JournalError::Corrupt { segment, reason: FrameFault::EndOfFile { file_bytes }, .. }
-                if *segment == paths[0] && *file_bytes == length),
+            matches!(&refused, JournalError::Corrupt { segment, sequence, reason: FrameFault::EndOfFile { file_bytes }, .. }
+                if *segment == paths[0] && *sequence == missing && *file_bytes == length),
             "{refused}"
         );
         std::fs::write(&paths[0], &whole).unwrap();
     }
+}
+
+#[test]
+fn a_newest_segment_whose_mark_is_only_that_from_before_it_was_opened_lets_no_older_frame_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, paths) = written(directory.path(), 3);
+    drop(journal);
+    let last = first_of(&paths[2]);
+    set_mark(&paths[2], d::JOURNALED_MARK_OFFSET, frames_offset(&paths[2]), 0);
+    overwrite(&paths[2], d::JOURNALED_MARK_OFFSET as u64 + 32, &[0xee; 32]);
+    let whole = tempfile::tempdir().unwrap();
+    copy(directory.path(), whole.path());
+    let report = open(whole.path(), 1, RecoveryCheck::Tail).unwrap();
+    assert_eq!((report.last_sequence, report.mended_marks.len(), report.cut.is_none()), (last, 1, true));
+
+    let first = first_of(&paths[1]);
+    let (position, _) = find_frame(&paths[1], first + 5);
+    flip(&paths[1], position + 100, 1);
+    let refused = open(directory.path(), 1, RecoveryCheck::All).unwrap_err();
+    assert!(
+        matches!(&refused, JournalError::Corrupt { segment, sequence, .. } if *segment == paths[1] && *sequence == first + 5),
+        "{refused}"
+    );
 }
