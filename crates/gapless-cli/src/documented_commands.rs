@@ -7,8 +7,19 @@ use clap::{Command, CommandFactory as _};
 use gapless_testkit::documents::{self, Document, Piece};
 
 /// Options of other programs that documents name: Cargo's, its tests', rustc's, and the simulator's.
-const FOREIGN: &[&str] =
-    &["--cfg", "--example", "--features", "--list", "--offer", "--release", "--test", "--workspace"];
+const FOREIGN: &[&str] = &[
+    "--cfg",
+    "--example",
+    "--features",
+    "--internals",
+    "--list",
+    "--no-second-pass",
+    "--offer",
+    "--release",
+    "--test",
+    "--trace",
+    "--workspace",
+];
 
 #[test]
 fn every_command_and_option_that_a_document_names_exists() {

@@ -58,11 +58,12 @@ type Handler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), Refu
 /// Which function takes which message.
 pub struct Handlers<S> {
     by_message: FxHashMap<(u32, Encoding), Handler<S>>,
+    names: FxHashMap<(u32, Encoding), &'static str>,
 }
 
 impl<S> Default for Handlers<S> {
     fn default() -> Self {
-        Self { by_message: FxHashMap::default() }
+        Self { by_message: FxHashMap::default(), names: FxHashMap::default() }
     }
 }
 
@@ -71,6 +72,12 @@ impl<S: Service> Handlers<S> {
         let mut handlers = Self::default();
         S::handlers(&mut handlers);
         handlers
+    }
+
+    /// The name that a message has in its schema, if a handler of the service takes it by its type; for reports.
+    #[must_use]
+    pub fn message_name(schema: u32, encoding: Encoding) -> Option<&'static str> {
+        Self::of_service().names.get(&(schema, encoding)).copied()
     }
 }
 
@@ -87,7 +94,9 @@ impl<S> Handlers<S> {
             let message = M::decode(payload).map_err(Refused::Undecodable)?;
             handler(service, message, context).map_err(Refused::Rejected)
         };
-        self.insert(schema_key(M::SCHEMA_ID, M::TEMPLATE_ID), M::ENCODING, Box::new(call))
+        let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
+        self.names.insert((schema, M::ENCODING), M::NAME);
+        self.insert(schema, M::ENCODING, Box::new(call))
     }
 
     /// `handler` takes the bytes of messages whose schema the application knows by itself.

@@ -59,17 +59,22 @@ impl Application for Games {
     }
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
-        let is_prize = index > 5 && random.happens(20_000);
+        let is_prize = index > 5 && random.percent(20);
         let schema = if is_prize { PRIZE } else { JOIN };
         let player = publisher << 32 | index;
         (MessageType { schema, encoding: Encoding::Opaque }, player.to_le_bytes().to_vec())
+    }
+
+    fn describe(&self, message: MessageType, payload: &[u8]) -> Option<String> {
+        let player = u64::from_le_bytes(*payload.first_chunk()?);
+        Some(if message.schema == JOIN { format!("Join {{ player: {player} }}") } else { "Prize".to_owned() })
     }
 }
 
 fn main() {
     for seed in 1..=10 {
         if let Err(failure) = simulate(&Games, &Options::default(), seed) {
-            println!("seed {seed}: {}", failure.reason);
+            println!("{failure}");
             assert!(failure.reason.contains("another state"), "the planted bug was to be found, not {failure}");
             return;
         }

@@ -34,6 +34,13 @@ pub trait Application: Sync {
         let _ = (publisher, index, reply);
         Ok(())
     }
+
+    /// A message in words, for the report of a failure: its type and its fields. Without this function, or where it is `None`, the report has
+    /// the type's name, if a schema's type is registered with a handler, and the bytes.
+    fn describe(&self, message: MessageType, payload: &[u8]) -> Option<String> {
+        let _ = (message, payload);
+        None
+    }
 }
 
 /// A user's service whose state is replicated, and messages for it, which are commands.
@@ -54,5 +61,11 @@ pub trait StateApplication: Sync + 'static {
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
         let _ = (publisher, index, reply);
         Ok(())
+    }
+
+    /// As [`Application::describe`].
+    fn describe(&self, message: MessageType, payload: &[u8]) -> Option<String> {
+        let _ = (message, payload);
+        None
     }
 }

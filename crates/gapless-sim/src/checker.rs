@@ -21,6 +21,8 @@ pub(crate) struct Checker {
     leaders: BTreeMap<u64, u64>,
     /// Of the services, at each sequence that a member has compared.
     states: BTreeMap<u64, (u64, u64)>,
+    /// Behind which sequence two of them differ.
+    pub parted: Option<u64>,
     pub terms: u64,
     /// Timers that came.
     pub timers: u64,
@@ -154,6 +156,7 @@ impl Checker {
         if known == hash {
             return Ok(());
         }
+        self.parted = Some(sequence);
         Err(format!(
             "the service has another state on member {member} than on member {first} behind sequence {sequence}"
         ))

@@ -43,6 +43,20 @@ struct Overdrawn {
     balance: u64,
 }
 
+/// What a test has the aggregate look at, which it must not.
+#[cfg(test)]
+static PLANTED: std::sync::OnceLock<fn() -> u64> = std::sync::OnceLock::new();
+
+#[cfg(test)]
+fn planted() -> u64 {
+    PLANTED.get().map_or(0, |look| look())
+}
+
+#[cfg(not(test))]
+const fn planted() -> u64 {
+    0
+}
+
 #[derive(Clone)]
 struct Account {
     balance: u64,
@@ -66,7 +80,7 @@ impl Aggregate for Account {
     fn decide(&self, command: Ask, decision: &mut Deciding<'_, Happened>) -> Result<(), Overdrawn> {
         decision.emit(match command {
             Ask::Open => Happened::Opened,
-            Ask::Deposit(amount) => Happened::Deposited(amount),
+            Ask::Deposit(amount) => Happened::Deposited(amount + planted()),
             Ask::Withdraw(amount) if amount > self.balance => return Err(Overdrawn { balance: self.balance }),
             Ask::Withdraw(amount) => Happened::Withdrawn(amount),
         });
@@ -141,8 +155,15 @@ impl SystemUnderTest for CommandApplication {
     }
 
     fn message(&self, publisher: u64, index: u64, _: &mut Random) -> (MessageType, Vec<u8>) {
-        let is_repeat = index % REPEATED_EACH == REPEATED_EACH - 1;
-        message(publisher, if is_repeat { index - 1 } else { index })
+        message(publisher, first_of(index))
+    }
+
+    fn describe_sent(&self, publisher: u64, index: u64) -> Option<String> {
+        let (sent, _) = sent(publisher, first_of(index));
+        Some(match sent {
+            Sent::Transfer(transfer) => format!("{transfer:?}"),
+            Sent::Ask(account, ask) => format!("Ask::{ask:?} of account {account}"),
+        })
     }
 
     fn check_reply(&self, _: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
@@ -153,27 +174,47 @@ impl SystemUnderTest for CommandApplication {
     }
 }
 
-/// Of its own numbers, so that a repeat can be made again.
-fn message(publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
+enum Sent {
+    Transfer(Transfer),
+    Ask(u64, Ask),
+}
+
+/// The message that message `index` repeats, or itself.
+const fn first_of(index: u64) -> u64 {
+    if index % REPEATED_EACH == REPEATED_EACH - 1 { index - 1 } else { index }
+}
+
+/// The command, and the account that it is sent for. Of its own numbers, so that a repeat can be made again.
+fn sent(publisher: u64, index: u64) -> (Sent, u64) {
     let mut random = Random::of(publisher, &[17, index]);
     let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(50));
+    if random.percent(35) {
+        return (Sent::Transfer(Transfer { from: account, to: random.below(ACCOUNTS), amount }), account);
+    }
+    let ask = match random.below(10) {
+        0..=2 => Ask::Open,
+        3..=6 => Ask::Deposit(amount),
+        _ => Ask::Withdraw(amount),
+    };
+    (Sent::Ask(account, ask), account)
+}
+
+fn message(publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
+    let (sent, account) = sent(publisher, index);
     let headers = Headers::default().with(ACCOUNT, account.to_le_bytes());
     let identifier = u128::from(publisher) << 64 | u128::from(index);
     let is_identified = index.is_multiple_of(2);
-    let sent = if random.happens(35_000) {
-        let transfer = Transfer { from: account, to: random.below(ACCOUNTS), amount };
-        let draft = TransferHandler::command(&transfer).with(&headers);
-        simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
-    } else {
-        let ask = match random.below(10) {
-            0..=2 => Ask::Open,
-            3..=6 => Ask::Deposit(amount),
-            _ => Ask::Withdraw(amount),
-        };
-        let draft = Account::command(&account, &ask).with(&headers);
-        simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
+    let bytes = match sent {
+        Sent::Transfer(transfer) => {
+            let draft = TransferHandler::command(&transfer).with(&headers);
+            simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
+        }
+        Sent::Ask(account, ask) => {
+            let draft = Account::command(&account, &ask).with(&headers);
+            simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
+        }
     };
-    sent.expect("it is short")
+    bytes.expect("it is short")
 }
 
 /// Folds what is released, and holds the answers against what the accounts were.
@@ -247,4 +288,28 @@ fn apply(event: &Event, balances: &mut BTreeMap<u64, u64>) -> Result<(), String>
     let balance = balance.ok_or_else(|| format!("{happened:?} of account {id}, which has {:?}", balances.get(&id)))?;
     balances.insert(id, balance);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Options, SecondPass};
+    use crate::simulate_own;
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    /// Members of one process read one clock, and the leader's decision is what all of them apply.
+    #[test]
+    fn an_aggregate_that_looks_at_the_clock_is_found_by_a_second_process() {
+        let whole_days = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
+        PLANTED.set(whole_days).expect("no other test of this process plants something");
+        let options = Options { messages: 12, faults_ms: 200, ..Options::default() };
+        let alone = Options { second_pass: SecondPass::Off, ..options.clone() };
+        simulate_own(Some(Offer::Commands), &alone, 3).expect("one process finds nothing");
+        let failure = simulate_own(Some(Offer::Commands), &options, 3).expect_err("a second one does");
+        let text = failure.to_string();
+        let is_named = text.contains("the same seed gives another run in a fresh process")
+            && text.contains("message: Ask::Deposit(")
+            && text.contains("the frames part at byte ");
+        assert!(is_named, "{text}");
+    }
 }

@@ -91,7 +91,7 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss
     }
     // The bytes that the newest mark covers are on the device, but the mark itself goes there with the next sync: the
     // one before it covers less.
-    if random.happens(30_000)
+    if random.happens_per_100_000(30_000)
         && let Some(file) = files.last()
         && let [(_, newest), _] = slots(file, SYNCED_MARK_OFFSET)?[..]
     {

@@ -16,27 +16,27 @@ impl<A: SystemUnderTest> World<'_, A> {
         let is_synced = profile.tier == Tier::QuorumSync;
         for at in 0..self.machines.len() {
             let number = self.machines[at].number;
-            if profile.copy > 0 && self.machines[at].is_up() && self.random.happens(profile.copy) {
+            if profile.copy > 0 && self.machines[at].is_up() && self.random.happens_per_100_000(profile.copy) {
                 self.copy_or_put_back(at)?;
             }
             if self.machines[at].is_up() {
-                if self.random.happens(profile.crash) {
+                if self.random.happens_per_100_000(profile.crash) {
                     self.tally.crashes += 1;
                     self.tell(format_args!("member {number} is killed"));
                     self.down(at, 200 * MS);
-                } else if self.random.happens(profile.power) && (is_synced || self.may_lose(at)) {
+                } else if self.random.happens_per_100_000(profile.power) && (is_synced || self.may_lose(at)) {
                     self.lose_power(at)?;
-                } else if self.random.happens(profile.flip) {
+                } else if self.random.happens_per_100_000(profile.flip) {
                     self.flip(at)?;
-                } else if self.random.happens(profile.disk) && self.may_lose(at) && self.have_all_met() {
+                } else if self.random.happens_per_100_000(profile.disk) && self.may_lose(at) && self.have_all_met() {
                     self.tally.disks += 1;
                     self.tell(format_args!("member {number} loses its disk"));
                     self.down(at, 400 * MS);
                     self.machines[at].lose_disk(&mut self.random)?;
-                } else if self.random.happens(profile.kill) {
+                } else if self.random.happens_per_100_000(profile.kill) {
                     let sends = 1 + self.random.below(6);
                     self.network.lock().kill(number, sends);
-                } else if self.random.happens(profile.pause) {
+                } else if self.random.happens_per_100_000(profile.pause) {
                     let pause_ns = self.random.below(400 * MS);
                     self.tally.pauses += 1;
                     self.tell(format_args!("member {number} is paused for {} ms", pause_ns / MS));
@@ -44,20 +44,20 @@ impl<A: SystemUnderTest> World<'_, A> {
                 }
             }
             if self.machines[at].disk.is_full() {
-                if self.random.happens(400) {
+                if self.random.happens_per_100_000(400) {
                     self.tell(format_args!("the disk of member {number} has room again"));
                     self.machines[at].disk.set_full(false);
                 }
-            } else if self.random.happens(profile.full) {
+            } else if self.random.happens_per_100_000(profile.full) {
                 self.tell(format_args!("the disk of member {number} is full"));
                 self.machines[at].disk.set_full(true);
             }
-            if self.random.happens(profile.disk_error) {
+            if self.random.happens_per_100_000(profile.disk_error) {
                 let (syncs, writes) = (1 + self.random.below(4), 1 + self.random.below(20));
                 self.tell(format_args!("the disk of member {number} will fail"));
                 self.machines[at].disk.fail(syncs, writes);
             }
-            if self.random.happens(profile.jump) {
+            if self.random.happens_per_100_000(profile.jump) {
                 // Up to ten seconds, every second one up to an hour.
                 let jump_ns = self.random.below(20_000 * MS) as i64 - 10_000 * MS as i64;
                 let jump_ns = if jump_ns % 2 == 0 { jump_ns } else { 360 * jump_ns };
@@ -65,26 +65,26 @@ impl<A: SystemUnderTest> World<'_, A> {
                 self.tell(format_args!("the clock of member {number} jumps by {} ms", jump_ns / MS as i64));
                 self.machines[at].jump(jump_ns);
             }
-            if self.random.happens(profile.broken) {
+            if self.random.happens_per_100_000(profile.broken) {
                 self.tally.broken += 1;
                 self.tell(format_args!("a connection of member {number} breaks"));
                 self.network.lock().break_one(number);
             }
-            if self.random.happens(profile.transfer) {
+            if self.random.happens_per_100_000(profile.transfer) {
                 self.transfer(at);
             }
         }
-        if self.random.happens(profile.change) {
+        if self.random.happens_per_100_000(profile.change) {
             self.want_change()?;
         }
-        if self.random.happens(profile.cut) {
+        if self.random.happens_per_100_000(profile.cut) {
             self.cut();
         }
-        if self.random.happens(profile.slow_way) {
+        if self.random.happens_per_100_000(profile.slow_way) {
             self.slow_way();
         }
         for at in 0..self.workloads.len() {
-            if self.random.happens(profile.publisher) {
+            if self.random.happens_per_100_000(profile.publisher) {
                 self.tally.publishers += 1;
                 self.tell(format_args!("publisher {} is started anew", at + 1));
                 self.workloads[at].restart();
@@ -150,8 +150,8 @@ impl<A: SystemUnderTest> World<'_, A> {
     fn cut(&mut self) {
         let members = self.machines.len() as u64;
         let until_ns = self.now_ns + self.random.below(400 * MS);
-        let is_one_way = self.random.happens(30_000);
-        let group: Vec<bool> = (0..members).map(|_| self.random.happens(50_000)).collect();
+        let is_one_way = self.random.happens_per_100_000(30_000);
+        let group: Vec<bool> = (0..members).map(|_| self.random.happens_per_100_000(50_000)).collect();
         let mut state = self.network.lock();
         for from in 1..=members {
             for to in 1..=members {

@@ -63,7 +63,7 @@ impl FaultProfile {
             _ => Shape { full: 3, witnesses: 0 },
         };
         let shape = shape.unwrap_or(drawn);
-        let is_synced = random.happens(35_000);
+        let is_synced = random.happens_per_100_000(35_000);
         let mut some = |usual: u64| match random.below(4) {
             0 => 0,
             1 => usual * 3,
@@ -93,21 +93,21 @@ impl FaultProfile {
             slow_member: None,
             delay_ns_max: 0,
             // Of its own numbers, so that the other faults of a seed stay what they are.
-            retains_little: Random::of(seed, &[12]).happens(40_000),
+            retains_little: Random::of(seed, &[12]).happens_per_100_000(40_000),
         };
-        profile.publishers += u64::from(random.happens(20_000));
+        profile.publishers += u64::from(random.happens_per_100_000(20_000));
         profile.delay_ns_max = random.pick(&[50_000, 500_000, 3_000_000]);
-        if random.happens(30_000) {
+        if random.happens_per_100_000(30_000) {
             profile.slow_member = Some((1 + random.below(shape.members()), 5_000 + random.below(40_000)));
         }
-        if random.happens(30_000) {
+        if random.happens_per_100_000(30_000) {
             profile.change = 100;
             // Only for members that were there from the beginning is it known that they have all acknowledged frames.
             profile.disk = 0;
             profile.power = if is_synced { profile.power } else { 0 };
         }
         // Of its own numbers, too.
-        if options.puts_copies_back && Random::of(seed, &[14]).happens(25_000) && shape.members() > 1 {
+        if options.puts_copies_back && Random::of(seed, &[14]).happens_per_100_000(25_000) && shape.members() > 1 {
             // Seldom enough that much is published between a copy and its return.
             profile.copy = 200;
             // Of a disk that is gone, and a bit that has changed, members say other things.

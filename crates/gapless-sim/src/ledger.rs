@@ -111,6 +111,10 @@ impl Application for Ledger {
     fn check_reply(&self, _: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
         check_count(index, reply)
     }
+
+    fn describe(&self, _: MessageType, payload: &[u8]) -> Option<String> {
+        described(payload)
+    }
 }
 
 /// Whether the reply to message `index` of a client counts its commands: those before it that were not refused, and it.
@@ -185,13 +189,24 @@ impl Application for Bulletin {
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
         (TYPE, numbered(publisher, index, self.is_bulky, random))
     }
+
+    fn describe(&self, _: MessageType, payload: &[u8]) -> Option<String> {
+        described(payload)
+    }
+}
+
+/// The fields of [`numbered`].
+pub(crate) fn described(payload: &[u8]) -> Option<String> {
+    let [publisher, index, ..] = payload.as_chunks().0 else { return None };
+    let (publisher, index) = (u64::from_le_bytes(*publisher), u64::from_le_bytes(*index));
+    Some(format!("Numbered {{ publisher: {publisher}, index: {index} }}, {} bytes", payload.len()))
 }
 
 pub(crate) fn numbered(publisher: u64, index: u64, is_bulky: bool, random: &mut Random) -> Vec<u8> {
     let length = match is_bulky {
         true => random.below(48_000),
         // Now and then longer than a frame.
-        false if random.happens(5_000) => random.below(12_000),
+        false if random.happens_per_100_000(5_000) => random.below(12_000),
         false => random.below(400),
     };
     let mut payload = vec![index as u8; 16 + length as usize];

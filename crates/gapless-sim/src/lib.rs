@@ -11,7 +11,8 @@
 //! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
 //! | `fault_injector` | the faults of machines and network |
 //! | `world` | one run: machines, network, workloads and faults, step by step |
-//! | [`report`] | [`Tally`] and [`Failure`]: the result of a run |
+//! | `second_pass` | what a second process does with a run, and where the two part |
+//! | `fresh_process` | how a second process comes to the same call of the simulator |
 //! | `machine` | a member with its disk and its clock |
 //! | `fault_profile` | how likely each fault is |
 //! | `network` | connections of bytes on virtual time |
@@ -22,10 +23,13 @@
 //! | `workload` | `Workload`s publish, as nodes of an event stream or as clients of a service |
 //! | `system_under_test` | the applications of the members and the messages to them, for each kind of application |
 //! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
+//! | [`report`] | [`Tally`] and [`Failure`]: the result of a run |
 //! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
 //! | [`random`] | dice |
 //! | `observed_service` | a service whose state hashes the simulator sees before its member does |
 //! | `reference` | the expected replies of the service |
+//! | `record` | what a run has released and what came of it |
+//! | `wall_clock` | the time of day of a thread |
 //! | `checker` | the invariants |
 //! | `trace` | the events, as one number |
 //!
@@ -38,7 +42,7 @@
 //! # Ok::<(), Box<gapless_sim::Failure>>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod application;
 mod checker;
@@ -47,6 +51,7 @@ mod disk;
 mod fault_injector;
 mod fault_profile;
 mod faulty_disk;
+mod fresh_process;
 pub mod ledger;
 mod machine;
 mod network;
@@ -54,24 +59,29 @@ mod observed_service;
 pub mod options;
 mod publishing_node;
 pub mod random;
+mod record;
 mod reference;
 pub mod report;
+mod second_pass;
 mod service_client;
 pub mod store_application;
 mod system_under_test;
 mod trace;
+mod wall_clock;
 mod workload;
 mod world;
 
 use crate::options::MS;
 pub use application::{Application, StateApplication};
 pub use ledger::{Bulletin, Ledger};
-pub use options::{Offer, Options, Shape};
+pub use options::{Offer, Options, SecondPass, Shape};
 pub use random::Random;
 pub use report::{Failure, Tally};
 pub use store_application::StoreApplication;
 
 use command_application::CommandApplication;
+use fresh_process::{Call, Role};
+use record::Record;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use system_under_test::{StateSystem, SystemUnderTest};
@@ -104,21 +114,77 @@ pub fn simulate_state<A: StateApplication>(
 }
 
 fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
-    let no_place =
-        |reason: String| Box::new(Failure { seed, at_ms: 0, reason, state: String::new(), tally: Tally::default() });
-    let directory = directory().map_err(|error| no_place(format!("no directory for the members: {error}")))?;
-    let mut world = World::new(system, options, seed, directory.path()).map_err(no_place)?;
+    if options.second_pass == SecondPass::Off {
+        return fresh_process::once(seed, || run_once(system, options, seed).outcome);
+    }
+    let failed = |reason: String, tally: Tally| {
+        Box::new(Failure { seed, at_ms: tally.virtual_ns / MS, reason, state: String::new(), tally })
+    };
+    let call = Call::begin(options, seed).map_err(|reason| failed(reason, Tally::default()))?;
+    match call.role() {
+        Role::First => {}
+        Role::Known(outcome) => return *outcome,
+        Role::Second(order) => second_pass::answer(system, options, seed, order),
+    }
+    let Run { mut outcome, record, snapshot, is_comparable } = run_once(system, options, seed);
+    if let Ok(tally) = outcome
+        && is_comparable
+    {
+        let snapshots = std::iter::once(None).chain(snapshot.map(Some)).collect();
+        match call.again(record, tally, snapshots) {
+            Ok(None) => {}
+            Ok(Some(reason)) | Err(reason) => outcome = Err(failed(reason, tally)),
+        }
+    }
+    call.end(&outcome);
+    outcome
+}
+
+/// A run, and what a second pass compares with.
+struct Run {
+    outcome: Result<Tally, Box<Failure>>,
+    record: Record,
+    /// Of a member.
+    snapshot: Option<Vec<u8>>,
+    /// There was one history.
+    is_comparable: bool,
+}
+
+fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run {
+    let without = |outcome| Run { outcome, record: Record::default(), snapshot: None, is_comparable: false };
+    let no_place = |reason: String| {
+        without(Err(Box::new(Failure { seed, at_ms: 0, reason, state: String::new(), tally: Tally::default() })))
+    };
+    let directory = match directory() {
+        Ok(directory) => directory,
+        Err(error) => return no_place(format!("no directory for the members: {error}")),
+    };
+    let mut world = match World::new(system, options, seed, directory.path()) {
+        Ok(world) => world,
+        Err(reason) => return no_place(reason),
+    };
     // A panic is a promise that was not kept, too, and has its seed.
     let outcome = catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         Err(format!("it panics: {}", text.unwrap_or("without a word")))
     });
     let tally = world.tally();
+    let (state, parted) = (world.describe(), world.parted());
+    let record = world.take_record();
+    let is_comparable = record.is_some();
+    let record = record.unwrap_or_default();
     match outcome {
-        Ok(()) => Ok(tally),
+        Ok(()) => {
+            let snapshot = if record.steps.is_empty() { None } else { world.any_snapshot() };
+            Run { outcome: Ok(tally), record, snapshot, is_comparable }
+        }
         Err(reason) => {
+            let reason = match parted {
+                Some(sequence) => second_pass::with_difference(system, seed, &record, sequence, &reason),
+                None => reason,
+            };
             let at_ms = tally.virtual_ns / MS;
-            Err(Box::new(Failure { seed, at_ms, reason, state: world.describe(), tally }))
+            Run { record, ..without(Err(Box::new(Failure { seed, at_ms, reason, state, tally }))) }
         }
     }
 }
@@ -131,9 +197,9 @@ fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) 
 /// As for [`simulate`].
 pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     let mut random = Random::of(seed, &[11]);
-    let (drawn, is_bulky) = (random.happens(60_000), random.happens(15_000));
+    let (drawn, is_bulky) = (random.happens_per_100_000(60_000), random.happens_per_100_000(15_000));
     // Of its own numbers, so that the other seeds run what they did.
-    let is_replicated = Random::of(seed, &[13]).happens(40_000);
+    let is_replicated = Random::of(seed, &[13]).happens_per_100_000(40_000);
     let drawn = match (drawn, is_replicated) {
         (false, _) => Offer::EventStream,
         (true, false) => Offer::Service,

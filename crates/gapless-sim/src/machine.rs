@@ -11,8 +11,10 @@ use crate::random::Random;
 use crate::reference::Reference;
 use crate::system_under_test::{Deployment, SystemUnderTest};
 use crate::trace::hash_of;
+use crate::wall_clock::TimeOfDay;
 use gapless_agent::{Clock, Now, VirtualTime};
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::Role;
@@ -260,6 +262,7 @@ impl Machine {
         }
         // A process takes the wall clock for right when it starts.
         self.clock = Clock::virtual_time(&self.time);
+        let _time_of_day = TimeOfDay::set(self.clock.now().epoch_ns);
         let started = catch_unwind(AssertUnwindSafe(|| match observed {
             Some(observed) => {
                 ClusterMember::start_by_hand_with_in(&self.config, Box::new(observed), &self.member_environment)
@@ -290,6 +293,7 @@ impl Machine {
         let Some(running) = &mut self.member else { return Ok(TurnOutcome::Lives) };
         let Now { monotonic_ns, epoch_ns } = self.clock.now();
         let number = self.number;
+        let _time_of_day = TimeOfDay::set(epoch_ns);
         let turned = catch_unwind(AssertUnwindSafe(|| running.member.turn(Now { monotonic_ns, epoch_ns })));
         if self.disk.was_retried() {
             return Err(format!("member {number} has asked for a sync after one had failed"));
@@ -322,6 +326,8 @@ impl Machine {
         compare_interval: u64,
     ) -> Result<u64, Broken> {
         let number = self.number;
+        // Here handlers run, too.
+        let _time_of_day = TimeOfDay::set(self.clock.now().epoch_ns);
         let Some(Running { member, reader, copy, released }) = &mut self.member else { return Ok(0) };
         let until = member.stream().released_sequence();
         if until < *released {
@@ -365,6 +371,12 @@ impl Machine {
         let Some(Running { member, copy: ServiceCopy::Answers(_), released, .. }) = &self.member else { return true };
         let counted = member.stream().counters().values();
         counted.iter().any(|(label, value)| label == "service.last_sequence" && value == released)
+    }
+
+    /// Its snapshots, by sequence.
+    pub(crate) fn snapshots(&self) -> Vec<(u64, PathBuf)> {
+        let directory = StreamLayout::new(&self.directory).snapshots();
+        gapless_engine::snapshot::list(&directory).unwrap_or_default()
     }
 
     /// The contents of its journal, read anew: up to which frame.

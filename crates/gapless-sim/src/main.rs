@@ -1,9 +1,10 @@
 //! The simulator's program: runs seeds, says which failed and how to replay them.
 
 use clap::Parser;
-use gapless_sim::{Failure, Offer, Options, Shape, Tally, simulate_own};
+use gapless_sim::{Failure, Offer, Options, SecondPass, Shape, Tally, simulate_own};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use std::ffi::OsString;
 use std::io::Write;
 use std::ops::Range;
 use std::process::ExitCode;
@@ -52,6 +53,12 @@ struct Arguments {
     /// End with the first run that fails
     #[arg(long)]
     stop_at_first: bool,
+    /// Do not do each run again in a second process, at another time of day
+    #[arg(long)]
+    no_second_pass: bool,
+    /// Of a run that failed, print also how the members and their consensus stood
+    #[arg(long)]
+    internals: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -84,7 +91,7 @@ fn main() -> ExitCode {
         shape: arguments.members,
         messages: arguments.messages,
         faults_ms: arguments.faults_ms,
-        is_told: arguments.trace,
+        prints_trace: arguments.trace,
         ..Options::default()
     };
     let summary = run(seeds, &options, &arguments);
@@ -108,7 +115,7 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
     let count = seeds.end - seeds.start;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.unwrap_or(cores).max(1);
-    let bar = if options.is_told || arguments.json { ProgressBar::hidden() } else { ProgressBar::new(count) };
+    let bar = if options.prints_trace || arguments.json { ProgressBar::hidden() } else { ProgressBar::new(count) };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos} of {len} seeds, {eta} left {msg}") {
         bar.set_style(style);
     }
@@ -121,14 +128,16 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
             if seed >= seeds.end {
                 return;
             }
-            let outcome = simulate_own(arguments.offer, options, seed);
+            let second_pass =
+                if arguments.no_second_pass { SecondPass::Off } else { SecondPass::With(again(arguments, seed)) };
+            let outcome = simulate_own(arguments.offer, &Options { second_pass, ..options.clone() }, seed);
             let mut summary = summary.lock().expect("nobody panics with it");
             summary.seeds += 1;
             match outcome {
                 Ok(tally) if count == 1 => summary.tally = tally,
                 Ok(tally) => summary.tally.add(&tally),
                 Err(failure) => {
-                    bar.println(format!("FAILED: {failure}"));
+                    bar.println(format!("FAILED: {}", text_of(&failure, arguments)));
                     summary.tally.add(&failure.tally);
                     summary.failures.push(*failure);
                     bar.set_message(format!("{} failed", summary.failures.len()));
@@ -151,6 +160,19 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
     let mut summary = summary.into_inner().expect("nobody panics with it");
     summary.failures.sort_by_key(|failure| failure.seed);
     summary
+}
+
+/// The arguments by which a second process comes to that run.
+fn again(arguments: &Arguments, seed: u64) -> Vec<OsString> {
+    let mut words = vec![format!("--seed={seed}"), format!("--messages={}", arguments.messages)];
+    words.push(format!("--faults-ms={}", arguments.faults_ms));
+    words.extend(arguments.members.map(|shape| format!("--members={shape}")));
+    words.extend(arguments.offer.map(|offer| format!("--offer={offer}")));
+    words.into_iter().map(OsString::from).collect()
+}
+
+fn text_of(failure: &Failure, arguments: &Arguments) -> String {
+    if arguments.internals { format!("{failure:#}") } else { failure.to_string() }
 }
 
 fn print(summary: &Summary, arguments: &Arguments) {
@@ -195,7 +217,7 @@ fn print(summary: &Summary, arguments: &Arguments) {
     let mut same = arguments.members.map(|shape| format!(" --members {shape}")).unwrap_or_default();
     same.extend(arguments.offer.map(|offer| format!(" --offer {offer}")));
     for failure in failures {
-        say!("FAILED: {failure}");
+        say!("FAILED: {}", text_of(failure, arguments));
         say!(
             "  replay it: cargo run --release -p gapless-sim --features program -- --seed {} --trace --messages {} --faults-ms {}{same}",
             failure.seed,

@@ -213,8 +213,11 @@ impl NetworkState {
         }
         let is_held = self.is_cut(other.member, end.member);
         let now_ns = self.now_ns;
-        let limit =
-            if self.random.happens(2_000) { 1 + self.random.below(room.len() as u64) as usize } else { room.len() };
+        let limit = if self.random.happens_per_100_000(2_000) {
+            1 + self.random.below(room.len() as u64) as usize
+        } else {
+            room.len()
+        };
         let Some(connection) = self.connections.get_mut(&id) else { return Err(ErrorKind::ConnectionReset.into()) };
         let end = &mut connection.ends[side];
         let mut filled = 0;
@@ -258,7 +261,7 @@ impl NetworkState {
             return Err(ErrorKind::WouldBlock.into());
         }
         let mut length = bytes.len().min(room);
-        if self.random.happens(1_000) {
+        if self.random.happens_per_100_000(1_000) {
             length = 1 + self.random.below(length as u64) as usize;
         }
         let sent = bytes[..length].to_vec();
@@ -276,7 +279,7 @@ impl NetworkState {
             return;
         }
         if !connection.ends[side].is_vanished {
-            if self.random.happens(50_000) {
+            if self.random.happens_per_100_000(50_000) {
                 self.push(id, 1 - side, |arrives_ns| Piece::Finish { arrives_ns }, 0);
             } else {
                 self.push(id, 1 - side, |arrives_ns| Piece::Reset { arrives_ns }, 0);
@@ -353,7 +356,7 @@ impl Pipe for Wire {
         let mut state = self.network.lock();
         if state.is_killed_now(self.member) {
             // Before this leaves, or when it has left and nothing after it was done.
-            if state.random.happens(50_000) {
+            if state.random.happens_per_100_000(50_000) {
                 let _ = state.send(self.id, self.side, bytes);
             }
             drop(state);

@@ -94,8 +94,25 @@ pub struct Options {
     /// Whether in some runs older copies of members' directories are put back, or exchanged. From then on it is checked alone
     /// that no member goes on with another history than the others in silence, and nothing of the application.
     pub puts_copies_back: bool,
-    /// Whether what happens is printed.
-    pub is_told: bool,
+    /// Whether what happens is printed to standard output, a line for each event, with its virtual time.
+    pub prints_trace: bool,
+    /// Whether a second process does the run again, at another time of day.
+    pub second_pass: SecondPass,
+}
+
+/// A second process that does a run again: what the members of one process have in common, and with it a handler that does not follow from
+/// its messages alone, is another one there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SecondPass {
+    /// On: this executable is started again, on the thread of a test with that test's name, on the main thread with the arguments of this
+    /// process. Everything up to the call of the simulator is done there again. On other threads [`simulate`](crate::simulate) fails, and
+    /// says so.
+    #[default]
+    Again,
+    /// On: this executable is started again with these arguments, and comes to a call of the same seed by them.
+    With(Vec<std::ffi::OsString>),
+    /// Off: a handler that reads the clock in whole minutes, a static or its process's identifier is not found.
+    Off,
 }
 
 impl Default for Options {
@@ -107,7 +124,8 @@ impl Default for Options {
             calm_ms: 20_000,
             compare_interval: 1,
             puts_copies_back: false,
-            is_told: false,
+            prints_trace: false,
+            second_pass: SecondPass::Again,
         }
     }
 }

@@ -216,7 +216,7 @@ impl<A: SystemUnderTest> Workload<A> for PublishingNode {
         if let Some(next) = self.next
             && next < self.messages
             && self.node.can_publish()
-            && random.happens(30_000)
+            && random.happens_per_100_000(30_000)
         {
             let (message, payload) = message_of(application, self.seed, self.number, next);
             match self.node.publish(message, &payload) {

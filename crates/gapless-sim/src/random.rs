@@ -31,8 +31,13 @@ impl Random {
         ((u128::from(self.number()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// So many times in a hundred thousand.
-    pub fn happens(&mut self, of_100_000: u64) -> bool {
+    /// So many times in a hundred: `percent(20)` is one time in five; 100 and more always.
+    pub fn percent(&mut self, of_100: u64) -> bool {
+        self.happens_per_100_000(of_100.saturating_mul(1_000))
+    }
+
+    /// So many times in a hundred thousand: `happens_per_100_000(20_000)` is one time in five.
+    pub fn happens_per_100_000(&mut self, of_100_000: u64) -> bool {
         self.below(100_000) < of_100_000
     }
 

@@ -1,9 +1,9 @@
 //! [`Tally`] and [`Failure`]: the result of a run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The events of a run, or of several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Of everything that happened: two runs with the same number did the same. 0 for several runs together.
     pub trace: u64,
@@ -100,16 +100,16 @@ impl Tally {
     }
 }
 
-/// A promise that was not kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A promise that was not kept. `{}` and `{:?}` print what and where; `{:#}` and `{:#?}` also how the members stood.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The run.
     pub seed: u64,
     /// When, ms of virtual time.
     pub at_ms: u64,
-    /// The promise that was broken.
+    /// The promise that was broken; on further lines where: the message and its fields, and where two states or replies part.
     pub reason: String,
-    /// How everything stood then.
+    /// How the members and their consensus stood then; printed by `{:#}` alone.
     pub state: String,
     /// The events up to then.
     pub tally: Tally,
@@ -117,7 +117,15 @@ pub struct Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "seed {} at {} ms: {}\n{}", self.seed, self.at_ms, self.reason, self.state)
+        write!(f, "seed {} at {} ms: {}", self.seed, self.at_ms, self.reason)?;
+        if f.alternate() { write!(f, "\n{}", self.state) } else { Ok(()) }
+    }
+}
+
+/// As [`Display`](std::fmt::Display): so that `unwrap`, `expect` and a `main` that returns it print what people read.
+impl std::fmt::Debug for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
     }
 }
 

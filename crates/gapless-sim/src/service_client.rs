@@ -23,6 +23,12 @@ const WINDOWS: [u32; 3] = [1, 4, 8];
 /// A member that owes an answer for so long is left for another, ns.
 const SILENCE_NS_MAX: u64 = 400 * MS;
 
+/// By which the client `number` opens its session.
+pub(crate) fn token_of(seed: u64, number: u64) -> u128 {
+    let mut random = Random::of(seed, &[8, number]);
+    u128::from(random.number()) << 64 | u128::from(random.number())
+}
+
 pub(crate) struct ServiceClient {
     number: u64,
     seed: u64,
@@ -70,8 +76,7 @@ impl ServiceClient {
     }
 
     fn token(&self) -> u128 {
-        let mut random = Random::of(self.seed, &[8, self.number]);
-        u128::from(random.number()) << 64 | u128::from(random.number())
+        token_of(self.seed, self.number)
     }
 
     fn broken(&self, what: std::fmt::Arguments<'_>) -> Broken {
@@ -82,7 +87,7 @@ impl ServiceClient {
         let index = self.sent.len() as u64;
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         let may_send = self.is_open && self.asked.is_empty() && client.can_send(*key);
-        if index == self.messages || !may_send || !random.happens(30_000) {
+        if index == self.messages || !may_send || !random.happens_per_100_000(30_000) {
             return Ok(());
         }
         let (message, payload) = message_of(application, self.seed, self.number, index);
@@ -114,7 +119,7 @@ impl ServiceClient {
     /// Asks for a reply that it has had.
     fn repeat(&mut self, random: &mut Random) -> Result<(), Broken> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
-        if !self.is_open || self.sent.is_empty() || !random.happens(1_000) {
+        if !self.is_open || self.sent.is_empty() || !random.happens_per_100_000(1_000) {
             return Ok(());
         }
         let back = random.below(self.sent.len().min(WINDOWS[2] as usize) as u64) as usize;

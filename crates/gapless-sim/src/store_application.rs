@@ -2,7 +2,7 @@
 //! refusals, timers and notices, and with each kind of collection. Its handler does what no two members would do alike.
 
 use crate::application::StateApplication;
-use crate::ledger::{REFUSED_EACH, SCHEMA, TIMER_EACH, TYPE, check_count, numbered};
+use crate::ledger::{REFUSED_EACH, SCHEMA, TIMER_EACH, TYPE, check_count, described, numbered};
 use crate::random::Random;
 use gapless_client::Reply;
 use gapless_client::client::MessageType;
@@ -146,5 +146,9 @@ impl StateApplication for StoreApplication {
 
     fn check_reply(&self, _: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
         check_count(index, reply)
+    }
+
+    fn describe(&self, _: MessageType, payload: &[u8]) -> Option<String> {
+        described(payload)
     }
 }

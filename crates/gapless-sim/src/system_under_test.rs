@@ -5,6 +5,7 @@ use crate::application::{Application, StateApplication};
 use crate::checker::Broken;
 use crate::options::Offer;
 use crate::random::Random;
+use crate::record::describe_bytes;
 use crate::reference::Reference;
 use gapless_client::Reply;
 use gapless_client::client::MessageType;
@@ -12,7 +13,7 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_engine::fold::CheckRefusals;
 use gapless_engine::state::fold_of;
 use gapless_engine::store::Limits;
-use gapless_engine::{Fold, Policy, Replica, ReplicaOptions, StateOptions};
+use gapless_engine::{Fold, Handlers, Policy, Replica, ReplicaOptions, StateHandlers, StateOptions};
 use gapless_stream::member_service::MemberService;
 
 /// A service's snapshot after so many frames.
@@ -31,6 +32,16 @@ pub(crate) trait SystemUnderTest: Sync {
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
 
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String>;
+
+    /// A message for people: its type and its fields.
+    fn describe(&self, message: MessageType, payload: &[u8]) -> String {
+        describe_bytes(message.schema, None, payload)
+    }
+
+    /// As [`Self::describe`], of the message of those numbers, where the bytes do not say it.
+    fn describe_sent(&self, _publisher: u64, _index: u64) -> Option<String> {
+        None
+    }
 }
 
 /// The application of a member.
@@ -62,8 +73,12 @@ impl<A: Application> SystemUnderTest for A {
     }
 
     fn reference(&self) -> Option<Reference> {
-        let is_answered = A::OFFER != Offer::EventStream;
-        is_answered.then(|| Reference::new(Fold::new(self.service(), policy())))
+        let fold = Fold::new(self.service(), policy());
+        let reference = match A::OFFER {
+            Offer::EventStream => Reference::on_event_stream(fold),
+            Offer::Service | Offer::State | Offer::Commands => Reference::new(fold),
+        };
+        Some(reference.recording())
     }
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
@@ -72,6 +87,12 @@ impl<A: Application> SystemUnderTest for A {
 
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
         Application::check_reply(self, publisher, index, reply)
+    }
+
+    fn describe(&self, message: MessageType, payload: &[u8]) -> String {
+        let name = Handlers::<A::Service>::message_name(message.schema, message.encoding);
+        let described = Application::describe(self, message, payload);
+        described.unwrap_or_else(|| describe_bytes(message.schema, name, payload))
     }
 }
 
@@ -105,5 +126,11 @@ impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {
 
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
         self.0.check_reply(publisher, index, reply)
+    }
+
+    fn describe(&self, message: MessageType, payload: &[u8]) -> String {
+        let name = StateHandlers::<A::Service>::message_name(message.schema, message.encoding);
+        let described = self.0.describe(message, payload);
+        described.unwrap_or_else(|| describe_bytes(message.schema, name, payload))
     }
 }

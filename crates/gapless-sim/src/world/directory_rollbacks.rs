@@ -30,7 +30,7 @@ impl<A: SystemUnderTest> World<'_, A> {
         }
         self.came_apart = true;
         self.checker.is_told_nothing();
-        if self.random.happens(EXCHANGED) && self.machines.len() > 1 {
+        if self.random.happens_per_100_000(EXCHANGED) && self.machines.len() > 1 {
             let other = (at + 1 + self.random.below(self.machines.len() as u64 - 1) as usize) % self.machines.len();
             self.down(other, 200 * MS);
             let (theirs, temporary) = (self.machines[other].directory().to_owned(), self.root.join("aside"));

@@ -17,6 +17,7 @@ use crate::network::Network;
 use crate::options::{MS, Offer, Options};
 use crate::publishing_node::PublishingNode;
 use crate::random::Random;
+use crate::record::Record;
 use crate::reference::{Answers, Reference};
 use crate::report::Tally;
 use crate::service_client::ServiceClient;
@@ -67,7 +68,7 @@ fn new_workload<A: SystemUnderTest>(seed: u64, number: u64, options: &Options, c
 impl<'a, A: SystemUnderTest> World<'a, A> {
     pub(crate) fn new(application: &'a A, options: &'a Options, seed: u64, root: &Path) -> Result<Self, Broken> {
         let profile = FaultProfile::of(seed, options);
-        let network = Network::new(seed, Trace::new(options.is_told)).map_err(|error| error.to_string())?;
+        let network = Network::new(seed, Trace::new(options.prints_trace)).map_err(|error| error.to_string())?;
         let mut random = Random::of(seed, &[3]);
         let compared = (A::OFFER, options.compare_interval);
         let machine = |number| {
@@ -134,6 +135,29 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         Ok(())
     }
 
+    /// What was released, and what came of it; nothing where there may have been several histories.
+    pub(crate) fn take_record(&mut self) -> Option<Record> {
+        self.reference.take_if(|_| !self.came_apart).map(|reference| reference.record)
+    }
+
+    /// Behind which sequence the states of two members were found to differ.
+    pub(crate) const fn parted(&self) -> Option<u64> {
+        self.checker.parted
+    }
+
+    /// A snapshot of a member, if there is one.
+    pub(crate) fn any_snapshot(&self) -> Option<Vec<u8>> {
+        let mut random = Random::of(self.seed, &[19]);
+        let all: Vec<_> = self.machines.iter().flat_map(Machine::snapshots).collect();
+        let released = self.checker.last_sequence();
+        let usable: Vec<_> = all.iter().filter(|(sequence, _)| *sequence < released).collect();
+        if usable.is_empty() {
+            return None;
+        }
+        let (_, path) = usable[random.below(usable.len() as u64) as usize];
+        std::fs::read(path).ok()
+    }
+
     /// How everything stands, for people.
     pub(crate) fn describe(&self) -> String {
         let mut lines: Vec<String> = self.machines.iter().map(Machine::describe).collect();
@@ -184,7 +208,8 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
     }
 
     pub(crate) fn step(&mut self) -> Result<(), Broken> {
-        let step_ns = if self.random.happens(10_000) { self.random.below(3 * MS) } else { self.random.below(MS) } + 1;
+        let step_ns =
+            if self.random.happens_per_100_000(10_000) { self.random.below(3 * MS) } else { self.random.below(MS) } + 1;
         self.now_ns += step_ns;
         self.time.advance(step_ns);
         self.network.lock().now_ns = self.now_ns;
@@ -231,10 +256,10 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         let leads = |at: &usize| self.machines[*at].leads().is_some();
         let mut serving: Vec<usize> = (0..self.machines.len()).filter(|at| self.machines[*at].serves()).collect();
         let is_led = serving.iter().any(leads);
-        if !self.random.happens(if is_led { 20_000 } else { 3_000 }) {
+        if !self.random.happens_per_100_000(if is_led { 20_000 } else { 3_000 }) {
             return Ok(());
         }
-        if self.random.happens(70_000) && is_led {
+        if self.random.happens_per_100_000(70_000) && is_led {
             serving.retain(leads);
         }
         if serving.is_empty() {
@@ -262,7 +287,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
             return Ok(());
         }
         if let Some((_, share)) = self.profile.slow_member.filter(|(number, _)| *number == machine.number)
-            && !self.random.happens(share)
+            && !self.random.happens_per_100_000(share)
         {
             return Ok(());
         }
@@ -337,7 +362,11 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
     pub(crate) fn down(&mut self, at: usize, away_ns: u64) {
         self.machines[at].die();
         // Half of them come back at once: their lost state matters most then.
-        let away_ns = if self.random.happens(50_000) { self.random.below(10 * MS) } else { self.random.below(away_ns) };
+        let away_ns = if self.random.happens_per_100_000(50_000) {
+            self.random.below(10 * MS)
+        } else {
+            self.random.below(away_ns)
+        };
         self.machines[at].starts_ns = self.now_ns + away_ns;
         self.machines[at].paused_until_ns = 0;
         let number = self.machines[at].number;

@@ -6,4 +6,5 @@
 mod a_refusal_with_an_effect_is_found;
 mod replicas_that_differ_are_found;
 mod what_a_client_is_told_is_true;
+mod what_one_process_hides_is_found;
 mod whole_clusters_keep_their_promises;

@@ -62,7 +62,10 @@ fn the_sequence_is_named_and_a_sound_service_passes() {
     let failure = simulate(&Counting { is_planted: true }, &options, 5).unwrap_err();
     let reason = &failure.reason;
     assert!(reason.contains("has another state on member"), "{failure}");
-    let sequence: u64 = reason.rsplit(' ').next().unwrap().parse().unwrap();
+    let first = reason.lines().next().unwrap();
+    let sequence: u64 = first.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(reason.contains("message: schema 9 template 1, 8 bytes"), "{failure}");
+    assert!(reason.contains("\n  folded once more, the snapshots of the state part at byte "), "{failure}");
     // Nine messages, a mark and two sessions are before it at least.
     assert!((9..=16).contains(&sequence), "{failure}");
 }

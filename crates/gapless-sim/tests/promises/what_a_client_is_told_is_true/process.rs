@@ -135,7 +135,7 @@ impl Process {
         assert!(saved.session == 0 || of(&saved) == of(&self.saved));
         self.client = Some((client, key));
         // Against advice: an acknowledgement of notices may take the number of a command that has not arrived.
-        while self.random.happens(30_000) {
+        while self.random.happens_per_100_000(30_000) {
             self.poll();
         }
         self.settle();
@@ -149,13 +149,13 @@ impl Process {
             if self.sessions != sessions {
                 return;
             }
-            let mut sends = self.random.happens(50_000);
+            let mut sends = self.random.happens_per_100_000(50_000);
             loop {
                 if sends && !self.send_as(number, &note) {
                     break;
                 }
                 let Some(outcome) = self.outcome(number) else { return };
-                if outcome == Told::NotArrived && self.random.happens(50_000) {
+                if outcome == Told::NotArrived && self.random.happens_per_100_000(50_000) {
                     // It is sent after all, under its number.
                     sends = true;
                     continue;
@@ -371,7 +371,10 @@ impl Process {
         let id = self.facts.begin(message == REFUSE);
         let mut payload = bytes(id, notices).to_vec();
         // Now and then of several frames.
-        payload.resize(16 + if self.random.happens(10_000) { self.random.below(12_000) as usize } else { 0 }, 0);
+        payload.resize(
+            16 + if self.random.happens_per_100_000(10_000) { self.random.below(12_000) as usize } else { 0 },
+            0,
+        );
         Note { id, message, payload }
     }
 
@@ -391,7 +394,7 @@ impl Process {
         if !self.send_as(number, &note) {
             return self.facts.say(note.id, Said::Never);
         }
-        if self.random.happens(60_000) {
+        if self.random.happens_per_100_000(60_000) {
             self.outcome(number);
         }
     }
@@ -487,7 +490,7 @@ impl Process {
             self.settle();
             self.poll();
             // A client learns of notices that were lost on the way only when it connects again.
-            if self.random.happens(5_000) {
+            if self.random.happens_per_100_000(5_000) {
                 self.reconnect();
             }
         }

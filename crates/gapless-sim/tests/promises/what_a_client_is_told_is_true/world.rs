@@ -67,7 +67,7 @@ fn carry(way: &mut Way, from: &mut RingReader, to: &mut RingWriter, lost: u64, r
             from.copy(&mut way.frame);
             from.advance(length);
             if Frame::parse(&way.frame).unwrap().fragment().index == 0 {
-                way.is_lost = random.happens(lost);
+                way.is_lost = random.happens_per_100_000(lost);
             }
         }
         way.has_frame = false;
@@ -88,7 +88,7 @@ fn carry(way: &mut Way, from: &mut RingReader, to: &mut RingWriter, lost: u64, r
 
 impl Wire {
     fn turn(&mut self, profile: &FaultProfile, random: &mut Random) {
-        if random.happens(profile.kept_back) {
+        if random.happens_per_100_000(profile.kept_back) {
             return;
         }
         carry(&mut self.there, &mut self.commands, &mut self.far.writer, profile.command_lost, random);
@@ -216,8 +216,10 @@ impl World {
         if self.member.is_none() && self.now_ns >= self.up_at_ns {
             self.start();
         }
-        let (is_killed, is_broken) =
-            (self.random.happens(self.profile.killed), self.random.happens(self.profile.broken));
+        let (is_killed, is_broken) = (
+            self.random.happens_per_100_000(self.profile.killed),
+            self.random.happens_per_100_000(self.profile.broken),
+        );
         if self.member.is_some() && is_killed {
             self.kills += 1;
             self.kill();

@@ -1,0 +1,248 @@
+//! [`Call`]: a call of the simulator that a second process comes to again. The executable is started once more, with the name of the test that
+//! runs, or with the arguments that this process has; calls that come before end there as they have ended here.
+
+use crate::options::{Options, SecondPass};
+use crate::record::Record;
+use crate::report::{Failure, Tally};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Names the directory with the order, in the second process.
+const DIRECTORY: &str = "GAPLESS_SIM_SECOND_PASS";
+/// A second process that has not come to the call by then does not come any more.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+type Outcome = Result<Tally, Box<Failure>>;
+
+/// The calls of this process, by who calls, in their order; `None` of one that has not ended.
+static CALLS: Mutex<BTreeMap<String, Vec<Option<Outcome>>>> = Mutex::new(BTreeMap::new());
+
+/// What a second process is to do.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Order {
+    caller: String,
+    seed: u64,
+    /// Calls of the same caller before this one, and how they have ended.
+    before: Vec<Option<Outcome>>,
+    pub record: Record,
+    pub tally: Tally,
+    /// A snapshot of a member, which the second pass begins with.
+    pub snapshot: Option<Vec<u8>>,
+    /// The identifier of the thread that has run it.
+    pub thread: String,
+}
+
+/// A call of the simulator.
+pub(crate) struct Call {
+    caller: String,
+    seed: u64,
+    number: usize,
+    arguments: Vec<OsString>,
+}
+
+/// Whether a call is the one that this process was started for.
+pub(crate) enum Role {
+    /// There is no order: the first process.
+    First,
+    /// The call that the process was started for.
+    Second(&'static Order),
+    /// One that had come before.
+    Known(Box<Outcome>),
+}
+
+/// The order of this process, if it is a second one. A second one without its order ends: it must start no third.
+fn order() -> Option<&'static (PathBuf, Order)> {
+    static ORDER: OnceLock<Option<(PathBuf, Order)>> = OnceLock::new();
+    let read = || {
+        let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
+        let order = std::fs::read(directory.join("order")).map_err(|error| error.to_string());
+        match order.and_then(|bytes| postcard::from_bytes(&bytes).map_err(|error| error.to_string())) {
+            Ok(order) => Some((directory, order)),
+            Err(error) => {
+                eprintln!("the order in {}, which {DIRECTORY} names, cannot be read: {error}", directory.display());
+                std::process::exit(1);
+            }
+        }
+    };
+    ORDER.get_or_init(read).as_ref()
+}
+
+/// A call without a second pass: a second process that is on the way to a later call of the same thread returns what the first one did, and
+/// leaves statics as it finds them.
+pub(crate) fn once(seed: u64, run: impl FnOnce() -> Outcome) -> Outcome {
+    let thread = std::thread::current();
+    let Some(caller) = thread.name() else { return run() };
+    let call = Call::register(caller.to_owned(), seed, Vec::new());
+    let known = order().filter(|(_, order)| order.caller == call.caller);
+    if let Some((_, order)) = known
+        && let Some(Some(outcome)) = order.before.get(call.number)
+    {
+        return outcome.clone();
+    }
+    let outcome = run();
+    call.end(&outcome);
+    outcome
+}
+
+impl Call {
+    fn register(caller: String, seed: u64, arguments: Vec<OsString>) -> Self {
+        let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_caller = calls.entry(caller.clone()).or_default();
+        of_caller.push(None);
+        Self { number: of_caller.len() - 1, caller, seed, arguments }
+    }
+
+    /// The next one of this caller.
+    ///
+    /// # Errors
+    /// Nobody can tell how a second process would come to it.
+    pub(crate) fn begin(options: &Options, seed: u64) -> Result<Self, String> {
+        let thread = std::thread::current();
+        let own = || std::env::args_os().skip(1).collect::<Vec<_>>();
+        let (caller, arguments) = match (&options.second_pass, thread.name()) {
+            (SecondPass::With(arguments), _) => (format!("seed {seed}"), arguments.clone()),
+            (_, Some("main")) => ("main".to_owned(), own()),
+            (_, Some(test)) => {
+                let harness = ["--exact", "--nocapture", "--include-ignored", "--test-threads=1"];
+                (test.to_owned(), std::iter::once(test).chain(harness).map(OsString::from).collect())
+            }
+            (_, None) => {
+                return Err("the second pass starts this program again, and cannot tell which call a thread without a name makes: \
+                            simulate on the thread of the test or on the main one, or say in Options::second_pass how \
+                            (SecondPass::With) or that there is none (SecondPass::Off)"
+                    .to_owned());
+            }
+        };
+        Ok(Self::register(caller, seed, arguments))
+    }
+
+    /// What this process has to do with it. A call that it knows nothing of waits until the process ends.
+    pub(crate) fn role(&self) -> Role {
+        let Some((_, order)) = order() else { return Role::First };
+        if self.caller == order.caller {
+            match order.before.get(self.number) {
+                None if self.number == order.before.len() && self.seed == order.seed => return Role::Second(order),
+                None if self.number == order.before.len() => Self::answer(Some(&format!(
+                    "the second pass comes to a call with seed {} where the run had seed {}: take the seed from the arguments or the \
+                     environment, or say SecondPass::With how the second process gets it",
+                    self.seed, order.seed
+                ))),
+                Some(Some(outcome)) => return Role::Known(Box::new(outcome.clone())),
+                _ => {}
+            }
+        }
+        loop {
+            std::thread::park();
+        }
+    }
+
+    /// Ends the second process with what it has found.
+    pub(crate) fn answer(said: Option<&str>) -> ! {
+        let written = order().map(|(directory, _)| {
+            let said = serde_json::to_vec(&said).unwrap_or_default();
+            std::fs::write(directory.join("answer"), said)
+        });
+        std::process::exit(if matches!(written, Some(Ok(()))) { 0 } else { 1 });
+    }
+
+    pub(crate) fn end(&self, outcome: &Outcome) {
+        let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(call) = calls.get_mut(&self.caller).and_then(|of_caller| of_caller.get_mut(self.number)) {
+            *call = Some(outcome.clone());
+        }
+    }
+
+    /// Has a second process do it again, with `snapshot` or from the beginning: what it has found.
+    ///
+    /// # Errors
+    /// There was no second process, or it did not come to this call.
+    pub(crate) fn again(
+        &self,
+        record: Record,
+        tally: Tally,
+        snapshots: Vec<Option<Vec<u8>>>,
+    ) -> Result<Option<String>, String> {
+        let before = {
+            let calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+            calls.get(&self.caller).map_or_else(Vec::new, |of_caller| of_caller[..self.number].to_vec())
+        };
+        let thread = format!("{:?}", std::thread::current().id());
+        let mut order =
+            Order { caller: self.caller.clone(), seed: self.seed, before, record, tally, snapshot: None, thread };
+        let mut processes = Vec::new();
+        for snapshot in snapshots {
+            order.snapshot = snapshot;
+            processes.push(SecondProcess::start(&order, &self.arguments)?);
+        }
+        let answers: Vec<_> = processes.into_iter().map(SecondProcess::wait).collect();
+        for answer in answers {
+            if let Some(said) = answer? {
+                return Ok(Some(said));
+            }
+        }
+        Ok(None)
+    }
+}
+
+struct SecondProcess {
+    directory: tempfile::TempDir,
+    child: Child,
+}
+
+impl SecondProcess {
+    fn start(order: &Order, arguments: &[OsString]) -> Result<Self, String> {
+        let failed = |error: std::io::Error| format!("the second pass has no process: {error}");
+        let directory = tempfile::Builder::new().prefix("gapless-sim-second-").tempdir().map_err(failed)?;
+        let bytes = postcard::to_stdvec(order).map_err(|error| format!("the second pass has no order: {error}"))?;
+        std::fs::write(directory.path().join("order"), bytes).map_err(failed)?;
+        let words = File::create(directory.path().join("words")).map_err(failed)?;
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        command.args(arguments).env(DIRECTORY, directory.path()).stdin(Stdio::null());
+        // What a handler may have read of its environment.
+        for (name, value) in
+            [("TZ", "Asia/Kathmandu"), ("LANG", "tr_TR.UTF-8"), ("LC_ALL", "tr_TR.UTF-8"), ("USER", "second")]
+        {
+            command.env(name, value);
+        }
+        command.stdout(words.try_clone().map_err(failed)?).stderr(words);
+        Ok(Self { child: command.spawn().map_err(failed)?, directory })
+    }
+
+    fn wait(mut self) -> Result<Option<String>, String> {
+        let begun = Instant::now();
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break Some(status),
+                Ok(None) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(2)),
+                Ok(None) => {
+                    let _ = (self.child.kill(), self.child.wait());
+                    break None;
+                }
+                Err(error) => return Err(format!("the second pass: {error}")),
+            }
+        };
+        let answer = std::fs::read(self.directory.path().join("answer"));
+        match answer.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            Some(answer) => Ok(answer),
+            None => Err(not_reached(status, self.directory.path())),
+        }
+    }
+}
+
+fn not_reached(status: Option<ExitStatus>, directory: &Path) -> String {
+    let words = std::fs::read_to_string(directory.join("words")).unwrap_or_default();
+    let lines: Vec<_> = words.lines().rev().take(8).collect();
+    let last: Vec<_> = lines.into_iter().rev().collect();
+    let ended = status.map_or_else(|| format!("none after {} s", PATIENCE.as_secs()), |status| status.to_string());
+    format!(
+        "the second pass has started this program again, and that did not come to the same call of the simulator ({ended}); say in \
+         Options::second_pass with which arguments it does, or SecondPass::Off. Its last words:\n{}",
+        last.join("\n")
+    )
+}

@@ -1,0 +1,134 @@
+//! [`Record`]: what a run has released, and what the service made of each frame. The second pass compares with it.
+
+use crate::trace::hash_of;
+use gapless_client::client::MessageType;
+use gapless_wire::control::{SessionOpen, TimerFired};
+use gapless_wire::{Frame, Kind};
+use serde::{Deserialize, Serialize};
+
+/// States are kept up to so many bytes together; of those behind that, there are hashes.
+const STATE_BYTES_MAX: usize = 16 << 20;
+
+/// A run, frame by frame, from sequence 1 on.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub frames: Vec<Vec<u8>>,
+    /// What the service made of each; none of a service whose handlers ran on leaders.
+    pub steps: Vec<Step>,
+    state_bytes: usize,
+}
+
+/// The outcome of a frame.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Step {
+    /// Replies, notices, timers and what was published, a line each.
+    pub outputs: String,
+    pub state_hash: u64,
+    pub state: Option<Vec<u8>>,
+}
+
+impl Step {
+    pub(crate) fn new(outputs: String, state: Vec<u8>) -> Self {
+        Self { outputs, state_hash: hash_of(&state), state: Some(state) }
+    }
+}
+
+/// A message of the run, whole.
+pub(crate) struct RecordedMessage {
+    pub message: MessageType,
+    pub payload: Vec<u8>,
+}
+
+impl Record {
+    pub(crate) fn push(&mut self, mut step: Step) {
+        let length = step.state.as_ref().map_or(0, Vec::len);
+        if self.state_bytes + length > STATE_BYTES_MAX {
+            step.state = None;
+        } else {
+            self.state_bytes += length;
+        }
+        self.steps.push(step);
+    }
+
+    pub(crate) fn frame(&self, sequence: u64) -> Option<Frame<'_>> {
+        let at = usize::try_from(sequence.checked_sub(1)?).ok()?;
+        Frame::parse(self.frames.get(at)?).ok()
+    }
+
+    /// The message that is complete with that frame.
+    pub(crate) fn message(&self, sequence: u64) -> Option<RecordedMessage> {
+        let last = self.frame(sequence).filter(|frame| matches!(frame.kind(), Kind::Command | Kind::Event))?;
+        let message = MessageType { schema: last.schema(), encoding: last.encoding() };
+        let mut payloads = vec![last.payload()];
+        let (mut at, mut index) = (sequence, last.fragment().index);
+        while index > 0 {
+            at -= 1;
+            let frame = self.frame(at)?;
+            index = frame.fragment().index;
+            payloads.push(frame.payload());
+        }
+        payloads.reverse();
+        Some(RecordedMessage { message, payload: payloads.concat() })
+    }
+
+    /// Where the frame stands, for people: `frame 7, command 3 of session 2`.
+    pub(crate) fn place(&self, sequence: u64) -> String {
+        let Some(frame) = self.frame(sequence) else { return format!("sequence {sequence}") };
+        let (session, number) = (frame.session(), frame.session_seq());
+        let what = match frame.kind() {
+            Kind::Command => format!("command {number} of session {session}"),
+            Kind::Event => format!("message {number} of publisher session {session}"),
+            Kind::Timer => match TimerFired::from_bytes(frame.payload()) {
+                Some(fired) => format!("timer {}", fired.timer),
+                None => "a timer".to_owned(),
+            },
+            kind => format!("{kind:?} of session {session}"),
+        };
+        format!("sequence {sequence}: {what}")
+    }
+
+    /// The token of the session of a command, and how many commands the session had before it.
+    pub(crate) fn sender(&self, sequence: u64) -> Option<(u128, u64)> {
+        let session = self.frame(sequence).filter(|frame| frame.kind() == Kind::Command)?.session();
+        let (mut token, mut commands) = (None, 0);
+        for at in 1..=sequence {
+            let Some(frame) = self.frame(at).filter(|frame| frame.session() == session) else { continue };
+            match frame.kind() {
+                Kind::SessionOpen => token = SessionOpen::from_bytes(frame.payload()).map(|open| open.token),
+                Kind::Command if frame.fragment().index == 0 => commands += 1,
+                _ => {}
+            }
+        }
+        Some((token?, commands - 1))
+    }
+}
+
+/// Where the bytes of two sides part, in words.
+pub(crate) fn first_difference(run: &[u8], again: &[u8], [one, other]: [&str; 2]) -> String {
+    let at = run.iter().zip(again).take_while(|(one, other)| one == other).count();
+    let shown = |bytes: &[u8]| {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let hex: Vec<_> = rest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let more = if rest.len() > 16 { " …" } else { "" };
+        if hex.is_empty() {
+            format!("nothing ({} bytes in all)", bytes.len())
+        } else {
+            format!("{}{more}", hex.join(" "))
+        }
+    };
+    format!("at byte {at} of {}: {one} {}, {other} {}", run.len(), shown(run), shown(again))
+}
+
+/// Bytes for people: as hexadecimal numbers, the first of them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let text: String = bytes.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
+    let more = if bytes.len() > 64 { "…" } else { "" };
+    format!("{} bytes {text}{more}", bytes.len())
+}
+
+/// A message for people, if nobody knows its type.
+pub(crate) fn describe_bytes(schema: u32, name: Option<&str>, payload: &[u8]) -> String {
+    let name = name.map(|name| format!("{name} (")).unwrap_or_default();
+    let end = if name.is_empty() { "" } else { ")" };
+    format!("{name}schema {} template {}{end}, {}", schema >> 16, schema & 0xffff, hex(payload))
+}

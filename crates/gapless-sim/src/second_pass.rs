@@ -1,0 +1,218 @@
+//! What a second process does with a run: it folds the same frames again, or runs the same seed again, and says where the two part. What one
+//! process hides differs here: the time of day, addresses, the process, the thread, the directory that it runs in, how many cores there are.
+
+use crate::fresh_process::{Call, Order};
+use crate::options::{Offer, Options};
+use crate::record::{Record, first_difference};
+use crate::reference::Reference;
+use crate::run_once;
+use crate::service_client::token_of;
+use crate::system_under_test::SystemUnderTest;
+use crate::wall_clock::{OTHER_TIME_NS, TimeOfDay, shift};
+use crate::workload::message_of;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What is compared.
+const SIDES: [&str; 2] = ["in the run", "in the fresh process"];
+/// More publishers than any run has.
+const PUBLISHERS_MAX: u64 = 64;
+
+/// Ends this process with what it has found.
+pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64, order: &Order) -> ! {
+    disturb_memory();
+    use_one_core();
+    let work = || match order.record.steps.is_empty() {
+        false => fold_again(system, seed, order),
+        true => run_again(system, options, seed, order),
+    };
+    let said = on_another_thread(&order.thread, || {
+        catch_unwind(AssertUnwindSafe(work))
+            .unwrap_or_else(|_| Some("it panics in a fresh process, and did not in the run".to_owned()))
+    });
+    Call::answer(said.as_deref())
+}
+
+/// The frames of a run once more: from the beginning, or from behind a snapshot.
+fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option<String> {
+    let Order { record, snapshot, .. } = order;
+    let mut reference = system.reference()?.recording();
+    let from = match snapshot {
+        None => "from the beginning".to_owned(),
+        Some(bytes) => match reference.restore(bytes) {
+            Ok(sequence) => format!("from a member's snapshot behind sequence {sequence}"),
+            Err(error) => return Some(format!("a member's snapshot is refused by a fresh process: {error}")),
+        },
+    };
+    // What made the service may have read files; handlers read none.
+    let _ = std::env::set_current_dir("/");
+    let begin = reference.last_sequence();
+    for sequence in begin + 1..=record.frames.len() as u64 {
+        let Some(frame) = record.frame(sequence) else { return Some(format!("frame {sequence} is none")) };
+        let _time_of_day = TimeOfDay::set(frame.timestamp_ns().wrapping_add(OTHER_TIME_NS));
+        let step = match reference.step(&frame) {
+            Ok(step) => step,
+            Err(said) => {
+                return Some(with_command(
+                    system,
+                    seed,
+                    record,
+                    sequence,
+                    &format!("a fresh process fails, which folds {from}: {said}"),
+                ));
+            }
+        };
+        let Some(before) = record.steps.get(sequence as usize - 1) else {
+            return Some(format!("step {sequence} is missing"));
+        };
+        if before.outputs != step.outputs {
+            let said = format!("a fresh process comes to other replies, notices or timers {from}");
+            let parts = before.outputs.lines().zip(step.outputs.lines()).find(|(one, other)| one != other);
+            let (run, again) = parts.unwrap_or((&before.outputs, &step.outputs));
+            return Some(format!(
+                "{}\n  in the run:           {run}\n  in the fresh process: {again}",
+                with_command(system, seed, record, sequence, &said)
+            ));
+        }
+        if before.state_hash != step.state_hash {
+            let said = format!("a fresh process comes to another state {from}");
+            let parted = match (&before.state, &step.state) {
+                (Some(run), Some(again)) => first_difference(run, again, SIDES),
+                _ => "somewhere: there are too many bytes of states to be kept".to_owned(),
+            };
+            return Some(format!(
+                "{}\n  the snapshots of the state part {parted}",
+                with_command(system, seed, record, sequence, &said)
+            ));
+        }
+    }
+    None
+}
+
+/// The same seed once more, of a service whose handlers run on leaders.
+fn run_again(system: &impl SystemUnderTest, options: &Options, seed: u64, order: &Order) -> Option<String> {
+    if is_decided_alike(system) {
+        shift();
+    }
+    let again = run_once(system, &Options { prints_trace: false, ..options.clone() }, seed);
+    if again.outcome.as_ref().is_ok_and(|tally| *tally == order.tally) {
+        return None;
+    }
+    let (one, other) = (&order.record.frames, &again.record.frames);
+    let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let (Some(run), Some(second)) = (one.get(at), other.get(at)) else {
+        let said =
+            again.outcome.map_or_else(|failure| failure.reason, |tally| format!("its trace is {:016x}", tally.trace));
+        return Some(format!("the same seed gives another run in a fresh process, though the same frames: {said}"));
+    };
+    let said = "the same seed gives another run in a fresh process: a handler has met something that does not follow from the seed";
+    let parted = first_difference(run, second, SIDES);
+    Some(format!("{}\n  the frames part {parted}", with_command(system, seed, &order.record, at as u64 + 1, said)))
+}
+
+/// Whether handlers have to do alike at another time of day.
+const fn is_decided_alike<A: SystemUnderTest>(_: &A) -> bool {
+    matches!(A::OFFER, Offer::Commands)
+}
+
+/// The message of the frame, with `said` before it.
+pub(crate) fn with_command(
+    system: &impl SystemUnderTest,
+    seed: u64,
+    record: &Record,
+    sequence: u64,
+    said: &str,
+) -> String {
+    let place = record.place(sequence);
+    let sent = record.sender(sequence).and_then(|(token, index)| {
+        let publisher = (1..=PUBLISHERS_MAX).find(|publisher| token_of(seed, *publisher) == token)?;
+        let (message, payload) = message_of(system, seed, publisher, index);
+        let described = system.describe_sent(publisher, index);
+        Some(described.unwrap_or_else(|| system.describe(message, &payload)))
+    });
+    let sent = sent.or_else(|| record.message(sequence).map(|whole| system.describe(whole.message, &whole.payload)));
+    format!("{said}\n  {place}{}", sent.map(|sent| format!("\n  message: {sent}")).unwrap_or_default())
+}
+
+/// The same frames are folded so many times more, to show where the states of two members part.
+const FOLDS: usize = 8;
+
+/// As [`with_command`], of a sequence behind which the states of two members differ: what two folds of the same frames in this process come to.
+pub(crate) fn with_difference(
+    system: &impl SystemUnderTest,
+    seed: u64,
+    record: &Record,
+    sequence: u64,
+    said: &str,
+) -> String {
+    let text = with_command(system, seed, record, sequence, said);
+    if record.steps.is_empty() {
+        return text;
+    }
+    let folds = (0..FOLDS).filter_map(|_| system.reference());
+    match folds.into_iter().find_map(|fold| parted(fold.recording(), record)) {
+        Some((at, parted)) => {
+            let at = if at == sequence { String::new() } else { format!(" behind sequence {at} already") };
+            format!("{text}\n  folded once more, the snapshots of the state part{at} {parted}")
+        }
+        None => format!(
+            "{text}\n  {FOLDS} more folds of the same frames come to one state: what differs is the member's own"
+        ),
+    }
+}
+
+/// The first sequence at which a fold of the frames comes to another state, and where in its bytes.
+fn parted(mut fold: Reference, record: &Record) -> Option<(u64, String)> {
+    for (sequence, before) in (1..).zip(&record.steps) {
+        let step = catch_unwind(AssertUnwindSafe(|| fold.step(&record.frame(sequence)?).ok())).ok()??;
+        if let (Some(one), Some(other)) = (&before.state, &step.state)
+            && one != other
+        {
+            return Some((sequence, first_difference(one, other, ["in one", "in another"])));
+        }
+    }
+    None
+}
+
+/// Blocks of other lengths are given back in another order than they were taken: what is allocated next lies elsewhere, and in another order.
+fn disturb_memory() {
+    let mut blocks: Vec<Vec<u8>> = (0..4096_usize).map(|at| vec![1; 16 + at * 37 % 2_048]).collect();
+    let mut kept = Vec::new();
+    while !blocks.is_empty() {
+        let at = blocks.len() * 7 % 11 % blocks.len();
+        let block = blocks.swap_remove(at);
+        if kept.len() < 1_500 && blocks.len().is_multiple_of(2) {
+            kept.push(block);
+        }
+    }
+    std::mem::forget(kept);
+}
+
+/// A handler that asks how many cores there are is told another number.
+fn use_one_core() {
+    let Ok(mut cores) = rustix::thread::sched_getaffinity(None) else { return };
+    let Some(first) = (0..rustix::thread::CpuSet::MAX_CPU).find(|core| cores.is_set(*core)) else { return };
+    cores.clear();
+    cores.set(first);
+    let _ = rustix::thread::sched_setaffinity(None, &cores);
+}
+
+/// Runs it on a thread that has another identifier than `thread`, and no name.
+fn on_another_thread<T: Send>(thread: &str, work: impl FnOnce() -> T + Send) -> T {
+    let mut work = Some(work);
+    loop {
+        // Each thread of a process has another one.
+        let done = std::thread::scope(|scope| {
+            let work = &mut work;
+            let run = move || {
+                let is_other = format!("{:?}", std::thread::current().id()) != thread;
+                is_other.then(|| work.take()).flatten().map(|work| work())
+            };
+            scope.spawn(run).join()
+        });
+        match done {
+            Ok(Some(done)) => break done,
+            Ok(None) => {}
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
