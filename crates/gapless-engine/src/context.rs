@@ -1,6 +1,7 @@
 //! [`Context`]: what a handler knows of its message, and what it may do.
 
 use crate::outputs::{Draft, Outputs, TimerChange};
+use crate::random;
 use crate::reject::Reject;
 use crate::sessions::{NOTICES_UNRECEIVED_MAX, Receivers};
 use gapless_client::client::MessageType;
@@ -17,6 +18,8 @@ pub struct Context<'a> {
     pub(crate) session: u64,
     pub(crate) session_seq: u64,
     pub(crate) version: u32,
+    /// Random numbers so far.
+    pub(crate) drawn: u64,
 }
 
 /// The longest output of a handler, bytes. The same in each stream, for ever: a handler that meets it live meets it again at
@@ -38,6 +41,24 @@ impl Context<'_> {
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
         self.time_ns
+    }
+
+    /// The next random number, any of the 2⁶⁴: made of where the message stands, so that it is the same on every member, at every replay and in every
+    /// later program ([`random`](crate::random)). Whoever knows sequence and time can tell it: no secret is made of it.
+    #[must_use]
+    pub const fn random(&mut self) -> u64 {
+        let number = random::number(self.sequence, self.time_ns, self.drawn);
+        self.drawn += 1;
+        number
+    }
+
+    /// The next random number, below `limit`.
+    ///
+    /// # Panics
+    /// If `limit` is 0.
+    #[must_use]
+    pub const fn random_below(&mut self, limit: u64) -> u64 {
+        random::below(self.random(), limit)
     }
 
     /// Which version of itself the service acts as ([`crate::Service::versions`]): the same at every replay.

@@ -367,6 +367,7 @@ impl Fold {
             session,
             session_seq,
             version: self.version,
+            drawn: 0,
         };
         let service = &mut *self.service;
         self.before.take(self.policy.check_refusals, service);

@@ -33,6 +33,7 @@
 //! | [`reject`] | [`Reject`]: a handler's refusal, which the publisher gets |
 //! | [`transaction_layout`] | what a leader's handler has done, as bytes in the stream |
 //! | [`outputs`] | a handler's outputs while it runs; they leave together or not at all |
+//! | [`random`] | the random numbers of handlers, the same at every replay |
 //!
 //! A command's walk: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler →
 //! [`outputs`] → [`sessions`] → the publisher's ring.
@@ -53,6 +54,7 @@ pub mod interruption;
 pub mod options;
 pub mod output_record;
 pub mod outputs;
+pub mod random;
 pub mod recovery;
 pub mod reject;
 #[cfg(feature = "cluster")]

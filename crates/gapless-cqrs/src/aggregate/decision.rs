@@ -3,8 +3,10 @@
 use super::Entity;
 use crate::identity::Position;
 use crate::origin::{Cause, Origin};
+use gapless_engine::random;
 use gapless_message::headers::Headers;
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// What a decision may know beside state and command. It is the same for all events of a transaction.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +21,8 @@ pub struct Circumstances<'a> {
     pub number: u64,
     /// Encoded headers.
     pub(crate) metadata: &'a [u8],
+    /// Random numbers so far, of the whole transaction.
+    pub(crate) drawn: &'a Cell<u64>,
 }
 
 impl<'a> Circumstances<'a> {
@@ -35,6 +39,25 @@ impl<'a> Circumstances<'a> {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         Headers::find_encoded(self.metadata, name)
+    }
+
+    /// The next random number of the transaction, any of the 2⁶⁴: made of the command's sequence and time, by an algorithm that stays
+    /// ([`gapless_engine::random`]). Handlers and all aggregates that decide in one transaction draw one after the other. Whoever knows
+    /// sequence and time can tell it: no secret is made of it.
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        let drawn = self.drawn.get();
+        self.drawn.set(drawn + 1);
+        random::number(self.sequence, self.time_ns, drawn)
+    }
+
+    /// The next random number of the transaction, below `limit`.
+    ///
+    /// # Panics
+    /// If `limit` is 0.
+    #[must_use]
+    pub fn random_below(&self, limit: u64) -> u64 {
+        random::below(self.random(), limit)
     }
 
     /// What the command belongs to: its header [`CORRELATION`](crate::origin::CORRELATION), or its own identity if it is the first of what follows.
@@ -104,6 +127,21 @@ impl<'a, Event> Decision<'a, Event> {
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
         self.circumstances.time_ns
+    }
+
+    /// As [`Circumstances::random`].
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        self.circumstances.random()
+    }
+
+    /// As [`Circumstances::random_below`].
+    ///
+    /// # Panics
+    /// If `limit` is 0.
+    #[must_use]
+    pub fn random_below(&self, limit: u64) -> u64 {
+        self.circumstances.random_below(limit)
     }
 
     /// The position of the transaction's first event: a number that no other transaction of the stream has, good for identifiers of what the

@@ -35,6 +35,7 @@ use crate::store::words;
 use crate::transaction::CommandIdentity;
 use gapless_message::headers::Headers;
 use intercepting::said;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use undertaking::{Undertaking, UndertakingWorkspace};
@@ -200,12 +201,14 @@ impl Writer {
         if !Headers::are_encoded(envelope.metadata) {
             return self.failed(Failure::Malformed, "its metadata are no headers".to_owned());
         }
+        let drawn = Cell::new(0);
         let circumstances = Circumstances {
             time_ns: stamp.time_ns,
             sequence: stamp.sequence,
             session: stamp.session,
             number: stamp.number,
             metadata: envelope.metadata,
+            drawn: &drawn,
         };
         self.undertaking.begin(identity, envelope.metadata, length_max);
         if !self.model.interceptors.is_empty() {

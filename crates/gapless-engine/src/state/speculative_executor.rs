@@ -123,6 +123,7 @@ impl SpeculativeExecutor {
             time_ns: header.timestamp_ns,
             session: header.session,
             session_seq: header.session_seq,
+            drawn: 0,
         };
         let called = guard(|| handler(&**service, &mut transaction, &mut context));
         let outputs = &self.outputs;

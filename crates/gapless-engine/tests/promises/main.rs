@@ -45,5 +45,6 @@ mod every_damage_has_its_outcome;
 mod every_damage_to_a_member_has_its_outcome;
 mod every_damage_to_a_relay_has_its_outcome;
 mod every_reply_arrives_or_is_said_to_be_too_long;
+mod handlers_draw_the_same_at_every_replay;
 mod long_messages_survive_a_restart;
 mod the_notice_limit_is_met_before_an_effect;

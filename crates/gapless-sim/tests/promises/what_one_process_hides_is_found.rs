@@ -175,6 +175,8 @@ fn what_a_snapshot_leaves_out() {
 #[test]
 fn what_follows_from_the_messages_is_the_same_in_a_second_process() {
     simulate(&Summing(|context| context.time_ns() ^ context.sequence()), &options(), 3).unwrap();
+    // Random numbers of a handler are its message's.
+    simulate(&Summing(|context| context.random() ^ context.random_below(1_000)), &options(), 3).unwrap();
     for offer in [Offer::Service, Offer::State, Offer::EventStream, Offer::Commands] {
         for seed in [1, 2] {
             let outcome = simulate_own(Some(offer), &options(), seed);
