@@ -36,6 +36,19 @@ pub(crate) struct Order {
     pub snapshot: Option<Vec<u8>>,
     /// The identifier of the thread that has run it.
     pub thread: String,
+    /// The first process.
+    process: u32,
+}
+
+impl Order {
+    /// A second process ends with the first one, however that ends: it may be waiting for ever.
+    fn end_with_the_first(&self) -> Result<(), String> {
+        let set = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+        set.map_err(|error| format!("the kernel does not tell of the first process's end: {error}"))?;
+        // It may have ended before.
+        let parent = std::os::unix::process::parent_id();
+        if parent == self.process { Ok(()) } else { Err(format!("process {} has gone", self.process)) }
+    }
 }
 
 /// A call of the simulator.
@@ -62,10 +75,11 @@ fn order() -> Option<&'static (PathBuf, Order)> {
     let read = || {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
         let order = std::fs::read(directory.join("order")).map_err(|error| error.to_string());
-        match order.and_then(|bytes| postcard::from_bytes(&bytes).map_err(|error| error.to_string())) {
+        let order = order.and_then(|bytes| postcard::from_bytes(&bytes).map_err(|error| error.to_string()));
+        match order.and_then(|order: Order| order.end_with_the_first().map(|()| order)) {
             Ok(order) => Some((directory, order)),
             Err(error) => {
-                eprintln!("the order in {}, which {DIRECTORY} names, cannot be read: {error}", directory.display());
+                eprintln!("the order in {}, which {DIRECTORY} names, cannot be followed: {error}", directory.display());
                 std::process::exit(1);
             }
         }
@@ -173,8 +187,8 @@ impl Call {
             calls.get(&self.caller).map_or_else(Vec::new, |of_caller| of_caller[..self.number].to_vec())
         };
         let thread = format!("{:?}", std::thread::current().id());
-        let mut order =
-            Order { caller: self.caller.clone(), seed: self.seed, before, record, tally, snapshot: None, thread };
+        let (caller, seed, process) = (self.caller.clone(), self.seed, std::process::id());
+        let mut order = Order { caller, seed, before, record, tally, snapshot: None, thread, process };
         let mut processes = Vec::new();
         for snapshot in snapshots {
             order.snapshot = snapshot;
@@ -202,8 +216,11 @@ impl SecondProcess {
         let bytes = postcard::to_stdvec(order).map_err(|error| format!("the second pass has no order: {error}"))?;
         std::fs::write(directory.path().join("order"), bytes).map_err(failed)?;
         let words = File::create(directory.path().join("words")).map_err(failed)?;
+        // It ends in the middle of the test, whose temporary files nobody removes but who removes the directory.
+        let temporary = directory.path().join("tmp");
+        std::fs::create_dir(&temporary).map_err(failed)?;
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.args(arguments).env(DIRECTORY, directory.path()).stdin(Stdio::null());
+        command.args(arguments).env(DIRECTORY, directory.path()).env("TMPDIR", temporary).stdin(Stdio::null());
         // What a handler may have read of its environment.
         for (name, value) in
             [("TZ", "Asia/Kathmandu"), ("LANG", "tr_TR.UTF-8"), ("LC_ALL", "tr_TR.UTF-8"), ("USER", "second")]
@@ -220,10 +237,7 @@ impl SecondProcess {
             match self.child.try_wait() {
                 Ok(Some(status)) => break Some(status),
                 Ok(None) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(2)),
-                Ok(None) => {
-                    let _ = (self.child.kill(), self.child.wait());
-                    break None;
-                }
+                Ok(None) => break None,
                 Err(error) => return Err(format!("the second pass: {error}")),
             }
         };
@@ -232,6 +246,13 @@ impl SecondProcess {
             Some(answer) => Ok(answer),
             None => Err(not_reached(status, self.directory.path())),
         }
+    }
+}
+
+impl Drop for SecondProcess {
+    /// Before its directory goes.
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
     }
 }
 

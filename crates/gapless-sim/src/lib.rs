@@ -164,10 +164,8 @@ fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run 
         Err(reason) => return no_place(reason),
     };
     // A panic is a promise that was not kept, too, and has its seed.
-    let outcome = catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(format!("it panics: {}", text.unwrap_or("without a word")))
-    });
+    let outcome = catch_unwind(AssertUnwindSafe(|| world.run()))
+        .unwrap_or_else(|panic| Err(format!("it panics: {}", panic_text(&*panic))));
     let tally = world.tally();
     let (state, parted) = (world.describe(), world.parted());
     let record = world.take_record();
@@ -187,6 +185,12 @@ fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run 
             Run { record, ..without(Err(Box::new(Failure { seed, at_ms, reason, state, tally }))) }
         }
     }
+}
+
+/// What a panic said.
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without a word")
 }
 
 /// One of the simulator's own applications, by the seed: a service, one whose state is replicated, or an event stream, and

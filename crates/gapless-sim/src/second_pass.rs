@@ -5,11 +5,11 @@ use crate::fresh_process::{Call, Order};
 use crate::options::{Offer, Options};
 use crate::record::{Record, first_difference};
 use crate::reference::Reference;
-use crate::run_once;
 use crate::service_client::token_of;
 use crate::system_under_test::SystemUnderTest;
 use crate::wall_clock::{OTHER_TIME_NS, TimeOfDay, shift};
 use crate::workload::message_of;
+use crate::{panic_text, run_once};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is compared.
@@ -26,8 +26,9 @@ pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64
         true => run_again(system, options, seed, order),
     };
     let said = on_another_thread(&order.thread, || {
-        catch_unwind(AssertUnwindSafe(work))
-            .unwrap_or_else(|_| Some("it panics in a fresh process, and did not in the run".to_owned()))
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            Some(format!("a fresh process panics, and the run did not: {}", panic_text(&*panic)))
+        })
     });
     Call::answer(said.as_deref())
 }
@@ -189,10 +190,9 @@ fn disturb_memory() {
 
 /// A handler that asks how many cores there are is told another number.
 fn use_one_core() {
-    let Ok(mut cores) = rustix::thread::sched_getaffinity(None) else { return };
-    let Some(first) = (0..rustix::thread::CpuSet::MAX_CPU).find(|core| cores.is_set(*core)) else { return };
-    cores.clear();
-    cores.set(first);
+    let mut cores = rustix::thread::CpuSet::new();
+    // The one that it runs on: several second processes run at a time.
+    cores.set(rustix::thread::sched_getcpu());
     let _ = rustix::thread::sched_setaffinity(None, &cores);
 }
 

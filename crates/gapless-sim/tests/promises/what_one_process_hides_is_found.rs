@@ -60,6 +60,21 @@ impl Application for Summing {
     }
 }
 
+/// A service that is made by a function.
+struct Making(fn() -> Sum);
+
+impl Application for Making {
+    type Service = Sum;
+
+    fn service(&self) -> Sum {
+        (self.0)()
+    }
+
+    fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
+        Application::message(&Summing(|_| 1), publisher, index, random)
+    }
+}
+
 fn options() -> Options {
     Options { messages: 12, faults_ms: 200, ..Options::default() }
 }
@@ -123,6 +138,8 @@ fn the_identifier_of_the_thread() {
 fn the_directory_of_the_process_and_its_environment() {
     is_found(|_| std::env::current_dir().unwrap().as_os_str().len() as u64);
     is_found(|_| std::env::var_os("TZ").map_or(0, |zone| zone.len() as u64));
+    // Where a second process leaves what it ends in the middle of; it goes with the process.
+    is_found(|_| std::env::temp_dir().as_os_str().len() as u64);
 }
 
 /// Counts, and answers with the count, which its snapshot leaves out.
@@ -183,6 +200,16 @@ fn what_follows_from_the_messages_is_the_same_in_a_second_process() {
             assert!(outcome.is_ok(), "{offer}, seed {seed}: {}", outcome.unwrap_err());
         }
     }
+}
+
+#[test]
+fn a_panic_in_a_second_process_alone_is_told() {
+    let of_a_service = || {
+        assert!(std::env::var_os("GAPLESS_SIM_SECOND_PASS").is_none(), "nobody makes me");
+        Sum { look: |_| 1, sum: 0 }
+    };
+    let text = simulate(&Making(of_a_service), &options(), 3).unwrap_err().to_string();
+    assert!(text.contains("a fresh process panics, and the run did not: nobody makes me"), "{text}");
 }
 
 #[test]
