@@ -1,16 +1,18 @@
-//! Benchmarks of calls. What they measure with is in `gapless-measure`.
+//! Benchmarks of calls, and of the supervisor of processes that are called. What they measure with is in `gapless-measure`.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`faults`] | `gapless bench rpc faults`: what callers notice of processes that are killed, beside a broker that is |
 //! | [`payloads`] | `gapless bench rpc payloads`: calls a second by the size of what travels |
 //! | [`scenarios`] | `gapless bench rpc scenarios`: a process under load, and a lone call beside it |
+//! | [`supervisor`] | `gapless bench supervisor`: what a supervisor costs, and how fast it is |
 
 #![forbid(unsafe_code)]
 
 pub mod faults;
 pub mod payloads;
 pub mod scenarios;
+pub mod supervisor;
 
 use gapless_measure::{BenchError, Result, reporting};
 use std::sync::atomic::AtomicBool;

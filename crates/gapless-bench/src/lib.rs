@@ -11,7 +11,6 @@
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: the outage that clients see while members die and the lead changes |
 //! | [`rpc`] | `gapless bench rpc`: calls, beside those of other systems |
-//! | [`supervisor`] | `gapless bench supervisor`: what a supervisor costs, and how fast it is |
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +23,7 @@ pub mod options;
 pub mod roles;
 pub mod rpc;
 pub mod sequencer;
-pub mod supervisor;
 
+pub use gapless_bench_calls::supervisor;
 pub use gapless_measure::{BenchError, Result};
 use gapless_measure::{child_process, floor, histogram, open_loop, own_directory, resources, statistics, time_sources};

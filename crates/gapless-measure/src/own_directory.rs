@@ -1,22 +1,61 @@
-//! A directory that a benchmark makes for itself, and removes.
+//! A directory that a benchmark makes for itself, and removes or leaves to the user.
 
 use crate::{BenchError, Result};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A directory; removed with this value.
-pub struct OwnDirectory(PathBuf);
+/// A directory; removed with this value, unless it is kept.
+pub struct OwnDirectory {
+    path: PathBuf,
+    is_kept: bool,
+    /// Locked as long as its process lives.
+    _lock: File,
+}
 
 impl OwnDirectory {
-    /// Makes it in `parent`, empty: what a killed process of the same number has left is removed.
+    /// Makes it in `parent`, empty: what an earlier process has left there is removed.
+    ///
+    /// # Errors
+    /// Another process uses it; it cannot be made.
     pub fn create(parent: &Path, name: &str) -> Result<Self> {
         let path = parent.join(name);
+        if let Ok(earlier) = File::open(&path) {
+            let in_use = |errno: rustix::io::Errno| BenchError::io("clear, as another run uses it,", &path, errno);
+            flock(&earlier, FlockOperation::NonBlockingLockExclusive).map_err(in_use)?;
+        }
         match std::fs::remove_dir_all(&path) {
             Err(source) if source.kind() != ErrorKind::NotFound => return Err(BenchError::io("remove", &path, source)),
             _ => {}
         }
         std::fs::create_dir(&path).map_err(|source| BenchError::io("create", &path, source))?;
-        Ok(Self(path))
+        let failed = |source| BenchError::io("lock", &path, source);
+        let lock = File::open(&path).map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
+        Ok(Self { path, is_kept: false, _lock: lock })
+    }
+
+    /// Removes from `parent` what killed processes have left of the directories whose names begin with one of `prefixes` and go on with
+    /// the process's number. Those of a process that lives stay.
+    pub fn remove_abandoned(parent: &Path, prefixes: &[&str]) {
+        let Ok(entries) = std::fs::read_dir(parent) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(rest) =
+                name.to_str().and_then(|name| prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)))
+            else {
+                continue;
+            };
+            let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            let lives = number.is_empty() || Path::new("/proc").join(&number).exists();
+            // The process may be one of another container, whose number says nothing here.
+            let is_free = |lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if !lives && File::open(entry.path()).is_ok_and(is_free) {
+                // What cannot be removed is left for the user to see.
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// The same where `parent` need not be there.
@@ -25,15 +64,24 @@ impl OwnDirectory {
         Self::create(parent, name)
     }
 
+    /// It stays when this value goes; the next one of the same name begins anew.
+    #[must_use]
+    pub fn kept(mut self, is_kept: bool) -> Self {
+        self.is_kept = is_kept;
+        self
+    }
+
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
-        // A file that cannot be removed is left for the user to see; the figures are complete.
-        let _ = std::fs::remove_dir_all(&self.0);
+        if !self.is_kept {
+            // A file that cannot be removed is left for the user to see; the figures are complete.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
     }
 }
 
@@ -43,4 +91,40 @@ pub fn settle(directory: &Path) -> Result<()> {
     let failed = |source| BenchError::io("write out the file system of", directory, source);
     let opened = std::fs::File::open(directory).map_err(failed)?;
     rustix::fs::syncfs(&opened).map_err(|errno| failed(errno.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_is_kept_begins_anew_and_one_in_use_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let first = OwnDirectory::create(parent.path(), "kept").unwrap().kept(true);
+        std::fs::write(first.path().join("file"), "of the first").unwrap();
+        assert!(OwnDirectory::create(parent.path(), "kept").err().unwrap().to_string().contains("another run uses it"));
+        drop(first);
+        assert!(parent.path().join("kept/file").exists());
+        let second = OwnDirectory::create(parent.path(), "kept").unwrap();
+        assert_eq!(std::fs::read_dir(second.path()).unwrap().count(), 0);
+        drop(second);
+        assert!(!parent.path().join("kept").exists());
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_removed_and_what_a_live_one_has_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str| std::fs::create_dir(parent.path().join(name)).unwrap();
+        // No process has so great a number.
+        make(".gapless-bench-4194999-0");
+        make(".gapless-other-4194999");
+        make(".gapless-bench-");
+        let own = OwnDirectory::create(parent.path(), &format!(".gapless-bench-{}-0", std::process::id())).unwrap();
+        let of_a_container = OwnDirectory::create(parent.path(), ".gapless-bench-4194998-0").unwrap();
+        OwnDirectory::remove_abandoned(parent.path(), &[".gapless-bench-"]);
+        let exists = |name: &str| parent.path().join(name).exists();
+        assert!(!exists(".gapless-bench-4194999-0"));
+        assert!(exists(".gapless-other-4194999") && exists(".gapless-bench-"));
+        assert!(own.path().exists() && of_a_container.path().exists());
+    }
 }

@@ -29,4 +29,4 @@ pub mod table;
 pub mod workbook;
 
 pub use error::{ReportError, Result};
-pub use report::{CpuPerMessage, FloorRow, IntervalRow, LatencyNs, Report, Row, RowConfig};
+pub use report::{CpuPerMessage, FAILED, FloorRow, IntervalRow, LatencyNs, Report, Row, RowConfig};

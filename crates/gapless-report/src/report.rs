@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 use crate::environment::{Environment, commit};
 use crate::{ReportError, Result};
 
+/// The key in [`Row::extra`] of a row that could not be measured: why, in words.
+pub const FAILED: &str = "failed";
+
 /// One run of one benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -271,9 +274,25 @@ impl Row {
         self.latency_ns.is_some() && self.rate_reached == Some(false)
     }
 
+    /// Why there is no result: what ended the run, a check that failed, a rate that was not reached; `None` if there is one.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        if let Some(reason) = self.extra.get(FAILED).and_then(Value::as_str) {
+            return Some(reason.to_owned());
+        }
+        if self.verified == Some(false) {
+            return Some(format!("the check failed: {}", self.notes.join("; ")));
+        }
+        let rate = self.config.rate_per_s.filter(|_| self.rate_reached == Some(false))?;
+        Some(format!("the asked rate of {rate} messages/s was not reached"))
+    }
+
     /// Sets the ratio with a floor: p50 over p50 if this row has a latency, else the floor's rate over this row's.
-    /// Leaves it absent where the two do not match or the divisor is zero.
+    /// Leaves it absent where the two do not match or the divisor is zero, and where the row is no result.
     pub fn compare_with(&mut self, floor: &FloorRow) {
+        if self.failure().is_some() {
+            return;
+        }
         let ratio = match (self.latency_ns, floor.p50_ns, self.throughput_per_s, floor.rate_per_s) {
             (Some(latency), Some(floor_ns), ..) if floor_ns > 0 => Some(latency.p50 as f64 / floor_ns as f64),
             (_, _, Some(rate), Some(floor_rate)) if rate > 0.0 => Some(floor_rate / rate),

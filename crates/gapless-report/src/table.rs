@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use serde_json::Value;
 
 use crate::published::{self, PublishedLatency};
+use crate::report::FAILED;
 use crate::{FloorRow, LatencyNs, Report, Row};
 
 mod grid;
@@ -33,29 +34,70 @@ impl TableStyle {
 /// The text where nothing was measured.
 pub const ABSENT: &str = "–";
 
-/// The definition of a latency and a throughput of the canonical benchmark; printed with the figures.
+/// The definition of a latency and a throughput of the canonical benchmark on one node; printed with the figures.
 pub const WHAT_IS_INCLUDED: &str = "\
 Latency: from the scheduled time of a message until the driver reads its released reply; inbound decoding, dispatch, \
-business logic, persistence as far as the tier says, and outbound encoding are in it; no network hop, no replication \
-while there is no cluster.\n\
-Throughput: the same flow with full persistence of the tier, exactly-once included.\n\
+business logic, persistence as far as the tier says, and outbound encoding are in it; no network hop, no replication.\n\
+Throughput: the same flow with full persistence of the tier, exactly-once included.";
+
+/// The same of a clustered run.
+pub const WHAT_IS_INCLUDED_CLUSTERED: &str = "\
+Latency: from the scheduled time of a message until the driver, in the primary's process, reads its released reply; inbound \
+decoding, dispatch, business logic, the journal of the primary, replication over the link, the backup's journal and its \
+acknowledgement, and outbound encoding are in it; no network hop between driver and primary.\n\
+Throughput: the same flow; a message counts when primary and backup have it as the tier says, exactly-once included.";
+
+const PAUSED_AND_STOLEN: &str = "\
+Steady: the rate of the last quarter of the messages, where segments that were prepared before the node was ready may be used up.\n\
+Bare: the machine's own round trip at the same pace, from its scheduled time, in slices that alternate with those of the row. \
+Tail: machine where the bare percentile is at least half of the row's, so that most of it would be there with nothing done; \
+else path.\n\
 Paused: share of the time in which driver or service spun and was kept from running for 2 µs or more; above 1, one \
 message in a hundred meets such a pause whatever the path does.\n\
-Stolen: CPU time that the hypervisor withheld from this machine during the run, all CPUs together.\n\
-Tiers: memory = in this process; journal = in the operating system's hands, survives the process; sync = on the \
-device, survives power.";
+Stolen: CPU time that the hypervisor withheld from this machine during the run, all CPUs together.";
+
+/// The meaning of each tier.
+const TIERS: [(&str, &str); 5] = [
+    ("memory", "in this process"),
+    ("journal", "in the operating system's hands, survives the process"),
+    ("sync", "on the device, survives power"),
+    ("quorum", "in the operating systems' hands of primary and backup, survives either process"),
+    ("quorum-sync", "on the devices of primary and backup, survives the power of both"),
+];
+
+/// What the figures of these rows are.
+fn legend(rows: &[Row]) -> String {
+    let clustered = rows.iter().filter(|row| row.config.clustered == Some(true)).count();
+    let included = match clustered {
+        0 => WHAT_IS_INCLUDED.to_owned(),
+        _ if clustered == rows.len() => WHAT_IS_INCLUDED_CLUSTERED.to_owned(),
+        _ => format!("On one node. {WHAT_IS_INCLUDED}\nClustered. {WHAT_IS_INCLUDED_CLUSTERED}"),
+    };
+    let is_of_cluster = |tier: &str| tier.starts_with("quorum");
+    let shown =
+        |tier: &str| if is_of_cluster(tier) { clustered > 0 } else { clustered < rows.len() || rows.is_empty() };
+    let tiers: Vec<String> =
+        TIERS.iter().filter(|(tier, _)| shown(tier)).map(|(tier, meaning)| format!("{tier} = {meaning}")).collect();
+    format!("{included}\n{PAUSED_AND_STOLEN}\nTiers: {}.", tiers.join("; "))
+}
+
+/// A row in a few words.
+fn name_of(row: &Row) -> String {
+    let config = &row.config;
+    let parts = [&config.program, &config.mode, &config.encoding, &config.cpu, &config.tier];
+    parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
 
 /// The whole report of the canonical benchmark: machine, figures, floors, published references, notes.
 #[must_use]
 pub fn canonical(report: &Report, style: TableStyle) -> String {
     let mut text = format!("{}\n\n{}\n", report.environment.summary(), figures(&report.rows, style));
-    if report.rows.iter().any(Row::latency_failed) {
-        text += "FAILED: the asked rate was not reached; the latencies of that row are not a result.\n";
+    for row in &report.rows {
+        if let Some(reason) = row.failure() {
+            text += &format!("FAILED: {}: {reason}; its figures are not a result.\n", name_of(row));
+        }
     }
-    if report.rows.iter().any(|row| row.verified == Some(false)) {
-        text += "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n";
-    }
-    text += &format!("\n{WHAT_IS_INCLUDED}\n");
+    text += &format!("\n{}\n", legend(&report.rows));
     text += &floor_section(report, "same run", style);
     if let Some(references) = references(&report.rows, style) {
         text += &format!("\nReference, on another machine and another wire ({})\n{references}\n", published::SOURCE);
@@ -63,11 +105,13 @@ pub fn canonical(report: &Report, style: TableStyle) -> String {
     text + &notes(report)
 }
 
-/// The notes of the report and of its rows, a line each.
+/// The notes of the report and of its rows, a line each, and each once.
 #[must_use]
 pub fn notes(report: &Report) -> String {
-    let all = report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes));
-    all.map(|note| format!("note: {note}\n")).collect()
+    let mut all: Vec<&String> = report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes)).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    all.retain(|note| seen.insert(*note));
+    all.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
 /// The floors below a title that says when they were measured; nothing without floors.
@@ -82,7 +126,7 @@ pub fn floor_section(report: &Report, when: &str, style: TableStyle) -> String {
 /// The rows of the canonical benchmark, latency and throughput together.
 #[must_use]
 pub fn figures(rows: &[Row], style: TableStyle) -> String {
-    let columns: [Column; 21] = [
+    let columns: [Column; 26] = [
         ("program", |row| text(&row.config.program)),
         ("mode", |row| text(&row.config.mode)),
         ("encoding", |row| text(&row.config.encoding)),
@@ -97,7 +141,15 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
         ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
         ("p99.99 µs", |row| latency(row, |latency| latency.p99_99)),
         ("max µs", |row| latency(row, |latency| latency.max)),
+        ("bare p50 µs", |row| bare(row, |latency| latency.p50)),
+        ("bare p99 µs", |row| bare(row, |latency| latency.p99)),
+        ("bare p99.9 µs", |row| bare(row, |latency| latency.p99_9)),
+        ("tail p99, p99.9", |row| {
+            let whose = |key: &str| row.extra.get("tail").and_then(|tail| tail[key].as_str());
+            whose("p99").zip(whose("p99_9")).map_or_else(absent, |(p99, p99_9)| format!("{p99}, {p99_9}"))
+        }),
         ("msg/s", throughput),
+        ("steady msg/s", |row| row.extra.get("steady_per_s").and_then(Value::as_f64).map_or_else(absent, rate)),
         ("CPU ns/msg driver", driver_cpu),
         ("CPU ns/msg service", service_cpu),
         ("× floor", floor_ratio),
@@ -226,6 +278,7 @@ pub fn stolen(row: &Row) -> String {
 #[must_use]
 pub fn verified(row: &Row) -> String {
     match row.verified {
+        None if row.extra.contains_key(FAILED) => "FAILED".to_owned(),
         Some(true) => "yes".to_owned(),
         Some(false) => "NO".to_owned(),
         None => absent(),
@@ -261,6 +314,12 @@ pub fn floor_ratio(row: &Row) -> String {
 pub fn latency(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
     let Some(ns) = row.latency_ns.map(figure) else { return absent() };
     if row.latency_failed() { format!("FAILED {}", microseconds(ns)) } else { microseconds(ns) }
+}
+
+/// The same figure of the bare round trip at the row's pace, µs.
+fn bare(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
+    let latency = row.extra.get("bare").and_then(|bare| serde_json::from_value(bare["latency_ns"].clone()).ok());
+    latency.map_or_else(absent, |latency| microseconds(figure(latency)))
 }
 
 /// Nanoseconds as microseconds with three significant digits or all whole ones.
@@ -337,10 +396,14 @@ mod tests {
         row.config.extra.insert("sessions".to_owned(), 4_321.into());
         row.extra.insert("stolen_ns".to_owned(), 87_999_999.into());
         row.extra.insert("paused".to_owned(), serde_json::json!({"share": 0.025}));
+        let latency = LatencyNs { p99: 54_321, ..LatencyNs::default() };
+        row.extra.insert("bare".to_owned(), serde_json::json!({"latency_ns": latency}));
+        row.extra.insert("tail".to_owned(), serde_json::json!({"p99": "machine", "p99_9": "path"}));
         let text = figures(&[row], TableStyle::Markdown);
         let line = text.lines().find(|line| line.contains("sbe.random")).unwrap();
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         assert!(cells.contains(&"4,321") && cells.contains(&"87") && cells.contains(&"2.50"), "{line}");
+        assert!(cells.contains(&"54.3") && cells.contains(&"machine, path"), "{line}");
     }
 
     #[test]
@@ -348,9 +411,31 @@ mod tests {
         let failed = Row { rate_reached: Some(false), ..row() };
         let text = canonical(&Report { rows: vec![failed], ..Report::default() }, TableStyle::Terminal);
         assert!(text.contains("FAILED 1.23"));
-        assert!(text.contains("the asked rate was not reached"));
+        assert!(
+            text.contains(
+                "FAILED: es latency sbe.random min journal: the asked rate of 10000 messages/s was not reached"
+            )
+        );
         let text = canonical(&Report { rows: vec![row()], ..Report::default() }, TableStyle::Terminal);
         assert!(!text.contains("FAILED"));
+    }
+
+    #[test]
+    fn a_row_that_could_not_be_measured_says_why_and_a_clustered_one_has_its_own_legend() {
+        let mut lost = Row { config: row().config, ..Row::default() };
+        lost.extra.insert(FAILED.to_owned(), "the backup has gone".into());
+        lost.config.clustered = Some(true);
+        lost.config.tier = Some("quorum".into());
+        lost.compare_with(&FloorRow { rate_per_s: Some(1.0), ..FloorRow::default() });
+        assert_eq!(lost.floor_ratio, None);
+        let text = canonical(&Report { rows: vec![lost], ..Report::default() }, TableStyle::Markdown);
+        assert!(text.contains("FAILED: es latency sbe.random min quorum: the backup has gone"), "{text}");
+        assert!(
+            text.contains("quorum = in the") && !text.contains("memory = ") && text.contains("acknowledgement"),
+            "{text}"
+        );
+        let text = canonical(&Report { rows: vec![row()], ..Report::default() }, TableStyle::Markdown);
+        assert!(text.contains("memory = ") && !text.contains("quorum") && text.contains("no replication"), "{text}");
     }
 
     #[test]
@@ -358,7 +443,7 @@ mod tests {
         let text = figures(&[Row::default()], TableStyle::Markdown);
         let line = text.lines().last().unwrap();
         assert!(line.contains(" max "));
-        assert_eq!(line.matches(ABSENT).count(), 20);
+        assert_eq!(line.matches(ABSENT).count(), 25);
     }
 
     #[test]

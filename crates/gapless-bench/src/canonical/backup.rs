@@ -13,7 +13,6 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::requests::AdminCommand;
 use gapless_engine::Replica;
-use gapless_report::affinity::pin_current_thread;
 use gapless_wire::checksum::crc32c;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read as _};
@@ -57,9 +56,18 @@ pub(super) struct Assignment {
     pub encoding: String,
     /// Event sourcing or state replication.
     pub program: String,
-    /// Where its directory is made; the current one if there is none.
+    /// Where a backup on the primary's machine makes its directory.
     pub parent: Option<PathBuf>,
-    /// CPUs of the member.
+    /// That directory stays.
+    pub is_kept: bool,
+}
+
+/// What a backup that is a command of its own was told.
+#[derive(Default)]
+pub(super) struct OwnSettings {
+    /// Its directory is made there, and stays.
+    pub log_location: Option<PathBuf>,
+    /// CPUs of the member, in the place of those that its primary says.
     pub cpus: Option<Vec<usize>>,
 }
 
@@ -71,6 +79,10 @@ pub(super) enum Answer {
     Clock(u64),
     Port(u16),
     Done,
+    /// The member runs, on these CPUs.
+    Started {
+        cpus: Option<String>,
+    },
     /// The copy.
     State(CopySnapshot),
     /// The member has stopped; CPU time of this process since it was started, ns.
@@ -104,7 +116,18 @@ impl CopySnapshot {
 /// A connection to the other side: a line there, and one back.
 pub(super) struct Connection {
     reader: BufReader<TcpStream>,
+    actions: Actions,
 }
+
+/// What is done with a connection, for errors: they say which side has gone.
+#[derive(Clone, Copy)]
+struct Actions {
+    send: &'static str,
+    receive: &'static str,
+}
+
+const WITH_BACKUP: Actions = Actions { send: "send to the backup", receive: "receive from the backup" };
+const WITH_PRIMARY: Actions = Actions { send: "send to the primary", receive: "receive from the primary" };
 
 impl Connection {
     pub(super) fn to(address: &str) -> Result<Self> {
@@ -112,17 +135,17 @@ impl Connection {
         let mut last = std::io::Error::other(format!("{address} is no address"));
         for address in address.to_socket_addrs().map_err(cannot)? {
             match TcpStream::connect_timeout(&address, Duration::from_secs(10)) {
-                Ok(stream) => return Self::over(stream),
+                Ok(stream) => return Self::over(stream, WITH_BACKUP),
                 Err(error) => last = error,
             }
         }
         Err(cannot(last))
     }
 
-    fn over(stream: TcpStream) -> Result<Self> {
+    fn over(stream: TcpStream, actions: Actions) -> Result<Self> {
         let prepared = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(TIMEOUT)));
         prepared.map_err(|source| BenchError::system("prepare the connection to the other side", source))?;
-        Ok(Self { reader: BufReader::new(stream) })
+        Ok(Self { reader: BufReader::new(stream), actions })
     }
 
     /// The address of this side, as the other sees it.
@@ -139,14 +162,14 @@ impl Connection {
 
     fn send(&mut self, value: &impl Serialize) -> Result<()> {
         let written = write_line(self.reader.get_mut(), value);
-        written.map_err(|source| BenchError::system("send to the other side", source))
+        written.map_err(|source| BenchError::system(self.actions.send, source))
     }
 
     /// The next line; `None` at the end.
     fn receive(&mut self) -> Result<Option<String>> {
         let mut line = String::new();
         let read = (&mut self.reader).take(LINE_LENGTH_MAX).read_line(&mut line);
-        match read.map_err(|source| BenchError::system("receive from the other side", source))? {
+        match read.map_err(|source| BenchError::system(self.actions.receive, source))? {
             0 => Ok(None),
             _ => Ok(Some(line)),
         }
@@ -163,7 +186,8 @@ impl Connection {
     /// agents take turns on this thread: the backup may need them for its answer.
     pub(super) fn ask_while(&mut self, request: &Request, mut turn: impl FnMut() -> Result<usize>) -> Result<Answer> {
         self.send(request)?;
-        let cannot = |source| BenchError::system("receive from the other side", source);
+        let receive = self.actions.receive;
+        let cannot = |source| BenchError::system(receive, source);
         self.reader.get_ref().set_nonblocking(true).map_err(cannot)?;
         let since = Instant::now();
         let mut line = String::new();
@@ -222,19 +246,19 @@ pub(crate) fn main() -> Result<()> {
     let listener = listen("127.0.0.1:0")?;
     let address = listener.local_addr().map_err(|source| BenchError::system("look at the port", source))?;
     parent.send(&address)?;
-    serve(&listener, &|| parent.look().is_err())
+    serve(&listener, &OwnSettings::default(), &|| parent.look().is_err())
 }
 
 /// A backup as a command of its own: serves one primary after another until it is interrupted.
 ///
 /// # Errors
 /// The address is taken, or none.
-pub(super) fn run(address: &str, interrupted: &AtomicBool) -> Result<()> {
+pub(super) fn run(address: &str, own: &OwnSettings, interrupted: &AtomicBool) -> Result<()> {
     let listener = listen(address)?;
     eprintln!("backup: waits at {address} for its primary; Ctrl-C ends it");
     let is_over = || interrupted.load(Ordering::Relaxed);
     while !is_over() {
-        match serve(&listener, &is_over) {
+        match serve(&listener, own, &is_over) {
             Ok(()) => eprintln!("backup: the primary has gone; waits for another"),
             Err(error) => eprintln!("backup: {error}; waits for another primary"),
         }
@@ -251,7 +275,7 @@ fn listen(address: &str) -> Result<TcpListener> {
 }
 
 /// Serves one primary, unless `is_over` says so before it comes.
-fn serve(listener: &TcpListener, is_over: &dyn Fn() -> bool) -> Result<()> {
+fn serve(listener: &TcpListener, own: &OwnSettings, is_over: &dyn Fn() -> bool) -> Result<()> {
     let cannot = |source| BenchError::system("listen for a primary", source);
     listener.set_nonblocking(true).map_err(cannot)?;
     let stream = loop {
@@ -267,14 +291,14 @@ fn serve(listener: &TcpListener, is_over: &dyn Fn() -> bool) -> Result<()> {
         }
     };
     stream.set_nonblocking(false).map_err(cannot)?;
-    let mut connection = Connection::over(stream)?;
+    let mut connection = Connection::over(stream, WITH_PRIMARY)?;
     let mut running: Option<Running> = None;
     // A row of a long run is longer than a question may take to be answered.
     let no_limit = connection.reader.get_ref().set_read_timeout(None);
     no_limit.map_err(cannot)?;
     while let Some(text) = connection.receive()? {
         let request = serde_json::from_str(&text)?;
-        let answer = answer(request, &mut running).unwrap_or_else(|error| Answer::Failed(error.to_string()));
+        let answer = answer(request, &mut running, own).unwrap_or_else(|error| Answer::Failed(error.to_string()));
         connection.send(&answer)?;
     }
     Ok(())
@@ -285,9 +309,10 @@ struct Running {
     replica: Replica,
     directory: OwnDirectory,
     cpu_before_ns: u64,
+    cpus: Option<String>,
 }
 
-fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
+fn answer(request: Request, running: &mut Option<Running>, own: &OwnSettings) -> Result<Answer> {
     let none = || failed("no member runs here");
     match request {
         Request::Clock => Ok(Answer::Clock(epoch_ns())),
@@ -297,8 +322,8 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
         }
         Request::Start(assignment) => {
             *running = None;
-            *running = Some(start(&assignment)?);
-            Ok(Answer::Done)
+            let started = running.insert(start(&assignment, own)?);
+            Ok(Answer::Started { cpus: started.cpus.clone() })
         }
         Request::HandOver => {
             let running = running.as_ref().ok_or_else(none)?;
@@ -323,21 +348,34 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
     }
 }
 
-fn start(assignment: &Assignment) -> Result<Running> {
+fn start(assignment: &Assignment, own: &OwnSettings) -> Result<Running> {
     let encoding: MessageEncoding = assignment.encoding.parse().map_err(BenchError::Option)?;
-    let parent = assignment.parent.clone().unwrap_or_else(|| PathBuf::from("."));
-    let name = format!(".gapless-backup-{}", std::process::id());
-    let directory = OwnDirectory::create_with_parent(&parent, &name)?;
-    if let Some(cpus) = &assignment.cpus {
-        // Threads that are started from here on inherit it; where it cannot be done the run is slower, not wrong.
-        let _ = pin_current_thread(cpus);
+    let directory = match (&assignment.parent, &own.log_location) {
+        (Some(parent), _) => OwnDirectory::create(parent, "backup")?.kept(assignment.is_kept),
+        (None, Some(parent)) => OwnDirectory::create_with_parent(parent, "gapless-canonical-backup")?.kept(true),
+        (None, None) => OwnDirectory::create(Path::new("."), &format!(".gapless-backup-{}", std::process::id()))?,
+    };
+    let mut text = assignment.config.clone();
+    if let Some(cpus) = &own.cpus {
+        text = text.lines().filter(|line| !line.starts_with(CPUS_KEY)).map(|line| format!("{line}\n")).collect();
+        text += &cpus_line(cpus);
     }
-    let config = parse(&assignment.config, directory.path())?;
+    let config = parse(&text, directory.path())?;
     let cpu_before_ns = process_cpu_ns();
     let program = if assignment.program == Program::Sr.name() { Program::Sr } else { Program::Es };
     let started = Form::of(encoding).start_replica(program, false, &config);
     let replica = started.map_err(failed)?;
-    Ok(Running { replica, directory, cpu_before_ns })
+    let cpus = config.event_stream_options().sequencer_cpus.map(|cpus| cpus.to_string());
+    Ok(Running { replica, directory, cpu_before_ns, cpus })
+}
+
+/// The key of the member's CPUs in its file, in the last table.
+const CPUS_KEY: &str = "sequencer_cpus";
+
+/// The line of a member's file that says where it runs.
+pub(super) fn cpus_line(cpus: &[usize]) -> String {
+    let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    format!("{CPUS_KEY} = \"{}\"\n", list.join(","))
 }
 
 /// A member's file with its directory.

@@ -22,7 +22,7 @@ struct Assignment {
     socket: PathBuf,
     encoding: String,
     load: Load,
-    cpu: Option<usize>,
+    cpus: Option<Vec<usize>>,
 }
 
 /// A client process: does the work of `assignment` and answers its [`Outcome`].
@@ -33,8 +33,8 @@ pub(crate) fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     let encoding: MessageEncoding = assignment.encoding.parse().map_err(BenchError::Option)?;
     let parent = Parent::listen(NAME, WhenGone::Exit)?;
-    if let Some(cpu) = assignment.cpu {
-        pin_current_thread(&[cpu])?;
+    if let Some(cpus) = &assignment.cpus {
+        pin_current_thread(cpus)?;
     }
     let mut client = Client::connect(&assignment.socket, client_options()).map_err(failed)?;
     let (clock, _) = Clock::fastest();
@@ -59,6 +59,8 @@ fn add(all: &mut Outcome, one: Outcome) {
     all.counted += one.counted;
     all.elapsed_ns = all.elapsed_ns.max(one.elapsed_ns);
     all.driver_cpu_ns += one.driver_cpu_ns;
+    let steady = [all.steady_per_s, one.steady_per_s].into_iter().flatten();
+    all.steady_per_s = steady.reduce(|all, one| all + one);
     all.counted_from_ns = all.counted_from_ns.max(one.counted_from_ns);
     all.rate_reached = match (all.rate_reached, one.rate_reached) {
         (Some(one), Some(other)) => Some(one && other),
@@ -75,7 +77,7 @@ fn add(all: &mut Outcome, one: Outcome) {
 pub(super) fn drive_outside(
     settings: &RunSettings,
     host: &ServiceHost,
-    driver_cpu: Option<usize>,
+    driver_cpus: Option<&[usize]>,
     progress: &Progress,
     interrupted: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
@@ -92,8 +94,8 @@ pub(super) fn drive_outside(
             sessions: share(whole.sessions).max(1),
             ..whole.clone()
         };
-        let assignment =
-            Assignment { socket: socket.clone(), encoding: settings.encoding.to_string(), load, cpu: driver_cpu };
+        let cpus = driver_cpus.map(<[usize]>::to_vec);
+        let assignment = Assignment { socket: socket.clone(), encoding: settings.encoding.to_string(), load, cpus };
         let name = format!("client process {}", number + 1);
         clients.push(Child::start(NAME, &name, (Role::CanonicalClient, &assignment), interrupted)?);
     }

@@ -4,7 +4,7 @@
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
 //! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
 
-use super::backup::{Answer, Assignment, BACKUP, Connection, CopySnapshot, PRIMARY, Request, parse};
+use super::backup::{Answer, Assignment, BACKUP, Connection, CopySnapshot, PRIMARY, Request, cpus_line, parse};
 use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
@@ -18,10 +18,11 @@ use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, ReplicationLink, Ro
 use crate::resources::{Memory, memory, process_cpu_ns};
 use crate::{BenchError, Result};
 use gapless::prelude::*;
-use gapless_agent::{Clock, Pauses};
+use gapless_agent::{Clock, Pauses, ThreadPlan};
 use gapless_cluster::consensus::Role as MemberRole;
 use gapless_engine::Replica;
 use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_stream::AgentRole;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,11 +43,19 @@ pub(super) struct Clustered {
     pub service_cpu_ns: u64,
     pub backup_cpu_ns: u64,
     pub peak: Option<Memory>,
-    pub plan: String,
+    pub plan: ThreadPlan<AgentRole>,
     pub clock_offset_ns: (i64, u64),
     /// The difference between the copies, if there is one.
     pub difference: Option<String>,
     pub is_one_thread: bool,
+    pub cpus: ClusterCpus,
+}
+
+/// Where the threads of a clustered run were pinned; `None` leaves a thread to the scheduler.
+pub(super) struct ClusterCpus {
+    pub driver: Option<Vec<usize>>,
+    pub primary: Option<Vec<usize>>,
+    pub backup: Option<String>,
 }
 
 /// This thread has its processors back when it is dropped, or the next row's backup would have to share them.
@@ -100,14 +109,13 @@ fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Optio
         Some(false) => "flush = \"write\"\n",
         None => "",
     };
-    let pinned = cpus.map_or(String::new(), |cpus| {
-        let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
-        format!("sequencer_cpus = \"{}\"\n", list.join(","))
-    });
+    let pinned = cpus.map_or(String::new(), cpus_line);
+    // The primary is to lead: its backup waits longer for a leader, and is not taken in by a primary that is busy.
+    let timeout = if member == PRIMARY { "1 s" } else { "5 s" };
     format!(
         "[cluster]\nname = \"canonical\"\nmember = {member}\ntier = \"{}\"\n\
          [[member]]\nid = {PRIMARY}\naddresses = [{:?}]\n[[member]]\nid = {BACKUP}\naddresses = [{:?}]\n\
-         [election]\ntimeout = \"1 s\"\nheartbeat_interval = \"50 ms\"\n\
+         [election]\ntimeout = \"{timeout}\"\nheartbeat_interval = \"50 ms\"\n\
          [stream]\nwindow = \"16 MiB\"\nmessage_length_max = \"1 MiB\"\n\
          [journal]\nsegment_length = {}\nfirst_segment_length = {}\nzero_initial = {}\nwrite_buffer = {}\n{flush}\
          [threads]\nplan = \"{plan}\"\noptimize_for = \"{optimize_for}\"\n{pinned}",
@@ -130,25 +138,22 @@ fn socket_of(directory: &Path, member: u64) -> String {
 /// The CPUs of the primary and its backup: one each on this machine, or all of its own.
 struct CpuAssignment {
     primary: Option<Vec<usize>>,
+    /// Of the driver, where that has a thread of its own.
+    driver: Option<Vec<usize>>,
     backup: Option<Vec<usize>>,
-    /// Driver, member and service take turns.
-    is_one_thread: bool,
 }
 
 fn cpus_of(settings: &RunSettings) -> CpuAssignment {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     let masked = |mask: &Option<crate::options::CpuMask>| mask.as_ref().map(crate::options::CpuMask::cpus);
     let pair = pair_of_cores().filter(|_| cluster.role.is_none());
-    let primary = masked(&settings.affinity.service).or_else(|| pair.map(|(first, _)| vec![first]));
-    let backup = masked(&cluster.backup_cpus).or_else(|| pair.map(|(_, second)| vec![second]));
-    let processes = if cluster.role.is_none() { 2 } else { 1 };
-    let has_two_cores = available_cpus().len() / processes >= 2;
-    let is_one_thread = match settings.cpu {
-        CpuConfiguration::Min => true,
-        CpuConfiguration::Default => !has_two_cores,
-        CpuConfiguration::Max => false,
-    };
-    CpuAssignment { primary, backup, is_one_thread }
+    let (driver, service) = (masked(&settings.affinity.injector), masked(&settings.affinity.service));
+    let (driver, service) = if cluster.is_one_thread { (None, service.or(driver)) } else { (driver, service) };
+    CpuAssignment {
+        primary: service.or_else(|| pair.map(|(first, _)| vec![first])),
+        driver,
+        backup: masked(&cluster.backup_cpus).or_else(|| pair.map(|(_, second)| vec![second])),
+    }
 }
 
 /// Runs `settings` on a primary here and its backup.
@@ -179,7 +184,7 @@ fn run_beside(
     shown: Shown<'_>,
 ) -> Result<Clustered> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
-    let cpus_of = cpus_of(settings);
+    let (cpus_of, is_one_thread) = (cpus_of(settings), cluster.is_one_thread);
     let clock_offset_ns = backup.clock_offset_ns()?;
     let here = cluster.interface.filter(|address| !address.is_unspecified()).map(std::net::IpAddr::V4);
     let here = here.map_or_else(|| backup.own_ip(), Ok)?;
@@ -195,21 +200,25 @@ fn run_beside(
         config: config(settings, BACKUP, addresses, cpus_of.backup.as_deref()),
         encoding: settings.encoding.to_string(),
         program: settings.program.to_string(),
-        parent: run_directory.path().parent().filter(|_| is_child).map(Path::to_owned),
-        cpus: None,
+        parent: is_child.then(|| run_directory.path().to_owned()),
+        is_kept: settings.journal.as_ref().is_some_and(|journal| journal.directory.is_some()),
     };
-    backup.ask(&Request::Start(Box::new(assignment)))?;
+    let Answer::Started { cpus: backup_cpus } = backup.ask(&Request::Start(Box::new(assignment)))? else {
+        return Err(failed("a strange answer of the backup"));
+    };
     let directory = run_directory.path().join("primary");
     let member = parse(&config(settings, PRIMARY, addresses, cpus_of.primary.as_deref()), &directory)?;
+    let pinned_driver = if is_one_thread { cpus_of.primary.clone() } else { cpus_of.driver.clone() };
     let (clock, _) = Clock::fastest();
     let mut primary = Primary {
-        replica: form.start_replica(settings.program, cpus_of.is_one_thread, &member).map_err(failed)?,
-        is_one_thread: cpus_of.is_one_thread,
+        replica: form.start_replica(settings.program, is_one_thread, &member).map_err(failed)?,
+        is_one_thread,
         clock,
         shown,
     };
     // After its start, so that the helpers' threads run where there is room.
-    let pinned = cpus_of.primary.as_ref().filter(|_| cpus_of.is_one_thread).map(|cpus| Pinned::to(cpus));
+    let pinned = cpus_of.primary.as_ref().filter(|_| is_one_thread).or(cpus_of.driver.as_ref());
+    let pinned = pinned.map(|cpus| Pinned::to(cpus));
     primary.lead(backup)?;
     let mut observer = primary.replica.connect(ClientOptions::default()).map_err(failed)?;
     let before = query(&mut observer, &mut || primary.turn())?;
@@ -218,7 +227,7 @@ fn run_beside(
     let peak = memory();
     let after = query(&mut observer, &mut || primary.turn())?;
     let difference = primary.compare(&directory, backup)?;
-    let plan = primary.replica.plan().to_string();
+    let plan = primary.replica.plan().clone();
     let Answer::Stopped { cpu_ns } = backup.ask_while(&Request::Stop, || primary.turn())? else {
         return Err(failed("a strange answer"));
     };
@@ -235,7 +244,8 @@ fn run_beside(
         plan,
         clock_offset_ns,
         difference,
-        is_one_thread: cpus_of.is_one_thread,
+        is_one_thread,
+        cpus: ClusterCpus { driver: pinned_driver, primary: cpus_of.primary, backup: backup_cpus },
     })
 }
 
@@ -302,12 +312,13 @@ impl Primary<'_> {
         let (clock, done) = (Clock::fastest().0, AtomicBool::new(false));
         let cpu_before_ns = process_cpu_ns();
         let outcome = std::thread::scope(|scope| {
-            scope.spawn(|| shown.follow(&signals, load.count, &done));
+            scope.spawn(|| shown.follow(&signals, load.count, load.rate_per_s.is_some(), &done));
             let mut turn = || self.turn();
             let driven = drive(form, client, &load, &clock, &signals, &mut hook, &Pauses::default, &mut turn);
             done.store(true, Ordering::Release);
             driven
-        })?;
+        })
+        .map_err(|error| self.why(error))?;
         let whole_ns = process_cpu_ns() - cpu_before_ns;
         // On one thread nobody can say which of it was the driver's.
         let service_ns = if self.is_one_thread {
@@ -317,6 +328,21 @@ impl Primary<'_> {
         };
         debug_assert!(service_ns <= whole_ns);
         Ok((outcome, service_ns))
+    }
+
+    /// The cause of an error of the driver, where the member knows it: what has stopped it, or that it has lost its lead.
+    fn why(&self, error: BenchError) -> BenchError {
+        if let Some(failure) = self.replica.failure() {
+            return failed(failure);
+        }
+        match self.replica.member().status() {
+            Some(status) if status.consensus.role != MemberRole::Leader => failed(format!(
+                "{error}; the primary has lost its lead in term {}: it did not hear from the backup within the election timeout, as \
+                 where more threads are hot than there are CPUs",
+                status.consensus.term
+            )),
+            _ => error,
+        }
     }
 
     /// The difference between the copy of the service here and the backup's, if there is one.

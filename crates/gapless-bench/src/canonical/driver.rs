@@ -63,6 +63,8 @@ pub struct Outcome {
     pub counted: u64,
     /// Length of the counted section, ns.
     pub elapsed_ns: u64,
+    /// Of a run without a rate: messages a second in the last quarter of them, where what was prepared beforehand may be used up.
+    pub steady_per_s: Option<f64>,
     /// CPU time of the driver in the counted section, ns.
     pub driver_cpu_ns: u64,
     /// CPU time of the driver's whole process in the counted section, ns.
@@ -185,7 +187,7 @@ pub fn drive(
     outcome.replies_again = notes.replies_again;
     outcome.repeats_differing = notes.repeats_differing;
     outcome.refused = notes.refused.take();
-    verify(form, load, &notes, &mut outcome)?;
+    verify(form, load, &notes, &mut outcome, turn)?;
     Ok(outcome)
 }
 
@@ -318,6 +320,7 @@ fn as_fast_as_possible(
     let (mut sent, mut replied, mut next_key) = (0, 0, 0);
     let mut count = load.count;
     let mut counted_from: Option<(u64, u64, CpuTime)> = None;
+    let mut steady_from: Option<(u64, u64)> = None;
     let mut next_look = 0;
     let mut last_reply_ns = start_ns;
     while replied < count {
@@ -348,12 +351,18 @@ fn as_fast_as_possible(
             if counted_from.is_none() && !warm_up.covers(replied, now_ns - start_ns) {
                 counted_from = Some((clock.monotonic_ns(), replied, CpuTime::now()));
             }
+            if steady_from.is_none() && replied >= load.count - load.count / 4 {
+                steady_from = Some((now_ns, replied));
+            }
             if signals.interrupted.load(Ordering::Relaxed) {
                 count = sent;
             }
         }
     }
     let end_ns = clock.monotonic_ns();
+    outcome.steady_per_s = steady_from.map(|(from_ns, from_replied)| {
+        (replied - from_replied) as f64 * 1e9 / end_ns.saturating_sub(from_ns).max(1) as f64
+    });
     let (from_ns, from_replied, from_cpu) = counted_from.unwrap_or((start_ns, 0, begin_cpu));
     outcome.counted_from_ns = from_ns;
     outcome.elapsed_ns = end_ns - from_ns;
@@ -469,9 +478,19 @@ fn drain(
 }
 
 /// Compares every reply with the expected one, and sets the increase that the service's state must show.
-fn verify(form: &Form, load: &Load, notes: &Notes, outcome: &mut Outcome) -> Result<()> {
+fn verify(
+    form: &Form,
+    load: &Load,
+    notes: &Notes,
+    outcome: &mut Outcome,
+    turn: &mut dyn FnMut() -> Result<usize>,
+) -> Result<()> {
     let mut buffer = [0; LENGTH_MAX];
     for index in 0..outcome.sent {
+        if index.is_multiple_of(SIGNAL_INTERVAL_MESSAGES) {
+            // A member that is silent for seconds is taken for dead.
+            turn()?;
+        }
         let written = form.write(&mut buffer, serial_number(load, index));
         let car = &buffer[..written.map_err(failed)?];
         let read = form.read(car).map_err(failed)?;

@@ -11,7 +11,9 @@
 //! | `load` | how hard a run is driven |
 //! | `run_directory` | the node as the settings describe it, and its directory |
 //! | `run` | one run: node, driver, checks, a row of the report |
+//! | `hot_threads` | the threads of a run, and which of them are in each other's way |
 //! | `idle` | the cost of a node that nobody uses |
+//! | `slices` | the slices of a row, and the bare round trip between them |
 //! | `shown` | the display of a run while it is driven |
 //! | `clustered`, `backup` | a run on primary and backup |
 //! | `discovery` | how they find each other |
@@ -27,27 +29,31 @@ mod clustered;
 mod discovery;
 mod driver;
 mod form;
+mod hot_threads;
 mod idle;
 mod load;
 pub mod processor;
 mod run;
 mod run_directory;
 mod shown;
+mod slices;
 mod state_processor;
 
 use crate::child_process::Child;
 use crate::floor::FloorPlan;
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::options::{
-    BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, MessageEncoding, OutputSettings, Role, RunPlan, RunSettings,
-    SheetFigure,
+    BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, CpuMask, MessageEncoding, OutputSettings, Role, RunPlan,
+    RunSettings, SheetFigure,
 };
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
+use backup::OwnSettings;
 use gapless_report::progress::Progress;
 use gapless_report::table::{TableStyle, canonical};
 use gapless_report::{Report, Row, workbook};
 use run::{Finished, run_one};
+use run_directory::PREFIXES;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -86,6 +92,9 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         // A long run must not end with an error that was there before it.
         workbook::check(&target.path, target.cell)?;
     }
+    for warning in &warnings {
+        eprintln!("gapless: {warning}");
+    }
     let quiet = output.json_on_stdout();
     let started = SystemTime::now();
     let mut report = Report::new(NAME);
@@ -93,35 +102,33 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     let parent = Path::new(".");
     let runs = plan.runs();
     let progress = Progress::new(runs.len() as u64 * 100, "floor", quiet);
-    let floor_payload = run::payload_bytes(&runs[0])?;
-    let floor_directory = floor_directory(&runs[0], parent)?;
-    let floor = if arguments.is_clustered() {
-        FloorPlan::clustered(floor_directory.path(), floor_payload)
-    } else {
-        FloorPlan::canonical(floor_directory.path(), floor_payload)
-    }
-    .measure();
-    drop(floor_directory);
-    report.floor = floor.rows;
-    report.notes.extend(floor.skipped);
+    measure_floors(&runs[0], parent, &mut report)?;
     let mut finished: Vec<Finished> = Vec::new();
     for (number, settings) in runs.iter().enumerate() {
-        if interrupted.load(Ordering::Relaxed) {
+        if is_set(interrupted) {
             break;
         }
         progress.set_label(&label(settings));
-        let mut one = run_one(settings, parent, number, &output, &progress, interrupted)?;
+        let mut one = match run_one(settings, parent, number, &output, &progress, interrupted) {
+            // What an interrupt has ended is no failure.
+            Err(_) if is_set(interrupted) => break,
+            Err(error) => Finished::failed(settings, &error.to_string()),
+            Ok(one) => one,
+        };
         compare_with_floor(&mut one.row, &report);
+        if let Some(reason) = one.row.failure() {
+            progress.line(&format!("gapless: FAILED {}: {reason}", label(settings)));
+        }
         finished.push(one);
     }
     let mut idle = None;
-    if matches!(plan, RunPlan::Matrix(_)) && !arguments.is_clustered() && !interrupted.load(Ordering::Relaxed) {
+    if matches!(plan, RunPlan::Matrix(_)) && !arguments.is_clustered() && !is_set(interrupted) {
         progress.set_label("idle");
         idle = Some(idle::measure(&runs[0], parent, runs.len())?);
         report.extra.insert("idle".to_owned(), serde_json::to_value(idle)?);
     }
     progress.finish();
-    if interrupted.load(Ordering::Relaxed) {
+    if is_set(interrupted) {
         report.notes.push(format!("interrupted: {} of {} rows, the last one cut short", finished.len(), runs.len()));
     }
     for one in &finished {
@@ -134,10 +141,37 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     report.notes.extend(costs(idle, &finished));
     report.rows = finished.iter().map(|one| one.row.clone()).collect();
     write_results(&report, &output, &plan, &finished, started)?;
-    match report.rows.iter().find(|row| row.verified == Some(false)) {
-        Some(row) => Err(failed(format!("the check failed: {}", row.notes.join("; ")))),
+    let failures: Vec<String> = report.rows.iter().filter_map(Row::failure).collect();
+    match failures.first() {
+        Some(first) if runs.len() == 1 => Err(failed(first)),
+        Some(first) => Err(failed(format!("{} of {} rows failed, the first: {first}", failures.len(), runs.len()))),
         None => Ok(()),
     }
+}
+
+fn is_set(interrupted: &AtomicBool) -> bool {
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    interrupted.load(Ordering::Relaxed)
+}
+
+/// The machine's floors beside the rows, in the place of the first one's journal; what killed runs have left there, and in
+/// `parent`, is removed first.
+fn measure_floors(settings: &RunSettings, parent: &Path, report: &mut Report) -> Result<()> {
+    let named = settings.journal.as_ref().and_then(|journal| journal.directory.as_deref());
+    for directory in [Some(parent), named].into_iter().flatten() {
+        OwnDirectory::remove_abandoned(directory, PREFIXES);
+    }
+    let payload = run::payload_bytes(settings)?;
+    let name = format!(".gapless-floor-{}", std::process::id());
+    let directory = OwnDirectory::create_with_parent(named.unwrap_or(parent), &name)?;
+    let plan = match settings.cluster {
+        Some(_) => FloorPlan::clustered(directory.path(), payload),
+        None => FloorPlan::canonical(directory.path(), payload),
+    };
+    let floor = plan.measure();
+    report.floor = floor.rows;
+    report.notes.extend(floor.skipped);
+    Ok(())
 }
 
 /// Measures one row of the matrix, by itself, for another benchmark that it stands beside: `sbe.serial`, its files below `parent`, and
@@ -162,11 +196,17 @@ pub(crate) fn one_row(
 
 /// Serves primaries of other hosts.
 fn run_backup(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Result<()> {
+    for warning in arguments.resolve_here()?.warnings {
+        eprintln!("gapless: {warning}");
+    }
     let address = arguments.backup_address.as_deref().unwrap_or(BACKUP_ADDRESS);
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
     let port = port.ok_or_else(|| BenchError::Option(format!("--backup-address {address}: HOST:PORT is expected")))?;
+    OwnDirectory::remove_abandoned(Path::new("."), PREFIXES);
+    let cpus = arguments.replication_reader_cpu_mask.as_ref().map(CpuMask::cpus);
+    let own = OwnSettings { log_location: arguments.log_location.clone(), cpus };
     discovery::answer(arguments.discovery_interface, port, Arc::clone(interrupted));
-    backup::run(address, interrupted)
+    backup::run(address, &own, interrupted)
 }
 
 /// The costs of an idle node and of the runs' memory, in words.
@@ -193,13 +233,8 @@ fn costs(idle: Option<idle::Idle>, finished: &[Finished]) -> Vec<String> {
 }
 
 fn label(settings: &RunSettings) -> String {
-    format!("{} {} {} {}", settings.mode, settings.encoding, settings.tier, settings.cpu)
-}
-
-/// A directory for the floor's files on the device of the journal.
-fn floor_directory(settings: &RunSettings, parent: &Path) -> Result<OwnDirectory> {
-    let named = settings.journal.as_ref().and_then(|journal| journal.directory.as_deref());
-    OwnDirectory::create_with_parent(named.unwrap_or(parent), &format!(".gapless-floor-{}", std::process::id()))
+    let RunSettings { program, mode, encoding, tier, cpu, .. } = settings;
+    format!("{program} {mode} {encoding} {tier} {cpu}")
 }
 
 /// Each row stands beside the floor that bounds it.
@@ -228,6 +263,16 @@ fn write_results(
     if let Some(target) = &output.json {
         report.write_json(target)?;
     }
+    if !output.json_on_stdout() {
+        let text = canonical(report, TableStyle::for_stdout());
+        match writeln!(std::io::stdout(), "{text}") {
+            // A reader that has gone, as `head` does, wants no more.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                return Err(BenchError::system("print the report", error));
+            }
+            _ => {}
+        }
+    }
     if let Some(target) = &output.hlog {
         let tagged: Vec<TaggedRun<'_>> = finished
             .iter()
@@ -251,27 +296,15 @@ fn write_results(
             None => workbook::create(&target.path, report)?,
             Some(cell) => {
                 let row = report.rows.last();
-                let value = row.and_then(|row| match target.figure {
+                let value = row.filter(|row| row.failure().is_none()).and_then(|row| match target.figure {
                     SheetFigure::LatencyP50 => Some(row.latency_ns?.p50 as f64 / 1000.0),
                     SheetFigure::Throughput => row.throughput_per_s,
                 });
-                let Some(value) = value else {
-                    let reason = "the run has no such figure; --output-throughput needs a finished run, and a \
-                                  latency needs --mode latency";
-                    return Err(BenchError::Option(reason.to_owned()));
-                };
-                workbook::write_cell(&target.path, cell, value)?;
+                // A run that failed or was interrupted leaves the cell as it is, and says why by itself.
+                if let Some(value) = value {
+                    workbook::write_cell(&target.path, cell, value)?;
+                }
             }
-        }
-    }
-    if !output.json_on_stdout() {
-        let text = canonical(report, TableStyle::for_stdout());
-        match writeln!(std::io::stdout(), "{text}") {
-            // A reader that has gone, as `head` does, wants no more.
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                return Err(BenchError::system("print the report", error));
-            }
-            _ => {}
         }
     }
     Ok(())

@@ -1,24 +1,27 @@
 //! One run: a host, a driver beside it, the checks, and the row of the report.
 
 use super::car::SERIAL_NUMBER;
-use super::clustered::Clustered;
+use super::clustered::{ClusterCpus, Clustered};
 use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
+use super::hot_threads::{BusyThread, described, shared_cpus};
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
 use super::run_directory::RunDirectory;
 use super::shown::Shown;
-use super::{client_process, clustered, failed};
+use super::slices::Bare;
+use super::{client_process, clustered, failed, slices};
 use crate::Result;
 use crate::histogram::{IntervalRecorder, RecordedRun};
-use crate::options::{Mode, OutputSettings, ReplicationLink, RunSettings};
+use crate::options::{CpuConfiguration, Mode, OutputSettings, ReplicationLink, RunSettings};
 use crate::own_directory::settle;
 use crate::resources::{memory, stolen_ns};
 use gapless::prelude::*;
-use gapless_agent::{Clock, Pauses};
-use gapless_report::affinity::{pair_of_cores, pin_current_thread};
+use gapless_agent::{Clock, Pauses, ThreadPlan};
+use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_report::progress::Progress;
-use gapless_report::{CpuPerMessage, Row, RowConfig};
+use gapless_report::{CpuPerMessage, FAILED, Row, RowConfig};
+use gapless_stream::AgentRole;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +40,16 @@ pub struct Finished {
     pub tag: String,
     /// For the report's notes: the text of the thread plan, for instance.
     pub notes: Vec<String>,
+}
+
+impl Finished {
+    /// A run that gave no figures, and why.
+    pub fn failed(settings: &RunSettings, reason: &str) -> Self {
+        let payload = payload_bytes(settings).unwrap_or(0);
+        let mut row = Row { config: config(settings, payload), ..Row::default() };
+        row.extra.insert(FAILED.to_owned(), json!(reason));
+        Self { row, latencies: RecordedRun::default(), began: SystemTime::now(), tag: tag(settings), notes: Vec::new() }
+    }
 }
 
 /// Bytes of the payload that `settings` send.
@@ -61,7 +74,29 @@ pub fn run_one(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Finished> {
     let form = Form::of(settings.encoding);
-    Run { form, settings, parent, number, output, progress, interrupted }.run()
+    let slices = slices::of(settings);
+    let mut bare = Bare::beside(&slices[0], payload_bytes(settings)?);
+    let mut all: Option<Finished> = None;
+    for slice in &slices {
+        // Relaxed: the flag guards no data.
+        if interrupted.load(Ordering::Relaxed) && all.is_some() {
+            break;
+        }
+        bare.iter_mut().for_each(Bare::measure);
+        let one = Run { form, settings: slice, parent, number, output, progress, interrupted }.run()?;
+        match &mut all {
+            None => all = Some(one),
+            Some(all) => slices::add((&mut all.row, &mut all.latencies), one.row, one.latencies),
+        }
+    }
+    let mut all = all.expect("a row has a slice at least");
+    all.row.config.count = Some(settings.count);
+    all.row.config.extra.insert("slices".to_owned(), json!(slices.len()));
+    if let Some(bare) = &mut bare {
+        bare.measure();
+        bare.put_beside(&mut all.row);
+    }
+    Ok(all)
 }
 
 struct Run<'a> {
@@ -78,10 +113,9 @@ impl Run<'_> {
     fn run(&self) -> Result<Finished> {
         let settings = self.settings;
         let run_directory = RunDirectory::new(settings, self.parent, self.number)?;
-        let driver_cpu = match &settings.affinity.injector {
-            Some(mask) => mask.cpus().first().copied(),
-            None => pair_of_cores().map(|(first, _)| first),
-        };
+        let masked = settings.affinity.injector.as_ref().map(crate::options::CpuMask::cpus);
+        let driver_cpus = masked.or_else(|| pair_of_cores().map(|(first, _)| vec![first]));
+        let driver_cpu = driver_cpus.as_ref().and_then(|cpus| cpus.first().copied());
         if settings.cluster.is_some() {
             settle(run_directory.path())?;
             return self.clustered(&run_directory);
@@ -98,15 +132,15 @@ impl Run<'_> {
         let began = SystemTime::now();
         let stolen_before_ns = stolen_ns();
         let (outcome, service_cpu_ns) = if is_inside {
-            self.drive_inside(&host, &signals, driver_cpu)?
+            self.drive_inside(&host, &signals, driver_cpus.as_deref())?
         } else {
-            client_process::drive_outside(settings, &host, driver_cpu, self.progress, self.interrupted)?
+            client_process::drive_outside(settings, &host, driver_cpus.as_deref(), self.progress, self.interrupted)?
         };
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let paused = paused(&outcome);
         let after = query(&mut observer, &mut || Ok(0))?;
         let peak = memory();
-        let plan = host.plan().to_string();
+        let plan = host.plan().clone();
         let pin_warnings = host.pin_warnings();
         drop(observer);
         host.stop().map_err(failed)?;
@@ -115,6 +149,11 @@ impl Run<'_> {
             finished.row.extra.insert("stolen_ns".to_owned(), json!(stolen_ns));
         }
         finished.row.extra.extend(paused);
+        let clients = (0..settings.client_processes.max(1)).map(|number| match settings.client_processes {
+            0 => BusyThread::new("driver", driver_cpus.as_deref()),
+            _ => BusyThread::new(&format!("client process {}", number + 1), driver_cpus.as_deref()),
+        });
+        finished.tell_threads(&clients.chain(BusyThread::all_of(&plan)).collect::<Vec<_>>(), &plan);
         Ok(finished)
     }
 
@@ -135,7 +174,12 @@ impl Run<'_> {
         let paused = paused(&run.outcome);
         let Clustered { before, after, service_cpu_ns, peak, .. } = run;
         let mut finished = self.finish(run.outcome, before, after, service_cpu_ns, peak, began, &run.plan, Vec::new());
+        let mut threads = BusyThread::all_of(&run.plan);
+        if !run.is_one_thread {
+            threads.insert(0, BusyThread::new("driver", run.cpus.driver.as_deref()));
+        }
         let row = &mut finished.row;
+        put_cpus(&mut row.config, &run.cpus);
         if let Some(difference) = run.difference {
             row.verified = Some(false);
             row.notes.push(difference);
@@ -148,17 +192,33 @@ impl Run<'_> {
         row.extra.insert("backup_clock_uncertainty_ns".to_owned(), json!(uncertainty_ns));
         row.extra.insert("driver_and_service_on_one_thread".to_owned(), json!(run.is_one_thread));
         if run.is_one_thread {
+            // Its plan is that of threads, which it has not.
             finished.notes = vec![format!(
                 "{} plan, clustered: driver, member and service take turns on one thread of the primary, the backup's \
                  member and service on one of its own process",
                 self.settings.cpu
             )];
         }
-        finished.notes.push(format!(
-            "the backup's clock is {:.1} us ahead of the primary's, give or take {:.1} us; latencies are of the primary's",
-            offset_ns as f64 / 1e3,
-            uncertainty_ns as f64 / 1e3
-        ));
+        let is_here = self.settings.cluster.as_ref().is_some_and(|cluster| cluster.role.is_none());
+        let backup = run.cpus.backup.as_deref().and_then(|cpus| cpus.parse::<gapless_agent::CpuMask>().ok());
+        if let Some(cpus) = backup.filter(|_| is_here) {
+            threads.push(BusyThread::new("the backup", Some(&cpus.iter().collect::<Vec<_>>())));
+            if self.settings.cpu == CpuConfiguration::Max {
+                threads.push(BusyThread::new("the backup's service", None));
+            }
+        }
+        if run.is_one_thread {
+            threads.retain(|thread| thread.name.starts_with("the backup"));
+            threads.insert(0, BusyThread::new("the primary", run.cpus.primary.as_deref()));
+        }
+        finished.tell_threads(&threads, &run.plan);
+        if !is_here {
+            finished.notes.push(format!(
+                "the backup's clock is {:.1} us ahead of the primary's, give or take {:.1} us; latencies are of the primary's",
+                offset_ns as f64 / 1e3,
+                uncertainty_ns as f64 / 1e3
+            ));
+        }
         Ok(finished)
     }
 
@@ -167,17 +227,15 @@ impl Run<'_> {
         &self,
         host: &ServiceHost,
         signals: &Arc<Signals>,
-        driver_cpu: Option<usize>,
+        cpus: Option<&[usize]>,
     ) -> Result<(Outcome, u64)> {
         let load = load_of(self.settings);
         let mut client = host.connect(client_options()).map_err(failed)?;
         let shown = self.shown();
         let done = AtomicBool::new(false);
-        let masks = self.settings.affinity.injector.as_ref().map(crate::options::CpuMask::cpus);
-        let cpus = masks.or_else(|| driver_cpu.map(|cpu| vec![cpu]));
         let outcome = std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
-                if let Some(cpus) = &cpus {
+                if let Some(cpus) = cpus {
                     // An unpinned driver is slower, not wrong; the resolved options have warned of missing CPUs.
                     let _ = pin_current_thread(cpus);
                 }
@@ -189,7 +247,7 @@ impl Run<'_> {
                 done.store(true, Ordering::Release);
                 driven
             });
-            shown.follow(signals, load.count, &done);
+            shown.follow(signals, load.count, load.rate_per_s.is_some(), &done);
             driver.join()
         });
         let outcome = outcome.map_err(|_| failed("the driver panicked"))??;
@@ -206,13 +264,13 @@ impl Run<'_> {
         service_cpu_ns: u64,
         peak: Option<crate::resources::Memory>,
         began: SystemTime,
-        plan: &str,
+        plan: &ThreadPlan<AgentRole>,
         pin_warnings: Vec<String>,
     ) -> Finished {
         let settings = self.settings;
         let gained =
             ProcessorState { cars: after.cars.wrapping_sub(before.cars), sum: after.sum.wrapping_sub(before.sum) };
-        let mut row = Row { config: self.config(&outcome), ..Row::default() };
+        let mut row = Row { config: config(settings, outcome.payload_bytes), ..Row::default() };
         let per_message = |ns: u64| (ns as f64 / outcome.counted.max(1) as f64).round();
         if settings.mode == Mode::Latency || settings.rate_per_s.is_some() {
             row.latency_ns = outcome.latencies.total.latency_ns();
@@ -221,6 +279,9 @@ impl Run<'_> {
         }
         if settings.mode == Mode::Throughput || settings.rate_per_s.is_none() {
             row.throughput_per_s = Some((outcome.counted as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64).round());
+        }
+        if let Some(steady_per_s) = outcome.steady_per_s {
+            row.extra.insert("steady_per_s".to_owned(), json!(steady_per_s.round()));
         }
         row.sent = Some(outcome.counted);
         row.elapsed_ns = Some(outcome.elapsed_ns);
@@ -241,49 +302,85 @@ impl Run<'_> {
         if outcome.warm_up_cut_short {
             row.notes.push("the warm-up was cut short: it took half of the messages".to_owned());
         }
-        let tag = format!("{}-{}-{}-{}", settings.mode, settings.encoding, settings.tier, settings.cpu);
+        let plan = plan.to_string();
         let notes = plan
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty())
             .map(|line| format!("{} plan, optimized for {}: {line}", settings.cpu, settings.mode));
-        Finished { latencies: outcome.latencies, began, tag, notes: notes.collect(), row }
+        Finished { latencies: outcome.latencies, began, tag: tag(settings), notes: notes.collect(), row }
     }
+}
 
-    fn config(&self, outcome: &Outcome) -> RowConfig {
-        let settings = self.settings;
-        let mut config = RowConfig {
-            program: Some(settings.program.to_string()),
-            mode: Some(settings.mode.to_string()),
-            access: Some(settings.encoding.access().to_string()),
-            encoding: Some(settings.encoding.to_string()),
-            tier: Some(settings.tier.to_string()),
-            cpu: Some(settings.cpu.to_string()),
-            clustered: Some(settings.cluster.is_some()),
-            transport: Some(
-                match (settings.cluster.as_ref().map(|cluster| cluster.link), settings.client_processes) {
-                    (Some(ReplicationLink::Tcp), _) => "tcp",
-                    (None, 0) => "none",
-                    (Some(ReplicationLink::SharedMemory), _) | (None, _) => "shm",
-                }
-                .to_owned(),
-            ),
-            payload_bytes: Some(outcome.payload_bytes),
-            rate_per_s: settings.rate_per_s,
-            count: Some(settings.count),
-            ..RowConfig::default()
-        };
-        let mut put = |key: &str, value| config.extra.insert(key.to_owned(), value);
-        put("sessions", json!(settings.sessions));
-        put("repeat_percent", json!(f64::from(settings.repeats_per_million) / 10_000.0));
-        put("client_processes", json!(settings.client_processes));
-        if let Some(journal) = &settings.journal {
-            put("journal_mapped", json!(journal.mapped));
-            put("journal_flush_on_commit", json!(journal.flush_on_commit));
-            put("journal_initial_length_bytes", json!(journal.initial_length_bytes));
-        }
-        config
+impl Finished {
+    /// What threads there were, and which of them were in each other's way.
+    fn tell_threads(&mut self, threads: &[BusyThread], plan: &ThreadPlan<AgentRole>) {
+        self.row.config.extra.insert("threads".to_owned(), described(threads, plan));
+        self.row.notes.extend(shared_cpus(threads, &available_cpus()));
     }
+}
+
+/// Names a run in the `.hlog` file.
+fn tag(settings: &RunSettings) -> String {
+    let RunSettings { program, mode, encoding, tier, cpu, .. } = settings;
+    match settings.cluster {
+        Some(_) => format!("{program}-{mode}-{encoding}-{tier}-{cpu}"),
+        None => format!("{mode}-{encoding}-{tier}-{cpu}"),
+    }
+}
+
+/// What was in effect.
+fn config(settings: &RunSettings, payload_bytes: u64) -> RowConfig {
+    let mut config = RowConfig {
+        program: Some(settings.program.to_string()),
+        mode: Some(settings.mode.to_string()),
+        access: Some(settings.encoding.access().to_string()),
+        encoding: Some(settings.encoding.to_string()),
+        tier: Some(settings.tier.to_string()),
+        cpu: Some(settings.cpu.to_string()),
+        clustered: Some(settings.cluster.is_some()),
+        transport: Some(
+            match (settings.cluster.as_ref().map(|cluster| cluster.link), settings.client_processes) {
+                (Some(ReplicationLink::Tcp), _) => "tcp",
+                (None, 0) => "none",
+                (Some(ReplicationLink::SharedMemory), _) | (None, _) => "shm",
+            }
+            .to_owned(),
+        ),
+        payload_bytes: Some(payload_bytes),
+        rate_per_s: settings.rate_per_s,
+        count: Some(settings.count),
+        ..RowConfig::default()
+    };
+    let mut put = |key: &str, value| config.extra.insert(key.to_owned(), value);
+    put("sessions", json!(settings.sessions));
+    put("repeat_percent", json!(f64::from(settings.repeats_per_million) / 10_000.0));
+    put("client_processes", json!(settings.client_processes));
+    put("warm_up_ns", json!(settings.warm_up_ns));
+    if let Some(depth) = settings.detached_send_queue_depth {
+        put("detached_send_queue_depth", json!(depth));
+    }
+    if let Some(journal) = &settings.journal {
+        put("journal_mapped", json!(journal.mapped));
+        put("journal_flush_on_commit", json!(journal.flush_on_commit));
+        put("journal_initial_length_bytes", json!(journal.initial_length_bytes));
+        put("journal_zeroed_first", json!(journal.zero_out_initial));
+        put("journal_write_buffer_bytes", json!(journal.write_buffer_bytes));
+        if let Some(directory) = &journal.directory {
+            put("journal_directory", json!(directory));
+        }
+    }
+    if let Some(role) = settings.cluster.as_ref().and_then(|cluster| cluster.role) {
+        put("role", json!(role.name()));
+    }
+    config
+}
+
+/// Where the members of a clustered run were pinned.
+fn put_cpus(config: &mut RowConfig, cpus: &ClusterCpus) {
+    config.extra.insert("driver_cpus".to_owned(), json!(cpus.driver));
+    config.extra.insert("primary_cpus".to_owned(), json!(cpus.primary));
+    config.extra.insert("backup_cpus".to_owned(), json!(cpus.backup));
 }
 
 /// How long driver and service were kept from running while they spun, of a run at a rate: the part of a latency's tail

@@ -8,10 +8,14 @@ use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_journal::Flush;
 use std::path::{Path, PathBuf};
 
-/// A directory of the run's own, removed with this value, or one that the user named, kept.
+/// What killed runs leave behind begins with one of these, in the current directory and in those that runs are given.
+pub const PREFIXES: &[&str] = &[".gapless-bench-", ".gapless-floor-", ".gapless-backup-"];
+
+/// A directory of the run's own, removed with this value, or one that the user named, kept and continued by the next run; a
+/// clustered run keeps its own below that, and the next one begins it anew.
 pub struct RunDirectory {
     directory: PathBuf,
-    /// `None` if the user named it.
+    /// `None` if the user named it, on one node.
     _own: Option<OwnDirectory>,
 }
 
@@ -22,6 +26,11 @@ impl RunDirectory {
     /// It cannot be made.
     pub fn new(settings: &RunSettings, parent: &Path, number: usize) -> Result<Self> {
         let named = settings.journal.as_ref().and_then(|journal| journal.directory.clone());
+        if let (Some(named), Some(_)) = (&named, &settings.cluster) {
+            // The other member's log may be on another machine, and is not continued: so neither is this one.
+            let own = OwnDirectory::create_with_parent(named, "gapless-canonical")?.kept(true);
+            return Ok(Self { directory: own.path().to_owned(), _own: Some(own) });
+        }
         if let Some(directory) = named {
             std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
             return Ok(Self { directory, _own: None });

@@ -4,6 +4,10 @@ use super::driver::Signals;
 use crate::histogram::IntervalRecorder;
 use gapless_report::progress::Progress;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two lines of a run without a rate.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The progress of one run of several.
 #[derive(Clone, Copy)]
@@ -26,13 +30,23 @@ impl Shown<'_> {
         }
     }
 
-    /// Moves the bar with the replies to `count` messages, and passes on an interrupt, until `done`.
-    pub(super) fn follow(self, signals: &Signals, count: u64, done: &AtomicBool) {
+    /// Moves the bar with the replies to `count` messages, and passes on an interrupt, until `done`. Of a run without a rate, which
+    /// records no intervals, prints how many replies came in each second, where lines are asked for.
+    pub(super) fn follow(self, signals: &Signals, count: u64, has_rate: bool, done: &AtomicBool) {
+        let (begun, mut last) = (Instant::now(), (Instant::now(), 0));
         let mut position = || {
             if self.interrupted.load(Ordering::Relaxed) {
                 signals.interrupted.store(true, Ordering::Relaxed);
             }
-            self.base + signals.replied.load(Ordering::Relaxed) * 100 / count.max(1)
+            let replied = signals.replied.load(Ordering::Relaxed);
+            let elapsed = last.0.elapsed();
+            if self.has_lines && !has_rate && elapsed >= INTERVAL {
+                let per_s = (replied - last.1) as f64 / elapsed.as_secs_f64();
+                self.progress
+                    .line(&format!("{:>6.1} s: {replied} replies, {per_s:.0} a second", begun.elapsed().as_secs_f64()));
+                last = (Instant::now(), replied);
+            }
+            self.base + replied * 100 / count.max(1)
         };
         self.progress.follow(&mut position, &mut || done.load(Ordering::Acquire));
     }

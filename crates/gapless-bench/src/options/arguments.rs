@@ -216,6 +216,10 @@ pub struct CanonicalArguments {
     #[arg(long, help_heading = OURS)]
     pub all: bool,
 
+    /// The rows of the matrix with little of everything, to see that they work
+    #[arg(long, help_heading = OURS)]
+    pub quick: bool,
+
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
     #[arg(long, value_name = "FILE", help_heading = OURS)]
     pub json: Option<PathBuf>,
@@ -261,6 +265,7 @@ impl CanonicalArguments {
             clustering_interface: self.clustering_interface,
             discovery_interface: self.discovery_interface,
             all: self.all,
+            quick: self.quick,
             json: self.json.clone(),
             hlog: self.hlog.clone(),
             sessions: self.sessions,

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `arguments` | the command line: names, aliases, short letters, help |
 //! | `values` | the types of single values and how they are written |
-//! | `settings` | defaults, validation, and the runs that follow |
+//! | `settings` | defaults, and the runs that follow |
+//! | `checks` | what contradicts itself, and what a mode has no use for |
 //!
 //! The program parses, calls [`CanonicalArguments::resolve`] and runs what comes back; it decides nothing.
 
 mod arguments;
+mod checks;
 mod settings;
 mod values;
 

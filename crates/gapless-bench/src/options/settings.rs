@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::CanonicalArguments;
 use super::values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier};
-use crate::{BenchError, Result};
+use crate::Result;
 use gapless_report::affinity::available_cpus;
 use gapless_report::workbook::CellAddress;
 
@@ -95,6 +95,8 @@ pub struct ClusterSettings {
     pub link: ReplicationLink,
     /// CPUs of the backup's member.
     pub backup_cpus: Option<CpuMask>,
+    /// Driver, member and service of the primary take turns on one thread.
+    pub is_one_thread: bool,
 }
 
 /// Masks of the threads; `None` leaves a thread to its plan.
@@ -193,14 +195,14 @@ impl CanonicalArguments {
     /// Applies the defaults and validates.
     ///
     /// # Errors
-    /// When an option is not available yet or options contradict each other.
+    /// When options contradict each other, or the mode of the run has no use for one.
     pub fn resolve(&self, available: &BTreeSet<usize>) -> Result<CanonicalOptions> {
-        self.refuse_cluster_options_without_a_cluster()?;
         self.refuse_contradictions()?;
+        self.refuse_what_the_mode_has_not(available)?;
         let mut warnings = Vec::new();
-        self.warn_of_threads_that_are_none(&mut warnings);
+        self.warn_of_what_has_no_effect(&mut warnings);
         let plan = if self.is_default_matrix() {
-            RunPlan::Matrix(self.matrix())
+            RunPlan::Matrix(self.matrix(available))
         } else {
             RunPlan::Single(Box::new(self.single(available, &mut warnings)))
         };
@@ -212,68 +214,9 @@ impl CanonicalArguments {
         self.enable_clustering || self.role.is_some()
     }
 
-    fn refuse_cluster_options_without_a_cluster(&self) -> Result<()> {
-        if self.is_clustered() {
-            let of_one = [Tier::Memory, Tier::Journal, Tier::Sync];
-            return match self.tier.filter(|tier| of_one.contains(tier)) {
-                Some(tier) => {
-                    refuse(format!("--tier {tier} is that of one node; a cluster's are quorum and quorum-sync"))
-                }
-                None if self.client_processes.unwrap_or(0) > 0 => {
-                    refuse("--client-processes: the driver of a clustered run is in the primary's process")
-                }
-                None if self.role == Some(Role::Primary) && self.clustering_interface.is_none() => {
-                    refuse("--role primary needs --clustering-interface, the address at which the backup reaches it")
-                }
-                None if self.role.is_some() && self.replication_link == Some(ReplicationLink::SharedMemory) => {
-                    refuse("--replication-link shared-memory: two hosts share no memory; leave out --role, or this")
-                }
-                None => Ok(()),
-            };
-        }
-        let given = [
-            (self.clustering_interface.is_some(), "--clustering-interface"),
-            (self.discovery_interface.is_some(), "--discovery-interface"),
-            (self.backup_address.is_some(), "--backup-address"),
-            (self.replication_link.is_some(), "--replication-link"),
-            (self.replication_spin_read, "--replication-spin-read"),
-            (self.replication_reader_cpu_mask.is_some(), "--replication-reader-cpu-mask"),
-            (self.replication_detached_send, "--replication-detached-send"),
-            (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask"),
-            (self.replication_detached_dispatch, "--replication-detached-dispatch"),
-            (self.replication_dispatcher_cpu_mask.is_some(), "--replication-dispatcher-cpu-mask"),
-            (self.tier == Some(Tier::Quorum), "--tier quorum"),
-            (self.tier == Some(Tier::QuorumSync), "--tier quorum-sync"),
-        ];
-        match given.iter().find(|(given, _)| *given) {
-            Some((_, option)) => refuse(format!("{option} needs --enable-clustering")),
-            None => Ok(()),
-        }
-    }
-
-    /// Options of the reference's threads that ours has not.
-    fn warn_of_threads_that_are_none(&self, warnings: &mut Vec<String>) {
-        let given = [
-            (self.replication_spin_read, "--replication-spin-read: a member spins while it works"),
-            (self.replication_detached_send, "--replication-detached-send: a member sends before it journals"),
-            (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask: there is no such thread"),
-            (self.replication_detached_dispatch, "--replication-detached-dispatch: there is nothing to dispatch"),
-            (
-                self.replication_dispatcher_cpu_mask.is_some(),
-                "--replication-dispatcher-cpu-mask: there is no such thread",
-            ),
-        ];
-        let ineffective = given.iter().filter(|(given, _)| *given && self.is_clustered());
-        warnings.extend(ineffective.map(|(_, text)| format!("no effect: {text}")));
-        let detached = [(self.detached_persister, "--detached-persister"), (self.detached_send, "--detached-send")];
-        let ineffective = detached.iter().filter(|(given, _)| *given && self.is_clustered());
-        warnings.extend(
-            ineffective.map(|(_, option)| format!("no effect: {option}: a member journals and sends in its own turn")),
-        );
-    }
-
-    fn cluster(&self) -> Option<ClusterSettings> {
+    fn cluster(&self, cpu: CpuConfiguration, available: &BTreeSet<usize>) -> Option<ClusterSettings> {
         self.is_clustered().then(|| ClusterSettings {
+            is_one_thread: self.is_one_thread(cpu, available),
             role: self.role,
             interface: self.clustering_interface,
             discovery_interface: self.discovery_interface,
@@ -281,45 +224,6 @@ impl CanonicalArguments {
             link: self.replication_link.unwrap_or_default(),
             backup_cpus: self.replication_reader_cpu_mask.clone(),
         })
-    }
-
-    fn refuse_contradictions(&self) -> Result<()> {
-        if self.all && !self.is_default_matrix() {
-            return refuse("--all runs a matrix of its own and cannot be combined with the options of a single run");
-        }
-        if self.tier == Some(Tier::Memory)
-            && let Some(option) = self.persistence_options().first()
-        {
-            return refuse(format!(
-                "{option} contradicts --tier memory; choose --tier journal or sync, or leave one out"
-            ));
-        }
-        if self.hlog.is_some() && self.no_latency_writes {
-            return refuse("--hlog names a latency data file and --no-latency-writes forbids it; leave one out");
-        }
-        if self.output_file.is_none() && (self.output_cell.is_some() || self.output_throughput) {
-            return refuse("--output-cell and --output-throughput need --output-file");
-        }
-        if self.json.is_some() && self.json == self.hlog {
-            return refuse("--json and --hlog name the same file");
-        }
-        Ok(())
-    }
-
-    /// The persistence options that are given.
-    fn persistence_options(&self) -> Vec<&'static str> {
-        let given = [
-            (self.enable_persistence, "--enable-persistence"),
-            (self.log_location.is_some(), "--log-location"),
-            (self.initial_log_length.is_some(), "--initial-log-length"),
-            (self.zero_out_initial, "--zero-out-initial"),
-            (self.write_buffer_size.is_some(), "--write-buffer-size"),
-            (self.flush_on_commit, "--flush-on-commit"),
-            (self.flush_using_mapped_memory, "--flush-using-mapped-memory"),
-            (self.detached_persister, "--detached-persister"),
-            (self.persister_cpu_mask.is_some(), "--persister-cpu-mask"),
-        ];
-        given.into_iter().filter_map(|(given, option)| given.then_some(option)).collect()
     }
 
     fn single(&self, available: &BTreeSet<usize>, warnings: &mut Vec<String>) -> RunSettings {
@@ -375,7 +279,7 @@ impl CanonicalArguments {
                 .detached_send
                 .then(|| usize_of(self.detached_send_queue_depth.unwrap_or(1024))),
             journal: (tier != Tier::Memory).then(|| self.journal()),
-            ..self.base(mode, self.encoding.unwrap_or(MessageEncoding::ProtobufSerial), tier, cpu)
+            ..self.base(mode, self.encoding.unwrap_or(MessageEncoding::ProtobufSerial), (tier, cpu), available)
         }
     }
 
@@ -392,7 +296,7 @@ impl CanonicalArguments {
     }
 
     /// The rows of the matrix, by tier, then CPU configuration, then mode, then encoding.
-    fn matrix(&self) -> Vec<RunSettings> {
+    fn matrix(&self, available: &BTreeSet<usize>) -> Vec<RunSettings> {
         let choose = |chosen: Option<Tier>, all: &[Tier], few: Tier| {
             chosen.map_or_else(|| if self.all { all.to_vec() } else { vec![few] }, |tier| vec![tier])
         };
@@ -411,15 +315,16 @@ impl CanonicalArguments {
         if self.is_clustered() && self.program.is_none() {
             // Both programs: the leader hands on commands, or the changes that they made.
             let both = [Program::Es, Program::Sr].map(|program| Self { program: Some(program), ..self.clone() });
-            return both.iter().flat_map(Self::matrix).collect();
+            return both.iter().flat_map(|one| one.matrix(available)).collect();
         }
         for &tier in &tiers {
             for &cpu in &cpus {
                 for &mode in &modes {
-                    runs.extend(MessageEncoding::ALL.iter().map(|&encoding| self.base(mode, encoding, tier, cpu)));
+                    let row = |encoding| self.base(mode, encoding, (tier, cpu), available);
+                    runs.extend(MessageEncoding::ALL.iter().map(|&encoding| row(encoding)));
                     if mode == Mode::Latency && self.sessions.is_none() {
                         // The cost of finding a session that nothing has touched for a while.
-                        let spread = self.base(mode, MessageEncoding::SbeSerial, tier, cpu);
+                        let spread = row(MessageEncoding::SbeSerial);
                         runs.push(RunSettings { sessions: matrix::SESSIONS, ..spread });
                     }
                 }
@@ -429,8 +334,14 @@ impl CanonicalArguments {
     }
 
     /// A row of the matrix, with everything that the reference's options would change at its default.
-    fn base(&self, mode: Mode, encoding: MessageEncoding, tier: Tier, cpu: CpuConfiguration) -> RunSettings {
-        let (count, rate_per_s) = match mode {
+    fn base(
+        &self,
+        mode: Mode,
+        encoding: MessageEncoding,
+        (tier, cpu): (Tier, CpuConfiguration),
+        available: &BTreeSet<usize>,
+    ) -> RunSettings {
+        let (mut count, rate_per_s) = match mode {
             Mode::Latency => (matrix::LATENCY_COUNT, Some(matrix::LATENCY_RATE_PER_S)),
             Mode::Throughput if matches!(tier, Tier::Sync | Tier::QuorumSync) => (matrix::THROUGHPUT_COUNT_SYNC, None),
             Mode::Throughput if encoding.access() == Access::Direct && encoding.is_sbe() => {
@@ -438,6 +349,15 @@ impl CanonicalArguments {
             }
             Mode::Throughput => (matrix::THROUGHPUT_COUNT_SLOWER, None),
         };
+        let mut warm_up_ns = matrix::WARM_UP_NS;
+        let mut initial_length_bytes = match mode {
+            Mode::Latency => matrix::INITIAL_LOG_BYTES_LATENCY,
+            Mode::Throughput => matrix::INITIAL_LOG_BYTES_THROUGHPUT,
+        };
+        if self.quick {
+            (count, warm_up_ns) = (matrix::QUICK_COUNT, matrix::QUICK_WARM_UP_NS);
+            initial_length_bytes = matrix::QUICK_INITIAL_LOG_BYTES;
+        }
         RunSettings {
             program: self.program.unwrap_or(Program::Es),
             mode,
@@ -446,7 +366,7 @@ impl CanonicalArguments {
             cpu,
             count,
             rate_per_s,
-            warm_up_ns: matrix::WARM_UP_NS,
+            warm_up_ns,
             empty_message: false,
             sessions: self.sessions.unwrap_or(match mode {
                 Mode::Latency => 1,
@@ -458,17 +378,14 @@ impl CanonicalArguments {
             detached_send_queue_depth: None,
             journal: (tier != Tier::Memory).then_some(JournalSettings {
                 directory: None,
-                initial_length_bytes: match mode {
-                    Mode::Latency => matrix::INITIAL_LOG_BYTES_LATENCY,
-                    Mode::Throughput => matrix::INITIAL_LOG_BYTES_THROUGHPUT,
-                },
+                initial_length_bytes,
                 zero_out_initial: true,
                 write_buffer_bytes: 8192,
                 flush_on_commit: false,
                 mapped: None,
                 detached: None,
             }),
-            cluster: self.cluster(),
+            cluster: self.cluster(cpu, available),
         }
     }
 
@@ -503,11 +420,15 @@ mod matrix {
     /// Many users at once.
     pub(super) const SESSIONS: u64 = 1000;
     pub(super) const LATENCY_RATE_PER_S: u64 = 10_000;
-    pub(super) const LATENCY_COUNT: u64 = 30_000;
+    pub(super) const LATENCY_COUNT: u64 = 40_000;
     pub(super) const THROUGHPUT_COUNT: u64 = 3_500_000;
     pub(super) const THROUGHPUT_COUNT_SLOWER: u64 = 2_000_000;
     pub(super) const THROUGHPUT_COUNT_SYNC: u64 = 2_000_000;
     pub(super) const WARM_UP_NS: u64 = 500_000_000;
+    /// Of each row with `--quick`, and its warm-up.
+    pub(super) const QUICK_COUNT: u64 = 2_000;
+    pub(super) const QUICK_WARM_UP_NS: u64 = 20_000_000;
+    pub(super) const QUICK_INITIAL_LOG_BYTES: u64 = 4 << 20;
     /// Written full of zeros before the run, as `-i … -z` does: a virtual machine hands out memory that it
     /// has not used for a while at 10 µs a page, and that would be measured instead. Twice what a row
     /// needs, because the next segment is prepared from the half on.
@@ -517,8 +438,4 @@ mod matrix {
 
 fn usize_of(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
-}
-
-fn refuse(message: impl Into<String>) -> Result<()> {
-    Err(BenchError::Option(message.into()))
 }

@@ -305,7 +305,9 @@ fn what_is_of_a_cluster_needs_one() {
     for line in lines.chain(ours) {
         let error = resolve(&line).expect_err(&line);
         assert!(error.starts_with("--") && error.ends_with("needs --enable-clustering"), "{line}: {error}");
-        assert!(resolve(&format!("-v {line}")).is_ok(), "{line}");
+        let needs_role = line.starts_with("--backup-address");
+        let with_one = if needs_role { "-v --role primary -I 10.0.0.1" } else { "-v" };
+        assert!(resolve(&format!("{with_one} {line}")).is_ok(), "{line}");
         count += 1;
     }
     assert_eq!(count, 12);
@@ -313,7 +315,8 @@ fn what_is_of_a_cluster_needs_one() {
         ("-v --tier journal", "--tier journal is that of one node"),
         ("-v --client-processes 2", "--client-processes"),
         ("-v --role primary", "--role primary needs --clustering-interface"),
-        ("--role backup --replication-link shared-memory", "--replication-link shared-memory"),
+        ("--role primary -I 10.0.0.1 --replication-link shared-memory", "--replication-link shared-memory"),
+        ("-v --backup-address h:1", "--backup-address has no use with --enable-clustering on one machine"),
     ] {
         assert!(resolve(line).expect_err(line).starts_with(what), "{line}");
     }
@@ -341,6 +344,93 @@ fn a_clustered_run_has_its_tier_and_its_matrix() {
     assert!(all.runs().iter().any(|run| run.tier == Tier::QuorumSync));
     assert!(resolve("-v -S").unwrap().warnings[0].contains("--replication-detached-send"));
     assert!(single("-c 1").cluster.is_none());
+}
+
+#[test]
+fn what_a_mode_has_no_use_for_is_refused_and_the_mode_is_named() {
+    let refused = |line: &str, option: &str, mode: &str| {
+        let error = resolve(line).expect_err(line);
+        assert!(error.starts_with(option) && error.contains(mode), "{line}: {error}");
+    };
+    for (given, option) in [
+        ("-f", "--flush-on-commit"),
+        ("-d", "--detached-persister"),
+        ("-x [0]", "--persister-cpu-mask"),
+        ("-u", "--detached-send"),
+        ("-n 5", "--detached-send-queue-depth"),
+        ("-o [0]", "--detached-send-cpu-mask"),
+    ] {
+        refused(&format!("-v {given}"), option, "--enable-clustering");
+    }
+    refused("-v -j [0] -y [1]", "--injector-cpu-mask [0] contradicts --service-cpu-mask [1]", "--enable-clustering");
+    assert!(resolve("-v -j [0] -y [1] --cpu max").is_ok() && resolve("-v -j [1] -y [1]").is_ok());
+    for line in [
+        "-c 5",
+        "-l sbe.serial",
+        "-r 5",
+        "-t 0",
+        "-E",
+        "-a",
+        "-b",
+        "-O x.xlsx",
+        "-j [0]",
+        "-y [0]",
+        "-e",
+        "-i 1",
+        "-z",
+        "-w 64",
+        "-f",
+        "-m",
+        "-d",
+        "-x [0]",
+        "-u",
+        "-n 5",
+        "-o [0]",
+        "-W",
+        "-S",
+        "-A [0]",
+        "-D",
+        "-B [0]",
+        "-I 10.0.0.1",
+        "--tier quorum",
+        "--mode latency",
+        "--program es",
+        "--cpu min",
+        "--all",
+        "--quick",
+        "--json x",
+        "--hlog x",
+        "--sessions 5",
+        "--repeat-percent 5",
+        "--client-processes 2",
+        "--replication-link tcp",
+    ] {
+        refused(&format!("--role backup {line}"), "--", "has no use with --role backup");
+    }
+    assert!(resolve("--role backup -v -k there -V [0] -U 10.0.0.1 --backup-address 0.0.0.0:4301").is_ok());
+    refused("-b --client-processes 2", "--print-interval-stats", "--client-processes");
+    for mode in ["", "--mode latency", "-v", "--program sr"] {
+        refused(&format!("-O x.xlsx -C 1-1 -T {mode}"), "--output-throughput", "mode latency");
+    }
+    refused("-O x.xlsx -C 1-1 --mode throughput", "--output-cell", "mode throughput");
+    assert!(resolve("-O x.xlsx -C 1-1 --mode throughput -r 5").is_ok());
+}
+
+#[test]
+fn a_quick_matrix_has_the_same_rows() {
+    for line in ["", "-v", "-v --all --tier quorum"] {
+        let rows = |line: &str| {
+            let of = |run: &RunSettings| {
+                (run.program.name(), run.cpu.name(), run.mode.name(), run.encoding.name(), run.sessions)
+            };
+            matrix(line).iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&format!("{line} --quick")), rows(line));
+    }
+    assert!(matrix("-v --quick").iter().all(|run| run.count <= 10_000));
+    // Three CPU configurations, both programs, four encodings, and the spread row of each latency.
+    assert_eq!(matrix("-v --all --tier quorum").len(), 3 * 2 * (4 + 1 + 4));
+    assert!(resolve("--quick -c 5").expect_err("a single run").contains("--quick runs a matrix"));
 }
 
 #[test]
@@ -403,7 +493,7 @@ fn outputs_and_their_contradictions() {
     assert_eq!(hlog("--hlog x.hlog --json -"), Some((PathBuf::from("x.hlog"), true)));
     assert!(resolve("--json -").unwrap().output.json_on_stdout());
 
-    let workbook = resolve("-O x.xlsx -C 2-3 -T").unwrap().output.workbook.unwrap();
+    let workbook = resolve("-O x.xlsx -C 2-3 -T --mode throughput").unwrap().output.workbook.unwrap();
     assert_eq!((workbook.cell, workbook.figure), (CellAddress::new(2, 3), SheetFigure::Throughput));
     let workbook = resolve("-O x.xlsx").unwrap().output.workbook.unwrap();
     assert_eq!((workbook.cell, workbook.figure), (None, SheetFigure::LatencyP50));

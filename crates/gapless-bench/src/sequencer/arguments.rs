@@ -17,6 +17,14 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "TRANSPORT", value_enum, value_delimiter = ',')]
     pub transport: Vec<Transport>,
 
+    /// Nodes that push in a throughput [default: 3]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub nodes: Option<u64>,
+
+    /// How durable a message is before a node sees it [default: journal]
+    #[arg(long, value_name = "TIER", value_enum, conflicts_with_all = ["stream", "command"])]
+    pub tier: Option<StreamTier>,
+
     /// Bytes of a message, instead of the usual sizes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(16..=65_536))]
     pub payload: Vec<u64>,
@@ -50,11 +58,12 @@ pub struct SequencerArguments {
     pub log_location: Option<PathBuf>,
 
     /// Use the stream that runs in this directory, through shared memory, instead of starting one
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["transport", "command", "log_location"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["transport", "log_location"])]
+    #[arg(conflicts_with_all = ["command", "request", "group", "rewind", "username", "password"])]
     pub stream: Option<PathBuf>,
 
-    /// Use the stream with this command port, by packets, instead of starting one
-    #[arg(long, value_name = "ADDR", requires = "request", conflicts_with_all = ["transport", "log_location"])]
+    /// Use the stream with this command port instead of starting one: by packets with --request, by TCP with --rewind alone
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["transport", "log_location"])]
     pub command: Option<SocketAddr>,
 
     /// The request port of that stream
@@ -69,7 +78,7 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "NAME", requires = "group")]
     pub interface: Option<String>,
 
-    /// The TCP port at which that stream is rewound, where large gaps are filled
+    /// The TCP port at which that stream is read from any frame on: by packets to fill large gaps
     #[arg(long, value_name = "ADDR", requires = "command")]
     pub rewind: Option<SocketAddr>,
 
@@ -102,7 +111,7 @@ impl SequencerArguments {
 pub enum Part {
     /// Round trips, one message in flight.
     Latency,
-    /// Three nodes that push.
+    /// Nodes that push, each of which reads everything.
     Throughput,
     /// A late joiner.
     Rewind,
@@ -117,6 +126,31 @@ pub enum Transport {
     Udp,
     /// Packets, the feed to a group.
     Multicast,
+    /// Connections, the feed by SoupBinTCP.
+    Tcp,
+}
+
+/// The tier of a stream that this program starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum)]
+pub enum StreamTier {
+    /// In the sequencer's process.
+    Memory,
+    /// In the operating system's hands: survives the process.
+    #[default]
+    Journal,
+    /// On the device: survives power.
+    Sync,
+}
+
+impl StreamTier {
+    /// Its name in reports.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Journal => "journal",
+            Self::Sync => "sync",
+        }
+    }
 }
 
 impl Transport {
@@ -126,12 +160,19 @@ impl Transport {
             Self::SharedMemory => "shared-memory",
             Self::Udp => "udp",
             Self::Multicast => "multicast",
+            Self::Tcp => "tcp",
         }
+    }
+
+    /// Whether it is by datagrams, which may be batched and get lost.
+    pub(super) const fn is_by_packets(self) -> bool {
+        matches!(self, Self::Udp | Self::Multicast)
     }
 
     pub(super) fn of(way: &Way) -> Self {
         match way {
             Way::SharedMemory { .. } => Self::SharedMemory,
+            Way::Tcp { .. } => Self::Tcp,
             Way::Datagrams { groups, .. } if groups.is_empty() => Self::Udp,
             Way::Datagrams { .. } => Self::Multicast,
         }

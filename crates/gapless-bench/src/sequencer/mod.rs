@@ -1,4 +1,4 @@
-//! `gapless bench sequencer`: nodes and a sequencer, each a process of its own, over every transport.
+//! `gapless bench sequencer`: nodes and a sequencer, each a process of its own, over shared memory, UDP, multicast and TCP.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `published` | figures of others |
 //! | `table` | the printed table |
 //!
-//! Everything is measured between processes, at tier `journal`: a node sees a message when it is in the journal. After
-//! each row the journal is read, every checksum computed and every byte compared, and every node must have seen just
+//! Everything is measured between processes: a node sees a message when it is as durable as the tier says. After each row
+//! the journal, where there is one, is read, every checksum computed and every byte compared, and every node must have seen just
 //! that, in that order.
 
 mod arguments;
@@ -127,7 +127,7 @@ impl RowPlan {
         match self {
             Self::Latency(of) => rows::config(plan, "latency", of.transport, of.payload_bytes, of.messages),
             Self::Throughput(of) => {
-                let messages = of.messages * plan::NODES as u64;
+                let messages = of.messages * of.nodes as u64;
                 rows::config(plan, "throughput", of.transport, of.payload_bytes, messages)
             }
             Self::Rewind(of) => rows::config(plan, "rewind", of.transport, of.payload_bytes, of.frames),

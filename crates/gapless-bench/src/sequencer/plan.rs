@@ -1,6 +1,6 @@
 //! The rows that are measured, and the target of each.
 
-use super::arguments::{Part, SequencerArguments, Transport};
+use super::arguments::{Part, SequencerArguments, StreamTier, Transport};
 use super::protocol::Way;
 use crate::{BenchError, Result};
 use clap::ValueEnum;
@@ -25,8 +25,8 @@ pub(super) struct LatencyPlan {
     pub messages: u64,
     /// How often it is measured.
     pub repetitions: u64,
-    /// The greatest ratio of the median to the floor's.
-    pub ratio_max: f64,
+    /// The greatest ratio of the median to the floor's, where there is a target.
+    pub ratio_max: Option<f64>,
 }
 
 /// Nodes that push.
@@ -34,6 +34,7 @@ pub(super) struct LatencyPlan {
 pub(super) struct ThroughputPlan {
     pub transport: Transport,
     pub payload_bytes: usize,
+    pub nodes: usize,
     /// Whether packets may hold several messages.
     pub batch: bool,
     /// Of each node, before the clock starts.
@@ -67,6 +68,8 @@ pub(super) struct Plan {
     pub rows: Vec<RowPlan>,
     /// The stream that is used instead of one's own.
     pub running: Option<Way>,
+    /// Of one's own.
+    pub tier: StreamTier,
     /// Below which the journals are.
     pub parent: PathBuf,
     /// Part of the floors' usual effort, percent.
@@ -75,8 +78,8 @@ pub(super) struct Plan {
     pub has_targets: bool,
 }
 
-/// Nodes of a throughput.
-pub(super) const NODES: usize = 3;
+/// Nodes of a throughput, unless another number is asked for: as many as of the published one.
+const NODES: u64 = 3;
 
 const RATIO_MAX_SHARED_MEMORY: f64 = 2.5;
 const RATIO_MAX_PACKETS: f64 = 1.25;
@@ -88,20 +91,27 @@ impl Plan {
     /// # Errors
     /// Options that leave nothing to be measured.
     pub(super) fn of(arguments: &SequencerArguments) -> Result<Plan> {
-        let running = match (&arguments.stream, arguments.command, arguments.request) {
+        let username = arguments.username.map_or_else(String::new, |name| name.as_str().to_owned());
+        let password = arguments.password.map_or_else(String::new, |password| password.as_str().to_owned());
+        let running = match (&arguments.stream, arguments.command, arguments.request, arguments.rewind) {
             (Some(directory), ..) => Some(Way::SharedMemory { directory: directory.clone() }),
-            (None, Some(command), Some(request)) => {
-                let (groups, interface, rewind) =
-                    (arguments.group.clone(), arguments.interface.clone(), arguments.rewind);
-                let username = arguments.username.map_or_else(String::new, |name| name.as_str().to_owned());
-                let password = arguments.password.map_or_else(String::new, |password| password.as_str().to_owned());
+            (None, Some(command), Some(request), rewind) => {
+                let (groups, interface) = (arguments.group.clone(), arguments.interface.clone());
                 Some(Way::Datagrams { command, request, groups, interface, rewind, username, password })
+            }
+            (None, Some(_), None, _) if !arguments.group.is_empty() => {
+                return Err(BenchError::Option("--group: packets, which need --request".to_owned()));
+            }
+            (None, Some(command), None, Some(rewind)) => Some(Way::Tcp { command, rewind, username, password }),
+            (None, Some(_), None, None) => {
+                let reason = "--command needs --request, for packets, or --rewind, for TCP";
+                return Err(BenchError::Option(reason.to_owned()));
             }
             _ => None,
         };
         let plan = Plan::new(arguments, running);
         if plan.rows.is_empty() {
-            let reason = "nothing is left to be measured: a rewind is of a stream that this program starts";
+            let reason = "nothing is left to be measured: a rewind is of a stream that this program starts, and that has a journal";
             return Err(BenchError::Option(reason.to_owned()));
         }
         Ok(plan)
@@ -121,17 +131,19 @@ impl Plan {
         if is_asked(Part::Throughput) {
             rows.extend(throughputs(arguments, &transports, running.is_some()).into_iter().map(RowPlan::Throughput));
         }
-        if is_asked(Part::Rewind) && running.is_none() {
+        let tier = arguments.tier.unwrap_or_default();
+        if is_asked(Part::Rewind) && running.is_none() && tier != StreamTier::Memory {
             // By packets and TCP, once: the transport of the live feed makes no difference.
-            let by_packets = transports.iter().copied().find(|transport| *transport != Transport::SharedMemory);
-            let by_memory = transports.contains(&Transport::SharedMemory).then_some(Transport::SharedMemory);
-            let all = by_memory.into_iter().chain(by_packets);
+            let by_packets = transports.iter().copied().find(|transport| transport.is_by_packets());
+            let by = |transport| transports.contains(&transport).then_some(transport);
+            let all = by(Transport::SharedMemory).into_iter().chain(by_packets).chain(by(Transport::Tcp));
             rows.extend(all.map(|transport| RowPlan::Rewind(rewind(arguments, transport))));
         }
         let parent = arguments.log_location.clone().unwrap_or_else(|| PathBuf::from("."));
         let floor_effort_percent = if arguments.quick { 5 } else { 100 };
-        let has_targets = running.is_none() && !arguments.quick;
-        Self { rows, running, parent, floor_effort_percent, has_targets }
+        let is_usual = tier == StreamTier::Journal && arguments.nodes.is_none_or(|nodes| nodes == NODES);
+        let has_targets = running.is_none() && !arguments.quick && is_usual;
+        Self { rows, running, tier, parent, floor_effort_percent, has_targets }
     }
 }
 
@@ -152,7 +164,11 @@ fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl I
             warm_up: (messages / 20).clamp(100, 50_000),
             messages,
             repetitions: if arguments.quick { 1 } else { 5 },
-            ratio_max: if transport == Transport::SharedMemory { RATIO_MAX_SHARED_MEMORY } else { RATIO_MAX_PACKETS },
+            ratio_max: match transport {
+                Transport::SharedMemory => Some(RATIO_MAX_SHARED_MEMORY),
+                Transport::Udp | Transport::Multicast => Some(RATIO_MAX_PACKETS),
+                Transport::Tcp => None,
+            },
         })
     })
 }
@@ -162,7 +178,7 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
     for &transport in transports {
         // Payload, messages of each node, and the target.
         let (batched, single): (&[usize], &[usize]) = match transport {
-            Transport::SharedMemory => (&[256, 64], &[]),
+            Transport::SharedMemory | Transport::Tcp => (&[256, 64], &[]),
             // A running sequencer batches by its own options.
             Transport::Multicast if is_running => (&[256, 64], &[]),
             Transport::Multicast => (&[256, 64], &[256, 1312, 1400]),
@@ -186,6 +202,7 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
                 let rate_min_per_s = rate_min(transport, batch, payload_bytes);
                 let warm_up = (messages / 10).max(1);
                 rows.push(ThroughputPlan {
+                    nodes: arguments.nodes.unwrap_or(NODES) as usize,
                     transport,
                     payload_bytes,
                     batch,
@@ -210,7 +227,7 @@ fn window_messages(transport: Transport, payload_bytes: usize) -> u32 {
             let of_frames = BYTES_MAX_SHARED_MEMORY / (payload_bytes + gapless_wire::HEADER_LENGTH);
             of_frames.clamp(1_024, 65_536) as u32
         }
-        Transport::Udp | Transport::Multicast => {
+        Transport::Udp | Transport::Multicast | Transport::Tcp => {
             let of_packets = BYTES_MAX_PACKETS / (payload_bytes + 2 * gapless_wire::HEADER_LENGTH);
             of_packets.clamp(64, 4_096) as u32
         }

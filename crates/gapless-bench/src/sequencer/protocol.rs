@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::histogram::LatencyHistogram;
 use crate::sequencer::failed;
-use gapless_client::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
+use gapless_client::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions, TcpLink, TcpOptions};
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use gapless_wire::soup::Field;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,10 @@ pub(super) struct SequencerAssignment {
     pub directory: PathBuf,
     /// The packets that it serves beside shared memory.
     pub packets: Option<PacketOptions>,
+    /// Whether it serves nodes by TCP.
+    pub tcp: bool,
+    /// Its tier: `memory`, `journal` or `sync`.
+    pub tier: String,
     /// The thread plan: `min`, `default` or `max`.
     pub plan: String,
     /// Whether it is tuned for throughput; else for latency.
@@ -109,6 +113,29 @@ pub(super) enum Way {
         username: String,
         password: String,
     },
+    /// By TCP.
+    Tcp {
+        /// The command port.
+        command: SocketAddr,
+        /// Where the stream is read.
+        rewind: SocketAddr,
+        /// The node's name; empty if nobody asks for it.
+        username: String,
+        password: String,
+    },
+}
+
+/// A link by TCP, as `way` says.
+pub(super) fn tcp(way: &Way) -> Result<TcpLink> {
+    let Way::Tcp { command, rewind, username, password } = way else {
+        return Err(failed("TCP was asked for, and the way is another"));
+    };
+    let options = TcpOptions {
+        username: Field::new(username).map_err(failed)?,
+        password: Field::new(password).map_err(failed)?,
+        ..TcpOptions::new(*command, *rewind)
+    };
+    Ok(TcpLink::new(options))
 }
 
 /// A link by shared memory.

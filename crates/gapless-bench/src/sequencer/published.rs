@@ -23,6 +23,8 @@ pub struct PublishedLatency {
 pub struct PublishedSlices {
     pub min_ns: u64,
     pub max_ns: u64,
+    /// The average within each of [`super::slices::PERCENTS`]; `None` where it is not known here.
+    pub average_ns: [Option<u64>; 6],
     /// The greatest value within each of [`super::slices::PERCENTS`].
     pub greatest_ns: [u64; 6],
 }
@@ -36,6 +38,7 @@ pub const LATENCIES: [PublishedLatency; 2] = [
         rest: Some(PublishedSlices {
             min_ns: 2_717,
             max_ns: 73_174,
+            average_ns: [Some(3_236), Some(3_286), Some(3_359), None, None, None],
             greatest_ns: [3_428, 3_775, 5_155, 5_547, 5_719, 11_311],
         }),
     },
@@ -90,6 +93,7 @@ mod tests {
         assert_eq!((rate_of(1312, false), rate_of(64, false)), (None, None));
         assert_eq!(latency_of(256).unwrap().rest, None);
         let slices = latency_of(1024).unwrap().rest.unwrap();
+        assert_eq!(slices.average_ns[0], Some(3_236));
         assert!(slices.greatest_ns.is_sorted() && slices.max_ns > slices.greatest_ns[5]);
     }
 }

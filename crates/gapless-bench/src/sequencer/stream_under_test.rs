@@ -1,6 +1,6 @@
 //! The place of a row: a sequencer in a process of its own with its directory, or one that runs already.
 
-use super::arguments::Transport;
+use super::arguments::{StreamTier, Transport};
 use super::plan::Plan;
 use super::protocol::{
     Account, Assignment, Cost, NodeAssignment, PacketOptions, Participant, SequencerAssignment, SequencerRequest,
@@ -50,6 +50,8 @@ pub(super) struct StreamUnderTest<'a> {
     // Dropped before its directory, which it would go on filling while that is removed.
     sequencer: Option<Child<'a>>,
     directory: Option<OwnDirectory>,
+    /// What nodes have seen can be compared with it.
+    has_journal: bool,
     way: Way,
     /// The work of the sequencer's threads, as it reports it.
     pub plan: Option<String>,
@@ -69,10 +71,18 @@ impl<'a> StreamUnderTest<'a> {
         let Some(directory) = directory else {
             let way =
                 plan.running.clone().ok_or_else(|| failed("neither a directory for a stream nor one that runs"))?;
-            return Ok(Self { directory: None, sequencer: None, way, plan: None, interrupted, notes: Vec::new() });
+            return Ok(Self {
+                directory: None,
+                has_journal: false,
+                sequencer: None,
+                way,
+                plan: None,
+                interrupted,
+                notes: Vec::new(),
+            });
         };
         let packets = match sequencer.transport {
-            Transport::SharedMemory => None,
+            Transport::SharedMemory | Transport::Tcp => None,
             transport => Some(PacketOptions {
                 multicast: transport == Transport::Multicast,
                 batch: sequencer.batch,
@@ -82,17 +92,20 @@ impl<'a> StreamUnderTest<'a> {
         let assignment = Assignment::Sequencer(SequencerAssignment {
             directory: stream_in(&directory),
             packets,
+            tcp: sequencer.transport == Transport::Tcp,
+            tier: plan.tier.name().to_owned(),
             plan: sequencer.plan.to_owned(),
             for_throughput: sequencer.for_throughput,
             cpu: sequencer.cpu,
             segment_bytes: sequencer.segment_bytes(),
         });
         let mut process = start("the sequencer", &assignment, interrupted)?;
-        let Started { way, plan } = process.receive()?;
+        let Started { way, plan: threads } = process.receive()?;
+        let has_journal = plan.tier != StreamTier::Memory;
         // The zeros of its journal are on the device before anything is measured.
         settle(directory.path())?;
         let (directory, sequencer) = (Some(directory), Some(process));
-        Ok(Self { directory, sequencer, way, plan: Some(plan), interrupted, notes: Vec::new() })
+        Ok(Self { directory, has_journal, sequencer, way, plan: Some(threads), interrupted, notes: Vec::new() })
     }
 
     /// Starts a node of it.
@@ -129,7 +142,7 @@ impl<'a> StreamUnderTest<'a> {
         sequencer.ask::<Cost>(&SequencerRequest::Stop)?;
         let stream = stream_in(directory);
         self.finish(sequencer)?;
-        accounting::of_journal(&stream, participants).map(Some)
+        self.has_journal.then(|| accounting::of_journal(&stream, participants)).transpose()
     }
 }
 

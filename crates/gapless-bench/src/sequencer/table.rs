@@ -6,8 +6,8 @@ use super::RoleFigures;
 use super::published::{self, latency_of, rate_of};
 use super::slices::{PERCENTS, Slice};
 use gapless_report::table::{
-    ABSENT, Column, Table, TableStyle, absent, bytes, driver_cpu, floor_ratio, floor_section, grouped, latency,
-    microseconds, notes, rate, service_cpu, stolen, text, throughput, verified,
+    Column, Table, TableStyle, absent, bytes, driver_cpu, floor_ratio, floor_section, grouped, latency, microseconds,
+    notes, rate, service_cpu, stolen, text, throughput, verified,
 };
 use gapless_report::{LatencyNs, Report, Row};
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ use serde_json::Value;
 const WHAT_IS_INCLUDED: &str = "\
 Round trip: published by the node, stamped by the sequencer, journaled, back at the node and copied out; one message in \
 flight, warm-up excluded, both checksums on. The floor is the same number of bytes there and back with nothing done to \
-them: through shared memory payload + 64; by UDP on connected sockets payload + 64 + 22, the one that is not connected \
+them: through shared memory and by TCP payload + 64; by UDP on connected sockets payload + 64 + 22, the one that is not connected \
 stands beside it. Measured five times, each with processes started anew and the floor right before; the ratio and the \
 floor are those of the repetition in the middle, the times those of all.\n\
 Through the sequencer: messages handled, from the first to the last by the sequencer's own stamps. Delivered: the same \
@@ -25,7 +25,8 @@ messages until the slowest node has all. A node's rate: its own messages, from i
 back. CPU: of a process, for each message that it handled; a process that spins shows what it burns.\n\
 Verified: every node has seen every message of every node once, in order, with the right contents, and all the same as \
 the journal.\n\
-Tier journal: in the operating system's hands, survives the process.";
+Tiers: memory = in the sequencer's process; journal = in the operating system's hands, survives the process; sync = on \
+the device, survives power.";
 
 /// The whole report.
 pub fn whole(report: &Report, style: TableStyle) -> String {
@@ -40,7 +41,7 @@ pub fn whole(report: &Report, style: TableStyle) -> String {
         section("Slices of the round trip: average / greatest of the fastest, µs", slices(&latency, style));
     }
     if !throughput.is_empty() {
-        section("Throughput, three nodes, each reads everything", throughputs(&throughput, style));
+        section("Throughput, each node reads everything", throughputs(&throughput, style));
     }
     if !rewind.is_empty() {
         section(
@@ -109,7 +110,9 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
     for published in &published::LATENCIES {
         let Some(rest) = published.rest else { continue };
         let mut cells = vec!["udp, published".to_owned(), grouped(published.payload_bytes), microseconds(rest.min_ns)];
-        cells.extend(rest.greatest_ns.map(|greatest_ns| format!("{ABSENT} / {}", microseconds(greatest_ns))));
+        cells.extend(rest.average_ns.iter().zip(rest.greatest_ns).map(|(average_ns, greatest_ns)| {
+            format!("{} / {}", average_ns.map_or_else(absent, microseconds), microseconds(greatest_ns))
+        }));
         cells.extend([microseconds(rest.max_ns), grouped(1_000_000)]);
         table.add_row(&cells);
     }
@@ -117,7 +120,7 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
 }
 
 fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
-    let columns: [Column; 16] = [
+    let columns: [Column; 17] = [
         ("transport", |row| text(&row.config.transport)),
         ("tier", |row| text(&row.config.tier)),
         ("threads", |row| text(&row.config.cpu)),
@@ -127,6 +130,7 @@ fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
             Some(false) => "one per packet".to_owned(),
         }),
         ("bytes", bytes),
+        ("nodes", |row| row.config.extra.get("nodes").and_then(Value::as_u64).map_or_else(absent, grouped)),
         ("messages", |row| row.sent.map_or_else(absent, grouped)),
         ("through the sequencer msg/s", throughput),
         ("target", |row| target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least)))),
@@ -228,7 +232,7 @@ fn number(row: &Row, key: &str) -> Option<f64> {
 }
 
 fn is_udp(row: &Row) -> bool {
-    row.config.transport.as_deref() != Some("shared-memory")
+    matches!(row.config.transport.as_deref(), Some("udp" | "multicast"))
 }
 
 fn extra<T: DeserializeOwned>(row: &Row, key: &str) -> Option<T> {
@@ -272,7 +276,9 @@ mod tests {
             Some(LatencyNs { min: 3_000, mean: 4_000.0, p50: 3_900, max: 9_000, ..LatencyNs::default() });
         let rows = vec![batched, latency, row("throughput", "shared-memory", 64)];
         let text = whole(&Report { rows, ..Report::default() }, TableStyle::Markdown);
-        for expected in ["2,330,160 (1,641,239)", "2,111,222", "≥ 2,300,000, not reached", "– / 5.55", "382 ns"] {
+        for expected in
+            ["2,330,160 (1,641,239)", "2,111,222", "≥ 2,300,000, not reached", "3.24 / 3.43", "– / 5.55", "382 ns"]
+        {
             assert!(text.contains(expected), "{expected} is missing in {text}");
         }
         assert_eq!(text.matches("2,330,160").count(), 1, "shared memory is not what was published");

@@ -1,8 +1,14 @@
-//! `gapless bench canonical -v`: primary and backup over each link between them.
+//! `gapless bench canonical -v`: primary and backup over each link between them, of either program, on one machine and as two
+//! commands; rows that fail, runs that are killed, directories that are used again.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::run;
+use crate::bench_process::{LongRun, rows};
+use crate::program::{Ended, names, run};
 use crate::turn;
+use gapless_testkit::ports::own_loopback;
+use gapless_testkit::wait::{until, until_some};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::path::Path;
 
 #[test]
@@ -23,10 +29,190 @@ fn compares_its_copies(directory: &Path, link: &str, transport: &str, floor: &st
         serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"));
     let row = &report["rows"][0];
     assert_eq!(row["verified"], true, "{report:#}");
-    assert_eq!((&row["config"]["transport"], &row["floor_name"]), (&transport.into(), &floor.into()));
+    assert_eq!(row["config"]["transport"], transport);
+    // On a machine that is busy it may have been too slow, and stands beside no floor then.
+    assert!(row["floor_name"] == floor || row["rate_reached"] == false, "{report:#}");
+    assert!(row["bare"]["latency_ns"]["p99"].is_u64() && row["tail"]["p99"].is_string(), "{report:#}");
     assert_eq!((&row["lost"], &row["duplicated"]), (&0.into(), &0.into()));
     assert_eq!((&row["config"]["clustered"], &row["config"]["tier"]), (&true.into(), &"quorum".into()));
     assert!(row["latency_ns"]["p50"].as_u64().unwrap() > 0);
     assert!(report["floor"].as_array().unwrap().iter().any(|row| row["name"] == floor), "beside the link's");
     assert_eq!(std::fs::read_dir(directory).unwrap().count(), 0, "nothing is left");
+}
+
+fn canonical(directory: &Path, words: &str) -> Ended {
+    run(directory, &["bench", "canonical"].into_iter().chain(words.split(' ')).collect::<Vec<_>>())
+}
+
+/// The report of a run that may have been too slow on a machine that is busy, and failed by nothing else.
+#[track_caller]
+fn report_of(ended: &Ended, directory: &Path) -> Value {
+    let text = std::fs::read_to_string(directory.join("out.json")).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+    let report: Value = serde_json::from_str(&text).unwrap();
+    for row in rows(&report) {
+        assert_eq!((&row["verified"], &row["failed"]), (&true.into(), &Value::Null), "{row:#} {ended:?}");
+    }
+    let is_reached = rows(&report).iter().all(|row| row["rate_reached"] != false);
+    assert_eq!(ended.code, Some(i32::from(!is_reached)), "{ended:?}");
+    report
+}
+
+#[test]
+fn every_row_of_both_programs_is_verified_with_each_thread_on_its_own() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let ended = canonical(directory.path(), "-v --quick --mode throughput --cpu max --json out.json");
+    let report = report_of(&ended, directory.path());
+    let of = |row: &Value| format!("{} {}", row["config"]["program"], row["config"]["encoding"]);
+    let distinct: std::collections::BTreeSet<String> = rows(&report).iter().map(of).collect();
+    assert_eq!((rows(&report).len(), distinct.len()), (8, 8), "{distinct:?}");
+    for row in rows(&report) {
+        let threads = row["config"]["threads"].as_array().unwrap();
+        let has = |agent: &str| threads.iter().filter(|each| each["agents"] == serde_json::json!([agent])).count();
+        assert_eq!((has("member"), has("service")), (1, 1), "each on a thread of its own: {threads:?}");
+    }
+    assert!(
+        ended.stdout.contains("quorum = in the operating systems' hands of primary and backup"),
+        "{}",
+        ended.stdout
+    );
+    assert!(!ended.stdout.contains("no replication"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_directory_is_used_again_and_options_are_in_effect() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    for program in ["es", "sr"] {
+        let words = format!(
+            "-v --program {program} --cpu min -l sbe.random -c 1500 -r 1000 -t 0 -i 0.02 -b -a -k log -j [0] -W --json out.json"
+        );
+        let ended = canonical(directory.path(), &words);
+        let report = report_of(&ended, directory.path());
+        let config = &rows(&report)[0]["config"];
+        assert_eq!((&config["program"], &config["cpu"]), (&program.into(), &"min".into()));
+        assert_eq!(
+            (&config["driver_cpus"], &config["primary_cpus"]),
+            (&serde_json::json!([0]), &serde_json::json!([0]))
+        );
+        assert_eq!((&config["journal_flush_on_commit"], &config["journal_directory"]), (&false.into(), &"log".into()));
+        assert!(ended.stderr.contains("p99"), "interval figures: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains("no effect with --enable-clustering: --replication-spin-read"),
+            "{}",
+            ended.stderr
+        );
+        assert_eq!(names(directory.path()), ["log", "out.json"]);
+        assert_eq!(names(&directory.path().join("log")), ["gapless-canonical"]);
+        for member in ["primary", "backup"] {
+            let log = format!("log/gapless-canonical/{member}");
+            let checked = run(directory.path(), &["journal", "verify", &log]).good();
+            assert!(checked.ends_with("\nwhole\n"), "{checked}");
+        }
+    }
+}
+
+#[test]
+fn primary_and_backup_are_two_commands() {
+    let directory = tempfile::tempdir().unwrap();
+    let address = format!("{}:4300", own_loopback());
+    let words = ["canonical", "--role", "backup", "--backup-address", &address, "-k", "there", "-V", "[0]"];
+    let backup = LongRun::start(directory.path(), &words);
+    until("the backup listens", || std::net::TcpStream::connect(&address).is_ok());
+    for program in ["es", "sr"] {
+        let words = format!(
+            "--role primary -I 127.0.0.1 --backup-address {address} --program {program} -l sbe.serial -c 1000 -r 1000 -t 0 -i 0.02 -a \
+             --json out.json"
+        );
+        let ended = canonical(directory.path(), &words);
+        let report = report_of(&ended, directory.path());
+        let config = &rows(&report)[0]["config"];
+        assert_eq!((&config["program"], &config["role"]), (&program.into(), &"primary".into()));
+        assert_eq!((&config["clustered"], &config["backup_cpus"]), (&true.into(), &"[0]".into()));
+    }
+    assert_eq!(names(&directory.path().join("there")), ["gapless-canonical-backup"]);
+    kill_process(backup.pid(), Signal::INT).unwrap();
+    backup.end();
+    assert_eq!(names(directory.path()), ["out.json", "there"]);
+    let refused = canonical(directory.path(), "--role backup -c 5").error(2);
+    assert!(refused.contains("--count has no use with --role backup"), "{refused}");
+}
+
+/// The process that `parent` has started.
+fn child_of(parent: Pid) -> Option<Pid> {
+    let wanted = format!("PPid:\t{}\n", parent.as_raw_nonzero());
+    let is_child = |entry: std::fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
+        std::fs::read_to_string(entry.path().join("status")).ok()?.contains(&wanted).then_some(pid)
+    };
+    std::fs::read_dir("/proc").unwrap().find_map(|entry| is_child(entry.unwrap()))
+}
+
+#[test]
+fn a_row_whose_backup_dies_says_so_and_the_others_are_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["canonical", "-v", "--quick", "--program", "es", "--mode", "throughput", "--json", "out.json"];
+    let long = LongRun::start(directory.path(), &words);
+    kill_process(until_some("a backup", || child_of(long.pid())), Signal::KILL).unwrap();
+    let ended = long.end();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(last.contains("1 of 4 rows failed, the first: ") && last.contains("the backup"), "{last}");
+    let text = std::fs::read_to_string(directory.path().join("out.json")).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let failed = |row: &&Value| row["failed"].is_string();
+    assert_eq!((rows(&report).len(), rows(&report).iter().filter(failed).count()), (4, 1), "{report:#}");
+    let lost = rows(&report).iter().find(failed).unwrap();
+    assert!(lost["floor_ratio"].is_null() && lost["config"]["encoding"] == "sbe.serial", "{lost:#}");
+    assert!(rows(&report).iter().filter(|row| !failed(row)).all(|row| row["verified"] == true), "{report:#}");
+    assert!(ended.stdout.contains("FAILED: es throughput sbe.serial default quorum: "), "{}", ended.stdout);
+    assert_eq!(names(directory.path()), ["out.json"]);
+}
+
+#[test]
+fn what_a_killed_run_has_left_the_next_one_removes() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["canonical", "-v", "-l", "sbe.serial", "-c", "100000000", "-r", "1000", "-i", "0.02", "-a"];
+    let long = LongRun::start(directory.path(), &words);
+    let own = format!(".gapless-bench-{}-0", long.pid().as_raw_nonzero());
+    let journal = directory.path().join(own).join("primary/journal");
+    until("the primary has a journal", || journal.exists());
+    let backup = child_of(long.pid()).unwrap();
+    drop(long);
+    let command_line = format!("/proc/{}/cmdline", backup.as_raw_nonzero());
+    // Of one that has ended and that nobody has waited for it is empty.
+    until("the backup has ended", || std::fs::read(&command_line).map_or(true, |bytes| bytes.is_empty()));
+    assert_eq!(names(directory.path()).len(), 1, "what is left");
+    let _turn = turn();
+    let ended = canonical(directory.path(), "-l sbe.serial -c 500 -r 1000 -t 0 -a --json out.json");
+    report_of(&ended, directory.path());
+    assert_eq!(names(directory.path()), ["out.json"]);
+}
+
+#[test]
+fn a_rate_that_was_not_reached_fails_the_run_and_stands_beside_no_floor() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let ended = canonical(directory.path(), "-l sbe.serial -c 300000 -r 1000000000 -t 0 -a --json out.json");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("the asked rate of 1000000000 messages/s was not reached"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("FAILED: es latency sbe.serial default memory: the asked rate"), "{}", ended.stdout);
+    let text = std::fs::read_to_string(directory.path().join("out.json")).unwrap();
+    let row = &serde_json::from_str::<Value>(&text).unwrap()["rows"][0];
+    assert_eq!(
+        (&row["rate_reached"], &row["verified"], &row["floor_ratio"]),
+        (&false.into(), &true.into(), &Value::Null)
+    );
+}
+
+#[test]
+fn a_thread_on_the_drivers_cpu_is_named() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let ended =
+        canonical(directory.path(), "-l sbe.serial -c 300 -r 100 -t 0 -e -d -i 0.01 -j [0] -x [0] -a --json out.json");
+    let report = report_of(&ended, directory.path());
+    let notes = rows(&report)[0]["notes"].as_array().unwrap();
+    let names = |note: &Value| note.as_str().unwrap().starts_with("driver, thread journaler share CPU 0: ");
+    assert!(notes.iter().any(names), "{notes:?}");
 }

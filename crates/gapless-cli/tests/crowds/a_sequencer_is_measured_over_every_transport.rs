@@ -55,8 +55,11 @@ fn check_latencies(report: &Value) {
         // On a busy machine anything may stand beside anything.
         assert!(row["floor_ratio"].is_number(), "{row}");
         let bytes = row["config"]["payload_bytes"].as_u64().unwrap();
-        let (floor, added) =
-            if row["config"]["transport"] == "shared-memory" { ("shm_ping_pong", 64) } else { ("udp_round_trip", 86) };
+        let (floor, added) = match row["config"]["transport"].as_str().unwrap() {
+            "shared-memory" => ("shm_ping_pong", 64),
+            "tcp" => ("tcp_round_trip", 64),
+            _ => ("udp_round_trip", 86),
+        };
         assert_eq!(row["floor_name"], floor);
         let is_it = |row: &Value| row["name"] == floor && row["payload_bytes"] == bytes + added;
         assert!(report["floor"].as_array().unwrap().iter().any(is_it), "{floor} of {bytes} + {added} bytes");
@@ -82,7 +85,7 @@ fn check_throughputs(report: &Value, has_sequencer: bool) {
 #[test]
 fn every_row_is_there_and_verified() {
     let report = report(&[]);
-    let transports = ["shared-memory", "udp", "multicast"];
+    let transports = ["shared-memory", "udp", "multicast", "tcp"];
     let expected: Vec<_> = transports
         .iter()
         .flat_map(|transport| [256, 1024].map(|bytes| ((*transport).to_owned(), bytes, None)))
@@ -97,9 +100,14 @@ fn every_row_is_there_and_verified() {
         shape("multicast", 256, Some(false)),
         shape("multicast", 1312, Some(false)),
         shape("multicast", 1400, Some(false)),
+        shape("tcp", 256, None),
+        shape("tcp", 64, None),
     ];
     assert_eq!(shapes(&report, "throughput"), expected);
-    assert_eq!(shapes(&report, "rewind"), [shape("shared-memory", 64, None), shape("udp", 64, None)]);
+    assert_eq!(
+        shapes(&report, "rewind"),
+        [shape("shared-memory", 64, None), shape("udp", 64, None), shape("tcp", 64, None)]
+    );
     assert!(rows(&report).iter().all(|row| row["config"]["tier"] == "journal" && row["config"]["cpu"].is_string()));
     check_latencies(&report);
     check_throughputs(&report, true);
@@ -121,7 +129,10 @@ fn options_choose_what_is_measured() {
         ("--payload 8", "8"),
         ("--stream . --transport udp", "--transport"),
         ("--command 127.0.0.1:9001", "--request"),
-        ("--stream . --username anna --password swordfish", "--command"),
+        ("--stream . --username anna --password swordfish", "--username"),
+        ("--stream . --request 127.0.0.1:9002", "--request"),
+        ("--stream . --rewind 127.0.0.1:9003", "--rewind"),
+        ("--username anna --password swordfish", "--command"),
         ("--command 127.0.0.1:9001 --request 127.0.0.1:9002 --username anna", "--password"),
         ("--command 127.0.0.1:9001 --request 127.0.0.1:9002 --username annabella --password x", "6"),
         ("--only speed", "latency, throughput, rewind"),
@@ -129,6 +140,31 @@ fn options_choose_what_is_measured() {
         let line: Vec<&str> = ["bench", "sequencer"].into_iter().chain(words.split(' ')).collect();
         let error = run(directory.path(), &line).error(2);
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn nodes_and_tier_are_those_that_were_asked_for() {
+    for (tier, nodes) in [("memory", 1), ("sync", 2)] {
+        let count = nodes.to_string();
+        let words = [
+            "--only",
+            "latency,throughput",
+            "--transport",
+            "tcp",
+            "--payload",
+            "64",
+            "--tier",
+            tier,
+            "--nodes",
+            &count,
+        ];
+        let report = report(&words);
+        assert_eq!(rows(&report).len(), 2, "{report:#}");
+        assert!(rows(&report).iter().all(|row| row["config"]["tier"] == tier && row["config"]["transport"] == "tcp"));
+        let throughput = rows(&report).iter().find(|row| row["config"]["mode"] == "throughput").unwrap();
+        assert_eq!((&throughput["config"]["nodes"], &throughput["sent"]), (&nodes.into(), &(5_000 * nodes).into()));
+        assert_eq!(throughput["roles"].as_array().unwrap().len(), 1 + nodes, "{throughput:#}");
     }
 }
 

@@ -7,14 +7,15 @@ use std::time::Instant;
 use super::sampling::{Effort, Spin, Stop};
 use super::shared;
 use crate::Result;
+use crate::histogram::LatencyHistogram;
 use crate::statistics::median;
 use gapless_report::FloorRow;
 
 /// Round trips, one after the other or paced.
-pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Result<FloorRow> {
+pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {
     let (mut first, mut second) = shared::ping_pong(payload)?;
     let partner = |stop: &Stop| answer(&mut second, payload, stop);
-    let histogram = effort.on_two_threads(partner, |stop| {
+    effort.on_two_threads(partner, |stop| {
         let mut bytes = vec![1; payload];
         let once = || {
             first.send(&bytes);
@@ -27,8 +28,7 @@ pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Resu
             Ok(())
         };
         if is_paced { effort.sample_paced(once) } else { effort.sample(once) }
-    })?;
-    effort.latency_row(payload, &histogram)
+    })
 }
 
 /// Sends back what comes until the other side has ended.

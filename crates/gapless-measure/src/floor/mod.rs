@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::Result;
+use crate::histogram::LatencyHistogram;
 use clap::ValueEnum;
 use gapless_report::FloorRow;
 use gapless_report::affinity::pair_of_cores;
@@ -209,11 +210,14 @@ impl FloorPlan {
             samples: (kind.figures().1 * u64::from(self.effort_percent) / 100).max(1),
             time_limit: self.time_limit,
             cpus: self.cpus,
+            paced_per_s: sampling::PACED_PER_S,
         };
         let payload = usize::try_from(payload_bytes).unwrap_or(usize::MAX).min(sampling::PAYLOAD_MAX);
         match kind {
-            FloorKind::ShmPingPong => memory::ping_pong(&effort, payload, false),
-            FloorKind::ShmPingPongPaced => memory::ping_pong(&effort, payload, true),
+            FloorKind::ShmPingPong | FloorKind::ShmPingPongPaced => {
+                let is_paced = kind == FloorKind::ShmPingPongPaced;
+                effort.latency_row(payload, &memory::ping_pong(&effort, payload, is_paced)?)
+            }
             FloorKind::ShmStream => memory::stream(&effort, payload),
             FloorKind::Memcpy => memory::memcpy(&effort),
             FloorKind::MemcpyCold => memory::memcpy_cold(&effort, payload.max(1)),
@@ -224,14 +228,39 @@ impl FloorPlan {
             FloorKind::SequentialWriteSync => disk::sequential(&effort, &self.directory, true),
             FloorKind::UdpRoundTrip => socket::udp(&effort, payload, true),
             FloorKind::UdpRoundTripUnconnected => socket::udp(&effort, payload, false),
-            FloorKind::TcpRoundTrip => socket::tcp(&effort, payload, false),
-            FloorKind::TcpRoundTripPaced => socket::tcp(&effort, payload, true),
+            FloorKind::TcpRoundTrip | FloorKind::TcpRoundTripPaced => {
+                let is_paced = kind == FloorKind::TcpRoundTripPaced;
+                effort.latency_row(payload.max(1), &socket::tcp(&effort, payload, is_paced)?)
+            }
             FloorKind::TcpStream => socket::tcp_stream(&effort, payload),
             FloorKind::UnixRoundTrip => socket::unix(&effort, payload, false),
             FloorKind::UnixRoundTripBlocking => socket::unix(&effort, payload, true),
             FloorKind::FutexRoundTrip => wake::futex(&effort),
         }
     }
+}
+
+/// Round trips over TCP on loopback, or else through shared memory, of `payload_bytes`, begun `rate_per_s` times a second for
+/// `duration` and timed from the scheduled time, on two cores where there are two: a slice of what stands beside a slice of a row.
+///
+/// # Errors
+/// No sockets, no shared memory, no sample.
+pub fn paced_slice(
+    is_over_tcp: bool,
+    payload_bytes: u64,
+    rate_per_s: u64,
+    duration: Duration,
+) -> Result<LatencyHistogram> {
+    let rate_per_s = rate_per_s.max(1);
+    let effort = sampling::Effort {
+        kind: if is_over_tcp { FloorKind::TcpRoundTripPaced } else { FloorKind::ShmPingPongPaced },
+        samples: (u128::from(rate_per_s) * duration.as_nanos() / 1_000_000_000).clamp(1, 10_000_000) as u64,
+        time_limit: duration,
+        cpus: pair_of_cores(),
+        paced_per_s: rate_per_s,
+    };
+    let payload = usize::try_from(payload_bytes).unwrap_or(usize::MAX).min(sampling::PAYLOAD_MAX);
+    if is_over_tcp { socket::tcp(&effort, payload, true) } else { memory::ping_pong(&effort, payload, true) }
 }
 
 #[cfg(test)]
@@ -279,6 +308,14 @@ mod tests {
     fn the_canonical_floor_carries_the_header() {
         let plan = FloorPlan::canonical(Path::new("."), 180);
         assert!(plan.items.contains(&(FloorKind::ShmPingPong, 244)));
+    }
+
+    #[test]
+    fn a_slice_has_as_many_samples_as_its_pace_says() {
+        for is_over_tcp in [false, true] {
+            let slice = paced_slice(is_over_tcp, 100, 2_000, Duration::from_millis(50)).unwrap();
+            assert!((1..=100).contains(&slice.count()), "{}", slice.count());
+        }
     }
 
     #[test]

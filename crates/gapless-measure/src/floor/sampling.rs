@@ -14,8 +14,8 @@ use gapless_report::affinity::pin_current_thread;
 
 /// The greatest payload that a floor is measured with, bytes.
 pub(super) const PAYLOAD_MAX: usize = 1 << 20;
-/// Paced round trips a second: the rate of the canonical benchmark's latency.
-const PACED_PER_S: u64 = 10_000;
+/// Paced round trips a second, unless another pace is asked for: the rate of the canonical benchmark's latency.
+pub(super) const PACED_PER_S: u64 = 10_000;
 
 /// How much to measure.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,8 @@ pub(super) struct Effort {
     pub(super) samples: u64,
     pub(super) time_limit: Duration,
     pub(super) cpus: Option<(usize, usize)>,
+    /// Of the floors that are paced, round trips a second.
+    pub(super) paced_per_s: u64,
 }
 
 impl Effort {
@@ -79,15 +81,15 @@ impl Effort {
         Ok(begin)
     }
 
-    /// Takes the samples as a latency is measured, [`PACED_PER_S`] of them: each from its scheduled time, so every
+    /// Takes the samples as a latency is measured, at its pace: each from its scheduled time, so every
     /// interruption of one of the two threads is in it, and the cost of caches that forget in between. Warms up as
     /// [`Effort::sample`].
     pub(super) fn sample_paced(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
-        let planned = Duration::from_nanos(self.samples * 1_000_000_000 / PACED_PER_S);
+        let planned = Duration::from_nanos(self.samples * 1_000_000_000 / self.paced_per_s);
         self.warm_up(&mut once)?;
         let begin = Instant::now();
         let now_ns = || saturating_ns(begin.elapsed());
-        let mut pacer = Schedule::new(0, PACED_PER_S).pacer();
+        let mut pacer = Schedule::new(0, self.paced_per_s).pacer();
         let mut histogram = LatencyHistogram::new();
         for _ in 0..self.samples {
             let due_ns = pacer.wait_for_next(now_ns);

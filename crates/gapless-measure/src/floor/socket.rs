@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use super::sampling::{Effort, Spin, Stop};
+use crate::histogram::LatencyHistogram;
 use crate::{BenchError, Result};
 use gapless_report::FloorRow;
 
@@ -32,10 +33,11 @@ pub(super) fn udp(effort: &Effort, payload: usize, connected: bool) -> Result<Fl
         Ok((Datagrams(first, Some(of_second)), Datagrams(second, Some(of_first))))
     };
     let (first, second) = open().map_err(|source| BenchError::system("open UDP sockets on loopback", source))?;
-    round_trip(effort, payload.min(UDP_PAYLOAD_MAX), false, first, second)
+    let payload = payload.min(UDP_PAYLOAD_MAX);
+    effort.latency_row(payload.max(1), &round_trip(effort, payload, false, first, second)?)
 }
 
-pub(super) fn tcp(effort: &Effort, payload: usize, is_paced: bool) -> Result<FloorRow> {
+pub(super) fn tcp(effort: &Effort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {
     let (first, second) = tcp_pair()?;
     round_trip(effort, payload, is_paced, first, second)
 }
@@ -104,7 +106,7 @@ pub(super) fn unix(effort: &Effort, payload: usize, blocking: bool) -> Result<Fl
         Ok((first, second))
     };
     let (first, second) = open().map_err(|source| BenchError::system("open Unix sockets", source))?;
-    round_trip(effort, payload, false, first, second)
+    effort.latency_row(payload.max(1), &round_trip(effort, payload, false, first, second)?)
 }
 
 /// A connected socket, blocking or not.
@@ -171,7 +173,7 @@ fn round_trip(
     is_paced: bool,
     mut first: impl Link,
     mut second: impl Link,
-) -> Result<FloorRow> {
+) -> Result<LatencyHistogram> {
     let payload = payload.max(1);
     let partner = |stop: &Stop| {
         let mut bytes = vec![0; payload];
@@ -194,7 +196,7 @@ fn round_trip(
         second.close();
         Ok(())
     };
-    let histogram = effort.on_two_threads(partner, |stop| {
+    effort.on_two_threads(partner, |stop| {
         let mut bytes = vec![1; payload];
         let once = || {
             let sent = transfer(payload, stop, |done| first.send(&bytes[done..])).map_err(|e| effort.failed(e))?;
@@ -205,8 +207,7 @@ fn round_trip(
         let histogram = if is_paced { effort.sample_paced(once) } else { effort.sample(once) };
         first.close();
         histogram
-    })?;
-    effort.latency_row(payload, &histogram)
+    })
 }
 
 /// Repeats `step` until `payload` bytes have moved, waiting where the socket would block.

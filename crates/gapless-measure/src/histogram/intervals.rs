@@ -78,7 +78,7 @@ impl std::fmt::Display for IntervalStatistics {
     }
 }
 
-/// Records latencies by the interval that their scheduled time falls into.
+/// Records latencies by the interval in which the replies came.
 #[derive(Debug)]
 pub struct IntervalRecorder {
     start_ns: u64,
@@ -126,12 +126,14 @@ impl IntervalRecorder {
         })
     }
 
-    /// Records a reply: the scheduled time of its message and its latency, ns. Intervals only move on: a
-    /// reply that comes late counts to the interval that is open, one after the expected end to the last.
+    /// Records a reply: the scheduled time of its message and its latency, ns. It counts to the interval in which it came: how many
+    /// did says what was done meanwhile, which is less than what was due where the run falls behind. One after the expected end
+    /// counts to the last.
     #[inline]
     pub fn record(&mut self, scheduled_ns: u64, latency_ns: u64) {
-        if scheduled_ns >= self.current_end_ns {
-            self.move_on(scheduled_ns);
+        let replied_ns = scheduled_ns.saturating_add(latency_ns);
+        if replied_ns >= self.current_end_ns {
+            self.move_on(replied_ns);
         }
         self.histograms[self.current].record(latency_ns);
     }
@@ -154,8 +156,8 @@ impl IntervalRecorder {
     }
 
     #[cold]
-    fn move_on(&mut self, scheduled_ns: u64) {
-        let index = usize::try_from((scheduled_ns - self.start_ns) / self.interval_ns).unwrap_or(usize::MAX);
+    fn move_on(&mut self, replied_ns: u64) {
+        let index = usize::try_from((replied_ns - self.start_ns) / self.interval_ns).unwrap_or(usize::MAX);
         let next = index.min(self.histograms.len() - 1);
         if let Some(ended) = &self.ended {
             for index in self.current..next {
@@ -177,11 +179,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_go_to_the_interval_of_their_scheduled_time() {
+    fn values_go_to_the_interval_in_which_their_replies_came() {
         let mut recorder = IntervalRecorder::new(100, 3 * SECOND_NS);
         recorder.record(50, 1);
         recorder.record(100, 2);
-        recorder.record(100 + SECOND_NS, 3);
+        // Due in the first interval, answered in the second.
+        recorder.record(100 + SECOND_NS - 3, 3);
         recorder.record(100 + 9 * SECOND_NS, 4);
         let run = recorder.finish(100 + 10 * SECOND_NS);
         assert_eq!(run.total.count(), 4);

@@ -22,7 +22,7 @@ use crate::preparer_thread::PreparerThread;
 use crate::syncer::SyncThread;
 use crate::{AgentRole, StreamError};
 use gapless_agent::plan::cores_available;
-use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, ThreadAssignment, ThreadGroup};
+use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, PlanKind, ThreadAssignment, ThreadGroup};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DirectoryLock, RecoveryReport, SegmentPreparer, Syncer};
 use gapless_log::{GatingCursor, MemoryKind, Releaser, Scope, StreamIdentity, Window, WindowOptions, WindowWriter};
@@ -460,7 +460,10 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
         Head::Relay => {}
         Head::Sequencer | Head::Member => agents.push(AgentSpec::new(head.answering()).hot()),
         Head::Replica | Head::Service => {
-            agents.push(AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus))
+            let service = AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus);
+            // Beside the member, where each that can be detached is: a hand-over more for each message, and less for each thread.
+            let is_detached = head == Head::Replica && options.plan == PlanKind::Max;
+            agents.push(if is_detached { service.detachable() } else { service });
         }
     }
     let callers_hot = options.callers_hot;

@@ -3,7 +3,7 @@
 use crate::sequencer::protocol::Account;
 use gapless_client::client::MessageType;
 use gapless_client::node::feed_receiver::FeedCounts;
-use gapless_client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode};
+use gapless_client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode, TcpLink};
 use gapless_transport::network::UdpSocket;
 use gapless_wire::Encoding;
 
@@ -32,6 +32,8 @@ pub(super) fn complete<L: CountingLink>(account: Account, node: &StreamNode<L>) 
 }
 
 impl CountingLink for SharedMemoryLink {}
+
+impl CountingLink for TcpLink {}
 
 impl CountingLink for DatagramLink<UdpSocket> {
     fn feed_counts(&self) -> FeedCounts {

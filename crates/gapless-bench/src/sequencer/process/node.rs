@@ -4,13 +4,14 @@ use super::link_counters::CountingLink;
 use super::{TIMEOUT, push, rewind, round_trips};
 use crate::Result;
 use crate::child_process::Parent;
-use crate::sequencer::protocol::{NodeAssignment, Ready, Role, Way, datagrams, shared_memory, stream_failed};
+use crate::sequencer::protocol::{NodeAssignment, Ready, Role, Way, datagrams, shared_memory, stream_failed, tcp};
 use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOptions};
 
 /// Runs it.
 pub(super) fn run(assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
     match &assignment.way {
         Way::SharedMemory { directory } => work(shared_memory(directory), assignment, parent),
+        way @ Way::Tcp { .. } => work(tcp(way)?, assignment, parent),
         way @ Way::Datagrams { .. } => work(datagrams(way, assignment.batch)?, assignment, parent),
     }
 }

@@ -10,6 +10,7 @@ use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::network::tcp_endpoints::FRAME_LENGTH_TCP;
 use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Datagrams as _, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::descriptor::FRAME_LENGTH_UDP;
@@ -23,8 +24,13 @@ const ATTEMPTS: u32 = 5;
 /// Runs it.
 pub(super) fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
     let (stream, mut way) = start(assignment)?;
-    if let Way::Datagrams { rewind, .. } = &mut way {
-        *rewind = stream.tcp_addresses().map(|addresses| addresses.rewind);
+    let addresses = stream.tcp_addresses();
+    match (&mut way, addresses) {
+        (Way::Datagrams { rewind, .. }, addresses) => *rewind = addresses.map(|addresses| addresses.rewind),
+        (Way::Tcp { command, rewind, .. }, Some(addresses)) => {
+            (*command, *rewind) = (addresses.command, addresses.rewind)
+        }
+        _ => {}
     }
     parent.send(&Started { way, plan: stream.plan().to_string() })?;
     // A benchmark that has gone says nothing more, and the stream stops as it should.
@@ -69,6 +75,15 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)
     options.persistence.zero_initial = true;
     options.optimize_for = if assignment.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
     options.sequencer_cpus = assignment.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
+    options.tier = assignment.tier.parse().map_err(failed)?;
+    // Any free ports; which, the stream tells when it runs.
+    let any = SocketAddr::new(LOOPBACK, 0);
+    if assignment.tcp {
+        options.frame_length_max = options.frame_length_max.min(FRAME_LENGTH_TCP);
+        options.tcp = Some(TcpNetwork::new(any, any));
+        let (username, password) = (String::new(), String::new());
+        return Ok((options, Way::Tcp { command: any, rewind: any, username, password }));
+    }
     let Some(packets) = assignment.packets else {
         return Ok((options, Way::SharedMemory { directory: assignment.directory.clone() }));
     };
@@ -85,8 +100,6 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)
     };
     options.packets = Some(network);
     if packets.rewinds {
-        // Any free ports; which, the stream tells when it runs.
-        let any = SocketAddr::new(LOOPBACK, 0);
         options.tcp = Some(TcpNetwork::new(any, any));
     }
     Ok((options, way))

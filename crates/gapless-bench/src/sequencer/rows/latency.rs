@@ -69,9 +69,9 @@ pub(in crate::sequencer) fn measure(
     let floors = compare(&mut row, &mut all)?;
     let is_complete =
         row.extra.get("floor_ratios").and_then(|ratios| ratios.as_array()).map(Vec::len) == Some(all.len());
-    if let Some(ratio) = row.floor_ratio.filter(|_| plan.has_targets && is_complete) {
-        row.extra.insert("floor_ratio_max".to_owned(), of.ratio_max.into());
-        row.extra.insert("target_met".to_owned(), (ratio <= of.ratio_max).into());
+    if let Some((ratio, ratio_max)) = row.floor_ratio.zip(of.ratio_max).filter(|_| plan.has_targets && is_complete) {
+        row.extra.insert("floor_ratio_max".to_owned(), ratio_max.into());
+        row.extra.insert("target_met".to_owned(), (ratio <= ratio_max).into());
     }
     row.config.extra.insert("in_flight".to_owned(), 1.into());
     row.config.extra.insert("repetitions".to_owned(), repetitions.into());
@@ -172,6 +172,7 @@ fn floors(plan: &Plan, of: &LatencyPlan, notes: &mut Vec<String>) -> Vec<FloorRo
     let packet = frame + (mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH) as u64;
     let items: &[_] = match of.transport {
         Transport::SharedMemory => &[(FloorKind::ShmPingPong, frame)],
+        Transport::Tcp => &[(FloorKind::TcpRoundTrip, frame)],
         Transport::Udp | Transport::Multicast => {
             &[(FloorKind::UdpRoundTrip, packet), (FloorKind::UdpRoundTripUnconnected, packet)]
         }

@@ -3,7 +3,7 @@
 //! | module | what it measures |
 //! |---|---|
 //! | `latency` | one node, one message in flight |
-//! | `throughput` | three nodes that push |
+//! | `throughput` | nodes that push |
 //! | `rewind` | a late joiner, while a live node goes on |
 
 pub(super) mod latency;
@@ -101,7 +101,7 @@ pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_byte
     let mut config = RowConfig {
         mode: Some(mode.to_owned()),
         // The promises of somebody else's stream are not passed to its nodes.
-        tier: is_own.then(|| "journal".to_owned()),
+        tier: is_own.then(|| plan.tier.name().to_owned()),
         transport: Some(transport.name().to_owned()),
         payload_bytes: Some(payload_bytes as u64),
         count: Some(count),

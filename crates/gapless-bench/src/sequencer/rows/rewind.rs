@@ -5,7 +5,6 @@ use crate::Result;
 use crate::histogram::RecordedRun;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::verify_accounts;
-use crate::sequencer::arguments::Transport;
 use crate::sequencer::plan::{Plan, RewindPlan};
 use crate::sequencer::protocol::{
     Account, NodeAssignment, NodeRequest, Paced, Participant, Pushed, Ready, Rewound, Role,
@@ -114,7 +113,7 @@ pub(in crate::sequencer) fn measure(
         row.extra.insert("target_met".to_owned(), (rate >= of.rate_min_per_s).into());
     }
     row.extra.insert("roles".to_owned(), serde_json::to_value(&roles)?);
-    if of.transport != Transport::SharedMemory {
+    if of.transport.is_by_packets() {
         row.config.extra.insert("rewind".to_owned(), "tcp".into());
     }
     row.config.rate_per_s = Some(of.rate_per_s);

@@ -1,4 +1,4 @@
-//! Three nodes that publish as fast as they can, each of which reads everything.
+//! Nodes that publish as fast as they can, each of which reads everything.
 
 use super::{Finished, RoleFigures, config, node_assignment, note_stream, per_second, round};
 use crate::Result;
@@ -8,7 +8,7 @@ use crate::own_directory::settle;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::verify_accounts;
 use crate::sequencer::arguments::Transport;
-use crate::sequencer::plan::{NODES, Plan, ThroughputPlan};
+use crate::sequencer::plan::{Plan, ThroughputPlan};
 use crate::sequencer::protocol::{Account, Cost, NodeAssignment, NodeRequest, Participant, Pushed, Ready, Role};
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
 use gapless_report::{CpuPerMessage, Row};
@@ -22,11 +22,14 @@ pub(in crate::sequencer) fn measure(
     interrupted: &AtomicBool,
 ) -> Result<Finished> {
     let directory = own_directory(plan, number)?;
-    let total = of.messages * NODES as u64;
+    let total = of.messages * of.nodes as u64;
     let mut row = Row { config: config(plan, "throughput", of.transport, of.payload_bytes, total), ..Row::default() };
     let mut floors = Vec::new();
     if of.transport == Transport::SharedMemory {
         floors.extend(floor(plan, FloorKind::ShmStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
+    }
+    if of.transport == Transport::Tcp {
+        floors.extend(floor(plan, FloorKind::TcpStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
     }
     // The cost of the journal without us: every frame goes into the page cache, by each transport.
     if plan.has_targets {
@@ -40,11 +43,11 @@ pub(in crate::sequencer) fn measure(
         plan: "default",
         for_throughput: true,
         cpu: None,
-        journaled_bytes: journaled_bytes((of.warm_up + of.messages) * NODES as u64, of.payload_bytes),
+        journaled_bytes: journaled_bytes((of.warm_up + of.messages) * of.nodes as u64, of.payload_bytes),
     };
     let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
     let mut nodes = Vec::new();
-    for number in 1..=NODES {
+    for number in 1..=of.nodes {
         let assignment = NodeAssignment {
             batch: of.batch,
             window_messages: of.window_messages,
@@ -94,18 +97,18 @@ pub(in crate::sequencer) fn measure(
     }
     row.config.cpu = plan.running.is_none().then(|| "default".to_owned());
     let extra = &mut row.config.extra;
-    extra.insert("nodes".to_owned(), NODES.into());
+    extra.insert("nodes".to_owned(), of.nodes.into());
     extra.insert("window_messages".to_owned(), of.window_messages.into());
     extra.insert("node_wait".to_owned(), "yield, then park".into());
-    if of.transport != Transport::SharedMemory {
+    if of.transport.is_by_packets() {
         extra.insert("batch_node".to_owned(), of.batch.into());
         if plan.running.is_none() {
             extra.insert("batch_sequencer".to_owned(), of.batch.into());
         }
     }
-    let names: Vec<String> = (1..=NODES).map(|number| format!("node {number}")).collect();
+    let names: Vec<String> = (1..=of.nodes).map(|number| format!("node {number}")).collect();
     let named: Vec<_> = names.iter().map(String::as_str).zip(&accounts).collect();
-    verify_accounts(&mut row, &[of.warm_up + of.messages; NODES], &named, journal.as_ref());
+    verify_accounts(&mut row, &vec![of.warm_up + of.messages; of.nodes], &named, journal.as_ref());
     note_stream(&mut row, &mut stream_under_test);
     Ok(Finished { row, floors, latencies: Vec::new() })
 }
@@ -116,7 +119,7 @@ fn send_all(nodes: &mut [Child<'_>], request: &NodeRequest) -> Result<()> {
 
 /// The sequencer first, then the nodes.
 fn roles(of: &ThroughputPlan, pushed: &[Pushed], accounts: &[Account], cost: Option<(Cost, Cost)>) -> Vec<RoleFigures> {
-    let total = of.messages * NODES as u64;
+    let total = of.messages * of.nodes as u64;
     // By the sequencer's own stamps; a node that received its request late has not seen the first among its own.
     let first_ns = pushed.iter().map(|pushed| pushed.first_stamp_ns).min().unwrap_or(0);
     let last_ns = pushed.iter().map(|pushed| pushed.last_stamp_ns).max().unwrap_or(0);

@@ -14,9 +14,9 @@ mod rows;
 mod stand;
 mod table;
 
-use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use clap::Args;
+use gapless_measure::own_directory::OwnDirectory;
 use gapless_report::Report;
 use gapless_report::progress::Progress;
 use stand::Stand;

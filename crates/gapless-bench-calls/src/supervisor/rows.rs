@@ -4,7 +4,7 @@ use super::failed;
 use super::process_costs::Memory;
 use super::stand::{Back, Replaced};
 use crate::Result;
-use crate::histogram::LatencyHistogram;
+use gapless_measure::histogram::LatencyHistogram;
 use gapless_report::{FloorRow, Row, RowConfig};
 use serde_json::Value;
 use std::process::{Command, Stdio};

@@ -1,0 +1,87 @@
+//! The threads of a run, and which of them are pinned to CPUs that are too few for them.
+
+use gapless_agent::{CpuMask, ThreadPlan};
+use gapless_stream::AgentRole;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// A thread that a run keeps busy, and where it is pinned.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BusyThread {
+    pub name: String,
+    /// `None` leaves it to the scheduler.
+    pub cpus: Option<BTreeSet<usize>>,
+}
+
+impl BusyThread {
+    pub(super) fn new(name: &str, cpus: Option<&[usize]>) -> Self {
+        Self { name: name.to_owned(), cpus: cpus.map(|cpus| cpus.iter().copied().collect()) }
+    }
+
+    /// Of a node's plan.
+    pub(super) fn all_of(plan: &ThreadPlan<AgentRole>) -> Vec<Self> {
+        let of = |mask: CpuMask| mask.iter().collect();
+        plan.threads
+            .iter()
+            .map(|thread| Self { name: format!("thread {}", thread.spec.name), cpus: thread.spec.cpus.map(of) })
+            .collect()
+    }
+}
+
+/// A line for each set of CPUs that more of these threads are pinned to than it has; one that is not pinned runs on any of
+/// `available`.
+pub(super) fn shared_cpus(threads: &[BusyThread], available: &BTreeSet<usize>) -> Vec<String> {
+    let mut masks: Vec<&BTreeSet<usize>> = threads.iter().filter_map(|thread| thread.cpus.as_ref()).collect();
+    masks.push(available);
+    masks.sort_unstable_by_key(|mask| (mask.len(), *mask));
+    masks.dedup();
+    let mut notes = Vec::new();
+    for mask in masks {
+        let is_confined = |thread: &&BusyThread| thread.cpus.as_ref().unwrap_or(available).is_subset(mask);
+        let names: Vec<&str> = threads.iter().filter(is_confined).map(|thread| &*thread.name).collect();
+        if names.len() > mask.len() {
+            let cpus: Vec<String> = mask.iter().map(usize::to_string).collect();
+            notes.push(format!(
+                "{} share CPU {}: each waits for the scheduler while another runs, for milliseconds; give each a CPU of its own",
+                names.join(", "),
+                cpus.join(",")
+            ));
+        }
+    }
+    notes
+}
+
+/// The threads for the report.
+pub(super) fn described(threads: &[BusyThread], plan: &ThreadPlan<AgentRole>) -> Value {
+    let list = threads.iter().map(|thread| {
+        let planned = plan.threads.iter().find(|planned| thread.name == format!("thread {}", planned.spec.name));
+        let agents = planned.map(|planned| planned.agents.iter().map(AgentRole::to_string).collect::<Vec<_>>());
+        json!({"name": thread.name, "cpus": thread.cpus, "agents": agents})
+    });
+    Value::Array(list.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_on_too_few_cpus_are_named_and_others_are_not() {
+        let threads = [
+            BusyThread::new("driver", Some(&[0])),
+            BusyThread::new("thread service", Some(&[1, 2, 3])),
+            BusyThread::new("thread journaler", Some(&[0])),
+            BusyThread::new("thread sender", Some(&[1])),
+            BusyThread::new("thread free", None),
+        ];
+        let available = BTreeSet::from([0, 1, 2, 3, 4]);
+        let notes = shared_cpus(&threads, &available);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].starts_with("driver, thread journaler share CPU 0: "), "{notes:?}");
+        let crowded: Vec<_> = ["a", "b", "c"].map(|name| BusyThread::new(name, Some(&[1, 2]))).into();
+        assert!(shared_cpus(&crowded, &available)[0].starts_with("a, b, c share CPU 1,2: "));
+        assert!(shared_cpus(&crowded[..2], &available).is_empty());
+        let notes = shared_cpus(&threads, &BTreeSet::from([0, 1, 2, 3]));
+        assert!(notes[1].contains("thread free share CPU 0,1,2,3: "), "five on four: {notes:?}");
+    }
+}

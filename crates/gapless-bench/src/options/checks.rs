@@ -1,0 +1,275 @@
+//! What is refused before anything is run: options that contradict each other, and options that the mode of the run has no
+//! use for. The message names the mode.
+
+use super::arguments::CanonicalArguments;
+use super::values::{CpuConfiguration, Mode, ReplicationLink, Role, Tier};
+use crate::{BenchError, Result};
+use std::collections::BTreeSet;
+
+/// Options by whether they are given.
+type Given<'a> = &'a [(bool, &'static str)];
+
+fn first(given: Given<'_>) -> Option<&'static str> {
+    given.iter().find_map(|(given, option)| given.then_some(*option))
+}
+
+impl CanonicalArguments {
+    /// Whether driver, member and service of a clustered run's primary take turns on one thread: where each process has one
+    /// core a second thread that spins would cost milliseconds.
+    pub(super) fn is_one_thread(&self, cpu: CpuConfiguration, available: &BTreeSet<usize>) -> bool {
+        let processes = if self.role.is_none() { 2 } else { 1 };
+        match cpu {
+            CpuConfiguration::Min => true,
+            CpuConfiguration::Default => available.len() / processes < 2,
+            CpuConfiguration::Max => false,
+        }
+    }
+
+    /// Refuses what the mode of the run has no use for: one node, a cluster, or one of its roles.
+    pub(super) fn refuse_what_the_mode_has_not(&self, available: &BTreeSet<usize>) -> Result<()> {
+        if self.role == Some(Role::Backup) {
+            return self.refuse_what_the_primary_says();
+        }
+        if self.is_clustered() {
+            self.refuse_what_a_cluster_has_not(available)
+        } else {
+            self.refuse_what_one_node_has_not()
+        }
+    }
+
+    /// A backup learns what it runs from its primary.
+    fn refuse_what_the_primary_says(&self) -> Result<()> {
+        let known = Self {
+            role: self.role,
+            enable_clustering: self.enable_clustering,
+            backup_address: self.backup_address.clone(),
+            discovery_interface: self.discovery_interface,
+            log_location: self.log_location.clone(),
+            replication_reader_cpu_mask: self.replication_reader_cpu_mask.clone(),
+            ..Self::default()
+        };
+        if *self == known {
+            return Ok(());
+        }
+        let given = [
+            self.general_options(),
+            self.output_options(),
+            self.persistence_options(),
+            self.thread_options(),
+            self.replication_options(),
+        ]
+        .concat();
+        let ours = [
+            (self.mode.is_some(), "--mode"),
+            (self.program.is_some(), "--program"),
+            (self.cpu.is_some(), "--cpu"),
+            (self.tier.is_some(), "--tier"),
+            (self.all, "--all"),
+            (self.quick, "--quick"),
+            (self.clustering_interface.is_some(), "--clustering-interface"),
+            (self.replication_link.is_some(), "--replication-link"),
+            (self.sessions.is_some(), "--sessions"),
+            (self.repeat_percent.is_some(), "--repeat-percent"),
+            (self.client_processes.is_some(), "--client-processes"),
+        ];
+        let known = ["--log-location", "--replication-reader-cpu-mask"];
+        let option = given.into_iter().find(|option| !known.contains(option)).or_else(|| first(&ours));
+        let option = option.unwrap_or("an option");
+        refuse(format!(
+            "{option} has no use with --role backup, which runs what its primary asks for: say it there; --backup-address, \
+             --discovery-interface, --log-location and --replication-reader-cpu-mask are the backup's own"
+        ))
+    }
+
+    fn refuse_what_a_cluster_has_not(&self, available: &BTreeSet<usize>) -> Result<()> {
+        if let Some(tier) = self.tier.filter(|tier| [Tier::Memory, Tier::Journal, Tier::Sync].contains(tier)) {
+            return refuse(format!("--tier {tier} is that of one node; a cluster's are quorum and quorum-sync"));
+        }
+        if self.client_processes.unwrap_or(0) > 0 {
+            return refuse("--client-processes: the driver of a clustered run is in the primary's process");
+        }
+        if self.role == Some(Role::Primary) && self.clustering_interface.is_none() {
+            return refuse("--role primary needs --clustering-interface, the address at which the backup reaches it");
+        }
+        if self.role.is_some() && self.replication_link == Some(ReplicationLink::SharedMemory) {
+            return refuse("--replication-link shared-memory: two hosts share no memory; leave out --role, or this");
+        }
+        if self.role.is_none() && self.backup_address.is_some() {
+            return refuse(
+                "--backup-address has no use with --enable-clustering on one machine, where the backup is a process of this \
+                 run; it needs --role",
+            );
+        }
+        if self.flush_on_commit {
+            return refuse(
+                "--flush-on-commit has no use with --enable-clustering: a member flushes once for all that it has taken in one \
+                 turn, before it acknowledges any of it; leave it out",
+            );
+        }
+        if let Some(option) = first(&[
+            (self.detached_persister, "--detached-persister"),
+            (self.persister_cpu_mask.is_some(), "--persister-cpu-mask"),
+            (self.detached_send, "--detached-send"),
+            (self.detached_send_queue_depth.is_some(), "--detached-send-queue-depth"),
+            (self.detached_send_cpu_mask.is_some(), "--detached-send-cpu-mask"),
+        ]) {
+            return refuse(format!(
+                "{option} has no use with --enable-clustering: a member journals and sends in its own turn; leave it out"
+            ));
+        }
+        let both = self.injector_cpu_mask.as_ref().zip(self.service_cpu_mask.as_ref());
+        let cpu = self.cpu.unwrap_or(CpuConfiguration::Default);
+        if let Some((injector, service)) = both.filter(|(injector, service)| injector != service)
+            && self.is_one_thread(cpu, available)
+        {
+            return refuse(format!(
+                "--injector-cpu-mask {injector} contradicts --service-cpu-mask {service}: with --enable-clustering and --cpu {cpu} \
+                 driver, member and service take turns on one thread here; give one of them, or --cpu max"
+            ));
+        }
+        Ok(())
+    }
+
+    fn refuse_what_one_node_has_not(&self) -> Result<()> {
+        let given = [
+            (self.clustering_interface.is_some(), "--clustering-interface"),
+            (self.discovery_interface.is_some(), "--discovery-interface"),
+            (self.backup_address.is_some(), "--backup-address"),
+            (self.replication_link.is_some(), "--replication-link"),
+            (self.tier == Some(Tier::Quorum), "--tier quorum"),
+            (self.tier == Some(Tier::QuorumSync), "--tier quorum-sync"),
+        ];
+        if let Some(option) = first(&given).or(self.replication_options().first().copied()) {
+            return refuse(format!("{option} needs --enable-clustering"));
+        }
+        if self.print_interval_stats && self.client_processes.unwrap_or(0) > 0 {
+            return refuse(
+                "--print-interval-stats has no use with --client-processes, which give their figures at their end; leave one out",
+            );
+        }
+        Ok(())
+    }
+
+    /// Options of the reference's threads that a member has not: a published command line runs unchanged, and is told.
+    pub(super) fn warn_of_what_has_no_effect(&self, warnings: &mut Vec<String>) {
+        let given = [
+            (self.replication_spin_read, "--replication-spin-read: a member spins while it works"),
+            (self.replication_detached_send, "--replication-detached-send: a member sends before it journals"),
+            (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask: there is no such thread"),
+            (self.replication_detached_dispatch, "--replication-detached-dispatch: there is nothing to dispatch"),
+            (
+                self.replication_dispatcher_cpu_mask.is_some(),
+                "--replication-dispatcher-cpu-mask: there is no such thread",
+            ),
+            (
+                self.discovery_interface.is_some() && self.role.is_none(),
+                "--discovery-interface: on one machine the backup is a process of this run",
+            ),
+        ];
+        let ineffective = given.iter().filter(|(given, _)| *given && self.is_clustered());
+        warnings.extend(ineffective.map(|(_, text)| format!("no effect with --enable-clustering: {text}")));
+    }
+
+    pub(super) fn refuse_contradictions(&self) -> Result<()> {
+        if (self.all || self.quick) && !self.is_default_matrix() {
+            let option = if self.all { "--all" } else { "--quick" };
+            return refuse(format!(
+                "{option} runs a matrix of its own and cannot be combined with the options of a single run"
+            ));
+        }
+        if self.tier == Some(Tier::Memory)
+            && let Some(option) = self.persistence_options().first()
+        {
+            return refuse(format!(
+                "{option} contradicts --tier memory; choose --tier journal or sync, or leave one out"
+            ));
+        }
+        if self.hlog.is_some() && self.no_latency_writes {
+            return refuse("--hlog names a latency data file and --no-latency-writes forbids it; leave one out");
+        }
+        if self.output_file.is_none() && (self.output_cell.is_some() || self.output_throughput) {
+            return refuse("--output-cell and --output-throughput need --output-file");
+        }
+        let is_throughput = self.mode == Some(Mode::Throughput);
+        if self.output_throughput && !is_throughput {
+            return refuse(
+                "--output-throughput has no use in mode latency, whose runs have a rate and no throughput; add --mode throughput",
+            );
+        }
+        if self.output_cell.is_some() && !self.output_throughput && is_throughput && self.rate.is_none() {
+            return refuse(
+                "--output-cell has no use in mode throughput, whose runs have no latency; add --output-throughput or --rate",
+            );
+        }
+        if self.json.is_some() && self.json == self.hlog {
+            return refuse("--json and --hlog name the same file");
+        }
+        Ok(())
+    }
+
+    /// The persistence options that are given.
+    pub(super) fn persistence_options(&self) -> Vec<&'static str> {
+        all(&[
+            (self.enable_persistence, "--enable-persistence"),
+            (self.log_location.is_some(), "--log-location"),
+            (self.initial_log_length.is_some(), "--initial-log-length"),
+            (self.zero_out_initial, "--zero-out-initial"),
+            (self.write_buffer_size.is_some(), "--write-buffer-size"),
+            (self.flush_on_commit, "--flush-on-commit"),
+            (self.flush_using_mapped_memory, "--flush-using-mapped-memory"),
+            (self.detached_persister, "--detached-persister"),
+            (self.persister_cpu_mask.is_some(), "--persister-cpu-mask"),
+        ])
+    }
+
+    fn general_options(&self) -> Vec<&'static str> {
+        all(&[
+            (self.encoding.is_some(), "--encoding"),
+            (self.count.is_some(), "--count"),
+            (self.rate.is_some(), "--rate"),
+            (self.warmup_time.is_some(), "--warmup-time"),
+            (self.empty_message, "--empty-message"),
+            (self.no_latency_writes, "--no-latency-writes"),
+            (self.print_interval_stats, "--print-interval-stats"),
+        ])
+    }
+
+    fn output_options(&self) -> Vec<&'static str> {
+        all(&[
+            (self.output_file.is_some(), "--output-file"),
+            (self.output_cell.is_some(), "--output-cell"),
+            (self.output_throughput, "--output-throughput"),
+            (self.json.is_some(), "--json"),
+            (self.hlog.is_some(), "--hlog"),
+        ])
+    }
+
+    fn thread_options(&self) -> Vec<&'static str> {
+        all(&[
+            (self.injector_cpu_mask.is_some(), "--injector-cpu-mask"),
+            (self.service_cpu_mask.is_some(), "--service-cpu-mask"),
+            (self.detached_send_cpu_mask.is_some(), "--detached-send-cpu-mask"),
+            (self.detached_send, "--detached-send"),
+            (self.detached_send_queue_depth.is_some(), "--detached-send-queue-depth"),
+        ])
+    }
+
+    fn replication_options(&self) -> Vec<&'static str> {
+        all(&[
+            (self.replication_spin_read, "--replication-spin-read"),
+            (self.replication_reader_cpu_mask.is_some(), "--replication-reader-cpu-mask"),
+            (self.replication_detached_send, "--replication-detached-send"),
+            (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask"),
+            (self.replication_detached_dispatch, "--replication-detached-dispatch"),
+            (self.replication_dispatcher_cpu_mask.is_some(), "--replication-dispatcher-cpu-mask"),
+        ])
+    }
+}
+
+fn all(given: Given<'_>) -> Vec<&'static str> {
+    given.iter().filter_map(|(given, option)| given.then_some(*option)).collect()
+}
+
+fn refuse(message: impl Into<String>) -> Result<()> {
+    Err(BenchError::Option(message.into()))
+}
