@@ -93,6 +93,9 @@ pub struct JournalOptions {
     /// Write every new segment full of zeros, and sync that, before it is used. Costs its length in
     /// writes and makes each later sync cheaper. Default false.
     pub zero_initial: bool,
+    /// Do that with the first segment of a new journal alone: while it lasts, frames find pages and blocks that are there.
+    /// Costs its length in writes at that one opening. Default false.
+    pub zero_first: bool,
     /// How frames get into the operating system's hands. Default mapped.
     pub flush: Flush,
     /// How the marks of the header page follow each commit and each sync. Mapped costs no system call. Written, which
@@ -131,6 +134,7 @@ impl JournalOptions {
             segment_length_bytes: 256 << 20,
             first_segment_length_bytes: 32 << 20,
             zero_initial: false,
+            zero_first: false,
             flush: Flush::Mapped,
             marks: Flush::Mapped,
             write_buffer_bytes: 8192,

@@ -23,7 +23,7 @@ use crate::options::{Flush, JournalOptions};
 use crate::reader::JournalReader;
 use crate::records::SegmentRecords;
 use crate::recovery_report::{Cut, RecoveryReport};
-use crate::segment::{Preparation, Segment, allocate, write_zeros};
+use crate::segment::{FIRST_NUMBER, Preparation, Segment, allocate, write_zeros};
 use crate::segment_times::note_last;
 use crate::shared_journal::{Entry, Rolled, SegmentList, SharedJournal};
 use crate::{descriptor as d, index};
@@ -65,7 +65,7 @@ fn create(
     let header = d::FixedHeader {
         stream_id: options.stream_id,
         incarnation,
-        number: 1,
+        number: FIRST_NUMBER,
         segment_length: options.first_segment_length_bytes,
         frames_offset: d::frames_offset(options.first_segment_length_bytes),
         frame_length_max: options.frame_length_max as u32,
@@ -110,7 +110,7 @@ fn create(
         (last_sequence, last_sequence),
         list,
         bytes_on_device(&report.kept_cuts),
-        (2, history),
+        (FIRST_NUMBER + 1, history),
         lock,
     );
     let position = header.frames_offset as usize;

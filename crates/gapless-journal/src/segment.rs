@@ -23,6 +23,9 @@ use crate::{descriptor as d, mark};
 /// Zeros are written in pieces of this length, so that a helper thread never stays away for long.
 const ZERO_STEP_LENGTH: usize = 4 << 20;
 
+/// The number of a new journal's first segment.
+pub(crate) const FIRST_NUMBER: u64 = 1;
+
 /// A segment that its process may write.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -140,7 +143,9 @@ impl Preparation {
         let room = options.environment.ask(DiskWork::Allocate);
         match room.and_then(|()| allocate(&file, header.segment_length)) {
             Ok(is_allocated) => {
-                let zeroed_until = if options.zero_initial || !is_allocated { 0 } else { header.segment_length };
+                let is_first = header.number == FIRST_NUMBER;
+                let is_zeroed = options.zero_initial || (options.zero_first && is_first) || !is_allocated;
+                let zeroed_until = if is_zeroed { 0 } else { header.segment_length };
                 Ok(Self { file, path, header, zeroed_until })
             }
             Err(error) => {
@@ -299,14 +304,21 @@ mod tests {
             frames_offset: d::frames_offset(1 << 20),
             frame_length_max: 1376,
         };
-        for zero in [false, true] {
+        for (zero_initial, zero_first, number) in
+            [(false, false, 1), (false, true, 1), (false, true, 2), (true, false, 1), (true, false, 2)]
+        {
             let mut options = JournalOptions::new(directory.path(), 1);
-            options.zero_initial = zero;
+            (options.zero_initial, options.zero_first) = (zero_initial, zero_first);
+            let header = FixedHeader { number, ..header };
             let mut preparation = Preparation::begin(&options, header).unwrap();
             while !preparation.step().unwrap() {}
             let segment = preparation.finish(Flush::Mapped, None).unwrap();
             assert_eq!(segment.mark(d::OPENED_MARK_OFFSET).unwrap().first, 0);
             assert_eq!(segment.file.metadata().unwrap().len(), 1 << 20);
+            let is_zeroed = zero_initial || (zero_first && number == FIRST_NUMBER);
+            // A file system that cannot reserve blocks has all of them written.
+            let hole = rustix::fs::seek(&*segment.file, SeekFrom::Hole(header.frames_offset)).unwrap();
+            assert!(!is_zeroed || hole == 1 << 20, "{zero_initial} {zero_first} {number}: a hole at {hole}");
             segment.open_for(17, 5);
             assert_eq!(segment.mark(d::OPENED_MARK_OFFSET).unwrap().first, 17);
             assert_eq!(segment.mark(d::JOURNALED_MARK_OFFSET).unwrap().second, 16);

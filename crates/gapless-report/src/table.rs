@@ -48,7 +48,8 @@ acknowledgement, and outbound encoding are in it; no network hop between driver 
 Throughput: the same flow; a message counts when primary and backup have it as the tier says, exactly-once included.";
 
 const PAUSED_AND_STOLEN: &str = "\
-Steady: the rate of the last quarter of the messages, where segments that were prepared before the node was ready may be used up.\n\
+Prepared: the rate while the journal's first segment lasts, which is written full of zeros before the node is ready, without the \
+first quarter of that. Steady: that of the last quarter of the messages, in segments that are prepared on the way.\n\
 Bare: the machine's own round trip at the same pace, from its scheduled time, in slices that alternate with those of the row. \
 Tail: machine where the bare percentile is at least half of the row's, so that most of it would be there with nothing done; \
 else path.\n\
@@ -126,7 +127,7 @@ pub fn floor_section(report: &Report, when: &str, style: TableStyle) -> String {
 /// The rows of the canonical benchmark, latency and throughput together.
 #[must_use]
 pub fn figures(rows: &[Row], style: TableStyle) -> String {
-    let columns: [Column; 26] = [
+    let columns: [Column; 27] = [
         ("program", |row| text(&row.config.program)),
         ("mode", |row| text(&row.config.mode)),
         ("encoding", |row| text(&row.config.encoding)),
@@ -149,7 +150,8 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
             whose("p99").zip(whose("p99_9")).map_or_else(absent, |(p99, p99_9)| format!("{p99}, {p99_9}"))
         }),
         ("msg/s", throughput),
-        ("steady msg/s", |row| row.extra.get("steady_per_s").and_then(Value::as_f64).map_or_else(absent, rate)),
+        ("prepared msg/s", |row| extra_rate(row, "prepared_per_s")),
+        ("steady msg/s", |row| extra_rate(row, "steady_per_s")),
         ("CPU ns/msg driver", driver_cpu),
         ("CPU ns/msg service", service_cpu),
         ("× floor", floor_ratio),
@@ -316,6 +318,11 @@ pub fn latency(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
     if row.latency_failed() { format!("FAILED {}", microseconds(ns)) } else { microseconds(ns) }
 }
 
+/// One of the rates beside the usual one, messages a second.
+fn extra_rate(row: &Row, name: &str) -> String {
+    row.extra.get(name).and_then(Value::as_f64).map_or_else(absent, rate)
+}
+
 /// The same figure of the bare round trip at the row's pace, µs.
 fn bare(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
     let latency = row.extra.get("bare").and_then(|bare| serde_json::from_value(bare["latency_ns"].clone()).ok());
@@ -443,7 +450,7 @@ mod tests {
         let text = figures(&[Row::default()], TableStyle::Markdown);
         let line = text.lines().last().unwrap();
         assert!(line.contains(" max "));
-        assert_eq!(line.matches(ABSENT).count(), 25);
+        assert_eq!(line.matches(ABSENT).count(), 26);
     }
 
     #[test]

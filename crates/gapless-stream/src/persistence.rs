@@ -20,6 +20,8 @@ pub struct Persistence {
     pub first_segment_length_bytes: u64,
     /// Whether new segments are written full of zeros first.
     pub zero_initial: bool,
+    /// Whether a new journal's first segment is, so that what it holds costs less to write.
+    pub zero_first: bool,
     /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
     pub flush: Option<Flush>,
     /// Length of the write buffer in bytes.
@@ -38,6 +40,7 @@ impl Default for Persistence {
             segment_length_bytes: 256 << 20,
             first_segment_length_bytes: 32 << 20,
             zero_initial: false,
+            zero_first: false,
             flush: None,
             write_buffer_bytes: 8192,
             flush_on_commit: false,
@@ -99,6 +102,7 @@ impl Persistence {
         options.segment_length_bytes = self.segment_length_bytes;
         options.first_segment_length_bytes = self.first_segment_length_bytes;
         options.zero_initial = self.zero_initial;
+        options.zero_first = self.zero_first;
         options.flush = self.flush.unwrap_or(if tier.is_synced() { Flush::Write } else { Flush::Mapped });
         options.write_buffer_bytes = self.write_buffer_bytes;
         options.flush_on_commit = self.flush_on_commit;

@@ -59,8 +59,6 @@ fn add(all: &mut Outcome, one: Outcome) {
     all.counted += one.counted;
     all.elapsed_ns = all.elapsed_ns.max(one.elapsed_ns);
     all.driver_cpu_ns += one.driver_cpu_ns;
-    let steady = [all.steady_per_s, one.steady_per_s].into_iter().flatten();
-    all.steady_per_s = steady.reduce(|all, one| all + one);
     all.counted_from_ns = all.counted_from_ns.max(one.counted_from_ns);
     all.rate_reached = match (all.rate_reached, one.rate_reached) {
         (Some(one), Some(other)) => Some(one && other),

@@ -117,7 +117,7 @@ fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Optio
          [[member]]\nid = {PRIMARY}\naddresses = [{:?}]\n[[member]]\nid = {BACKUP}\naddresses = [{:?}]\n\
          [election]\ntimeout = \"{timeout}\"\nheartbeat_interval = \"50 ms\"\n\
          [stream]\nwindow = \"16 MiB\"\nmessage_length_max = \"1 MiB\"\n\
-         [journal]\nsegment_length = {}\nfirst_segment_length = {}\nzero_initial = {}\nwrite_buffer = {}\n{flush}\
+         [journal]\nsegment_length = {}\nfirst_segment_length = {}\nzero_initial = {}\nzero_first = true\nwrite_buffer = {}\n{flush}\
          [threads]\nplan = \"{plan}\"\noptimize_for = \"{optimize_for}\"\n{pinned}",
         settings.tier,
         addresses[0],

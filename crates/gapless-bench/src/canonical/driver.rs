@@ -63,8 +63,9 @@ pub struct Outcome {
     pub counted: u64,
     /// Length of the counted section, ns.
     pub elapsed_ns: u64,
-    /// Of a run without a rate: messages a second in the last quarter of them, where what was prepared beforehand may be used up.
-    pub steady_per_s: Option<f64>,
+    /// Of a run without a rate: how many replies there were at which times, ns on the driver's clock, in order.
+    #[serde(skip)]
+    pub progress: Vec<(u64, u64)>,
     /// CPU time of the driver in the counted section, ns.
     pub driver_cpu_ns: u64,
     /// CPU time of the driver's whole process in the counted section, ns.
@@ -108,6 +109,8 @@ const SESSION_WINDOW_MESSAGES: u32 = 16;
 const REPLIES_PER_LOOK_MIN: usize = 64;
 /// The signals are looked at this often.
 const SIGNAL_INTERVAL_MESSAGES: u64 = 1024;
+/// How often the progress of a run is noted, at most.
+const PROGRESS_NOTES_MAX: u64 = 1000;
 /// Sessions are opened so fast at least that one is within this.
 const OPENED_WITHIN: Duration = Duration::from_secs(20);
 /// A reply that takes longer is lost.
@@ -320,7 +323,7 @@ fn as_fast_as_possible(
     let (mut sent, mut replied, mut next_key) = (0, 0, 0);
     let mut count = load.count;
     let mut counted_from: Option<(u64, u64, CpuTime)> = None;
-    let mut steady_from: Option<(u64, u64)> = None;
+    outcome.progress.push((0, start_ns));
     let mut next_look = 0;
     let mut last_reply_ns = start_ns;
     while replied < count {
@@ -351,8 +354,8 @@ fn as_fast_as_possible(
             if counted_from.is_none() && !warm_up.covers(replied, now_ns - start_ns) {
                 counted_from = Some((clock.monotonic_ns(), replied, CpuTime::now()));
             }
-            if steady_from.is_none() && replied >= load.count - load.count / 4 {
-                steady_from = Some((now_ns, replied));
+            if replied >= outcome.progress.len() as u64 * load.count / PROGRESS_NOTES_MAX {
+                outcome.progress.push((replied, now_ns));
             }
             if signals.interrupted.load(Ordering::Relaxed) {
                 count = sent;
@@ -360,9 +363,7 @@ fn as_fast_as_possible(
         }
     }
     let end_ns = clock.monotonic_ns();
-    outcome.steady_per_s = steady_from.map(|(from_ns, from_replied)| {
-        (replied - from_replied) as f64 * 1e9 / end_ns.saturating_sub(from_ns).max(1) as f64
-    });
+    outcome.progress.push((replied, end_ns));
     let (from_ns, from_replied, from_cpu) = counted_from.unwrap_or((start_ns, 0, begin_cpu));
     outcome.counted_from_ns = from_ns;
     outcome.elapsed_ns = end_ns - from_ns;

@@ -13,6 +13,7 @@
 //! | `run` | one run: node, driver, checks, a row of the report |
 //! | `hot_threads` | the threads of a run, and which of them are in each other's way |
 //! | `idle` | the cost of a node that nobody uses |
+//! | `prepared` | how fast a run is while what was prepared before it lasts, and after |
 //! | `slices` | the slices of a row, and the bare round trip between them |
 //! | `shown` | the display of a run while it is driven |
 //! | `clustered`, `backup` | a run on primary and backup |
@@ -32,6 +33,7 @@ mod form;
 mod hot_threads;
 mod idle;
 mod load;
+mod prepared;
 pub mod processor;
 mod run;
 mod run_directory;

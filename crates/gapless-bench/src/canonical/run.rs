@@ -6,6 +6,7 @@ use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::hot_threads::{BusyThread, described, shared_cpus};
 use super::load::{client_options, load_of};
+use super::prepared::PreparedJournal;
 use super::processor::ProcessorState;
 use super::run_directory::RunDirectory;
 use super::shown::Shown;
@@ -125,19 +126,20 @@ impl Run<'_> {
         if settings.journal.is_some() {
             settle(run_directory.path())?;
         }
+        let prepared = settings.journal.as_ref().and_then(|_| PreparedJournal::of(run_directory.path()));
         let host = self.form.start_host(settings.program, options).map_err(failed)?;
         let mut observer = host.connect(ClientOptions::default()).map_err(failed)?;
         let before = query(&mut observer, &mut || Ok(0))?;
         let signals = Arc::new(Signals::default());
         let began = SystemTime::now();
         let stolen_before_ns = stolen_ns();
-        let (outcome, service_cpu_ns) = if is_inside {
+        let (mut outcome, service_cpu_ns) = if is_inside {
             self.drive_inside(&host, &signals, driver_cpus.as_deref())?
         } else {
             client_process::drive_outside(settings, &host, driver_cpus.as_deref(), self.progress, self.interrupted)?
         };
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
-        let paused = paused(&outcome);
+        let (paused, progress) = (paused(&outcome), std::mem::take(&mut outcome.progress));
         let after = query(&mut observer, &mut || Ok(0))?;
         let peak = memory();
         let plan = host.plan().clone();
@@ -145,6 +147,9 @@ impl Run<'_> {
         drop(observer);
         host.stop().map_err(failed)?;
         let mut finished = self.finish(outcome, before, after, service_cpu_ns, peak, began, &plan, pin_warnings);
+        if let Some(prepared) = prepared {
+            prepared.put_into(&mut finished.row, &progress)?;
+        }
         if let Some(stolen_ns) = stolen_ns {
             finished.row.extra.insert("stolen_ns".to_owned(), json!(stolen_ns));
         }
@@ -168,12 +173,16 @@ impl Run<'_> {
 
     fn clustered(&self, run_directory: &RunDirectory) -> Result<Finished> {
         let (began, stolen_before_ns) = (SystemTime::now(), stolen_ns());
-        let run = clustered::run(&self.form, self.settings, run_directory, self.shown())?;
+        let prepared = PreparedJournal::of(&run_directory.path().join("primary"));
+        let mut run = clustered::run(&self.form, self.settings, run_directory, self.shown())?;
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let counted = run.outcome.sent.max(1) as f64;
-        let paused = paused(&run.outcome);
+        let (paused, progress) = (paused(&run.outcome), std::mem::take(&mut run.outcome.progress));
         let Clustered { before, after, service_cpu_ns, peak, .. } = run;
         let mut finished = self.finish(run.outcome, before, after, service_cpu_ns, peak, began, &run.plan, Vec::new());
+        if let Some(prepared) = prepared {
+            prepared.put_into(&mut finished.row, &progress)?;
+        }
         let mut threads = BusyThread::all_of(&run.plan);
         if !run.is_one_thread {
             threads.insert(0, BusyThread::new("driver", run.cpus.driver.as_deref()));
@@ -280,9 +289,6 @@ impl Run<'_> {
         if settings.mode == Mode::Throughput || settings.rate_per_s.is_none() {
             row.throughput_per_s = Some((outcome.counted as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64).round());
         }
-        if let Some(steady_per_s) = outcome.steady_per_s {
-            row.extra.insert("steady_per_s".to_owned(), json!(steady_per_s.round()));
-        }
         row.sent = Some(outcome.counted);
         row.elapsed_ns = Some(outcome.elapsed_ns);
         row.cpu_ns_per_message =
@@ -364,7 +370,7 @@ fn config(settings: &RunSettings, payload_bytes: u64) -> RowConfig {
         put("journal_mapped", json!(journal.mapped));
         put("journal_flush_on_commit", json!(journal.flush_on_commit));
         put("journal_initial_length_bytes", json!(journal.initial_length_bytes));
-        put("journal_zeroed_first", json!(journal.zero_out_initial));
+        put("journal_zero_out_initial", json!(journal.zero_out_initial));
         put("journal_write_buffer_bytes", json!(journal.write_buffer_bytes));
         if let Some(directory) = &journal.directory {
             put("journal_directory", json!(directory));

@@ -87,6 +87,7 @@ fn persistence(journal: &JournalSettings) -> Persistence {
         segment_length_bytes: journal.initial_length_bytes,
         first_segment_length_bytes: journal.initial_length_bytes,
         zero_initial: journal.zero_out_initial,
+        zero_first: true,
         flush: journal.mapped.map(|mapped| if mapped { Flush::Mapped } else { Flush::Write }),
         write_buffer_bytes: journal.write_buffer_bytes,
         flush_on_commit: journal.flush_on_commit,

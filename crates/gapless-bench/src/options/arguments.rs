@@ -115,12 +115,12 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'k', alias = "persisterLogLocation", value_name = "DIRECTORY", help_heading = PERSISTENCE)]
     pub log_location: Option<PathBuf>,
 
-    /// Length of the log that is allocated beforehand, GiB; may be a fraction [default: 1]
+    /// Length of a segment of the log, GiB, may be a fraction; the first is written full of zeros beforehand [default: 1]
     #[arg(long, short = 'i', alias = "persisterInitialLogLength", value_name = "GIB", help_heading = PERSISTENCE,
           allow_hyphen_values = true, value_parser = log_length)]
     pub initial_log_length: Option<f64>,
 
-    /// Zero that length out first
+    /// Write later segments full of zeros, too, before they are used
     #[arg(long, short = 'z', alias = "persisterZeroOutInitial", help_heading = PERSISTENCE)]
     pub zero_out_initial: bool,
 

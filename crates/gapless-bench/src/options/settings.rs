@@ -117,9 +117,9 @@ pub struct Affinity {
 pub struct JournalSettings {
     /// Directory; `None` is one of the run's own that is removed after it.
     pub directory: Option<PathBuf>,
-    /// Allocated beforehand, bytes.
+    /// Length of a segment, bytes; the first one is written full of zeros before the run.
     pub initial_length_bytes: u64,
-    /// Whether that is zeroed.
+    /// Whether the later ones are, too.
     pub zero_out_initial: bool,
     /// Write buffer, bytes.
     pub write_buffer_bytes: usize,
@@ -429,9 +429,8 @@ mod matrix {
     pub(super) const QUICK_COUNT: u64 = 2_000;
     pub(super) const QUICK_WARM_UP_NS: u64 = 20_000_000;
     pub(super) const QUICK_INITIAL_LOG_BYTES: u64 = 4 << 20;
-    /// Written full of zeros before the run, as `-i … -z` does: a virtual machine hands out memory that it
-    /// has not used for a while at 10 µs a page, and that would be measured instead. Twice what a row
-    /// needs, because the next segment is prepared from the half on.
+    /// Written full of zeros before the run: a virtual machine hands out memory that it has not used for a while at 10 µs a
+    /// page, and that would be measured instead. Twice what a row needs, because the next segment is prepared from the half on.
     pub(super) const INITIAL_LOG_BYTES_THROUGHPUT: u64 = 2 << 30;
     pub(super) const INITIAL_LOG_BYTES_LATENCY: u64 = 64 << 20;
 }

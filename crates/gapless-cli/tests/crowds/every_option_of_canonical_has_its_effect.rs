@@ -137,6 +137,33 @@ fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
     assert!(frames > 500, "every message and every session: {frames}");
 }
 
+#[test]
+fn the_first_segment_is_written_beforehand_and_its_rate_stands_beside_the_steady_one() {
+    let directory = tempfile::tempdir().unwrap();
+    // 224 bytes each, so that three segments of 4 MiB are begun.
+    let words = "-l sbe.serial -c 50000 -t 0 --mode throughput -a -e -k log -i 0.00390625 --json out.json";
+    let table = canonical(directory.path(), words).good();
+    assert!(table.contains("prepared msg/s") && table.contains("steady msg/s"), "{table}");
+    let report = read_json(directory.path().join("out.json"));
+    let row = row(&report);
+    assert_eq!(
+        (&row["prepared_bytes"], &row["config"]["journal_zero_out_initial"]),
+        (&(4 << 20).into(), &false.into())
+    );
+    for rate in ["prepared_per_s", "steady_per_s"] {
+        assert!(row[rate].as_f64().is_some_and(|rate| rate > 0.0), "{rate}: {row}");
+    }
+    let segments = segments(&directory.path().join("log"));
+    assert!(segments.len() >= 3, "{segments:?}");
+    let file = std::fs::File::open(&segments[0]).unwrap();
+    let hole = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(0)).unwrap();
+    assert_eq!(hole, 4 << 20, "zeros were written, not left out");
+    // One that goes on with a journal has nothing that was prepared beforehand.
+    canonical(directory.path(), words).good();
+    let report = read_json(directory.path().join("out.json"));
+    assert!(report["rows"][0].get("prepared_per_s").is_none(), "{report}");
+}
+
 /// System calls that wrote something, of the whole run.
 fn writes_of(directory: &Path, words: &str) -> u64 {
     let _turn = turn();

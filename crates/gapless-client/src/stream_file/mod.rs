@@ -129,6 +129,8 @@ pub struct JournalSettings {
     pub first_segment_length_bytes: Option<u64>,
     /// Whether new segments are written full of zeros first.
     pub zero_initial: Option<bool>,
+    /// Whether a new journal's first segment is.
+    pub zero_first: Option<bool>,
     /// Mapped or written.
     pub flush: Option<Flush>,
     /// Length of the write buffer in bytes.

@@ -75,6 +75,7 @@ fn journal(mut table: Table<'_>) -> Result<JournalSettings, ClientError> {
         segment_length_bytes: table.get("segment_length", |value| value.size(1..=SIZE_MAX))?,
         first_segment_length_bytes: table.get("first_segment_length", |value| value.size(1..=SIZE_MAX))?,
         zero_initial: table.get("zero_initial", Value::switch)?,
+        zero_first: table.get("zero_first", Value::switch)?,
         flush: table.get("flush", |value| value.choice(&kinds))?,
         write_buffer_bytes: table.get("write_buffer", |value| bytes(value, 1..=1 << 30))?,
         retention: Retention {

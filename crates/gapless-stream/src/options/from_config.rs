@@ -107,6 +107,7 @@ fn persistence(journal: &JournalSettings) -> Persistence {
         segment_length_bytes: journal.segment_length_bytes.unwrap_or(defaults.segment_length_bytes),
         first_segment_length_bytes: journal.first_segment_length_bytes.unwrap_or(defaults.first_segment_length_bytes),
         zero_initial: journal.zero_initial.unwrap_or(defaults.zero_initial),
+        zero_first: journal.zero_first.unwrap_or(defaults.zero_first),
         flush: journal.flush,
         write_buffer_bytes: journal.write_buffer_bytes.unwrap_or(defaults.write_buffer_bytes),
         retention: journal.retention,

@@ -305,7 +305,7 @@ fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnviron
     let (mut persistence, tier, environment) =
         (options.persistence.clone(), options.tier, member_environment.journal.clone());
     persistence.retention = Retention::default();
-    persistence.zero_initial = false;
+    (persistence.zero_initial, persistence.zero_first) = (false, false);
     Box::new(move |directory, first_sequence| {
         let (new_stream_id, environment) = (Some(stream_id), environment.clone());
         let opening = Opening { first_sequence, new_stream_id, environment, ..Opening::new(tier, FRAME_LENGTH_MAX) };

@@ -137,6 +137,7 @@ state_interval_min = "2 s"
 [journal]
 segment_length = "64 MiB"
 zero_initial = true
+zero_first = true
 flush = "write"
 write_buffer = "16 KiB"
 retention_bytes = "10 GiB"
@@ -196,7 +197,10 @@ password = "secret"
     assert_eq!(stream.sequencer_cpus.unwrap().iter().collect::<Vec<_>>(), [2, 3]);
     assert_eq!(stream.throttle, Some(Throttle { frames_per_s: 1000, burst_frames: 10 }));
     let persistence = &stream.persistence;
-    assert_eq!((persistence.segment_length_bytes, persistence.zero_initial), (64 << 20, true));
+    assert_eq!(
+        (persistence.segment_length_bytes, persistence.zero_initial, persistence.zero_first),
+        (64 << 20, true, true)
+    );
     assert_eq!(persistence.retention.bytes_max, Some(10 << 30));
     assert_eq!(persistence.retention.age_max_ns, Some(7 * 86_400_000_000_000));
     let network = stream.packets.unwrap();
