@@ -65,7 +65,6 @@ fn add(all: &mut Outcome, one: Outcome) {
         (one, other) => one.or(other),
     };
     all.warm_up_cut_short |= one.warm_up_cut_short;
-    all.was_too_slow |= one.was_too_slow;
     all.payload_bytes = one.payload_bytes;
     all.expected.cars += one.expected.cars;
     all.expected.sum = all.expected.sum.wrapping_add(one.expected.sum);

@@ -40,17 +40,13 @@ pub struct Load {
     pub in_flight_max: u64,
     /// Messages that are sent before the replies are looked at again, in a run without a rate.
     pub burst_messages: u64,
-    /// A run without a rate injects no more after this time, ns.
-    pub time_max_ns: Option<u64>,
 }
 
 /// The results of a drive.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Messages injected; less than asked for if interrupted, or if it was ended early.
+    /// Messages injected; less than asked for only if interrupted.
     pub sent: u64,
-    /// The run took too long, and was ended early.
-    pub was_too_slow: bool,
     /// Messages that have their reply.
     pub replied: u64,
     /// Commands sent a second time.
@@ -117,8 +113,6 @@ const SIGNAL_INTERVAL_MESSAGES: u64 = 1024;
 const PROGRESS_NOTES_MAX: u64 = 1000;
 /// Sessions are opened so fast at least that one is within this.
 const OPENED_WITHIN: Duration = Duration::from_secs(20);
-/// A run at a rate that is not over so long after its scheduled end has missed its rate, and is ended.
-const LATE_MAX_NS: u64 = 10_000_000_000;
 /// A reply that takes longer is lost.
 const LOST_AFTER_NS: u64 = 10_000_000_000;
 
@@ -365,8 +359,6 @@ fn as_fast_as_possible(
             }
             if signals.interrupted.load(Ordering::Relaxed) {
                 count = sent;
-            } else if sent < count && load.time_max_ns.is_some_and(|time_max_ns| now_ns - start_ns > time_max_ns) {
-                (count, outcome.was_too_slow) = (sent, true);
             }
         }
     }
@@ -398,7 +390,6 @@ fn at_a_rate(
     let schedule = Schedule::new(start_ns, rate_per_s);
     let mut pacer = schedule.pacer();
     let counted_from_ns = schedule.due_ns(first_counted);
-    let given_up_ns = schedule.due_ns(load.count).saturating_add(LATE_MAX_NS);
     let mut recorder = IntervalRecorder::new(counted_from_ns, schedule.due_ns(load.count) - counted_from_ns);
     recorder_hook(&mut recorder);
     let (mut sent, mut replied, mut next_key) = (0, 0, 0);
@@ -409,9 +400,6 @@ fn at_a_rate(
         let now_ns = clock.monotonic_ns();
         pauses.begin(now_ns);
         let sent_before = sent;
-        if sent < count && now_ns > given_up_ns {
-            (count, outcome.was_too_slow) = (sent, true);
-        }
         if sent < count && now_ns >= pacer.next_due_ns() {
             if sent == first_counted {
                 from_cpu = CpuTime::now();
@@ -464,9 +452,6 @@ fn at_a_rate(
     let last_due_ns = schedule.due_ns(sent.saturating_sub(1));
     outcome.rate_reached =
         Some(RateCheck { first_due_ns: counted_from_ns, last_due_ns, last_injected_ns }.reached() && replied == sent);
-    if outcome.was_too_slow {
-        outcome.rate_reached = Some(false);
-    }
     (outcome.sent, outcome.replied, outcome.repeats) = (sent, replied, repeats.sent);
     Ok(())
 }

@@ -23,7 +23,6 @@ pub(super) fn load_of(settings: &RunSettings) -> Load {
         sessions: settings.sessions.min(settings.count),
         repeats_per_million: settings.repeats_per_million,
         burst_messages: BURST_MESSAGES,
-        time_max_ns: settings.time_max_ns,
         in_flight_max: if matches!(settings.tier, Tier::Sync | Tier::QuorumSync) {
             IN_FLIGHT_MAX_SYNC
         } else {

@@ -78,14 +78,11 @@ pub fn run_one(
     let slices = slices::of(settings);
     let mut bare = Bare::beside(&slices[0], payload_bytes(settings)?);
     let mut all: Option<Finished> = None;
-    let mut measured = 0;
     for slice in &slices {
         // Relaxed: the flag guards no data.
-        let is_over = |all: &Finished| interrupted.load(Ordering::Relaxed) || all.row.failure().is_some();
-        if all.as_ref().is_some_and(is_over) {
+        if interrupted.load(Ordering::Relaxed) && all.is_some() {
             break;
         }
-        measured += 1;
         bare.iter_mut().for_each(Bare::measure);
         let one = Run { form, settings: slice, parent, number, output, progress, interrupted }.run()?;
         match &mut all {
@@ -95,7 +92,7 @@ pub fn run_one(
     }
     let mut all = all.expect("a row has a slice at least");
     all.row.config.count = Some(settings.count);
-    all.row.config.extra.insert("slices".to_owned(), json!(measured));
+    all.row.config.extra.insert("slices".to_owned(), json!(slices.len()));
     if let Some(bare) = &mut bare {
         bare.measure();
         bare.put_beside(&mut all.row);
@@ -310,12 +307,6 @@ impl Run<'_> {
         row.notes.extend(pin_warnings);
         if outcome.warm_up_cut_short {
             row.notes.push("the warm-up was cut short: it took half of the messages".to_owned());
-        }
-        if outcome.was_too_slow {
-            let after =
-                if settings.rate_per_s.is_some() { "10 s after its scheduled end" } else { "when its time was over" };
-            let (name, sent) = (tag(settings), outcome.sent);
-            row.notes.push(format!("{name} was ended {after}, with {sent} of {} messages sent", settings.count));
         }
         let plan = plan.to_string();
         let notes = plan

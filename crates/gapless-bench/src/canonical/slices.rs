@@ -60,7 +60,7 @@ impl Bare {
         }
     }
 
-    /// Puts it into the row, and whose the row's tails are, unless that is no result.
+    /// Puts it into the row, and whose the row's tails are.
     pub(super) fn put_beside(&self, row: &mut Row) {
         let (Some(bare), Some(latency)) = (self.latencies.latency_ns(), row.latency_ns) else { return };
         row.extra.insert(
@@ -73,11 +73,10 @@ impl Bare {
                 "latency_ns": bare,
             }),
         );
-        if row.failure().is_none() {
-            let tail =
-                json!({"p99": whose_tail(latency.p99, bare.p99), "p99_9": whose_tail(latency.p99_9, bare.p99_9)});
-            row.extra.insert("tail".to_owned(), tail);
-        }
+        row.extra.insert(
+            "tail".to_owned(),
+            json!({"p99": whose_tail(latency.p99, bare.p99), "p99_9": whose_tail(latency.p99_9, bare.p99_9)}),
+        );
     }
 }
 

@@ -62,8 +62,6 @@ pub struct RunSettings {
     pub rate_per_s: Option<u64>,
     /// Warm-up, ns; see `crate::open_loop::WarmUp` for the rule.
     pub warm_up_ns: u64,
-    /// A run without a rate injects no more after this time, ns; `None` has no limit.
-    pub time_max_ns: Option<u64>,
     /// Leave the fields unset.
     pub empty_message: bool,
     /// Sessions that the messages are spread over.
@@ -275,7 +273,6 @@ impl CanonicalArguments {
             count: self.count.unwrap_or(10_000_000),
             rate_per_s: self.rate.or(default_rate),
             warm_up_ns: (self.warmup_time.unwrap_or(2.0) * 1e9) as u64,
-            time_max_ns: None,
             empty_message: self.empty_message,
             affinity,
             detached_send_queue_depth: self
@@ -370,7 +367,6 @@ impl CanonicalArguments {
             count,
             rate_per_s,
             warm_up_ns,
-            time_max_ns: Some(matrix::TIME_MAX_NS),
             empty_message: false,
             sessions: self.sessions.unwrap_or(match mode {
                 Mode::Latency => 1,
@@ -429,8 +425,6 @@ mod matrix {
     pub(super) const THROUGHPUT_COUNT_SLOWER: u64 = 2_000_000;
     pub(super) const THROUGHPUT_COUNT_SYNC: u64 = 2_000_000;
     pub(super) const WARM_UP_NS: u64 = 500_000_000;
-    /// Of a throughput: with more busy threads than CPUs a row would take a minute.
-    pub(super) const TIME_MAX_NS: u64 = 10_000_000_000;
     /// Of each row with `--quick`, and its warm-up.
     pub(super) const QUICK_COUNT: u64 = 2_000;
     pub(super) const QUICK_WARM_UP_NS: u64 = 20_000_000;

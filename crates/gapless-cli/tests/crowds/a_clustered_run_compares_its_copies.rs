@@ -32,8 +32,7 @@ fn compares_its_copies(directory: &Path, link: &str, transport: &str, floor: &st
     assert_eq!(row["config"]["transport"], transport);
     // On a machine that is busy it may have been too slow, and stands beside no floor then.
     assert!(row["floor_name"] == floor || row["rate_reached"] == false, "{report:#}");
-    assert!(row["bare"]["latency_ns"]["p99"].is_u64(), "{report:#}");
-    assert_eq!(row["tail"]["p99"].is_string(), row["rate_reached"] == true, "{report:#}");
+    assert!(row["bare"]["latency_ns"]["p99"].is_u64() && row["tail"]["p99"].is_string(), "{report:#}");
     assert_eq!((&row["lost"], &row["duplicated"]), (&0.into(), &0.into()));
     assert_eq!((&row["config"]["clustered"], &row["config"]["tier"]), (&true.into(), &"quorum".into()));
     assert!(row["latency_ns"]["p50"].as_u64().unwrap() > 0);
@@ -194,7 +193,7 @@ fn what_a_killed_run_has_left_the_next_one_removes() {
 fn a_rate_that_was_not_reached_fails_the_run_and_stands_beside_no_floor() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
-    let ended = canonical(directory.path(), "-l sbe.serial -c 5000000 -r 1000000000 -t 0 -a --json out.json");
+    let ended = canonical(directory.path(), "-l sbe.serial -c 300000 -r 1000000000 -t 0 -a --json out.json");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("the asked rate of 1000000000 messages/s was not reached"), "{}", ended.stderr);
     assert!(ended.stdout.contains("FAILED: es latency sbe.serial default memory: the asked rate"), "{}", ended.stdout);
@@ -204,9 +203,6 @@ fn a_rate_that_was_not_reached_fails_the_run_and_stands_beside_no_floor() {
         (&row["rate_reached"], &row["verified"], &row["floor_ratio"]),
         (&false.into(), &true.into(), &Value::Null)
     );
-    // A machine so fast that it was over in ten seconds needs no note.
-    let is_ended = |note: &Value| note.as_str().unwrap().contains(" was ended 10 s after its scheduled end, with ");
-    assert!(row["sent"] == 5_000_000 || row["notes"].as_array().unwrap().iter().any(is_ended), "{row:#}");
 }
 
 #[test]

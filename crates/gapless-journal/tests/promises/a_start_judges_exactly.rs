@@ -153,22 +153,27 @@ fn on_another_boot_a_sealed_segment_that_was_synced_to_its_end_is_not_read_again
 }
 
 #[test]
-fn records_behind_the_last_synced_frame_are_not_demanded() {
-    let directory = tempfile::tempdir().unwrap();
-    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
-    append(&mut journal, 10, 10, 0);
-    journal.sync().unwrap();
-    while !begun(&journal, 2) {
-        journal.append_record(&[7; 500]).unwrap();
+fn records_behind_what_was_synced_are_not_demanded() {
+    for has_synced_record in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+        append(&mut journal, 10, 10, 0);
+        if has_synced_record {
+            journal.append_record(b"synced").unwrap();
+        }
+        journal.sync().unwrap();
+        while !begun(&journal, 2) {
+            journal.append_record(&[7; 500]).unwrap();
+        }
+        append(&mut journal, 10, 10, 0);
+        work_off(&journal);
+        drop(journal);
+        let path = segments(directory.path()).remove(0);
+        let (position, ..) = find_records(&path).pop().unwrap();
+        flip(&path, position + 64, 1);
+        let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
+        assert_eq!((report.last_sequence, report.cut.unwrap().position), (10, position));
     }
-    append(&mut journal, 10, 10, 0);
-    work_off(&journal);
-    drop(journal);
-    let path = segments(directory.path()).remove(0);
-    let (position, ..) = find_records(&path).pop().unwrap();
-    flip(&path, position + 64, 1);
-    let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
-    assert_eq!((report.last_sequence, report.cut.unwrap().position), (10, position));
 }
 
 #[test]
@@ -314,6 +319,24 @@ fn a_file_that_ends_with_its_last_frame_is_reported() {
     let cut = open(directory.path(), 1, RecoveryCheck::Tail).unwrap().cut.unwrap();
     assert_eq!((cut.position, cut.bytes, cut.reason), (end, 0, FrameFault::EndOfFile { file_bytes: end }));
     assert_eq!(std::fs::metadata(&paths[0]).unwrap().len(), SEGMENT_LENGTH);
+}
+
+#[test]
+fn a_newest_file_that_ends_before_its_frames_is_a_reported_cut_on_another_boot() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, paths) = written(directory.path(), 2);
+    drop(journal);
+    let last = first_of(&paths[1]) - 1;
+    let frames_offset = frames_offset(&paths[1]);
+    for file_bytes in [d::INDEX_OFFSET as u64 + 8, frames_offset - 8, frames_offset] {
+        std::fs::File::options().write(true).open(&paths[1]).unwrap().set_len(file_bytes).unwrap();
+        let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
+        let cut = report.cut.unwrap();
+        assert_eq!((report.last_sequence, cut.position, cut.bytes), (last, frames_offset, 0));
+        assert_eq!(cut.reason, FrameFault::EndOfFile { file_bytes });
+        assert_eq!(std::fs::metadata(&paths[1]).unwrap().len(), SEGMENT_LENGTH);
+        assert!(open(directory.path(), 2, RecoveryCheck::All).unwrap().cut.is_none());
+    }
 }
 
 #[test]
