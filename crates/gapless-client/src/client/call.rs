@@ -2,17 +2,19 @@
 
 use super::incoming::DeferredMessage;
 use super::reconnecting::Deferred;
-use super::waiting::CallWaits;
+use super::waiting::{CallWaits, RESEND_INTERVAL, TimeLimit};
 use super::{Client, Incoming, MessageType, OwnedReply};
 use crate::ClientError;
 use crate::session_key::SessionKey;
 use gapless_agent::fault::mutant;
+use gapless_log::LogError;
 use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};
 
 impl Client {
     /// Sends `payload` and waits for the reply. A service that is restarted meanwhile is connected to
-    /// again; the command has its effect once. Where the session's window is full, or it is not open, that is waited for first.
+    /// again; the command has its effect once. Where the session's window or the ring to the service is full, or the session is
+    /// not open, that is waited for first.
     ///
     /// Other messages that arrive meanwhile, notices and the replies to other commands, are handed out by the next
     /// [`Client::poll`], in its order. A client that calls and never polls keeps it: the service refuses a command once
@@ -20,8 +22,9 @@ impl Client {
     ///
     /// # Errors
     /// Each names the state of the command:
-    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and the other errors of [`Client::send`];
-    ///   [`ClientError::Disconnected`] and [`ClientError::TimedOut`], where the service is gone before there was room;
+    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`], where there was no room within
+    ///   `timeout`; the other errors of [`Client::send`]; [`ClientError::Disconnected`] and [`ClientError::TimedOut`], where the
+    ///   service is gone before there was room;
     /// - sent, its outcome unknown: [`ClientError::OutcomeUnknown`], with its number, where there is no reply within `timeout`
     ///   or the service is gone and does not come back in that time;
     /// - refused: [`ClientError::Refused`];
@@ -36,25 +39,32 @@ impl Client {
         timeout: Duration,
     ) -> Result<OwnedReply, ClientError> {
         let begun = self.now();
-        let deadline = begun + if mutant("give_up_early") { timeout * 4 / 5 } else { timeout };
+        let given_up = if mutant("give_up_early") { timeout * 4 / 5 } else { timeout };
+        let limit = TimeLimit { given: timeout, end: begun + given_up };
+        let deadline = limit.end;
         let mut waits = CallWaits::since(begun);
         let number = loop {
             let sent = self.send(key, message, payload.len(), |buffer| {
                 buffer.copy_from_slice(payload);
                 Ok(payload.len())
             });
-            match sent {
+            let (until, room) = match sent {
                 Err(ClientError::WindowFull { .. } | ClientError::NotOpen) if self.now() < deadline => {
-                    if let Some(Err(error)) = self.await_reply(key, None, waits.until(deadline), deadline)? {
-                        return Err(error);
-                    }
-                    waits.tell(self, "room for a command in its session");
+                    (waits.until(deadline), "room for a command in its session")
+                }
+                // Nobody says when there is room in the ring.
+                Err(ClientError::Log(LogError::Full { .. })) if self.now() < deadline => {
+                    (deadline.min(self.now() + RESEND_INTERVAL), "room for a command in the ring")
                 }
                 other => break other?,
+            };
+            if let Some(Err(error)) = self.await_reply(key, None, until, limit)? {
+                return Err(error);
             }
+            waits.tell(self, room);
         };
         loop {
-            match self.await_reply(key, Some(number), waits.until(deadline), deadline) {
+            match self.await_reply(key, Some(number), waits.until(deadline), limit) {
                 Ok(Some(Err(ClientError::Refused { code: RefusalCode::ReplyExpired, reason, .. }))) => {
                     return Err(ClientError::OutcomeUnknown { session_seq: number, reason });
                 }
@@ -90,14 +100,14 @@ impl Client {
     }
 
     /// Takes what has come, or sleeps until something does, at most until `until`. Keeps for the next poll every
-    /// message but the reply to the session's command `number`. A service that is gone is connected to again, until
-    /// `deadline`.
+    /// message but the reply to the session's command `number`. A service that is gone is connected to again, until the end
+    /// of `limit`.
     pub(super) fn await_reply(
         &mut self,
         key: SessionKey,
         number: Option<u64>,
         until: Instant,
-        deadline: Instant,
+        limit: TimeLimit,
     ) -> Result<Option<Result<OwnedReply, ClientError>>, ClientError> {
         let mut answer = None;
         let mut deferred = Deferred::default();
@@ -135,7 +145,7 @@ impl Client {
             Err(error) => Err(error),
         };
         match slept {
-            Err(ClientError::Disconnected { .. }) => self.reconnect_until(deadline)?,
+            Err(ClientError::Disconnected { .. }) => self.reconnect_until(limit)?,
             other => other?,
         }
         Ok(None)

@@ -54,7 +54,7 @@ use rustc_hash::FxHashMap;
 use session::Session;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use waiting::{CallWaits, SILENCE_MAX, Silence};
+use waiting::{CallWaits, SILENCE_MAX, Silence, TimeLimit};
 
 /// How a client connects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,9 +239,18 @@ impl Client {
     /// # Errors
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
     pub fn open_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, ClientError> {
-        let key = self.begin_session(token, window_messages)?;
         let begun = self.now();
-        let (deadline, mut waits) = (begun + self.options.timeout, CallWaits::since(begun));
+        let (limit, mut waits) = (TimeLimit::new(begun, self.options.timeout), CallWaits::since(begun));
+        let deadline = limit.end;
+        let key = loop {
+            match self.begin_session(token, window_messages) {
+                Err(ClientError::Log(LogError::Full { .. })) if self.now() < deadline => match self.take_openings() {
+                    Err(ClientError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(limit)?,
+                    other => other?,
+                },
+                begun => break begun?,
+            }
+        };
         while !self.session(key)?.is_open() {
             let outcome = self.take_openings();
             if self.session(key)?.is_open() {
@@ -249,10 +258,10 @@ impl Client {
             }
             let left = deadline.saturating_duration_since(self.now());
             if left.is_zero() {
-                return Err(self.timed_out("a session open"));
+                return Err(self.timed_out("a session open", self.options.timeout));
             }
             match outcome.and_then(|()| self.sleep(left.min(Duration::from_millis(20)))) {
-                Err(ClientError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(deadline)?,
+                Err(ClientError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(limit)?,
                 other => other?,
             }
             waits.tell(self, "a session to be opened");
@@ -624,12 +633,9 @@ impl Client {
         }
     }
 
-    fn timed_out(&self, request: &str) -> ClientError {
-        ClientError::TimedOut {
-            peer: self.peer(),
-            request: request.to_owned(),
-            timeout_ms: self.options.timeout.as_millis() as u64,
-        }
+    fn timed_out(&self, request: &str, given: Duration) -> ClientError {
+        let (peer, request) = (self.peer(), request.to_owned());
+        ClientError::TimedOut { peer, request, timeout_ms: given.as_millis() as u64 }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::incoming::OwnedReply;
 use super::session::Known;
+use super::waiting::TimeLimit;
 use super::{Client, MessageType, append_all};
 use crate::session_key::SessionKey;
 use crate::{ClientError, CommandNumber};
@@ -97,9 +98,10 @@ impl Client {
     }
 
     fn ask(&mut self, key: SessionKey, session_seq: u64, timeout: Duration) -> Result<Outcome, ClientError> {
-        let deadline = self.now() + timeout;
+        let limit = TimeLimit::new(self.now(), timeout);
+        let deadline = limit.end;
         while !self.session(key)?.is_open() && !self.session(key)?.is_lost() && self.now() < deadline {
-            self.await_reply(key, None, deadline, deadline)?;
+            self.await_reply(key, None, deadline, limit)?;
         }
         // A command that was just sent is asked for if its reply stays away.
         let mut asks = !matches!(self.known(key, session_seq)?, Known::Kept { in_flight: true, .. });
@@ -123,7 +125,7 @@ impl Client {
             asks = true;
             let until = deadline.min(self.now() + ASK_INTERVAL);
             let reason = loop {
-                match self.await_reply(key, Some(session_seq), until, deadline) {
+                match self.await_reply(key, Some(session_seq), until, limit) {
                     Ok(Some(answer)) => return Outcome::of(answer),
                     Ok(None) if self.now() < until => {}
                     Ok(None) if self.now() < deadline => break None,

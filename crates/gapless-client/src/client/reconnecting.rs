@@ -2,7 +2,7 @@
 //! without a reply sent again, and nothing that arrives meanwhile lost.
 
 use super::incoming::{DeferredMessage, Incoming, take_message};
-use super::waiting::{SILENCE_MAX, Silence};
+use super::waiting::{SILENCE_MAX, Silence, TimeLimit};
 use super::{Client, TCP_PREFIX, append_all};
 use crate::ClientError;
 use crate::session_key::SessionKey;
@@ -119,11 +119,12 @@ impl Client {
     /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the
     /// service's own process, where there is nothing to connect to.
     pub fn reconnect(&mut self) -> Result<(), ClientError> {
-        self.reconnect_until(self.now() + self.options.timeout)
+        self.reconnect_until(TimeLimit::new(self.now(), self.options.timeout))
     }
 
-    /// As [`Client::reconnect`], with the last attempt at `deadline`.
-    pub(super) fn reconnect_until(&mut self, deadline: Instant) -> Result<(), ClientError> {
+    /// As [`Client::reconnect`], with the last attempt at the end of `limit`.
+    pub(super) fn reconnect_until(&mut self, limit: TimeLimit) -> Result<(), ClientError> {
+        let deadline = limit.end;
         let begun = self.now();
         if self.silence.is_left
             && let Some(addresses) = &mut self.addresses
@@ -147,7 +148,7 @@ impl Client {
             };
             // An error that another attempt does not mend is returned at once.
             if now >= deadline || matches!(error, ClientError::OtherHistory { .. }) {
-                return Err(error);
+                return Err(limit.stated_in(error));
             }
             if let Some(waited) = waits.is_due(saturating_ns(now.saturating_duration_since(begun))) {
                 let (waited_s, peer) = (waited.as_secs(), self.peer());
@@ -222,7 +223,7 @@ impl Client {
         while self.sessions.iter().any(|session| !session.is_open() && !session.is_lost()) {
             self.look_for_openings()?;
             if self.now() >= deadline {
-                return Err(self.timed_out("a session open"));
+                return Err(self.timed_out("a session open", deadline.saturating_duration_since(now)));
             }
         }
         // In the order of all: what stands in the stream already is the beginning of it.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Where there are others, a member that owes an answer for so long is left for the next; it is found again if it leads.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// A ring that was full is looked at again after so long.
-const RESEND_INTERVAL: Duration = Duration::from_millis(1);
+pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Since when a service that owes an answer has said nothing: it may stand still, and its socket does not tell.
 #[derive(Default)]
@@ -37,6 +37,29 @@ impl Silence {
         };
         let since = *self.since.get_or_insert(now);
         Some(SILENCE_MAX.saturating_sub(now.saturating_duration_since(since)))
+    }
+}
+
+/// The time that a caller has given.
+#[derive(Clone, Copy)]
+pub(super) struct TimeLimit {
+    pub given: Duration,
+    pub end: Instant,
+}
+
+impl TimeLimit {
+    pub fn new(begun: Instant, given: Duration) -> Self {
+        Self { given, end: begun + given }
+    }
+
+    /// The error with the time that was given, not with what was left of it for the last attempt.
+    pub fn stated_in(self, error: ClientError) -> ClientError {
+        match error {
+            ClientError::TimedOut { peer, request, .. } => {
+                ClientError::TimedOut { peer, request, timeout_ms: self.given.as_millis() as u64 }
+            }
+            other => other,
+        }
     }
 }
 

@@ -2,11 +2,16 @@
 //! own patience with a connection; and its error says what has become of the command.
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, Incoming};
+use gapless_client::client::{ClientOptions, MessageType, Outcome};
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
+use gapless_log::LogError;
 use gapless_schema::Encoding;
+use gapless_testkit::wait::until;
+use gapless_transport::RingSizes;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -114,4 +119,114 @@ fn a_name_that_nobody_knows_is_not_waited_for() {
         panic!("nobody is there")
     };
     assert!(begun.elapsed() < timeout + Duration::from_secs(5), "{error}");
+}
+
+/// Counts as [`Count`], but only while it is let to.
+#[derive(Default)]
+struct Gate {
+    count: Count,
+    closed: Arc<Mutex<()>>,
+    is_reached: Arc<AtomicBool>,
+}
+
+impl Service for Gate {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(COUNT.schema, |it: &mut Self, _: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
+            it.is_reached.store(true, Ordering::Release);
+            drop(it.closed.lock().unwrap());
+            it.count.0 += 1;
+            context.reply_with(COUNT, &it.count.0.to_le_bytes())
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        self.count.snapshot(state);
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.count.restore(state)
+    }
+}
+
+fn send(client: &mut Client, session: SessionKey, payload: &[u8]) -> Result<u64, ClientError> {
+    client.send(session, COUNT, payload.len(), |buffer| {
+        buffer.copy_from_slice(payload);
+        Ok(payload.len())
+    })
+}
+
+#[test]
+fn one_that_finds_the_ring_full_waits_for_room() {
+    let gate = Gate::default();
+    let closed = Arc::clone(&gate.closed);
+    let options = ServiceHostOptions { window_bytes: 256 << 10, ..ServiceHostOptions::in_memory() };
+    let host = ServiceHost::start(gate, options).unwrap();
+    let link = RingSizes { command_ring_bytes: 64 << 10, ..RingSizes::default() };
+    let mut client = host.connect(ClientOptions { link, timeout: PATIENCE, ..ClientOptions::default() }).unwrap();
+    let sessions: Vec<_> = (1..=8).map(|token| client.open_session(token, 64).unwrap()).collect();
+    let last = client.open_session(99, 64).unwrap();
+    let shut = closed.lock().unwrap();
+    // Nobody handles anything: the window fills up, and then the ring. What the sequencer still takes is waited for.
+    let payload = [7; 2_000];
+    let mut sent = 0;
+    let mut full_since = None;
+    while full_since.is_none_or(|since: Instant| since.elapsed() < Duration::from_millis(200)) {
+        match send(&mut client, sessions[sent / 64], &payload) {
+            Ok(_) => (sent, full_since) = (sent + 1, None),
+            Err(error) => {
+                assert!(matches!(error, ClientError::Log(LogError::Full { .. })), "{error}");
+                full_since = full_since.or_else(|| Some(Instant::now()));
+                std::thread::yield_now();
+            }
+        }
+    }
+    let (begun, timeout) = (Instant::now(), Duration::from_millis(100));
+    let error = client.call(last, COUNT, &payload, timeout).unwrap_err();
+    assert!(matches!(error, ClientError::Log(LogError::Full { .. })), "{error}");
+    assert!(begun.elapsed() >= timeout, "it has not waited");
+    let reply = std::thread::scope(|scope| {
+        let call = scope.spawn(|| {
+            client.open_session(100, 1)?;
+            client.call(last, COUNT, &payload, PATIENCE)
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        drop(shut);
+        call.join().unwrap().unwrap()
+    });
+    assert_eq!(reply.payload, (sent as u64 + 1).to_le_bytes());
+    host.stop().unwrap();
+}
+
+#[test]
+fn the_time_that_an_error_states_is_the_one_that_was_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let gate = || Gate::default();
+    let first = ServiceHost::start(gate(), ServiceHostOptions::in_directory(directory.path())).unwrap();
+    let mut client = connect(directory.path(), PATIENCE);
+    let session = client.open_session(1, 1).unwrap();
+    client.call(session, COUNT, b"", PATIENCE).unwrap();
+    let mut full = connect(directory.path(), PATIENCE);
+    let of_full = full.open_session(3, 1).unwrap();
+    first.stop().unwrap();
+    // One that lets clients in and opens no session: it stands still at a command of somebody else.
+    let second = gate();
+    let (closed, is_reached) = (Arc::clone(&second.closed), Arc::clone(&second.is_reached));
+    let second = ServiceHost::start(second, ServiceHostOptions::in_directory(directory.path())).unwrap();
+    let mut other = connect(directory.path(), PATIENCE);
+    let of_other = other.open_session(2, 1).unwrap();
+    let shut = closed.lock().unwrap();
+    send(&mut other, of_other, b"").unwrap();
+    until("the handler stands still", || is_reached.load(Ordering::Acquire));
+
+    let timeout = Duration::from_millis(250);
+    let error = client.call(session, COUNT, b"", timeout).unwrap_err();
+    let ClientError::OutcomeUnknown { session_seq: 2, reason } = &error else { panic!("{error}") };
+    assert!(reason.ends_with(" within 250 ms"), "{reason}");
+    // With a full window it is not sent.
+    send(&mut full, of_full, b"").unwrap();
+    let error = full.call(of_full, COUNT, b"", timeout).unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut { timeout_ms: 250, .. }), "{error}");
+    drop(shut);
+    assert!(matches!(client.outcome(session, 2, PATIENCE).unwrap(), Outcome::Done(_)));
+    second.stop().unwrap();
 }
