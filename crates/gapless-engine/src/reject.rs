@@ -2,7 +2,12 @@
 
 /// A handler's refusal: the publisher gets code and text, outputs of this call are dropped.
 ///
-/// State that the handler of an event-sourced service has changed before it refused stays changed: check first, then change.
+/// State that the handler of an event-sourced service has changed before it refused stays changed: check first, then change. Builds with
+/// debug assertions, and the simulator, look at that and stop the service
+/// ([`Policy::check_refusals`](crate::Policy::check_refusals), which others may set to
+/// [`CheckRefusals::Sometimes`](crate::fold::CheckRefusals::Sometimes)). A state-replicated service's changes are undone.
+///
+/// Programs act upon the code: a client finds it as `detail` in `ClientError::Refused`, in `Outcome::Refused` and in a reply's refusal.
 ///
 /// ```
 /// # mod gapless { pub mod service { pub use gapless_engine::Reject; } }

@@ -212,7 +212,8 @@ fn there_is_a_sequence_behind_each_that_a_window_tells() {
 
 #[test]
 fn a_released_position_that_no_frame_ends_at_is_corrupt() {
-    for released in [2 * 64 + 4, 2 * 64 + 1, u64::MAX, u64::MAX - 7, (1 << 62) + 8] {
+    // Within a frame, no position at all, and before where the cursor stands already.
+    for released in [2 * 64 + 4, 2 * 64 + 1, u64::MAX, u64::MAX - 7, (1 << 62) + 8, 0, 56, 64] {
         for reads_many in [false, true] {
             let directory = TempDir::new().unwrap();
             let path = directory.path().join("window");
@@ -234,6 +235,36 @@ fn a_released_position_that_no_frame_ends_at_is_corrupt() {
             write(&File::options().write(true).open(&path).unwrap(), &[(256, released), (264, 3)]);
             let outcome = if reads_many { cursor.read_many(&mut [0; 2048]) } else { cursor.read(&mut Vec::new()) };
             assert!(matches!(outcome, Err(LogError::Corrupt { .. })), "{released:#x}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_released_position_beyond_what_was_written_is_corrupt_behind_the_last_frame() {
+    for released in [4 * 64, CAPACITY as u64, 3 * CAPACITY as u64, 1 << 40] {
+        for reads_many in [false, true] {
+            let directory = TempDir::new().unwrap();
+            let path = directory.path().join("window");
+            let options = WindowOptions {
+                memory: MemoryKind::File(path.clone()),
+                capacity_bytes: CAPACITY,
+                index_slots: INDEX_SLOTS,
+                frame_length_max: 1024,
+                ..WindowOptions::default()
+            };
+            let (mut writer, _releaser) = options.create(1).unwrap();
+            for sequence in 1..=3 {
+                writer.append(&frame(sequence, 0), sequence).unwrap();
+            }
+            writer.publish();
+            write(&File::options().write(true).open(&path).unwrap(), &[(256, released), (264, 100)]);
+            let mut cursor = Window::open_file(&path).unwrap().free_cursor(1);
+            assert_eq!(cursor.read(&mut Vec::new()).unwrap(), FreeRead::Frame(64));
+            let outcome = (0..4).find_map(|_| {
+                let read = if reads_many { cursor.read_many(&mut [0; 2048]) } else { cursor.read(&mut Vec::new()) };
+                read.err()
+            });
+            assert!(matches!(outcome, Some(LogError::Corrupt { .. })), "{released:#x}: {outcome:?}");
         }
     }
 }
