@@ -5,7 +5,7 @@ mod outbox;
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::fold::Fold;
-use crate::interruption::{HANDLING, INTERRUPTED};
+use crate::interruption::{HANDLING, INTERRUPTED, keep_interrupted_ahead};
 use crate::output_record::OutputRecord;
 use crate::recovery::Recovered;
 use crate::sender::{RetryPace, SendQueue};
@@ -106,6 +106,7 @@ impl ExecutorCounters {
         last_sequence.set(recovered.last_sequence);
         let dead_letters = counters.add("service.dead_letters")?;
         counters.add(INTERRUPTED)?.set(recovered.interrupted_sequence);
+        keep_interrupted_ahead(counters, recovered.interrupted_ahead)?;
         let (waiting, handling) = (counters.add("service.messages_waiting")?, counters.add(HANDLING)?);
         Ok(Self { last_sequence, dead_letters, waiting, handling })
     }

@@ -2,7 +2,7 @@
 //! replay over a copied journal, to any sequence, for debugging.
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
-use crate::interruption::ReplayProgress;
+use crate::interruption::{InterruptedAhead, ReplayProgress};
 use crate::output_record::{ComparingSink, RecordedOutputs};
 use crate::service::Service;
 use crate::{EngineError, snapshot};
@@ -27,6 +27,8 @@ pub struct Recovered {
     pub incomplete_from: Option<u64>,
     /// The frame that the process before was handling when it was ended; 0 where it was not.
     pub interrupted_sequence: u64,
+    /// What the process before was handling ahead of the stream when it was ended, if it was.
+    pub interrupted_ahead: Option<InterruptedAhead>,
 }
 
 /// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to
@@ -68,8 +70,8 @@ pub fn recover(
     let mut replay = reader.replay_until(from, sequence_max)?;
     // Whoever only looks writes nothing.
     let replaying = recorded.is_some().then(|| ReplayProgress::begin(layout.root())).transpose()?;
-    let replaying = replaying.map(|(replaying, before)| {
-        recovered.interrupted_sequence = before;
+    let replaying = replaying.map(|(replaying, before, ahead)| {
+        (recovered.interrupted_sequence, recovered.interrupted_ahead) = (before, ahead);
         replaying
     });
     let mut nothing = RecordedOutputs::nothing(layout.root(), identity);

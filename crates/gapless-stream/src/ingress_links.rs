@@ -76,6 +76,27 @@ counters! {
         throttled: "sequencer.throttled",
         /// Unfinished messages that stood still and had to make room for others; their publishers send them again.
         messages_evicted: "sequencer.messages_evicted",
+        /// While a handler runs ahead of the stream, the sequence that its transaction is to get; else 0.
+        executing_sequence: "sequencer.executing_sequence",
+        /// Of the last one that ran so: the session of its command; 0 of a timer.
+        executing_session: "sequencer.executing_session",
+        /// Its number there, or the timer.
+        executing_number: "sequencer.executing_number",
+    }
+}
+
+impl IngressCounters {
+    /// A process that ends before [`IngressCounters::end_execution`] leaves behind at what.
+    #[inline]
+    pub(crate) fn begin_execution(&self, sequence: u64, session: u64, number: u64) {
+        self.executing_session.set(session);
+        self.executing_number.set(number);
+        self.executing_sequence.set(sequence);
+    }
+
+    #[inline]
+    pub(crate) fn end_execution(&self) {
+        self.executing_sequence.set(0);
     }
 }
 

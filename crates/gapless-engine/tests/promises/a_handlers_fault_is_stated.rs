@@ -6,8 +6,9 @@
 
 use crate::attacked::*;
 use gapless_client::ClientError;
-use gapless_engine::interruption::{Interrupted, interrupted_at};
-use gapless_engine::{OnPanic, OnUnhandled, Policy, ServiceHost, ServiceHostOptions};
+use gapless_engine::interruption::{Interrupted, InterruptedAhead, interrupted_ahead_at, interrupted_at};
+use gapless_engine::store::{Counter, Store};
+use gapless_engine::{OnPanic, OnUnhandled, Policy, ServiceHost, ServiceHostOptions, StateHandlers, StateService};
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -156,4 +157,83 @@ fn one_that_ends_the_process_is_named_by_the_start_behind_the_one_that_ends_so()
     }
     assert!(run(&[3]));
     assert_eq!(interrupted_at(directory.path()), None);
+}
+
+/// Counts, or ends the process; a timer that is set ends it, too.
+struct Counting(Counter);
+
+const TIMER: u32 = 1 << 16 | 10;
+
+impl StateService for Counting {
+    fn handlers(handlers: &mut StateHandlers<Self>) {
+        handlers.on_bytes(ADD, |it: &Self, store, _, context| {
+            let count = store.add(it.0, 1)?;
+            context.reply_with(message(ADD), &count.to_le_bytes())
+        });
+        handlers.on_bytes(ABORT, |_: &Self, _, _, _| std::process::abort());
+        handlers.on_bytes(TIMER, |_: &Self, _, _, context| {
+            context.set_timer(77, context.time_ns());
+            Ok(())
+        });
+    }
+
+    fn on_timer(
+        &self,
+        _: u64,
+        _: &mut gapless_engine::store::Transaction<'_>,
+        _: &mut gapless_engine::Context<'_>,
+    ) -> Result<(), gapless_engine::Reject> {
+        std::process::abort()
+    }
+}
+
+/// In a process of its own: a host whose handlers run ahead of the stream, and a client that sends what it has no reply to again.
+#[test]
+#[ignore = "a part of the next test"]
+fn a_node_with_a_leading_handler_that_ends_the_process() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    let make = |store: &mut Store| Counting(store.counter(1, "count"));
+    let host = ServiceHost::start_state(make, options(Path::new(&directory))).unwrap();
+    let mut client = connect(Path::new(&directory));
+    let key = client.open_session(5, 8).unwrap();
+    match std::env::var(SKIP).unwrap().parse().unwrap() {
+        0 => _ = call(&mut client, key, ABORT, b"?"),
+        1 => _ = add(&mut client, key, 1),
+        _ => {
+            call(&mut client, key, TIMER, b"?").ok();
+            while host.failure().is_none() {
+                std::thread::yield_now();
+            }
+        }
+    }
+    host.stop().unwrap();
+}
+
+#[test]
+fn one_that_runs_ahead_of_the_stream_and_ends_the_process_is_named_by_its_command_or_timer() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |what: u32| {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        let name = "a_handlers_fault_is_stated::a_node_with_a_leading_handler_that_ends_the_process";
+        command.args(["--exact", "--ignored", name]).env(DIRECTORY, directory.path()).env(SKIP, what.to_string());
+        command.output().unwrap().status.success()
+    };
+    let at = || interrupted_ahead_at(directory.path()).map(|it| (it.session > 0, it.number, it.is_again));
+    assert!(run(1), "nothing is wrong yet");
+    assert_eq!(interrupted_ahead_at(directory.path()), None);
+    assert!(!run(0), "the handler aborts");
+    let first = interrupted_ahead_at(directory.path()).unwrap();
+    assert!(first.session > 0 && first.to_string().starts_with("command 2 of session "), "{first}");
+    for _ in 0..2 {
+        assert!(!run(0), "and again: the command is in no stream, and is sent again");
+        let again = interrupted_ahead_at(directory.path()).unwrap();
+        let InterruptedAhead { session, number, .. } = first;
+        assert_eq!((again.session, again.number, again.is_again), (session, number, true));
+    }
+    assert!(run(1), "another command");
+    assert_eq!(at(), None);
+    assert!(!run(2), "the timer aborts");
+    assert_eq!(at(), Some((false, 77, false)));
+    assert!(!run(2), "and is due again");
+    assert_eq!(at(), Some((false, 77, true)));
 }

@@ -75,7 +75,7 @@ impl Ingress {
         if !self.may_append() || !self.has_room_for_transaction()? {
             return Ok(DirectCommand::NotYet);
         }
-        let Self { sequencer, window, speculation, now, .. } = self;
+        let Self { sequencer, window, speculation, now, links, .. } = self;
         let speculation = speculation.as_mut().expect("commands that are handed in have a service to run them");
         let session = direct.session;
         let Ok(session_seq) = sequencer.expected(session, DIRECT) else { return Ok(DirectCommand::SessionUnknown) };
@@ -92,7 +92,7 @@ impl Ingress {
         let term = sequencer.term();
         let mut header =
             FrameHeader { sequence, timestamp_ns, session, session_seq, term, schema, ..FrameHeader::default() };
-        match speculation.run(&header, payload, sequencer) {
+        match speculation.run(&header, payload, sequencer, &links.counters) {
             Execution::Done => speculation.append(&mut header, window, sequencer, now.epoch_ns)?,
             Execution::Later => {
                 sequencer.take_stamp_back(last_timestamp_ns);

@@ -4,6 +4,7 @@
 use super::Ingress;
 use crate::StreamError;
 use crate::deferred::Deferred;
+use crate::ingress_links::IngressCounters;
 use crate::messages::ResponderMessage;
 use crate::sequencer::{Sequencer, Timer};
 use crate::transactions::{Execution, Transactions};
@@ -38,9 +39,18 @@ impl SpeculativeExecution {
     /// Runs the handler of a command, whose transaction is then to be appended under the same header. That is the command's, with the sequence
     /// and the time that were stamped for the transaction.
     #[inline]
-    pub fn run(&mut self, header: &FrameHeader, payload: &[u8], sequencer: &Sequencer) -> Execution {
+    pub fn run(
+        &mut self,
+        header: &FrameHeader,
+        payload: &[u8],
+        sequencer: &Sequencer,
+        counters: &IngressCounters,
+    ) -> Execution {
         self.bytes.clear();
-        self.transactions.command(header, payload, sequencer, self.length_max, &mut self.bytes)
+        counters.begin_execution(header.sequence, header.session, header.session_seq);
+        let execution = self.transactions.command(header, payload, sequencer, self.length_max, &mut self.bytes);
+        counters.end_execution();
+        execution
     }
 
     /// Appends the last transaction; there is room.
@@ -134,7 +144,7 @@ impl Ingress {
     /// Appends the transaction of the command in the claim of `length` bytes, whose session has counted it, or defers it.
     #[inline]
     pub(super) fn append_transaction(&mut self, length: usize, connection: ConnectionId) -> Result<(), StreamError> {
-        let Self { sequencer, window, speculation, now, deferred, .. } = self;
+        let Self { sequencer, window, speculation, now, deferred, links, .. } = self;
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         // The same place again: the frame is still there.
         let claim = window.claim(length)?;
@@ -142,7 +152,7 @@ impl Ingress {
         let last_timestamp_ns = sequencer.last_timestamp_ns();
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let mut header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..frame.header() };
-        match speculation.run(&header, frame.payload(), sequencer) {
+        match speculation.run(&header, frame.payload(), sequencer, &links.counters) {
             Execution::Done => {
                 speculation.append(&mut header, window, sequencer, now.epoch_ns)?;
                 if !deferred.is_empty() {
@@ -164,7 +174,7 @@ impl Ingress {
         session: u64,
         connection: ConnectionId,
     ) -> Result<(), StreamError> {
-        let Self { sequencer, window, speculation, now, fragments, deferred, .. } = self;
+        let Self { sequencer, window, speculation, now, fragments, deferred, links, .. } = self;
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         let (message, frames) = fragments.complete(session);
         let mut command = std::mem::take(&mut speculation.command);
@@ -179,7 +189,7 @@ impl Ingress {
         let last_timestamp_ns = sequencer.last_timestamp_ns();
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let mut header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..last };
-        match speculation.run(&header, &command, sequencer) {
+        match speculation.run(&header, &command, sequencer, &links.counters) {
             Execution::Done => {
                 speculation.append(&mut header, window, sequencer, now.epoch_ns)?;
                 sequencer.count_message(session, frames);
@@ -214,7 +224,7 @@ impl Ingress {
         if !self.has_room_for_transaction()? {
             return Ok(false);
         }
-        let Self { sequencer, window, speculation, now, .. } = self;
+        let Self { sequencer, window, speculation, now, links, .. } = self;
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         sequencer.take_timer(timer);
         let fired = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns };
@@ -226,7 +236,9 @@ impl Ingress {
         let term = sequencer.term();
         let mut header = FrameHeader { kind: Kind::Timer, sequence, timestamp_ns, term, ..FrameHeader::default() };
         speculation.bytes.clear();
+        links.counters.begin_execution(sequence, 0, timer.timer);
         speculation.transactions.timer(&header, fired, sequencer, speculation.length_max, &mut speculation.bytes);
+        links.counters.end_execution();
         speculation.append(&mut header, window, sequencer, now.epoch_ns)?;
         Ok(true)
     }
