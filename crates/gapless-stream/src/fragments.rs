@@ -11,6 +11,7 @@ use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, HEADER_LENGTH, Kind, aligned_length};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::time::Duration;
 
 /// The parts of one message so far.
 struct Partial {
@@ -359,8 +360,8 @@ impl Fragments {
             if self.has_room(needed_bytes) {
                 break;
             }
-            let still_ms = now_ns.saturating_sub(progress_ns) / 1_000_000;
-            tracing::info!(session, still_ms, "an unfinished message makes room for others; it is to be sent again");
+            let still_for = Duration::from_nanos(now_ns.saturating_sub(progress_ns));
+            tracing::info!(session, ?still_for, "an unfinished message makes room for others; it is to be sent again");
             self.forget(session);
             self.evicted += 1;
         }
@@ -401,192 +402,4 @@ impl Partial {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use gapless_wire::FrameWriter;
-
-    fn part(session: u64, session_seq: u64, index: u16, count: u16, length: usize) -> Vec<u8> {
-        let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
-        let fragment = Fragment { index, count };
-        let header = FrameHeader { session, session_seq, fragment, ..FrameHeader::default() };
-        FrameWriter::new(&mut bytes).finish(&header, length);
-        bytes
-    }
-
-    fn add(fragments: &mut Fragments, bytes: &[u8], expected: u64) -> Collected {
-        add_at(fragments, 1, bytes, expected, 0)
-    }
-
-    fn add_at(fragments: &mut Fragments, connection: u32, bytes: &[u8], expected: u64, now_ns: u64) -> Collected {
-        fragments.add(ConnectionId(connection), &Frame::parse(bytes).unwrap(), bytes, expected, now_ns)
-    }
-
-    const LATE_NS: u64 = IDLE_NS_MAX + 1;
-
-    fn gap(next_session_seq: u64) -> Collected {
-        Collected::Answer(Decision::Gap { next_session_seq })
-    }
-
-    /// Memory for two messages of two parts of 1,000 bytes.
-    fn room_for_two() -> Fragments {
-        let length = 2 * aligned_length(HEADER_LENGTH + 1_000);
-        Fragments::new(2 * (MESSAGE_OVERHEAD + length + 2 * PART_OVERHEAD), 1 << 20)
-    }
-
-    #[test]
-    fn parts_are_kept_until_all_are_there() {
-        let mut fragments = Fragments::new(1 << 20, 1 << 20);
-        assert_eq!(add(&mut fragments, &part(1, 5, 0, 3, 100), 5), Collected::Kept);
-        assert_eq!(
-            add(&mut fragments, &part(1, 7, 2, 3, 10), 5),
-            Collected::Answer(Decision::Gap { next_session_seq: 6 })
-        );
-        assert_eq!(add(&mut fragments, &part(1, 5, 0, 3, 100), 5), Collected::Answer(Decision::Repeat));
-        assert_eq!(add(&mut fragments, &part(1, 6, 1, 3, 100), 5), Collected::Kept);
-        assert_eq!(add(&mut fragments, &part(1, 7, 2, 3, 10), 5), Collected::Complete);
-        let (bytes, frames) = fragments.complete(1);
-        assert_eq!((bytes.len(), frames.len()), (2 * 168 + 80, 3));
-        assert_eq!(Frame::parse(&bytes[frames[2].clone()]).unwrap().session_seq(), 7);
-        fragments.forget(1);
-        assert!(!fragments.has(1) && fragments.reserved_bytes == 0);
-    }
-
-    #[test]
-    fn what_does_not_belong_together_is_malformed() {
-        let is_malformed = |collected| matches!(collected, Collected::Answer(Decision::Malformed(_)));
-        let mut fragments = Fragments::new(1 << 20, 1 << 12);
-        assert!(is_malformed(add(&mut fragments, &part(1, 1, 1, 3, 10), 1)), "no beginning");
-        assert!(is_malformed(add(&mut fragments, &part(1, 1, 0, 60, 100), 1)), "too long");
-        assert!(is_malformed(add(&mut fragments, &part(1, u64::MAX - 1, 0, 2, 100), u64::MAX - 1)), "runs over");
-        assert_eq!(add(&mut fragments, &part(1, 1, 0, 3, 10), 1), Collected::Kept);
-        assert!(is_malformed(add(&mut fragments, &part(1, 2, 1, 4, 10), 1)), "another count");
-        assert!(is_malformed(add(&mut fragments, &part(1, 2, 2, 3, 10), 1)), "another index");
-        assert!(is_malformed(add(&mut fragments, &part(1, 2, 1, 3, 999), 1)), "longer than the first");
-    }
-
-    #[test]
-    fn a_message_as_long_as_the_limit_is_taken_and_no_longer_one() {
-        // Two parts of 1,000 bytes and one of 8.
-        let limit = 2 * 1_064 + 72;
-        for (last, is_taken) in [(8, true), (9, false)] {
-            let mut fragments = Fragments::new(1 << 20, limit);
-            assert_eq!(add(&mut fragments, &part(1, 1, 0, 3, 1_000), 1), Collected::Kept);
-            assert_eq!(add(&mut fragments, &part(1, 2, 1, 3, 1_000), 1), Collected::Kept);
-            let end = add(&mut fragments, &part(1, 3, 2, 3, last), 1);
-            assert_eq!(end == Collected::Complete, is_taken, "{end:?}");
-        }
-        let mut fragments = Fragments::new(1 << 20, limit - 8);
-        let begin = add(&mut fragments, &part(1, 1, 0, 3, 1_000), 1);
-        assert!(matches!(begin, Collected::Answer(Decision::Malformed(_))), "{begin:?}");
-    }
-
-    #[test]
-    fn memory_is_bounded_and_the_first_is_always_let_in() {
-        let mut fragments = Fragments::new(100, 1 << 20);
-        assert_eq!(add(&mut fragments, &part(1, 1, 0, 2, 100), 1), Collected::Kept);
-        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Later);
-        fragments.forget_from(ConnectionId(1));
-        assert_eq!((fragments.reserved_bytes, fragments.unfinished.len()), (0, 0));
-        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Kept);
-    }
-
-    #[test]
-    fn who_stands_still_for_longest_makes_room_and_sends_again() {
-        let mut fragments = room_for_two();
-        assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 5), Collected::Kept);
-        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
-        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, IDLE_NS_MAX), Collected::Later);
-        assert_eq!(fragments.evicted(), 0, "it may go on yet");
-        let now_ns = LATE_NS + LOOK_INTERVAL_NS;
-        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, now_ns), Collected::Kept);
-        assert!(fragments.has(1) && !fragments.has(2) && fragments.evicted() == 1);
-        assert_eq!(add_at(&mut fragments, 2, &part(2, 2, 1, 2, 1_000), 1, now_ns), gap(1), "it is to begin again");
-        assert_eq!(add_at(&mut fragments, 3, &part(3, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
-        // Complete, it waits for the stream alone, however long that takes.
-        assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
-        assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 9 * now_ns), Collected::Later);
-        fragments.forget(3);
-        assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 9 * now_ns), Collected::Kept);
-        assert!(fragments.has(1) && fragments.reserved_bytes <= fragments.bytes_max);
-    }
-
-    #[test]
-    fn who_only_seems_to_go_on_makes_room_too() {
-        let mut fragments = room_for_two();
-        let drip = |index: u16| part(1, 1 + u64::from(index), index, 20, 10);
-        assert_eq!(add_at(&mut fragments, 1, &drip(0), 1, 0), Collected::Kept);
-        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
-        for index in 1..4 {
-            let now_ns = u64::from(index) * IDLE_NS_MAX / 2;
-            assert_eq!(add_at(&mut fragments, 1, &drip(index), 1, now_ns), Collected::Kept);
-            let _ = add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, now_ns);
-        }
-        assert!(fragments.has(3) && fragments.evicted() >= 1);
-        assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 2 * LATE_NS), Collected::Kept);
-        assert!(!fragments.has(1), "a few bytes now and then are not enough");
-    }
-
-    #[test]
-    fn the_first_that_waits_is_served_first() {
-        let mut fragments = room_for_two();
-        assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 700), 1, 0), Collected::Kept);
-        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 0), Collected::Later, "longer than the rest");
-        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 1), Collected::Later, "it would fit, but");
-        fragments.forget(1);
-        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 2), Collected::Later);
-        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 3), Collected::Kept);
-        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 4), Collected::Kept);
-        // A publisher that waits and is gone, or asks no more, holds up nobody.
-        assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 5), Collected::Later);
-        fragments.forget_from(ConnectionId(4));
-        assert_eq!(add_at(&mut fragments, 5, &part(5, 1, 0, 2, 10), 1, 6), Collected::Kept);
-        fragments.forget(5);
-        assert_eq!(add_at(&mut fragments, 6, &part(6, 1, 0, 2, 1_000), 1, 7), Collected::Later);
-        assert_eq!(add_at(&mut fragments, 7, &part(7, 1, 0, 2, 10), 1, 7 + IDLE_NS_MAX), Collected::Later);
-        assert_eq!(add_at(&mut fragments, 7, &part(7, 1, 0, 2, 10), 1, 8 + IDLE_NS_MAX), Collected::Kept);
-    }
-
-    #[test]
-    fn nobody_waits_for_what_is_behind_itself() {
-        let mut fragments = room_for_two();
-        assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
-        assert_eq!(add_at(&mut fragments, 1, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
-        assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 2, 1_000), 1, 0), gap(1));
-        assert!(fragments.passes_by(3, 2, 0) && !fragments.passes_by(2, 9, 0));
-        assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, 0), Collected::Complete);
-        fragments.forget(1);
-        assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
-        assert!(fragments.put_off.is_empty());
-        fragments.forget_from(ConnectionId(1));
-        assert_eq!((fragments.reserved_bytes, fragments.partial.len()), (0, 0));
-    }
-
-    #[test]
-    fn what_is_put_off_passes_by_and_is_answered_now_and_then() {
-        let mut fragments = room_for_two();
-        for session in [1, 2] {
-            assert_eq!(add(&mut fragments, &part(session, 1, 0, 2, 1_000), 1), Collected::Kept);
-        }
-        let mut answers = 0;
-        // It comes again and again, at once.
-        for now_ns in (0..LOOK_INTERVAL_NS * 3).step_by(100_000) {
-            let begin = add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns);
-            assert!(begin == gap(1) || begin == Collected::PutOff, "{begin:?}");
-            answers += u64::from(begin == gap(1));
-            assert!((2..40).all(|session_seq| fragments.passes_by(3, session_seq, now_ns)));
-        }
-        assert_eq!(answers, 3);
-        // A publisher that asks for the missing ones, by its last frame, gets an answer.
-        let now_ns = LOOK_INTERVAL_NS * 4;
-        assert!(!fragments.passes_by(3, 39, now_ns) && fragments.passes_by(3, 39, now_ns));
-        assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::PutOff);
-        // It is called when there is room, once.
-        assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, Some(now_ns + LOOK_INTERVAL_NS)));
-        fragments.forget(1);
-        fragments.forget(2);
-        assert_eq!(fragments.recalled(now_ns), Some((3, ConnectionId(1))));
-        assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, None));
-        assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::Kept);
-        assert!(fragments.put_off.is_empty());
-    }
-}
+mod tests;

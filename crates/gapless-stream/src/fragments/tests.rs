@@ -1,0 +1,342 @@
+//! What becomes of the parts of messages while memory is there, and while it is not.
+
+use super::*;
+use gapless_wire::FrameWriter;
+
+fn part(session: u64, session_seq: u64, index: u16, count: u16, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
+    let fragment = Fragment { index, count };
+    let header = FrameHeader { session, session_seq, fragment, ..FrameHeader::default() };
+    FrameWriter::new(&mut bytes).finish(&header, length);
+    bytes
+}
+
+fn add(fragments: &mut Fragments, bytes: &[u8], expected: u64) -> Collected {
+    add_at(fragments, 1, bytes, expected, 0)
+}
+
+fn add_at(fragments: &mut Fragments, connection: u32, bytes: &[u8], expected: u64, now_ns: u64) -> Collected {
+    fragments.add(ConnectionId(connection), &Frame::parse(bytes).unwrap(), bytes, expected, now_ns)
+}
+
+const LATE_NS: u64 = IDLE_NS_MAX + 1;
+
+fn gap(next_session_seq: u64) -> Collected {
+    Collected::Answer(Decision::Gap { next_session_seq })
+}
+
+/// Memory for two messages of two parts of 1,000 bytes.
+fn room_for_two() -> Fragments {
+    let length = 2 * aligned_length(HEADER_LENGTH + 1_000);
+    Fragments::new(2 * (MESSAGE_OVERHEAD + length + 2 * PART_OVERHEAD), 1 << 20)
+}
+
+#[test]
+fn parts_are_kept_until_all_are_there() {
+    let mut fragments = Fragments::new(1 << 20, 1 << 20);
+    assert_eq!(add(&mut fragments, &part(1, 5, 0, 3, 100), 5), Collected::Kept);
+    assert_eq!(add(&mut fragments, &part(1, 7, 2, 3, 10), 5), Collected::Answer(Decision::Gap { next_session_seq: 6 }));
+    assert_eq!(add(&mut fragments, &part(1, 5, 0, 3, 100), 5), Collected::Answer(Decision::Repeat));
+    assert_eq!(add(&mut fragments, &part(1, 6, 1, 3, 100), 5), Collected::Kept);
+    assert_eq!(add(&mut fragments, &part(1, 7, 2, 3, 10), 5), Collected::Complete);
+    let (bytes, frames) = fragments.complete(1);
+    assert_eq!((bytes.len(), frames.len()), (2 * 168 + 80, 3));
+    assert_eq!(Frame::parse(&bytes[frames[2].clone()]).unwrap().session_seq(), 7);
+    fragments.forget(1);
+    assert!(!fragments.has(1) && fragments.reserved_bytes == 0);
+}
+
+#[test]
+fn what_does_not_belong_together_is_malformed() {
+    let is_malformed = |collected| matches!(collected, Collected::Answer(Decision::Malformed(_)));
+    let mut fragments = Fragments::new(1 << 20, 1 << 12);
+    assert!(is_malformed(add(&mut fragments, &part(1, 1, 1, 3, 10), 1)), "no beginning");
+    assert!(is_malformed(add(&mut fragments, &part(1, 1, 0, 60, 100), 1)), "too long");
+    assert!(is_malformed(add(&mut fragments, &part(1, u64::MAX - 1, 0, 2, 100), u64::MAX - 1)), "runs over");
+    assert_eq!(add(&mut fragments, &part(1, 1, 0, 3, 10), 1), Collected::Kept);
+    assert!(is_malformed(add(&mut fragments, &part(1, 2, 1, 4, 10), 1)), "another count");
+    assert!(is_malformed(add(&mut fragments, &part(1, 2, 2, 3, 10), 1)), "another index");
+    assert!(is_malformed(add(&mut fragments, &part(1, 2, 1, 3, 999), 1)), "longer than the first");
+}
+
+#[test]
+fn a_message_as_long_as_the_limit_is_taken_and_no_longer_one() {
+    // Two parts of 1,000 bytes and one of 8.
+    let limit = 2 * 1_064 + 72;
+    for (last, is_taken) in [(8, true), (9, false)] {
+        let mut fragments = Fragments::new(1 << 20, limit);
+        assert_eq!(add(&mut fragments, &part(1, 1, 0, 3, 1_000), 1), Collected::Kept);
+        assert_eq!(add(&mut fragments, &part(1, 2, 1, 3, 1_000), 1), Collected::Kept);
+        let end = add(&mut fragments, &part(1, 3, 2, 3, last), 1);
+        assert_eq!(end == Collected::Complete, is_taken, "{end:?}");
+    }
+    let mut fragments = Fragments::new(1 << 20, limit - 8);
+    let begin = add(&mut fragments, &part(1, 1, 0, 3, 1_000), 1);
+    assert!(matches!(begin, Collected::Answer(Decision::Malformed(_))), "{begin:?}");
+}
+
+#[test]
+fn memory_is_bounded_and_the_first_is_always_let_in() {
+    let mut fragments = Fragments::new(100, 1 << 20);
+    assert_eq!(add(&mut fragments, &part(1, 1, 0, 2, 100), 1), Collected::Kept);
+    assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Later);
+    fragments.forget_from(ConnectionId(1));
+    assert_eq!((fragments.reserved_bytes, fragments.unfinished.len()), (0, 0));
+    assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Kept);
+}
+
+#[test]
+fn who_stands_still_for_longest_makes_room_and_sends_again() {
+    let mut fragments = room_for_two();
+    assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 5), Collected::Kept);
+    assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+    assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, IDLE_NS_MAX), Collected::Later);
+    assert_eq!(fragments.evicted(), 0, "it may go on yet");
+    let now_ns = LATE_NS + LOOK_INTERVAL_NS;
+    assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, now_ns), Collected::Kept);
+    assert!(fragments.has(1) && !fragments.has(2) && fragments.evicted() == 1);
+    assert_eq!(add_at(&mut fragments, 2, &part(2, 2, 1, 2, 1_000), 1, now_ns), gap(1), "it is to begin again");
+    assert_eq!(add_at(&mut fragments, 3, &part(3, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
+    // Complete, it waits for the stream alone, however long that takes.
+    assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
+    assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 9 * now_ns), Collected::Later);
+    fragments.forget(3);
+    assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 9 * now_ns), Collected::Kept);
+    assert!(fragments.has(1) && fragments.reserved_bytes <= fragments.bytes_max);
+}
+
+#[test]
+fn who_only_seems_to_go_on_makes_room_too() {
+    let mut fragments = room_for_two();
+    let drip = |index: u16| part(1, 1 + u64::from(index), index, 20, 10);
+    assert_eq!(add_at(&mut fragments, 1, &drip(0), 1, 0), Collected::Kept);
+    assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+    for index in 1..4 {
+        let now_ns = u64::from(index) * IDLE_NS_MAX / 2;
+        assert_eq!(add_at(&mut fragments, 1, &drip(index), 1, now_ns), Collected::Kept);
+        let _ = add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, now_ns);
+    }
+    assert!(fragments.has(3) && fragments.evicted() >= 1);
+    assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 2 * LATE_NS), Collected::Kept);
+    assert!(!fragments.has(1), "a few bytes now and then are not enough");
+}
+
+#[test]
+fn the_first_that_waits_is_served_first() {
+    let mut fragments = room_for_two();
+    assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 700), 1, 0), Collected::Kept);
+    assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 0), Collected::Later, "longer than the rest");
+    assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 1), Collected::Later, "it would fit, but");
+    fragments.forget(1);
+    assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 2), Collected::Later);
+    assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 3), Collected::Kept);
+    assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 4), Collected::Kept);
+    // A publisher that waits and is gone, or asks no more, holds up nobody.
+    assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 5), Collected::Later);
+    fragments.forget_from(ConnectionId(4));
+    assert_eq!(add_at(&mut fragments, 5, &part(5, 1, 0, 2, 10), 1, 6), Collected::Kept);
+    fragments.forget(5);
+    assert_eq!(add_at(&mut fragments, 6, &part(6, 1, 0, 2, 1_000), 1, 7), Collected::Later);
+    assert_eq!(add_at(&mut fragments, 7, &part(7, 1, 0, 2, 10), 1, 7 + IDLE_NS_MAX), Collected::Later);
+    assert_eq!(add_at(&mut fragments, 7, &part(7, 1, 0, 2, 10), 1, 8 + IDLE_NS_MAX), Collected::Kept);
+}
+
+#[test]
+fn nobody_waits_for_what_is_behind_itself() {
+    let mut fragments = room_for_two();
+    assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+    assert_eq!(add_at(&mut fragments, 1, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+    assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 2, 1_000), 1, 0), gap(1));
+    assert!(fragments.passes_by(3, 2, 0) && !fragments.passes_by(2, 9, 0));
+    assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, 0), Collected::Complete);
+    fragments.forget(1);
+    assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+    assert!(fragments.put_off.is_empty());
+    fragments.forget_from(ConnectionId(1));
+    assert_eq!((fragments.reserved_bytes, fragments.partial.len()), (0, 0));
+}
+
+#[test]
+fn what_is_put_off_passes_by_and_is_answered_now_and_then() {
+    let mut fragments = room_for_two();
+    for session in [1, 2] {
+        assert_eq!(add(&mut fragments, &part(session, 1, 0, 2, 1_000), 1), Collected::Kept);
+    }
+    let mut answers = 0;
+    // It comes again and again, at once.
+    for now_ns in (0..LOOK_INTERVAL_NS * 3).step_by(100_000) {
+        let begin = add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns);
+        assert!(begin == gap(1) || begin == Collected::PutOff, "{begin:?}");
+        answers += u64::from(begin == gap(1));
+        assert!((2..40).all(|session_seq| fragments.passes_by(3, session_seq, now_ns)));
+    }
+    assert_eq!(answers, 3);
+    // A publisher that asks for the missing ones, by its last frame, gets an answer.
+    let now_ns = LOOK_INTERVAL_NS * 4;
+    assert!(!fragments.passes_by(3, 39, now_ns) && fragments.passes_by(3, 39, now_ns));
+    assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::PutOff);
+    // It is called when there is room, once.
+    assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, Some(now_ns + LOOK_INTERVAL_NS)));
+    fragments.forget(1);
+    fragments.forget(2);
+    assert_eq!(fragments.recalled(now_ns), Some((3, ConnectionId(1))));
+    assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, None));
+    assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::Kept);
+    assert!(fragments.put_off.is_empty());
+}
+
+#[test]
+fn the_place_of_each_part_counts_as_memory() {
+    // A thousand parts of eight bytes.
+    let length = 1_000 * aligned_length(HEADER_LENGTH + 8);
+    let limit = 2 * (MESSAGE_OVERHEAD + length + 1_000 * PART_OVERHEAD);
+    for (limit, second) in [(limit, Collected::Kept), (limit - 1, Collected::Later)] {
+        let mut fragments = Fragments::new(limit, 1 << 20);
+        assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 1_000, 8), 1, 0), Collected::Kept);
+        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 1_000, 8), 1, 0), second);
+    }
+}
+
+#[test]
+fn an_unfinished_message_says_which_number_it_expects() {
+    let mut fragments = Fragments::new(1 << 20, 1 << 20);
+    assert_eq!(fragments.expected(1), None);
+    for (index, expected) in [(0, 6), (1, 7)] {
+        assert_eq!(add(&mut fragments, &part(1, 5 + u64::from(index), index, 3, 100), 5), Collected::Kept);
+        assert_eq!((fragments.expected(1), fragments.expected(2)), (Some(expected), None));
+    }
+}
+
+#[test]
+fn who_has_come_to_the_end_waits_where_it_is_like_others() {
+    // A connection with nothing unfinished can wait for memory: what is counted for it is taken off again.
+    let mut fragments = room_for_two();
+    for session in [1, 2] {
+        assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 2, 10), 1, 0), Collected::Kept);
+    }
+    fragments.forget(1);
+    fragments.forget(2);
+    for session in [3, 4] {
+        assert_eq!(add_at(&mut fragments, 2, &part(session, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+    }
+    assert_eq!(add_at(&mut fragments, 1, &part(5, 1, 0, 2, 1_000), 1, 0), Collected::Later);
+}
+
+#[test]
+fn a_message_may_take_as_long_as_its_bytes_take_at_the_least_rate() {
+    let second_ns = 1_000_000_000;
+    // Parts that take a second each.
+    let length = BYTES_PER_S_MIN as usize - HEADER_LENGTH;
+    let mut fragments = Fragments::new(1, 1 << 20);
+    for (index, now_ns) in [(0, 0), (1, 2 * second_ns), (2, 4 * second_ns)] {
+        let part = part(2, 1 + u64::from(index), index, 9, length);
+        assert_eq!(add_at(&mut fragments, 2, &part, 1, now_ns), Collected::Kept);
+    }
+    let due_ns = IDLE_NS_MAX + 3 * second_ns;
+    assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 10), 1, due_ns), Collected::Later);
+    assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 10), 1, due_ns + LOOK_INTERVAL_NS), Collected::Kept);
+    assert!(!fragments.has(2) && fragments.evicted() == 1);
+}
+
+/// Two messages that take all memory, of connection 1, and one that is put off.
+fn with_one_put_off(now_ns: u64) -> Fragments {
+    let mut fragments = room_for_two();
+    for session in [1, 2] {
+        assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 2, 1_000), 1, now_ns), Collected::Kept);
+    }
+    assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 8), 1, now_ns), gap(1));
+    fragments
+}
+
+#[test]
+fn parts_behind_one_that_is_put_off_pass_by_and_only_a_repeated_one_is_answered() {
+    let mut fragments = with_one_put_off(0);
+    assert_eq!(add_at(&mut fragments, 1, &part(3, 2, 1, 20, 8), 1, 0), Collected::PutOff);
+    // Each that comes for the first time passes, however late.
+    for session_seq in 3..6 {
+        assert!(fragments.passes_by(3, session_seq, session_seq * LOOK_INTERVAL_NS));
+    }
+    assert_eq!(add_at(&mut fragments, 1, &part(3, 5, 4, 20, 8), 1, 6 * LOOK_INTERVAL_NS), gap(1));
+    assert_eq!(add_at(&mut fragments, 1, &part(4, 2, 1, 20, 8), 1, 0), gap(1), "nothing of this one is put off");
+}
+
+#[test]
+fn who_is_called_is_not_answered_besides_for_a_while() {
+    let mut fragments = with_one_put_off(5);
+    fragments.forget(1);
+    assert_eq!(fragments.recalled(100 * LOOK_INTERVAL_NS), Some((3, ConnectionId(1))));
+    assert!(fragments.passes_by(3, 1, 101 * LOOK_INTERVAL_NS - 1), "the call is the answer");
+    assert!(!fragments.passes_by(3, 1, 101 * LOOK_INTERVAL_NS), "the call may be lost");
+}
+
+#[test]
+fn a_call_makes_room_by_what_stands_still() {
+    let mut fragments = with_one_put_off(0);
+    assert_eq!(fragments.recalled(IDLE_NS_MAX), None);
+    assert_eq!(fragments.recalled(LATE_NS), Some((3, ConnectionId(1))));
+    assert!(!fragments.has(1) && fragments.has(2) && fragments.evicted() == 1);
+}
+
+#[test]
+fn a_call_waits_for_whose_turn_it_is_but_not_for_ever() {
+    let mut fragments = room_for_two();
+    for session in [1, 2] {
+        assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+    }
+    // Another connection waits for memory where it is, and comes first.
+    assert_eq!(add_at(&mut fragments, 2, &part(9, 1, 0, 2, 1_000), 1, 0), Collected::Later);
+    for (session, now_ns) in [(3, 1), (4, 2)] {
+        assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 20, 8), 1, now_ns), gap(1));
+    }
+    fragments.forget(1);
+    fragments.forget(2);
+    assert_eq!(fragments.recalled(IDLE_NS_MAX), None);
+    assert_eq!(fragments.recalled(LATE_NS), Some((3, ConnectionId(1))));
+    // It does not come either.
+    assert_eq!(fragments.recalled(LATE_NS + IDLE_NS_MAX), None);
+    assert_eq!(fragments.recalled(LATE_NS + LATE_NS), Some((4, ConnectionId(1))));
+}
+
+#[test]
+fn of_too_many_that_are_put_off_each_is_answered_until_the_oldest_are_forgotten() {
+    let mut fragments = with_one_put_off(0);
+    // Complete, they make room for nobody.
+    for session in [1, 2] {
+        assert_eq!(add(&mut fragments, &part(session, 2, 1, 2, 1_000), 1), Collected::Complete);
+    }
+    let last = 2 + PUT_OFF_MAX as u64;
+    for session in 4..=last {
+        assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 2, 60), 1, 0), gap(1));
+    }
+    for _ in 0..2 {
+        assert_eq!(add_at(&mut fragments, 1, &part(last, 1, 0, 2, 60), 1, 0), Collected::PutOff, "it is remembered");
+        assert_eq!(add_at(&mut fragments, 1, &part(last + 1, 1, 0, 2, 60), 1, IDLE_NS_MAX), gap(1));
+    }
+    assert!(fragments.put_off.len() == PUT_OFF_MAX && !fragments.passes_by(last + 1, 2, IDLE_NS_MAX));
+    assert_eq!(add_at(&mut fragments, 1, &part(last + 1, 1, 0, 2, 60), 1, LATE_NS), gap(1));
+    assert_eq!(add_at(&mut fragments, 1, &part(last + 1, 1, 0, 2, 60), 1, LATE_NS), Collected::PutOff);
+    assert_eq!(fragments.put_off.len(), 1);
+}
+
+#[test]
+fn what_is_forgotten_is_forgotten_whole() {
+    // A connection takes with it what was put off of it, and nothing of others.
+    let mut fragments = with_one_put_off(0);
+    assert_eq!(add_at(&mut fragments, 2, &part(7, 1, 0, 2, 60), 1, 0), Collected::Later);
+    fragments.forget_from(ConnectionId(2));
+    assert!(fragments.has(1) && fragments.next_recall_ns().is_some() && fragments.passes_by(3, 2, 0));
+    fragments.forget_from(ConnectionId(1));
+    assert_eq!((fragments.reserved_bytes, fragments.next_recall_ns()), (0, None));
+    assert!(!fragments.has(1) && !fragments.passes_by(3, 3, 0));
+    // All of it, but for how many had to make room so far.
+    let mut fragments = with_one_put_off(0);
+    assert_eq!(add_at(&mut fragments, 2, &part(5, 1, 0, 3, 1_000), 1, LATE_NS), Collected::Kept);
+    assert!(fragments.evicted() > 0 && fragments.next_recall_ns().is_some());
+    let evicted = fragments.evicted();
+    fragments.forget_all();
+    assert_eq!((fragments.evicted(), fragments.reserved_bytes, fragments.next_recall_ns()), (evicted, 0, None));
+    assert!((1..=5).all(|session| !fragments.has(session) && !fragments.passes_by(session, 9, 0)));
+    for session in [1, 2] {
+        assert_eq!(add_at(&mut fragments, 2, &part(session, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+    }
+}
