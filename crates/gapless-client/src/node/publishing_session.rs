@@ -39,8 +39,6 @@ pub(crate) struct PublishingSession {
     next_to_send: u64,
     /// Frames up to this number are known to the sequencer.
     accepted: u64,
-    /// The greatest number seen in the stream.
-    seen: u64,
     /// Whether the sequencer knows that this connection publishes under the session.
     is_attached: bool,
     /// Whether the sequencer has said so at least once for this session.
@@ -74,7 +72,6 @@ impl PublishingSession {
             unacknowledged: ResendBuffer::new(options.kept_bytes_max, 1),
             next_to_send: 1,
             accepted: 0,
-            seen: 0,
             is_attached: false,
             was_opened: false,
             open_sent_ns: None,
@@ -354,7 +351,6 @@ impl PublishingSession {
                 if !self.options.shared {
                     // A process that was started anew goes on where its predecessor ended.
                     self.unacknowledged.restart(next);
-                    self.seen = next - 1;
                 }
                 self.accepted = next - 1;
                 self.next_to_send = next.clamp(self.unacknowledged.first_number(), self.unacknowledged.next_number());
@@ -366,7 +362,6 @@ impl PublishingSession {
     /// A frame of the session came back in the stream.
     #[inline]
     pub fn came_back(&mut self, session_seq: u64, now_ns: u64) {
-        self.seen = self.seen.max(session_seq);
         self.accepted = self.accepted.max(session_seq);
         if self.unacknowledged.forget_through(session_seq) > 0 {
             self.progress_ns = now_ns;

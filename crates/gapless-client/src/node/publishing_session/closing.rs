@@ -85,7 +85,7 @@ impl PublishingSession {
         (self.is_attached, self.was_opened) = (false, false);
         self.open_sent_ns = None;
         self.unacknowledged.restart(1);
-        (self.next_to_send, self.accepted, self.seen) = (1, 0, 0);
+        (self.next_to_send, self.accepted) = (1, 0);
         if self.end != End::Open {
             self.end = End::Closed;
             self.close_stray(now_ns);
@@ -98,7 +98,7 @@ impl PublishingSession {
         let Some(Stray { session, next_session_seq }) = self.stray.take() else { return };
         self.session = Some(session);
         self.unacknowledged.restart(next_session_seq);
-        (self.next_to_send, self.accepted, self.seen) = (next_session_seq, next_session_seq - 1, next_session_seq - 1);
+        (self.next_to_send, self.accepted) = (next_session_seq, next_session_seq - 1);
         self.keep_close(session, now_ns).expect("nothing else is kept");
         self.end = End::Asked;
     }

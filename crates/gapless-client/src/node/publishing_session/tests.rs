@@ -1,7 +1,8 @@
-//! A publisher that closes its session, while answers are lost, late and doubled.
+//! A publisher's numbers, what it sends once more and when, and the close of its session, while answers are lost, late and
+//! doubled.
 
 use super::*;
-use gapless_wire::Frame;
+use gapless_wire::{Fragment, Frame};
 
 const TOKEN: u128 = 9;
 const MS: u64 = 1_000_000;
@@ -22,6 +23,48 @@ fn sent(publisher: &mut PublishingSession) -> Vec<(Kind, u64, u64)> {
     all
 }
 
+/// The numbers of the frames due now.
+fn numbers(publisher: &mut PublishingSession) -> Vec<u64> {
+    sent(publisher).into_iter().map(|(_, _, number)| number).collect()
+}
+
+fn publisher(options: PublisherOptions) -> PublishingSession {
+    PublishingSession::new(PublisherOptions { token: TOKEN, ..options })
+}
+
+/// One that publishes under session 3, from number 1 on.
+fn open(options: PublisherOptions) -> PublishingSession {
+    let mut publisher = publisher(options);
+    opened(&mut publisher, 3, 1);
+    publisher
+}
+
+/// One of several that publish the same: the stream has their messages up to `accepted`.
+fn copy(accepted: u64) -> PublishingSession {
+    let mut publisher = publisher(PublisherOptions { shared: true, ..PublisherOptions::default() });
+    opened(&mut publisher, 3, accepted + 1);
+    publisher
+}
+
+const FRAME_LENGTH_MAX: usize = 1_000;
+
+/// Publishes a message of `length` bytes at `now_ns`.
+fn publish(publisher: &mut PublishingSession, length: usize, now_ns: u64) -> Result<u64, ClientError> {
+    let header = FrameHeader { kind: Kind::Event, ..FrameHeader::default() };
+    publisher.publish(header, (length, FRAME_LENGTH_MAX), now_ns, |buffer| {
+        buffer.iter_mut().enumerate().for_each(|(index, byte)| *byte = index as u8);
+        Ok(buffer.len())
+    })
+}
+
+/// One that has sent `count` messages at time 0.
+fn with_sent(count: u64) -> PublishingSession {
+    let mut publisher = open(PublisherOptions::default());
+    (1..=count).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
+    assert_eq!(numbers(&mut publisher), Vec::from_iter(1..=count));
+    publisher
+}
+
 /// The sessions opened within 10 s, with a look each ms; the answer to each is that it is unknown.
 fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
     let mut all = Vec::new();
@@ -38,7 +81,7 @@ fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
 
 /// One that has sent a message and the close of session 3.
 fn closing() -> PublishingSession {
-    let mut publisher = PublishingSession::new(PublisherOptions { token: TOKEN, ..PublisherOptions::default() });
+    let mut publisher = publisher(PublisherOptions::default());
     assert_eq!(publisher.due_open(0).map(|(_, session)| session), Some(0));
     opened(&mut publisher, 3, 1);
     let header = FrameHeader { kind: Kind::Event, ..FrameHeader::default() };
@@ -115,12 +158,377 @@ fn late_answers_open_nothing_and_a_successor_is_let_be() {
 
 #[test]
 fn who_has_closed_nothing_opens_another_when_its_session_expires() {
-    let mut publisher = PublishingSession::new(PublisherOptions { token: TOKEN, ..PublisherOptions::default() });
-    opened(&mut publisher, 3, 1);
+    let mut publisher = open(PublisherOptions::default());
     publisher.closed(0);
     opened(&mut publisher, 3, 1);
     assert!(!publisher.is_open() && !publisher.is_closed(), "the answer came late");
     assert_eq!(publisher.due_open(u64::MAX).map(|(_, session)| session), Some(0));
     opened(&mut publisher, 9, 1);
     assert_eq!((publisher.session(), publisher.is_open()), (Some(9), true));
+}
+
+#[test]
+fn nothing_is_published_before_the_session_is_open_or_after_its_close() {
+    let mut publisher = publisher(PublisherOptions::default());
+    assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
+    // Its own earlier messages are recognized in the stream; the number that it goes on with is not known yet.
+    publisher.found(3);
+    assert_eq!((publisher.session(), publisher.is_open(), publisher.token()), (Some(3), false, TOKEN));
+    assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
+    opened(&mut publisher, 3, 8);
+    publisher.found(4);
+    assert_eq!((publisher.session(), publisher.next_number()), (Some(3), 8));
+    assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 8);
+    assert_eq!(sent(&mut publisher), [(Kind::Event, 3, 8)]);
+    publisher.close(0).unwrap();
+    assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
+}
+
+#[test]
+fn a_full_window_and_a_throttle_let_nothing_pass() {
+    let throttle = Some(Throttle { frames_per_s: 1_000, burst_frames: 4 });
+    let mut publisher = open(PublisherOptions { window_messages: 3, throttle, ..PublisherOptions::default() });
+    for number in 1..=3 {
+        assert_eq!(publish(&mut publisher, 0, 0).unwrap(), number);
+    }
+    let full = publish(&mut publisher, 0, 0);
+    assert!(matches!(full, Err(ClientError::WindowFull { session: 3, window_messages: 3 })), "{full:?}");
+    publisher.came_back(3, 0);
+    // Each frame of a longer message counts.
+    assert_eq!(publish(&mut publisher, 1_500, 0).unwrap(), 5);
+    let throttled = publish(&mut publisher, 8, 0);
+    assert!(matches!(throttled, Err(ClientError::Throttled { wait_ns }) if wait_ns == 2 * MS), "{throttled:?}");
+    assert!(publish(&mut publisher, 8, 2 * MS - 1).is_err());
+    assert_eq!(publish(&mut publisher, 8, 2 * MS).unwrap(), 6);
+    assert!(matches!(publish(&mut publisher, 8, 2 * MS), Err(ClientError::Throttled { wait_ns }) if wait_ns == MS));
+}
+
+#[test]
+fn a_message_has_as_many_frames_as_it_needs_each_with_its_number() {
+    let room = FRAME_LENGTH_MAX - HEADER_LENGTH;
+    let mut publisher = open(PublisherOptions::default());
+    let mut next = 1;
+    for length in [0, 1, room - 1, room, room + 1, FRAME_LENGTH_MAX, 2 * room, 2 * room + 1, 10 * room - 1] {
+        let count = length.div_ceil(room).max(1);
+        assert_eq!(publish(&mut publisher, length, 0).unwrap(), next + count as u64 - 1);
+        let mut payload = Vec::new();
+        for index in 0..count {
+            let frame = Frame::parse(publisher.next_frame().unwrap()).unwrap();
+            let fragment = Fragment { index: index as u16, count: count as u16 };
+            assert_eq!((frame.session(), frame.session_seq(), frame.header().fragment), (3, next, fragment));
+            assert!(frame.length() == FRAME_LENGTH_MAX || index + 1 == count, "{length}: a part with room left");
+            payload.extend_from_slice(frame.payload());
+            next += 1;
+            publisher.sent();
+        }
+        let expected: Vec<u8> = (0..length).map(|index| index as u8).collect();
+        assert!(payload == expected && publisher.next_frame().is_none(), "{length}");
+    }
+    assert_eq!((publisher.in_flight(), publisher.next_number()), (9, next));
+}
+
+#[test]
+fn a_message_has_no_more_parts_than_a_header_can_count() {
+    let mut publisher = open(PublisherOptions::default());
+    let mut publish =
+        |length| publisher.publish(FrameHeader::default(), (length, HEADER_LENGTH + 8), 0, |buffer| Ok(buffer.len()));
+    assert_eq!(publish(8 * 65_535).unwrap(), 65_535);
+    let error = publish(8 * 65_535 + 1);
+    let is_right = |length, limit| (length, limit) == (8 * 65_535 + 1, 8 * 65_535);
+    assert!(
+        matches!(error, Err(ClientError::TooLong { length_bytes, limit_bytes }) if is_right(length_bytes, limit_bytes)),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn of_a_message_that_finds_no_room_nothing_is_kept() {
+    // A message that leaves more room or less, then one of 50 parts, each with a header.
+    let (length_max, part_length) = (64 << 10, 1_200);
+    let length = 50 * part_length;
+    let mut kept = [0; 2];
+    for before in (1_000..3_000).step_by(8) {
+        let mut publisher = open(PublisherOptions { kept_bytes_max: length_max, ..PublisherOptions::default() });
+        let publish = |publisher: &mut PublishingSession, length, frame_length_max| {
+            publisher.publish(FrameHeader::default(), (length, frame_length_max), 0, |buffer| Ok(buffer.len()))
+        };
+        publish(&mut publisher, before, 1 << 16).unwrap();
+        let outcome = publish(&mut publisher, length, HEADER_LENGTH + part_length);
+        let is_kept = outcome.is_ok();
+        let state = (publisher.in_flight(), publisher.next_number());
+        assert_eq!(state, if is_kept { (2, 52) } else { (1, 2) }, "{outcome:?}");
+        assert!(is_kept || matches!(outcome, Err(ClientError::KeptFull { .. })), "{outcome:?}");
+        assert!(is_kept || before + length + 52 * (HEADER_LENGTH + 8) > length_max, "{before}: there was room");
+        kept[usize::from(is_kept)] += 1;
+    }
+    assert!(kept[0] > 0 && kept[1] > 0);
+}
+
+#[test]
+fn a_copy_sends_only_what_the_others_have_not() {
+    let mut publisher = copy(4);
+    (1..=5).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
+    assert_eq!(numbers(&mut publisher), [5]);
+    publisher.has_accepted(3, 0);
+    assert_eq!(publisher.in_flight(), 2, "what the sequencer has is not kept");
+    // Long messages, too.
+    let mut publisher = copy(2);
+    assert_eq!(publish(&mut publisher, 2_500, 0).unwrap(), 3);
+    assert_eq!(numbers(&mut publisher), [3]);
+    // It is ahead of what the others had; the sequencer says where it is to go on.
+    publisher.connected();
+    opened(&mut publisher, 3, 2);
+    assert_eq!(numbers(&mut publisher), [2, 3]);
+}
+
+#[test]
+fn derived_messages_that_the_stream_has_are_passed_over() {
+    let mut publisher = copy(4);
+    assert!(publisher.skip(2) && publisher.next_number() == 3);
+    assert!(!publisher.skip(3) && publisher.next_number() == 3, "not all of it is there");
+    assert!(publisher.skip(2) && publisher.next_number() == 5);
+    assert!(!publisher.skip(1), "nor is the next");
+    assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 5);
+    assert_eq!(numbers(&mut publisher), [5]);
+    publisher.set_next_derived(2);
+    assert!(publisher.skip(1));
+    assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 3);
+    assert!(!publisher.skip(1), "one before it is kept");
+    assert!(numbers(&mut publisher).is_empty());
+}
+
+#[test]
+fn derived_messages_take_half_the_window_and_half_the_memory() {
+    let mut publisher = open(PublisherOptions { window_messages: 9, ..PublisherOptions::default() });
+    for _ in 0..4 {
+        assert!(publisher.has_room_for_derived());
+        publish(&mut publisher, 8, 0).unwrap();
+    }
+    assert!(!publisher.has_room_for_derived());
+    let mut publisher = open(PublisherOptions { kept_bytes_max: 64 << 10, ..PublisherOptions::default() });
+    for _ in 0..8 {
+        assert!(publisher.has_room_for_derived());
+        let length = 4_096 - HEADER_LENGTH;
+        publisher.publish(FrameHeader::default(), (length, 1 << 16), 0, |_| Ok(length)).unwrap();
+    }
+    assert!(!publisher.has_room_for_derived());
+}
+
+#[test]
+fn the_open_is_sent_again_until_it_is_answered_and_after_each_connection() {
+    let mut publisher = publisher(PublisherOptions::default());
+    let interval_ns = publisher.options.resend_interval_ns;
+    assert!(publisher.due_open(MS).is_some(), "at once");
+    publisher.open_sent(MS);
+    assert_eq!(publisher.due_open(MS + interval_ns - 1), None);
+    assert!(publisher.due_open(MS + interval_ns).is_some());
+    opened(&mut publisher, 3, 1);
+    assert_eq!((publisher.due_open(u64::MAX), publisher.is_attached()), (None, true));
+    publisher.open_sent(5 * MS);
+    publisher.connected();
+    assert_eq!(publisher.due_open(5 * MS).map(|(_, session)| session), Some(0), "at once again");
+    assert!(!publisher.is_attached() && publisher.is_open());
+}
+
+#[test]
+fn who_finds_its_session_again_goes_on_where_the_sequencer_is() {
+    let mut publisher = with_sent(4);
+    publisher.came_back(1, 0);
+    publisher.connected();
+    assert!(publisher.next_frame().is_none());
+    opened(&mut publisher, 3, 3);
+    assert_eq!(numbers(&mut publisher), [3, 4]);
+    // The answer came twice.
+    opened(&mut publisher, 3, 2);
+    assert!(numbers(&mut publisher).is_empty());
+    // 2 is there, 3 and 4 are not known to be.
+    publisher.resend_overdue(20 * MS);
+    assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4], 2));
+    // A process that was started anew goes on behind its predecessor.
+    let mut successor = publisher_that_found(5);
+    assert_eq!(publish(&mut successor, 8, 0).unwrap(), 5);
+    assert_eq!(numbers(&mut successor), [5]);
+    successor.resend_overdue(20 * MS);
+    assert_eq!(numbers(&mut successor), [5]);
+}
+
+fn publisher_that_found(next_session_seq: u64) -> PublishingSession {
+    let mut publisher = publisher(PublisherOptions::default());
+    opened(&mut publisher, 3, next_session_seq);
+    publisher
+}
+
+#[test]
+fn a_session_that_lacks_what_came_back_from_it_is_lost() {
+    let answer = |next_session_seq| SessionOpened { token: TOKEN, next_session_seq, notices_acknowledged: 0 };
+    let lost = |outcome| match outcome {
+        Err(ClientError::SessionLost { session, expected, found }) => Some((session, expected, found)),
+        _ => None,
+    };
+    let mut publisher = with_sent(3);
+    publisher.came_back(1, 0);
+    publisher.connected();
+    assert_eq!(lost(publisher.opened(3, &answer(1), 0)), Some((3, 2, 1)));
+    // Another session, while messages of this one are under way.
+    let mut publisher = with_sent(3);
+    publisher.connected();
+    assert_eq!(lost(publisher.opened(4, &answer(1), 0)), Some((3, 1, 1)));
+    // With nothing under way the other one will do.
+    let mut publisher = with_sent(3);
+    publisher.came_back(3, 0);
+    publisher.connected();
+    publisher.opened(4, &answer(7), 0).unwrap();
+    assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 7);
+    assert_eq!(sent(&mut publisher), [(Kind::Event, 4, 7)]);
+    // A copy of a process that is ahead has seen more than it.
+    let mut publisher = copy(0);
+    (1..=3).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
+    publisher.came_back(2, 0);
+    publisher.connected();
+    publisher.opened(3, &answer(1), 0).unwrap();
+    assert_eq!(numbers(&mut publisher), [3]);
+}
+
+#[test]
+fn what_came_back_or_is_there_already_is_not_sent() {
+    let mut publisher = open(PublisherOptions::default());
+    (1..=7).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
+    publisher.came_back(2, 0);
+    assert_eq!((publisher.in_flight(), publisher.next_frame().map(sequence)), (5, Some(3)));
+    publisher.has_accepted(4, 0);
+    assert_eq!((publisher.in_flight(), publisher.next_frame().map(sequence)), (5, Some(5)), "4 has not come back yet");
+    assert_eq!(numbers(&mut publisher), [5, 6, 7]);
+    // The sequencer may know of more than this process has published so far.
+    publisher.has_accepted(9, 0);
+    publish(&mut publisher, 8, 0).unwrap();
+    assert!(numbers(&mut publisher).is_empty());
+}
+
+fn sequence(bytes: &[u8]) -> u64 {
+    Frame::parse(bytes).unwrap().session_seq()
+}
+
+#[test]
+fn what_is_missing_is_sent_again_with_all_behind_it() {
+    let mut publisher = with_sent(5);
+    publisher.is_missing(3, 0);
+    assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4, 5], 3));
+    // The two before it are there.
+    publisher.resend_overdue(20 * MS);
+    assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4, 5], 6));
+    publisher.asked();
+    assert_eq!(publisher.resent(), 7);
+    publisher.is_missing(0, 0);
+    assert_eq!(numbers(&mut publisher), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn the_last_frame_that_was_sent_asks_what_the_sequencer_has() {
+    let mut publisher = open(PublisherOptions::default());
+    (1..=3).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
+    assert_eq!(publisher.last_sent(), None);
+    publisher.sent();
+    publisher.sent();
+    assert_eq!(publisher.last_sent().map(sequence), Some(2));
+    publisher.came_back(1, 0);
+    assert_eq!(publisher.last_sent().map(sequence), Some(2));
+    publisher.is_unknown();
+    assert_eq!(publisher.last_sent(), None);
+    opened(&mut publisher, 3, 3);
+    assert_eq!(publisher.last_sent().map(sequence), Some(2));
+    publisher.came_back(2, 0);
+    assert_eq!(publisher.last_sent(), None);
+    // Not more often than it is worth.
+    let due: Vec<u64> = (0..4_000).filter(|us| publisher.is_probe_due(us * 1_000)).collect();
+    assert_eq!(due, [1_000, 2_000, 3_000]);
+}
+
+/// When it sends again from the start within `until_ms`, with a look each ms.
+fn resent_at(publisher: &mut PublishingSession, from_ms: u64, until_ms: u64) -> Vec<u64> {
+    let is_resent = |ms: &u64| {
+        publisher.resend_overdue(ms * MS);
+        !numbers(publisher).is_empty()
+    };
+    (from_ms..until_ms).filter(is_resent).collect()
+}
+
+#[test]
+fn what_does_not_come_back_is_sent_again_ever_more_seldom() {
+    let mut publisher = with_sent(2);
+    assert_eq!(resent_at(&mut publisher, 0, 5_200), [20, 60, 140, 300, 620, 1_260, 2_540, 3_820, 5_100]);
+    // Progress brings the short interval back; what came back doubled is none.
+    publisher.came_back(1, 5_200 * MS);
+    publisher.came_back(1, 5_210 * MS);
+    assert_eq!(resent_at(&mut publisher, 5_200, 5_270), [5_220, 5_260]);
+    // A new connection, too.
+    publisher.connected();
+    assert!(resent_at(&mut publisher, 5_270, 5_900).is_empty(), "nobody would take it");
+    let answer = SessionOpened { token: TOKEN, next_session_seq: 2, notices_acknowledged: 0 };
+    publisher.opened(3, &answer, 5_900 * MS).unwrap();
+    assert_eq!(numbers(&mut publisher), [2]);
+    assert_eq!(resent_at(&mut publisher, 5_900, 5_970), [5_920, 5_960]);
+    // What the sequencer has is not sent again, though it has not come back.
+    publisher.has_accepted(2, 6_000 * MS);
+    assert!(resent_at(&mut publisher, 6_000, 9_000).is_empty());
+}
+
+#[test]
+fn what_was_not_sent_yet_is_not_waited_for() {
+    // Kept at time 0, sent at 20 ms: until then nothing is overdue, and the interval stays what it is.
+    let mut publisher = open(PublisherOptions::default());
+    publish(&mut publisher, 8, 0).unwrap();
+    publisher.resend_overdue(20 * MS);
+    assert_eq!(numbers(&mut publisher), [1]);
+    publisher.resend_overdue(40 * MS);
+    assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![1], 1));
+    // Numbers that were passed over are not under way either.
+    let mut publisher = copy(0);
+    publisher.set_next_derived(10);
+    publisher.resend_overdue(500 * MS);
+    publish(&mut publisher, 8, 500 * MS).unwrap();
+    assert_eq!(numbers(&mut publisher), [10]);
+    publisher.resend_overdue(520 * MS);
+    assert_eq!(publisher.resent(), 1);
+}
+
+#[test]
+fn a_look_is_due_while_something_is_under_way() {
+    let is_due = |publisher: &mut PublishingSession| {
+        publisher.has_slept();
+        publisher.is_look_due()
+    };
+    let mut publisher = open(PublisherOptions::default());
+    assert!(!is_due(&mut publisher), "nothing is published");
+    for _ in 1..=3 {
+        publish(&mut publisher, 8, 0).unwrap();
+    }
+    assert!(!is_due(&mut publisher), "nothing is sent");
+    assert_eq!(numbers(&mut publisher), [1, 2, 3]);
+    assert!(is_due(&mut publisher) && !publisher.is_look_due(), "each look costs time");
+    publisher.has_accepted(2, 0);
+    assert!(is_due(&mut publisher));
+    publisher.is_unknown();
+    assert!(!is_due(&mut publisher), "nobody could be asked");
+    opened(&mut publisher, 3, 3);
+    publisher.has_accepted(3, 0);
+    assert!(!is_due(&mut publisher), "everything is there");
+    publisher.came_back(3, 0);
+    publisher.set_next_derived(9);
+    assert!(!is_due(&mut publisher), "nothing is kept");
+}
+
+#[test]
+fn who_hears_nothing_asks_but_not_while_the_stream_takes_nothing() {
+    let mut publisher = with_sent(1);
+    let stalled = |publisher: &mut PublishingSession, ms| publisher.is_stalled(ms * MS);
+    assert!(!stalled(&mut publisher, 0) && !stalled(&mut publisher, 19) && stalled(&mut publisher, 20));
+    publisher.is_held(100 * MS, 20 * MS);
+    assert!(!stalled(&mut publisher, 159) && stalled(&mut publisher, 160));
+    publisher.is_released();
+    assert!(!stalled(&mut publisher, 1_000) && !stalled(&mut publisher, 1_019) && stalled(&mut publisher, 1_020));
+}
+
+#[test]
+fn a_timer_is_asked_for_by_a_frame_of_its_kind() {
+    assert_eq!(PublishingSession::timer_header().kind, Kind::TimerRequest);
 }
