@@ -655,3 +655,6 @@ fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), ClientError
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

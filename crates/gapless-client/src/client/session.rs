@@ -302,3 +302,6 @@ impl Session {
         new && !(mutant("drop_notice") && number.is_multiple_of(50))
     }
 }
+
+#[cfg(test)]
+mod tests;
