@@ -637,3 +637,6 @@ pub(crate) const fn compare(session_seq: u64, expected: u64) -> Decision {
         Decision::Gap { next_session_seq: expected }
     }
 }
+
+#[cfg(test)]
+mod tests;
