@@ -189,3 +189,107 @@ impl Change {
         change.as_ref().and_then(Self::from_raft).expect("an entry's change was encoded by this process")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> MemberId {
+        MemberId::new(number).unwrap()
+    }
+
+    fn details(member: u64, address: &str) -> MemberDetails {
+        MemberDetails { member: id(member), addresses: vec![address.to_owned()], joining: None }
+    }
+
+    fn bytes(change: &Change) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        change.put(&mut bytes);
+        bytes
+    }
+
+    fn taken(bytes: &[u8]) -> Result<Change, FieldError> {
+        let mut fields = Fields::new(bytes);
+        let change = Change::take(&mut fields)?;
+        fields.end()?;
+        Ok(change)
+    }
+
+    /// One with everything that there is, and some with less.
+    fn changes() -> Vec<Change> {
+        let steps = vec![ChangeStep::Voter(id(4)), ChangeStep::Remove(id(1)), ChangeStep::Learner(id(5))];
+        let with = |transition| Change { transition, steps: steps.clone(), ..Change::default() };
+        let witnesses = Change { witnesses: vec![id(4)], ..with(Transition::Joint) };
+        let details = vec![details(4, "db-4:9100"), details(5, "db-5:9100")];
+        vec![
+            Change::default(),
+            with(Transition::Auto),
+            with(Transition::JointUntilTold),
+            Change { details: details.clone(), ..with(Transition::Auto) },
+            Change { details, ..witnesses.clone() },
+            witnesses,
+        ]
+    }
+
+    #[test]
+    fn a_change_is_the_same_in_a_record_and_in_an_entry() {
+        for change in changes() {
+            assert_eq!(taken(&bytes(&change)).unwrap(), change);
+            assert_eq!(Change::from_entry_data(&change.to_entry_data()), change);
+        }
+        let replaced = vec![ChangeStep::Voter(id(4)), ChangeStep::Remove(id(1))];
+        assert_eq!(Change::replace(id(1), id(4)), Change { steps: replaced, ..Change::default() });
+        let one = ChangeStep::Learner(id(4));
+        assert_eq!(Change::of(one), Change { steps: vec![one], ..Change::default() });
+    }
+
+    #[test]
+    fn the_bytes_of_a_change_stay_what_they_are() {
+        let member = |number: u8| [number, 0, 0, 0, 0, 0, 0, 0];
+        let expected = [
+            &[0x81, 3, 0][..],
+            &member(4),
+            &[1],
+            &member(1),
+            &[2],
+            &member(5),
+            &[1],
+            &member(4),
+            // Details: of one member, no flags, one address.
+            &[1],
+            &member(4),
+            &[0, 1, 9, 0],
+            b"db-4:9100",
+        ]
+        .concat();
+        let steps = vec![ChangeStep::Voter(id(4)), ChangeStep::Remove(id(1)), ChangeStep::Learner(id(5))];
+        let (witnesses, details) = (vec![id(4)], vec![details(4, "db-4:9100")]);
+        assert_eq!(bytes(&Change { transition: Transition::Joint, steps, witnesses, details }), expected);
+        assert_eq!(bytes(&Change::default()), [0, 0, 0]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_change_are_refused() {
+        let wrong = |bytes: &[u8]| match taken(bytes) {
+            Err(FieldError::Value { what }) => what,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((wrong(&[3, 0, 0]), wrong(&[0x83, 0, 0])), ("transition", "transition"));
+        assert_eq!(wrong(&[&[0, 1, 3][..], &[1, 0, 0, 0, 0, 0, 0, 0], &[0]].concat()), "step");
+        assert_eq!(wrong(&[0x80, 0, 0, 0]), "number of details");
+        // As many steps as there may be members, and one more.
+        let steps = |count: usize| Change { steps: vec![ChangeStep::Voter(id(1)); count], ..Change::default() };
+        assert_eq!(taken(&bytes(&steps(MEMBERS_MAX))).unwrap().steps.len(), MEMBERS_MAX);
+        assert_eq!(wrong(&bytes(&steps(MEMBERS_MAX + 1))), "number of steps");
+    }
+
+    #[test]
+    fn what_is_said_of_a_member_replaces_what_was_said_before() {
+        let mut members = Members::of_voters(&[id(1), id(2), id(4)]);
+        members.details = vec![details(2, "db-2:9100"), details(4, "old:9100")];
+        let (witnesses, told) = (vec![id(4)], vec![details(1, "db-1:9100"), details(4, "new:9100")]);
+        Change { witnesses, details: told, ..Change::default() }.tell(&mut members);
+        let expected = [details(1, "db-1:9100"), details(2, "db-2:9100"), details(4, "new:9100")];
+        assert_eq!((members.witnesses, members.details), (vec![id(4)], expected.to_vec()));
+    }
+}
