@@ -463,3 +463,6 @@ impl Trigger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,354 @@
+//! What a fold makes of each frame: state, replies, notices, timers and dead letters, and where it stops.
+
+use super::*;
+use crate::service::Handlers;
+use crate::sessions::{SessionEntry, StoredReply};
+use gapless_schema::Encoding;
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, mark};
+use std::ops::RangeInclusive;
+
+const SCHEMA: u32 = 3 << 16 | 7;
+const SESSION: u64 = 1;
+const TIME_NS: u64 = 1_000;
+
+/// Keeps the payloads of its commands; what each asks for is its first byte.
+#[derive(Default)]
+struct Keeper {
+    kept: Vec<u8>,
+    versions: Vec<u32>,
+}
+
+impl Service for Keeper {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(SCHEMA, |service, payload, context| {
+            let (what, rest) = payload.split_first().ok_or("empty")?;
+            let number = u64::from(rest.first().copied().unwrap_or(0));
+            if *what == b'x' {
+                return Err(Reject::new(9, "no"));
+            }
+            assert_ne!(*what, b'p', "a fault of the handler");
+            service.kept.extend_from_slice(payload);
+            service.versions.push(context.version());
+            match what {
+                b'e' => return Err("too late".into()),
+                b'r' => context.reply_bytes(5, Encoding::Opaque, rest.len(), |buffer| copy(buffer, rest))?,
+                b'l' => context.reply_bytes(5, Encoding::Opaque, 2 << 20, |buffer| copy(buffer, &[]))?,
+                b'n' => context.send_bytes(number, 6, Encoding::Opaque, rest.len(), |buffer| copy(buffer, rest))?,
+                b't' => context.set_timer(number, u64::from(rest[1])),
+                b'c' => context.cancel_timer(number),
+                _ => {}
+            }
+            assert_eq!((context.session(), context.time_ns()), (SESSION, context.sequence() * TIME_NS));
+            Ok(())
+        });
+    }
+
+    fn versions() -> RangeInclusive<u32> {
+        1..=2
+    }
+
+    fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
+        assert_eq!((context.session(), context.session_seq()), (0, 0));
+        if timer == 9 {
+            return Err("a timer that refuses".into());
+        }
+        self.kept.push(timer as u8);
+        Ok(())
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.kept);
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.kept = state.to_vec();
+        Ok(())
+    }
+}
+
+fn copy(buffer: &mut [u8], bytes: &[u8]) -> Result<usize, String> {
+    buffer[..bytes.len()].copy_from_slice(bytes);
+    Ok(bytes.len())
+}
+
+/// What a fold puts out, in short.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl Sink for Told {
+    fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
+        let text = if reply.flags & REFUSED_FLAG != 0 {
+            let refusal = Refusal::from_bytes(&reply.payload).unwrap();
+            format!("{:?} {} {}", refusal.code, refusal.detail, refusal.text)
+        } else {
+            format!("{} {}", reply.schema, String::from_utf8_lossy(&reply.payload))
+        };
+        self.0.push(format!("reply {} {} {}: {text}", session.session, reply.session_seq, reply.sequence));
+    }
+
+    fn opened(&mut self, session: &mut SessionEntry) {
+        self.0.push(format!("opened {} {}", session.session, session.token));
+    }
+
+    fn notice(&mut self, session: &SessionEntry) {
+        let notice = session.notices.back().unwrap();
+        self.0.push(format!("notice {} {} {}", session.session, notice.number, notice.sequence));
+    }
+
+    fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.0.push(format!("set {timer} {deadline_ns}"));
+    }
+
+    fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.0.push(format!("cancel {timer} {deadline_ns}"));
+    }
+
+    fn dead_letter(&mut self, letter: DeadLetter) {
+        let DeadLetter { sequence, session, session_seq, schema, reason } = letter;
+        self.0.push(format!("dead {sequence} {session} {session_seq} {schema}: {reason}"));
+    }
+}
+
+/// A fold, and the frames that it is given one after the other.
+struct World {
+    fold: Fold,
+    session_seq: u64,
+}
+
+impl World {
+    /// With session 1 open, its token 7.
+    fn open(policy: Policy) -> Self {
+        let mut world = Self { fold: Fold::new(Keeper::default(), policy), session_seq: 0 };
+        let open = SessionOpen { token: 7, window_messages: 4, shared: false, notices_seen: 0 };
+        assert_eq!(world.tell(Kind::SessionOpen, &open.to_bytes()), ["opened 1 7"]);
+        world
+    }
+
+    fn apply(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Vec<String>, EngineError> {
+        let mut bytes = vec![0; HEADER_LENGTH + payload.len().next_multiple_of(8)];
+        let mut writer = FrameWriter::new(&mut bytes);
+        writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+        let length = writer.finish(&header, payload.len());
+        let mut told = Told::default();
+        self.fold.apply(&Frame::parse(&bytes[..length]).unwrap(), &mut told)?;
+        Ok(told.0)
+    }
+
+    fn header(&self, kind: Kind) -> FrameHeader {
+        let sequence = self.fold.last_sequence() + 1;
+        FrameHeader { kind, sequence, timestamp_ns: sequence * TIME_NS, session: SESSION, ..FrameHeader::default() }
+    }
+
+    fn tell(&mut self, kind: Kind, payload: &[u8]) -> Vec<String> {
+        self.apply(self.header(kind), payload).unwrap()
+    }
+
+    fn command(&mut self, payload: &[u8]) -> Result<Vec<String>, EngineError> {
+        self.command_of(SCHEMA, payload)
+    }
+
+    fn command_of(&mut self, schema: u32, payload: &[u8]) -> Result<Vec<String>, EngineError> {
+        self.session_seq += 1;
+        self.apply(FrameHeader { session_seq: self.session_seq, schema, ..self.header(Kind::Command) }, payload)
+    }
+
+    fn fire(&mut self, timer: u64, deadline_ns: u64) -> Vec<String> {
+        self.apply(
+            FrameHeader { session: 0, ..self.header(Kind::Timer) },
+            &TimerFired { timer, deadline_ns }.to_bytes(),
+        )
+        .unwrap()
+    }
+}
+
+#[test]
+fn each_command_changes_the_state_and_has_a_reply() {
+    let mut world = World::open(Policy::default());
+    assert_eq!(world.command(b"rone").unwrap(), ["reply 1 1 2: 5 one"]);
+    assert_eq!(world.command(b"_").unwrap(), ["reply 1 2 3: 0 "], "one without a reply of its own, too");
+    assert_eq!(world.command(b"rtwo").unwrap(), ["reply 1 3 4: 5 two"]);
+    let fold = &world.fold;
+    assert_eq!((fold.state(), fold.service::<Keeper>().kept.as_slice()), (b"rone_rtwo".to_vec(), &b"rone_rtwo"[..]));
+    assert_eq!((fold.last_sequence(), fold.last_timestamp_ns(), fold.runs_handlers()), (4, 4 * TIME_NS, true));
+    let entry = fold.sessions().get(SESSION).unwrap();
+    assert_eq!((entry.messages, entry.last_session_seq, entry.last_active_ns), (3, 3, 4 * TIME_NS));
+    assert_eq!(entry.find(1).unwrap().payload, b"one");
+    // A command whose reply is too long has its effect all the same.
+    let told = world.command(b"l").unwrap();
+    assert_eq!(told, ["reply 1 4 5: ReplyTooLong 2097152 the command is done; its reply is longer than any may be"]);
+    assert_eq!(world.fold.state(), b"rone_rtwol");
+    world.fold.prefetch(SESSION);
+}
+
+#[test]
+fn frames_out_of_order_or_of_another_stream_stop_it() {
+    let mut world = World::open(Policy::default());
+    let reason = |outcome| match outcome {
+        Err(EngineError::Corrupt { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    for sequence in [0, 1, 3] {
+        let header = FrameHeader { sequence, ..world.header(Kind::Command) };
+        assert_eq!(reason(world.apply(header, b"_")), "sequence 2 was due");
+    }
+    let header = FrameHeader { session: 5, schema: SCHEMA, session_seq: 1, ..world.header(Kind::Command) };
+    let mut other = World::open(Policy::default());
+    assert!(
+        other
+            .apply(FrameHeader { schema: 4, ..header }, b"_")
+            .is_err_and(|error| error.to_string().contains("session 5"))
+    );
+    assert_eq!(reason(world.apply(world.header(Kind::Event), b"")), "a frame of kind Event");
+    let mut world = World::open(Policy::default());
+    assert_eq!(reason(world.apply(world.header(Kind::SessionOpen), b"?")), "a malformed session open");
+    let mut world = World::open(Policy::default());
+    assert_eq!(reason(world.apply(world.header(Kind::Timer), b"?")), "a malformed timer");
+    // A transaction is the frame of a state-replicated service.
+    let mut world = World::open(Policy::default());
+    let header = FrameHeader { flags: TRANSACTION_FLAG, session_seq: 1, ..world.header(Kind::Command) };
+    assert!(matches!(world.apply(header, b"_"), Err(EngineError::Kind { sequence: 2, .. })));
+}
+
+#[test]
+fn a_command_of_several_frames_is_handled_once_with_the_last() {
+    let mut world = World::open(Policy::default());
+    let part = |world: &mut World, index: u16, payload: &[u8]| {
+        let fragment = Fragment { index, count: 3 };
+        let session_seq = u64::from(index) + 1;
+        world
+            .apply(FrameHeader { session_seq, schema: SCHEMA, fragment, ..world.header(Kind::Command) }, payload)
+            .unwrap()
+    };
+    let before = (world.fold.last_sequence(), world.fold.last_timestamp_ns());
+    for _ in 0..2 {
+        assert!(!world.fold.is_mid_message());
+        assert!(part(&mut world, 0, b"ra").is_empty() && part(&mut world, 1, b"bc").is_empty());
+        assert!(world.fold.is_mid_message() && world.fold.state().is_empty());
+        // A cut may take the end of it.
+        world.fold.forget_incomplete(before.0, before.1);
+        assert_eq!((world.fold.last_sequence(), world.fold.last_timestamp_ns()), before);
+    }
+    assert!(part(&mut world, 0, b"rx").is_empty() && part(&mut world, 1, b"yz").is_empty());
+    assert_eq!(part(&mut world, 2, b"!"), ["reply 1 3 4: 5 xyz!"]);
+    assert_eq!((world.fold.state(), world.fold.is_mid_message()), (b"rxyz!".to_vec(), false));
+}
+
+#[test]
+fn notices_are_kept_until_they_are_acknowledged() {
+    let mut world = World::open(Policy::default());
+    for number in 1..=3 {
+        let told = world.command(&[b'n', SESSION as u8]).unwrap();
+        assert_eq!(told[1], format!("notice 1 {number} {}", number + 1));
+    }
+    assert_eq!(world.command(&[b'n', 99]).unwrap().len(), 1, "nobody is there");
+    let kept = |world: &World| world.fold.sessions().get(SESSION).unwrap().notices.len();
+    assert_eq!(kept(&world), 3);
+    let header = FrameHeader { session_seq: 5, ..world.header(Kind::Acknowledge) };
+    let told = world.apply(header, &2u64.to_le_bytes()).unwrap();
+    assert_eq!((told, kept(&world)), (vec!["reply 1 5 6: NotACommand 0 it acknowledges notices".to_owned()], 1));
+    assert_eq!(world.fold.sessions().get(SESSION).unwrap().last_active_ns, 6 * TIME_NS);
+    assert!(world.tell(Kind::SessionClose, b"").is_empty() && world.fold.sessions().is_empty());
+}
+
+#[test]
+fn timers_fire_once_at_the_deadline_that_they_were_set_to_last() {
+    let mut world = World::open(Policy::default());
+    let side = |world: &mut World, payload: &[u8]| world.command(payload).unwrap()[1..].to_vec();
+    assert_eq!(side(&mut world, &[b't', 3, 50]), ["set 3 50"]);
+    assert_eq!(side(&mut world, &[b't', 3, 50]), ["set 3 50"], "the same again takes nothing back");
+    assert_eq!(side(&mut world, &[b't', 3, 60]), ["set 3 60", "cancel 3 50"]);
+    assert_eq!(side(&mut world, &[b't', 4, 70]), ["set 4 70"]);
+    assert_eq!(side(&mut world, &[b'c', 4]), ["cancel 4 70"]);
+    assert!(side(&mut world, &[b'c', 4]).is_empty());
+    let before = world.fold.state();
+    for (timer, deadline_ns) in [(3, 50), (4, 70), (5, 1)] {
+        assert!(world.fire(timer, deadline_ns).is_empty());
+    }
+    assert_eq!(world.fold.state(), before, "none of these is set");
+    assert!(world.fire(3, 60).is_empty() && world.fire(3, 60).is_empty());
+    assert_eq!(world.fold.state(), [&before[..], &[3]].concat());
+    side(&mut world, &[b't', 9, 80]);
+    assert_eq!(world.fire(9, 80), [format!("dead {} 0 0 0: a timer that refuses", world.fold.last_sequence())]);
+}
+
+#[test]
+fn what_is_refused_has_no_effect_and_says_why() {
+    let check_refusals = CheckRefusals::Always;
+    let mut world = World::open(Policy { check_refusals, ..Policy::default() });
+    assert_eq!(world.command(b"x").unwrap(), ["reply 1 1 2: Rejected 9 no"]);
+    let told = world.command_of(SCHEMA + 1, b"?").unwrap();
+    assert!(
+        told[0].starts_with("reply 1 2 3: Unhandled 0 ")
+            && told[1].starts_with(&format!("dead 3 1 2 {}: ", SCHEMA + 1))
+    );
+    assert!(told[1].contains("schema 3 template 8"), "{told:?}");
+    assert!(world.fold.state().is_empty());
+    // A handler that has changed the state before it refused.
+    match world.command(b"e") {
+        Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason }) => {
+            let named = (message.as_str(), sequence, session, session_seq, reason.as_str());
+            assert_eq!(named, ("schema 3 template 7", 4, 1, 3, "too late"));
+        }
+        other => panic!("{other:?}"),
+    }
+    let mut world = World::open(Policy { check_refusals: CheckRefusals::Never, ..Policy::default() });
+    assert_eq!(world.command(b"e").unwrap(), ["reply 1 1 2: Rejected 0 too late"]);
+}
+
+#[test]
+fn the_policy_says_where_the_service_stops() {
+    let mut world = World::open(Policy::default());
+    match world.command(b"p") {
+        Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason }) => {
+            assert_eq!((message.as_str(), sequence, session, session_seq), ("schema 3 template 7", 2, 1, 1));
+            assert!(reason.contains("a fault of the handler"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let policy = Policy { on_panic: OnPanic::DeadLetter, on_unhandled: OnUnhandled::Stop, ..Policy::default() };
+    let mut world = World::open(policy.clone());
+    assert_eq!(world.fold.policy(), &policy);
+    let told = world.command(b"p").unwrap();
+    assert!(told[0].starts_with("reply 1 1 2: HandlerPanicked") && told[1].starts_with("dead 2 1 1 "), "{told:?}");
+    match world.command_of(SCHEMA + 1, b"?") {
+        Err(EngineError::Unhandled { message, sequence, session, session_seq, .. }) => {
+            assert_eq!((message.as_str(), sequence, session, session_seq), ("schema 3 template 8", 3, 1, 2));
+        }
+        other => panic!("{other:?}"),
+    }
+    // A timer is named as one.
+    let mut world = World::open(Policy { check_refusals: CheckRefusals::Always, ..Policy::default() });
+    world.command(&[b't', 9, 5]).unwrap();
+    assert!(world.fire(9, 5)[0].ends_with("a timer that refuses"));
+    // What an operator has ordered to be skipped.
+    let mut world = World::open(Policy { skip_sequences: [3].into(), ..Policy::default() });
+    assert_eq!(world.command(b"r1").unwrap(), ["reply 1 1 2: 5 1"]);
+    let skipped = "skipped by an operator";
+    let dead = format!("dead 3 1 2 {SCHEMA}: {skipped}");
+    assert_eq!(world.command(b"r2").unwrap(), [format!("reply 1 2 3: Rejected 0 {skipped}"), dead]);
+    assert_eq!(
+        (world.command(b"r3").unwrap(), world.fold.state()),
+        (vec!["reply 1 3 4: 5 3".to_owned()], b"r1r3".to_vec())
+    );
+}
+
+#[test]
+fn a_mark_changes_the_version_that_the_service_acts_as() {
+    let mark = |version| {
+        let mut payload = [0; mark::LENGTH_MAX];
+        let length = Mark::ServiceVersion { version }.write_to(&mut payload);
+        payload[..length].to_vec()
+    };
+    let mut world = World::open(Policy::default());
+    world.command(b"_").unwrap();
+    assert!(world.tell(Kind::Mark, &mark(2)).is_empty());
+    world.command(b"_").unwrap();
+    assert_eq!(world.fold.service::<Keeper>().versions, [1, 2]);
+    match world.apply(world.header(Kind::Mark), &mark(3)) {
+        Err(EngineError::Version { version, sequence, first, last }) => {
+            assert_eq!((version, sequence, first, last), (3, 5, 1, 2))
+        }
+        other => panic!("{other:?}"),
+    }
+}
