@@ -44,7 +44,7 @@ impl Context<'_> {
     }
 
     /// The next random number, any of the 2⁶⁴: made of where the message stands, so that it is the same on every member, at every replay and in every
-    /// later program ([`random`](crate::random)). Whoever knows sequence and time can tell it: no secret is made of it.
+    /// later program ([`random`]). Whoever knows sequence and time can tell it: no secret is made of it.
     #[must_use]
     pub const fn random(&mut self) -> u64 {
         let number = random::number(self.sequence, self.time_ns, self.drawn);
