@@ -156,7 +156,8 @@ pub mod commands {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
-        /// [`EncodeError::Length`] if its length field cannot express its length.
+        /// [`EncodeError::Length`] if its length field cannot express its length, [`EncodeError::Text`] if
+        /// it is not in the character encoding, where that is US-ASCII.
         #[inline(always)]
         pub fn note(
             &mut self,
@@ -463,6 +464,22 @@ pub mod commands {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for AddCommand {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 1u16;
+        const NAME: &'static str = "AddCommand";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&AddCommandDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = AddCommandEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for AddCommandProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 1u16;
@@ -492,22 +509,6 @@ pub mod commands {
         }
         #[inline]
         fn finish(encoder: AddCommandProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for AddCommand {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 1u16;
-        const NAME: &'static str = "AddCommand";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&AddCommandDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = AddCommandEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
@@ -658,7 +659,8 @@ pub mod commands {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
-        /// [`EncodeError::Length`] if its length field cannot express its length.
+        /// [`EncodeError::Length`] if its length field cannot express its length, [`EncodeError::Text`] if
+        /// it is not in the character encoding, where that is US-ASCII.
         #[inline(always)]
         pub fn note(
             &mut self,
@@ -965,6 +967,22 @@ pub mod commands {
             encoder.finish()
         }
     }
+    impl ::gapless_schema::SbeObject for AddedEvent {
+        const SCHEMA_ID: u16 = SCHEMA_ID;
+        const TEMPLATE_ID: u16 = 2u16;
+        const NAME: &'static str = "AddedEvent";
+        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+            Self::from_decoder(&AddedEventDecoder::parse(payload)?)
+        }
+        fn sbe_length(&self) -> usize {
+            8 + self.sbe_body_length()
+        }
+        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+            let mut encoder = AddedEventEncoder::new(buffer)?;
+            self.encode_into(&mut encoder)?;
+            encoder.finish()
+        }
+    }
     impl ::gapless_schema::MessageSchema for AddedEventProtobufDecoder<'_> {
         const SCHEMA_ID: u16 = SCHEMA_ID;
         const TEMPLATE_ID: u16 = 2u16;
@@ -994,22 +1012,6 @@ pub mod commands {
         }
         #[inline]
         fn finish(encoder: AddedEventProtobufEncoder<'_>) -> Result<usize, EncodeError> {
-            encoder.finish()
-        }
-    }
-    impl ::gapless_schema::SbeObject for AddedEvent {
-        const SCHEMA_ID: u16 = SCHEMA_ID;
-        const TEMPLATE_ID: u16 = 2u16;
-        const NAME: &'static str = "AddedEvent";
-        fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
-            Self::from_decoder(&AddedEventDecoder::parse(payload)?)
-        }
-        fn sbe_length(&self) -> usize {
-            8 + self.sbe_body_length()
-        }
-        fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
-            let mut encoder = AddedEventEncoder::new(buffer)?;
-            self.encode_into(&mut encoder)?;
             encoder.finish()
         }
     }
