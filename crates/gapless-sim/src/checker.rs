@@ -31,7 +31,7 @@ pub(crate) struct Checker {
     /// How often another leader has gone on with the time of the one before.
     pub times_kept: u64,
     /// There may be several histories, which is checked elsewhere.
-    is_told_nothing: bool,
+    has_stopped: bool,
 }
 
 /// A follower's clock message may have been under way so long, and the same again, ns.
@@ -39,8 +39,8 @@ const TIME_ERROR_NS_MAX: u64 = 3_000_000_000;
 
 impl Checker {
     /// From now on nothing is checked against earlier releases.
-    pub(crate) const fn is_told_nothing(&mut self) {
-        self.is_told_nothing = true;
+    pub(crate) const fn stop(&mut self) {
+        self.has_stopped = true;
     }
 
     /// The last sequence that was released anywhere.
@@ -50,7 +50,7 @@ impl Checker {
 
     /// `member` has released this frame, which it reads directly after the one before. Whether nobody had before.
     pub(crate) fn released(&mut self, member: u64, frame: &Frame<'_>) -> Result<bool, Broken> {
-        if self.is_told_nothing {
+        if self.has_stopped {
             return Ok(false);
         }
         let (sequence, hash) = (frame.sequence(), hash_of(frame.bytes()));
@@ -98,7 +98,7 @@ impl Checker {
 
     /// A frame of a journal: each released frame is there as it was.
     pub(crate) fn journaled(&self, member: u64, frame: &Frame<'_>) -> Result<(), Broken> {
-        if self.is_told_nothing {
+        if self.has_stopped {
             return Ok(());
         }
         let known = self.history.get(frame.sequence() as usize - 1);
@@ -110,7 +110,7 @@ impl Checker {
 
     /// `member` says that it leads.
     pub(crate) fn leads(&mut self, member: u64, term: u64) -> Result<(), Broken> {
-        if self.is_told_nothing {
+        if self.has_stopped {
             return Ok(());
         }
         let leader = *self.leaders.entry(term).or_insert(member);
@@ -127,7 +127,7 @@ impl Checker {
         true_ns: u64,
         drift_ppm_max: u64,
     ) -> Result<(), Broken> {
-        if self.is_told_nothing {
+        if self.has_stopped {
             return Ok(());
         }
         let StreamTime { term, now_ns, from_term } = time;
@@ -149,7 +149,7 @@ impl Checker {
 
     /// The service of `member` has this state after `sequence`.
     pub(crate) fn state(&mut self, member: u64, sequence: u64, hash: u64) -> Result<(), Broken> {
-        if self.is_told_nothing {
+        if self.has_stopped {
             return Ok(());
         }
         let (first, known) = *self.states.entry(sequence).or_insert((member, hash));

@@ -149,9 +149,9 @@ impl SystemUnderTest for CommandApplication {
         simulated::member_service(model, options(), config).map(Deployment::Own).map_err(|error| error.to_string())
     }
 
-    fn reference(&self) -> Option<Reference> {
+    fn reference(&self) -> Reference {
         let mut audit = Audit::default();
-        Some(Reference::new(simulated::fold(options())).with_audit(Box::new(move |frame| audit.follow(frame))))
+        Reference::new(simulated::fold(options())).with_audit(Box::new(move |frame| audit.follow(frame)))
     }
 
     fn message(&self, publisher: u64, index: u64, _: &mut Random) -> (MessageType, Vec<u8>) {

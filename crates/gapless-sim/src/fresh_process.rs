@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Names the directory with the order, in the second process.
 const DIRECTORY: &str = "GAPLESS_SIM_SECOND_PASS";
-/// A second process that has not come to the call by then does not come any more.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// A second process is ended after so long.
+const SECOND_PROCESS_TIMEOUT: Duration = Duration::from_secs(300);
 
 type Outcome = Result<Tally, Box<Failure>>;
 
@@ -211,9 +211,10 @@ struct SecondProcess {
 
 impl SecondProcess {
     fn start(order: &Order, arguments: &[OsString]) -> Result<Self, String> {
-        let failed = |error: std::io::Error| format!("the second pass has no process: {error}");
+        let failed = |error: std::io::Error| format!("the second process cannot be started: {error}");
         let directory = tempfile::Builder::new().prefix("gapless-sim-second-").tempdir().map_err(failed)?;
-        let bytes = postcard::to_stdvec(order).map_err(|error| format!("the second pass has no order: {error}"))?;
+        let bytes = postcard::to_stdvec(order)
+            .map_err(|error| format!("the run cannot be written down for the second process: {error}"))?;
         std::fs::write(directory.path().join("order"), bytes).map_err(failed)?;
         let words = File::create(directory.path().join("words")).map_err(failed)?;
         // It ends in the middle of the test, whose temporary files nobody removes but who removes the directory.
@@ -236,7 +237,7 @@ impl SecondProcess {
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break Some(status),
-                Ok(None) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(2)),
+                Ok(None) if begun.elapsed() < SECOND_PROCESS_TIMEOUT => std::thread::sleep(Duration::from_millis(2)),
                 Ok(None) => break None,
                 Err(error) => return Err(format!("the second pass: {error}")),
             }
@@ -260,10 +261,16 @@ fn not_reached(status: Option<ExitStatus>, directory: &Path) -> String {
     let words = std::fs::read_to_string(directory.join("words")).unwrap_or_default();
     let lines: Vec<_> = words.lines().rev().take(8).collect();
     let last: Vec<_> = lines.into_iter().rev().collect();
-    let ended = status.map_or_else(|| format!("none after {} s", PATIENCE.as_secs()), |status| status.to_string());
-    format!(
-        "the second pass has started this program again, and that did not come to the same call of the simulator ({ended}); say in \
-         Options::second_pass with which arguments it does, or SecondPass::Off. Its last words:\n{}",
-        last.join("\n")
-    )
+    let last = last.join("\n");
+    match status {
+        Some(status) => format!(
+            "the second pass has started this program again, and that did not come to the same call of the simulator ({status}); say \
+             in Options::second_pass with which arguments it does, or SecondPass::Off. Its last words:\n{last}"
+        ),
+        None => format!(
+            "the second pass has started this program again, and that has not ended after {} s; make the run shorter, or say \
+             SecondPass::Off. Its last words:\n{last}",
+            SECOND_PROCESS_TIMEOUT.as_secs()
+        ),
+    }
 }

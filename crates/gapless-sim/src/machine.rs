@@ -322,7 +322,7 @@ impl Machine {
     pub(crate) fn look(
         &mut self,
         checker: &mut Checker,
-        reference: &mut Option<Reference>,
+        reference: &mut Reference,
         compare_interval: u64,
     ) -> Result<u64, Broken> {
         let number = self.number;
@@ -343,9 +343,7 @@ impl Machine {
             if frame.sequence() != *released + 1 {
                 return Err(format!("member {number} has frame {} behind {released}", frame.sequence()));
             }
-            if checker.released(number, &frame)?
-                && let Some(reference) = reference
-            {
+            if checker.released(number, &frame)? {
                 reference.follow(&frame)?;
             }
             *released += 1;

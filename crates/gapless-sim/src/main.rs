@@ -128,8 +128,11 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
             if seed >= seeds.end {
                 return;
             }
-            let second_pass =
-                if arguments.no_second_pass { SecondPass::Off } else { SecondPass::With(again(arguments, seed)) };
+            let second_pass = if arguments.no_second_pass {
+                SecondPass::Off
+            } else {
+                SecondPass::With(again(arguments, seed).into_iter().map(OsString::from).collect())
+            };
             let outcome = simulate_own(arguments.offer, &Options { second_pass, ..options.clone() }, seed);
             let mut summary = summary.lock().expect("nobody panics with it");
             summary.seeds += 1;
@@ -162,13 +165,13 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
     summary
 }
 
-/// The arguments by which a second process comes to that run.
-fn again(arguments: &Arguments, seed: u64) -> Vec<OsString> {
+/// The arguments by which another process comes to that run.
+fn again(arguments: &Arguments, seed: u64) -> Vec<String> {
     let mut words = vec![format!("--seed={seed}"), format!("--messages={}", arguments.messages)];
     words.push(format!("--faults-ms={}", arguments.faults_ms));
     words.extend(arguments.members.map(|shape| format!("--members={shape}")));
     words.extend(arguments.offer.map(|offer| format!("--offer={offer}")));
-    words.into_iter().map(OsString::from).collect()
+    words
 }
 
 fn text_of(failure: &Failure, arguments: &Arguments) -> String {
@@ -214,15 +217,11 @@ fn print(summary: &Summary, arguments: &Arguments) {
     if *seeds == 1 && failures.is_empty() {
         say!("  trace {:016x}", tally.trace);
     }
-    let mut same = arguments.members.map(|shape| format!(" --members {shape}")).unwrap_or_default();
-    same.extend(arguments.offer.map(|offer| format!(" --offer {offer}")));
     for failure in failures {
         say!("FAILED: {}", text_of(failure, arguments));
         say!(
-            "  replay it: cargo run --release -p gapless-sim --features program -- --seed {} --trace --messages {} --faults-ms {}{same}",
-            failure.seed,
-            arguments.messages,
-            arguments.faults_ms
+            "  replay it: cargo run --release -p gapless-sim --features program -- --trace {}",
+            again(arguments, failure.seed).join(" ")
         );
     }
     if failures.is_empty() {

@@ -15,6 +15,8 @@ pub(crate) struct Record {
     pub frames: Vec<Vec<u8>>,
     /// What the service made of each; none of a service whose handlers ran on leaders.
     pub steps: Vec<Step>,
+    /// Publishers have numbers from 1 to this.
+    pub publishers: u64,
     state_bytes: usize,
 }
 
@@ -71,7 +73,7 @@ impl Record {
         Some(RecordedMessage { message, payload: payloads.concat() })
     }
 
-    /// Where the frame stands, for people: `frame 7, command 3 of session 2`.
+    /// Where the frame stands, for people: `sequence 7: command 3 of session 2`.
     pub(crate) fn place(&self, sequence: u64) -> String {
         let Some(frame) = self.frame(sequence) else { return format!("sequence {sequence}") };
         let (session, number) = (frame.session(), frame.session_seq());

@@ -14,8 +14,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is compared.
 const SIDES: [&str; 2] = ["in the run", "in the fresh process"];
-/// More publishers than any run has.
-const PUBLISHERS_MAX: u64 = 64;
 
 /// Ends this process with what it has found.
 pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64, order: &Order) -> ! {
@@ -36,7 +34,7 @@ pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64
 /// The frames of a run once more: from the beginning, or from behind a snapshot.
 fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option<String> {
     let Order { record, snapshot, .. } = order;
-    let mut reference = system.reference()?.recording();
+    let mut reference = system.reference().recording();
     let from = match snapshot {
         None => "from the beginning".to_owned(),
         Some(bytes) => match reference.restore(bytes) {
@@ -48,12 +46,14 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
     let _ = std::env::set_current_dir("/");
     let begin = reference.last_sequence();
     for sequence in begin + 1..=record.frames.len() as u64 {
-        let Some(frame) = record.frame(sequence) else { return Some(format!("frame {sequence} is none")) };
+        let Some(frame) = record.frame(sequence) else {
+            return Some(format!("frame {sequence} of the record cannot be read"));
+        };
         let _time_of_day = TimeOfDay::set(frame.timestamp_ns().wrapping_add(OTHER_TIME_NS));
         let step = match reference.step(&frame) {
             Ok(step) => step,
             Err(said) => {
-                return Some(with_command(
+                return Some(with_message(
                     system,
                     seed,
                     record,
@@ -71,7 +71,7 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
             let (run, again) = parts.unwrap_or((&before.outputs, &step.outputs));
             return Some(format!(
                 "{}\n  in the run:           {run}\n  in the fresh process: {again}",
-                with_command(system, seed, record, sequence, &said)
+                with_message(system, seed, record, sequence, &said)
             ));
         }
         if before.state_hash != step.state_hash {
@@ -82,7 +82,7 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
             };
             return Some(format!(
                 "{}\n  the snapshots of the state part {parted}",
-                with_command(system, seed, record, sequence, &said)
+                with_message(system, seed, record, sequence, &said)
             ));
         }
     }
@@ -90,8 +90,9 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
 }
 
 /// The same seed once more, of a service whose handlers run on leaders.
-fn run_again(system: &impl SystemUnderTest, options: &Options, seed: u64, order: &Order) -> Option<String> {
-    if is_decided_alike(system) {
+fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, order: &Order) -> Option<String> {
+    // Handlers of a command bus have to do alike at another time of day.
+    if S::OFFER == Offer::Commands {
         shift();
     }
     let again = run_once(system, &Options { prints_trace: false, ..options.clone() }, seed);
@@ -107,16 +108,11 @@ fn run_again(system: &impl SystemUnderTest, options: &Options, seed: u64, order:
     };
     let said = "the same seed gives another run in a fresh process: a handler has met something that does not follow from the seed";
     let parted = first_difference(run, second, SIDES);
-    Some(format!("{}\n  the frames part {parted}", with_command(system, seed, &order.record, at as u64 + 1, said)))
-}
-
-/// Whether handlers have to do alike at another time of day.
-const fn is_decided_alike<A: SystemUnderTest>(_: &A) -> bool {
-    matches!(A::OFFER, Offer::Commands)
+    Some(format!("{}\n  the frames part {parted}", with_message(system, seed, &order.record, at as u64 + 1, said)))
 }
 
 /// The message of the frame, with `said` before it.
-pub(crate) fn with_command(
+pub(crate) fn with_message(
     system: &impl SystemUnderTest,
     seed: u64,
     record: &Record,
@@ -125,7 +121,7 @@ pub(crate) fn with_command(
 ) -> String {
     let place = record.place(sequence);
     let sent = record.sender(sequence).and_then(|(token, index)| {
-        let publisher = (1..=PUBLISHERS_MAX).find(|publisher| token_of(seed, *publisher) == token)?;
+        let publisher = (1..=record.publishers).find(|publisher| token_of(seed, *publisher) == token)?;
         let (message, payload) = message_of(system, seed, publisher, index);
         let described = system.describe_sent(publisher, index);
         Some(described.unwrap_or_else(|| system.describe(message, &payload)))
@@ -137,7 +133,7 @@ pub(crate) fn with_command(
 /// The same frames are folded so many times more, to show where the states of two members part.
 const FOLDS: usize = 8;
 
-/// As [`with_command`], of a sequence behind which the states of two members differ: what two folds of the same frames in this process come to.
+/// As [`with_message`], of a sequence behind which the states of two members differ: what two folds of the same frames in this process come to.
 pub(crate) fn with_difference(
     system: &impl SystemUnderTest,
     seed: u64,
@@ -145,11 +141,11 @@ pub(crate) fn with_difference(
     sequence: u64,
     said: &str,
 ) -> String {
-    let text = with_command(system, seed, record, sequence, said);
+    let text = with_message(system, seed, record, sequence, said);
     if record.steps.is_empty() {
         return text;
     }
-    let folds = (0..FOLDS).filter_map(|_| system.reference());
+    let folds = (0..FOLDS).map(|_| system.reference());
     match folds.into_iter().find_map(|fold| parted(fold.recording(), record)) {
         Some((at, parted)) => {
             let at = if at == sequence { String::new() } else { format!(" behind sequence {at} already") };

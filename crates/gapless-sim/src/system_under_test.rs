@@ -26,8 +26,8 @@ pub(crate) trait SystemUnderTest: Sync {
     /// Deploys the application of a member that begins or is started again.
     fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken>;
 
-    /// The expected replies of a service.
-    fn reference(&self) -> Option<Reference>;
+    /// One fold more, by which the members' copies and the replies are judged.
+    fn reference(&self) -> Reference;
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
 
@@ -72,13 +72,13 @@ impl<A: Application> SystemUnderTest for A {
         })
     }
 
-    fn reference(&self) -> Option<Reference> {
+    fn reference(&self) -> Reference {
         let fold = Fold::new(self.service(), policy());
         let reference = match A::OFFER {
             Offer::EventStream => Reference::on_event_stream(fold),
             Offer::Service | Offer::State | Offer::Commands => Reference::new(fold),
         };
-        Some(reference.recording())
+        reference.recording()
     }
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
@@ -116,8 +116,8 @@ impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {
     }
 
     /// Of the transactions alone: handlers run on leaders, and need not do the same twice.
-    fn reference(&self) -> Option<Reference> {
-        Some(Reference::new(fold_of(A::service, Limits::default())))
+    fn reference(&self) -> Reference {
+        Reference::new(fold_of(A::service, Limits::default()))
     }
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {

@@ -29,7 +29,7 @@ impl<A: SystemUnderTest> World<'_, A> {
             return copy_all(&directory, &copy).map_err(failed);
         }
         self.came_apart = true;
-        self.checker.is_told_nothing();
+        self.checker.stop();
         if self.random.happens_per_100_000(EXCHANGED) && self.machines.len() > 1 {
             let other = (at + 1 + self.random.below(self.machines.len() as u64 - 1) as usize) % self.machines.len();
             self.down(other, 200 * MS);
@@ -47,7 +47,7 @@ impl<A: SystemUnderTest> World<'_, A> {
     }
 
     /// Somebody has stopped and said that there is another history.
-    pub(crate) fn is_found_out(&mut self, at: usize, said: &str) -> Result<(), Broken> {
+    pub(crate) fn note_found_out(&mut self, at: usize, said: &str) -> Result<(), Broken> {
         if !self.came_apart {
             return Err(said.to_owned());
         }

@@ -18,7 +18,7 @@ use crate::options::{MS, Offer, Options};
 use crate::publishing_node::PublishingNode;
 use crate::random::Random;
 use crate::record::Record;
-use crate::reference::{Answers, Reference};
+use crate::reference::Reference;
 use crate::report::Tally;
 use crate::service_client::ServiceClient;
 use crate::system_under_test::SystemUnderTest;
@@ -47,10 +47,8 @@ pub(crate) struct World<'a, A: SystemUnderTest> {
     pub(crate) checker: Checker,
     /// A copy was put back: there may be several histories, until the members with another one stop.
     pub(crate) came_apart: bool,
-    /// The expected replies of a service.
-    reference: Option<Reference>,
-    /// Of an event stream, where nobody is answered.
-    no_answers: Answers,
+    /// What the released frames come to: the expected states and replies.
+    reference: Reference,
     pub(crate) random: Random,
     /// The clock of publishers and readers.
     time: VirtualTime,
@@ -93,7 +91,6 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
             came_apart: false,
             checker: Checker::default(),
             reference,
-            no_answers: Answers::default(),
             random,
             time,
             now_ns: 0,
@@ -137,7 +134,9 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
 
     /// What was released, and what came of it; nothing where there may have been several histories.
     pub(crate) fn take_record(&mut self) -> Option<Record> {
-        self.reference.take_if(|_| !self.came_apart).map(|reference| reference.record)
+        let mut record = std::mem::take(&mut self.reference.record);
+        record.publishers = self.workloads_made;
+        (!self.came_apart).then_some(record)
     }
 
     /// Behind which sequence the states of two members were found to differ.
@@ -173,7 +172,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         let repeated = self.workloads.iter().map(|workload| workload.repeated()).sum();
         let resolved = self.workloads.iter().map(|workload| workload.resolved()).sum();
         let (terms, timers, times_kept) = (self.checker.terms, self.checker.timers, self.checker.times_kept);
-        let notices = self.reference.as_ref().map_or(0, |reference| reference.answers.notices.len() as u64);
+        let notices = self.reference.answers.notices.len() as u64;
         let virtual_ns = self.now_ns;
         Tally {
             trace,
@@ -247,8 +246,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         if self.workloads[at].is_searching() {
             self.let_in(at)?;
         }
-        let answers = self.reference.as_ref().map_or(&self.no_answers, |reference| &reference.answers);
-        self.workloads[at].poll(self.now_ns, self.application, answers, &mut self.random)
+        self.workloads[at].poll(self.now_ns, self.application, &self.reference.answers, &mut self.random)
     }
 
     /// Somebody looks for a member: rather for the one that leads, and seldom where nobody does.
@@ -305,7 +303,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
                 self.down(at, 50 * MS);
                 return Ok(());
             }
-            TurnOutcome::FoundOut(said) => return self.is_found_out(at, &said),
+            TurnOutcome::FoundOut(said) => return self.note_found_out(at, &said),
             TurnOutcome::Stopped(said) => {
                 self.stopped(at, &said);
                 return Ok(());
@@ -341,7 +339,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         let number = self.machines[at].number;
         self.network.lock().set_dark(number, false);
         let started = match self.machines[at].start(self.application) {
-            Err(said) if self.came_apart && says_so(&said) => return self.is_found_out(at, &said),
+            Err(said) if self.came_apart && says_so(&said) => return self.note_found_out(at, &said),
             started => started?,
         };
         match started {
