@@ -261,6 +261,7 @@ mod loom_tests {
 
     #[test]
     fn a_reader_never_sees_a_torn_slot() {
+        // Without a bound this model takes minutes; three preemptions find every torn slot that we know how to make.
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {

@@ -179,7 +179,7 @@ impl Connection {
     pub(super) fn ask(&mut self, request: &Request) -> Result<Answer> {
         self.send(request)?;
         let line = self.receive()?;
-        Self::answer(line.as_deref())
+        Self::parse_answer(line.as_deref())
     }
 
     /// As [`Connection::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
@@ -206,10 +206,10 @@ impl Connection {
             }
         };
         self.reader.get_ref().set_nonblocking(false).map_err(cannot)?;
-        Self::answer(received?.then_some(&*line))
+        Self::parse_answer(received?.then_some(&*line))
     }
 
-    fn answer(line: Option<&str>) -> Result<Answer> {
+    fn parse_answer(line: Option<&str>) -> Result<Answer> {
         let line = line.ok_or_else(|| failed("the backup has gone"))?;
         match serde_json::from_str(line)? {
             Answer::Failed(reason) => Err(failed(format!("the backup: {reason}"))),
@@ -222,7 +222,7 @@ impl Connection {
         let mut best = (0, u64::MAX);
         for _ in 0..200 {
             let before = epoch_ns();
-            let Answer::Clock(there) = self.ask(&Request::Clock)? else { return Err(failed("a strange answer")) };
+            let Answer::Clock(there) = self.ask(&Request::Clock)? else { return Err(not_answered("the time")) };
             let after = epoch_ns();
             let uncertainty = after.saturating_sub(before) / 2;
             if uncertainty < best.1 {
@@ -231,6 +231,11 @@ impl Connection {
         }
         Ok(best)
     }
+}
+
+/// The backup answered, but something else than it was asked for.
+pub(super) fn not_answered(asked: &str) -> BenchError {
+    failed(format!("the backup was asked for {asked} and answered something else; is it of another version?"))
 }
 
 fn epoch_ns() -> u64 {
@@ -298,7 +303,7 @@ fn serve(listener: &TcpListener, own: &OwnSettings, is_over: &dyn Fn() -> bool) 
     no_limit.map_err(cannot)?;
     while let Some(text) = connection.receive()? {
         let request = serde_json::from_str(&text)?;
-        let answer = answer(request, &mut running, own).unwrap_or_else(|error| Answer::Failed(error.to_string()));
+        let answer = carry_out(request, &mut running, own).unwrap_or_else(|error| Answer::Failed(error.to_string()));
         connection.send(&answer)?;
     }
     Ok(())
@@ -312,7 +317,7 @@ struct Running {
     cpus: Option<String>,
 }
 
-fn answer(request: Request, running: &mut Option<Running>, own: &OwnSettings) -> Result<Answer> {
+fn carry_out(request: Request, running: &mut Option<Running>, own: &OwnSettings) -> Result<Answer> {
     let none = || failed("no member runs here");
     match request {
         Request::Clock => Ok(Answer::Clock(epoch_ns())),

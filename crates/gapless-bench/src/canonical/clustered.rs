@@ -4,11 +4,14 @@
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
 //! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
 
-use super::backup::{Answer, Assignment, BACKUP, Connection, CopySnapshot, PRIMARY, Request, cpus_line, parse};
+use super::backup::{
+    Answer, Assignment, BACKUP, Connection, CopySnapshot, PRIMARY, Request, cpus_line, not_answered, parse,
+};
 use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
+use super::run::sum;
 use super::run_directory::RunDirectory;
 use super::shown::Shown;
 use super::{NAME, failed, finish};
@@ -44,6 +47,8 @@ pub(super) struct Clustered {
     pub backup_cpu_ns: u64,
     pub peak: Option<Memory>,
     pub plan: ThreadPlan<AgentRole>,
+    /// What pinning the primary's threads could not do.
+    pub pin_warnings: Vec<String>,
     pub clock_offset_ns: (i64, u64),
     /// The difference between the copies, if there is one.
     pub difference: Option<String>,
@@ -190,7 +195,7 @@ fn run_beside(
     let here = here.map_or_else(|| backup.own_ip(), Ok)?;
     let free = TcpListener::bind((here, 0)).and_then(|listener| listener.local_addr());
     let own_port = free.map_err(|source| BenchError::system("find a free port", source))?.port();
-    let Answer::Port(port) = backup.ask(&Request::Port)? else { return Err(failed("a strange answer of the backup")) };
+    let Answer::Port(port) = backup.ask(&Request::Port)? else { return Err(not_answered("a port")) };
     let addresses = match cluster.link {
         ReplicationLink::Tcp => [format!("{here}:{own_port}"), format!("{}:{port}", backup.other_ip()?)],
         ReplicationLink::SharedMemory => [PRIMARY, BACKUP].map(|member| socket_of(run_directory.path(), member)),
@@ -204,7 +209,7 @@ fn run_beside(
         is_kept: settings.journal.as_ref().is_some_and(|journal| journal.directory.is_some()),
     };
     let Answer::Started { cpus: backup_cpus } = backup.ask(&Request::Start(Box::new(assignment)))? else {
-        return Err(failed("a strange answer of the backup"));
+        return Err(not_answered("that its member runs"));
     };
     let directory = run_directory.path().join("primary");
     let member = parse(&config(settings, PRIMARY, addresses, cpus_of.primary.as_deref()), &directory)?;
@@ -228,8 +233,9 @@ fn run_beside(
     let after = query(&mut observer, &mut || primary.turn())?;
     let difference = primary.compare(&directory, backup)?;
     let plan = primary.replica.plan().clone();
+    let pin_warnings = primary.replica.member().stream().pin_warnings();
     let Answer::Stopped { cpu_ns } = backup.ask_while(&Request::Stop, || primary.turn())? else {
-        return Err(failed("a strange answer"));
+        return Err(not_answered("that its member has stopped"));
     };
     drop((client, observer));
     drop(pinned);
@@ -242,6 +248,7 @@ fn run_beside(
         backup_cpu_ns: cpu_ns,
         peak,
         plan,
+        pin_warnings,
         clock_offset_ns,
         difference,
         is_one_thread,
@@ -313,8 +320,14 @@ impl Primary<'_> {
         let cpu_before_ns = process_cpu_ns();
         let outcome = std::thread::scope(|scope| {
             scope.spawn(|| shown.follow(&signals, load.count, load.rate_per_s.is_some(), &done));
-            let mut turn = || self.turn();
-            let driven = drive(form, client, &load, &clock, &signals, &mut hook, &Pauses::default, &mut turn);
+            let driven = if self.is_one_thread {
+                // The driver notices what keeps this thread.
+                let mut turn = || self.turn();
+                drive(form, client, &load, &clock, &signals, &mut hook, &Pauses::default, &mut turn)
+            } else {
+                let pauses = || sum(&self.replica.member().stream().pauses());
+                drive(form, client, &load, &clock, &signals, &mut hook, &pauses, &mut || Ok(0))
+            };
             done.store(true, Ordering::Release);
             driven
         })
@@ -355,7 +368,7 @@ impl Primary<'_> {
                 return Ok(false);
             }
             let answer = backup.ask_while(&Request::State, || primary.turn())?;
-            let Answer::State(copy) = answer else { return Err(failed("a strange answer")) };
+            let Answer::State(copy) = answer else { return Err(not_answered("its copy's state")) };
             asked = Instant::now();
             let is_there = copy.sequence >= own.sequence;
             there = Some(copy);

@@ -198,14 +198,16 @@ pub(crate) fn one_row(
 
 /// Serves primaries of other hosts.
 fn run_backup(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Result<()> {
-    for warning in arguments.resolve_here()?.warnings {
+    let options = arguments.resolve_here()?;
+    for warning in &options.warnings {
         eprintln!("gapless: {warning}");
     }
     let address = arguments.backup_address.as_deref().unwrap_or(BACKUP_ADDRESS);
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
     let port = port.ok_or_else(|| BenchError::Option(format!("--backup-address {address}: HOST:PORT is expected")))?;
     OwnDirectory::remove_abandoned(Path::new("."), PREFIXES);
-    let cpus = arguments.replication_reader_cpu_mask.as_ref().map(CpuMask::cpus);
+    let cluster = options.plan.runs().first().and_then(|settings| settings.cluster.as_ref());
+    let cpus = cluster.and_then(|cluster| cluster.backup_cpus.as_ref()).map(CpuMask::cpus);
     let own = OwnSettings { log_location: arguments.log_location.clone(), cpus };
     discovery::answer(arguments.discovery_interface, port, Arc::clone(interrupted));
     backup::run(address, &own, interrupted)

@@ -179,7 +179,8 @@ impl Run<'_> {
         let counted = run.outcome.sent.max(1) as f64;
         let (paused, progress) = (paused(&run.outcome), std::mem::take(&mut run.outcome.progress));
         let Clustered { before, after, service_cpu_ns, peak, .. } = run;
-        let mut finished = self.finish(run.outcome, before, after, service_cpu_ns, peak, began, &run.plan, Vec::new());
+        let mut finished =
+            self.finish(run.outcome, before, after, service_cpu_ns, peak, began, &run.plan, run.pin_warnings);
         if let Some(prepared) = prepared {
             prepared.put_into(&mut finished.row, &progress)?;
         }
@@ -403,7 +404,7 @@ fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
 }
 
 /// The pauses of a host's threads together.
-fn sum(threads: &[Pauses]) -> Pauses {
+pub(super) fn sum(threads: &[Pauses]) -> Pauses {
     threads.iter().fold(Pauses::default(), |sum, thread| Pauses {
         count: sum.count + thread.count,
         total_ns: sum.total_ns + thread.total_ns,

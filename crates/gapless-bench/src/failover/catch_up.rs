@@ -154,7 +154,7 @@ fn one(
     let leader = cluster.leader()?;
     let follower = cluster.follower(leader)?;
     let sockets = cluster.sockets();
-    cluster.is_level()?;
+    cluster.wait_until_level()?;
     let had = cluster.status(follower)?.handled;
     cluster.kill(follower);
     cluster.reap(follower);
@@ -182,7 +182,7 @@ fn one(
         found.take(owner, &seen);
     }
     found.all.push(caught_up?);
-    cluster.is_level()
+    cluster.wait_until_level()
 }
 
 /// Runs a client on a thread for each.

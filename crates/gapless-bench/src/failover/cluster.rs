@@ -117,7 +117,9 @@ impl<'a> Cluster<'a> {
         let file = file.map_err(|source| BenchError::io("find", &self.file(member), source))?;
         let (name, assignment) = (format!("member {member}"), Assignment { file });
         let mut process = Child::start(super::NAME, &name, (Role::FailoverMember, &assignment), self.interrupted)?;
-        let Answer::Running(plan) = process.receive()? else { return Err(failed("a strange answer of a member")) };
+        let Answer::Running(plan) = process.receive()? else {
+            return Err(failed(format!("{name} did not answer that it runs")));
+        };
         self.plan = plan;
         self.members[member - 1] = Some(process);
         Ok(())
@@ -150,7 +152,7 @@ impl<'a> Cluster<'a> {
     pub fn status(&mut self, member: usize) -> Result<Status> {
         match self.ask(member, Request::Status)? {
             Answer::Status { leads, connected, handled } => Ok(Status { leads, connected, handled }),
-            other => Err(failed(format!("a strange answer of member {member}: {other:?}"))),
+            other => Err(failed(format!("member {member} was asked for its status and answered {other:?}"))),
         }
     }
 
@@ -193,7 +195,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Waits until every member is connected and has what the leader has handled by now.
-    pub fn is_level(&mut self) -> Result<()> {
+    pub fn wait_until_level(&mut self) -> Result<()> {
         let leader = self.leader()?;
         let goal = self.status(leader)?.handled;
         self.until("a member that catches up", |cluster| {

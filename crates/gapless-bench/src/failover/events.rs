@@ -98,7 +98,7 @@ pub(super) fn run(
                     cluster.reap(victim);
                     cluster.leader()?;
                 }
-                _ => cluster.is_level()?,
+                _ => cluster.wait_until_level()?,
             }
             events.push(Event { what, at_ns, end_ns: elapsed_ns(begin) });
             std::thread::sleep(window);

@@ -242,7 +242,7 @@ fn measure(
     let sockets = cluster.sockets();
     label("fill the log");
     fill(&sockets, plan.log_frames, interrupted)?;
-    cluster.is_level()?;
+    cluster.wait_until_level()?;
     progress.set_position(progress.position() + 1);
 
     let senders = (1..=CLIENTS).map(|owner| Sender::new(&sockets, owner, interrupted)).collect::<Result<Vec<_>>>()?;

@@ -35,7 +35,7 @@ Examples:
       the same on two hosts, one command each
 
 With none of the options of the groups General, Output, Affinity, Bus, Persistence and Cluster but --enable-clustering, \
-its interfaces and --role, a short matrix is run; with any of them it is a single run with their defaults.";
+--clustering-interface, --discovery-interface, --role, --backup-address and --replication-link, a short matrix is run; with any of them it is a single run with their defaults.";
 
 /// What is typed. `None` and `false` mean "not given": whether a default applies depends on the rest.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -110,8 +110,8 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'e', alias = "enablePersistence", help_heading = PERSISTENCE)]
     pub enable_persistence: bool,
 
-    /// Directory of the log, which is kept and continued [default: a new one in the current directory,
-    /// removed after the run]
+    /// Directory of the log, which is kept; one node continues it, a cluster begins it anew [default: a new one in the
+    /// current directory, removed after the run]
     #[arg(long, short = 'k', alias = "persisterLogLocation", value_name = "DIRECTORY", help_heading = PERSISTENCE)]
     pub log_location: Option<PathBuf>,
 
@@ -149,7 +149,7 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'v', alias = "enableClustering", help_heading = CLUSTER)]
     pub enable_clustering: bool,
 
-    /// Address of the interface for replication [default: 0.0.0.0; on one machine 127.0.0.1]
+    /// Address at which the backup reaches this primary [default: that of the interface which reaches the backup]
     #[arg(long, short = 'I', alias = "clusteringLocalIfAddr", value_name = "ADDRESS", help_heading = CLUSTER)]
     pub clustering_interface: Option<Ipv4Addr>,
 
@@ -195,11 +195,11 @@ pub struct CanonicalArguments {
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub cpu: Option<CpuConfiguration>,
 
-    /// How durable a message is before anyone acts on it [default: journal in the matrix; in a single run journal with --enable-persistence, else memory]
+    /// How durable a message is before anyone acts on it [default: quorum with --enable-clustering; else journal in the matrix, and in a single run journal with --enable-persistence and memory without]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub tier: Option<Tier>,
 
-    /// Role of this process in a cluster on two hosts; the backup is started first and told nothing else
+    /// Role of this process in a cluster on two hosts; the backup is started first, and takes --backup-address, --discovery-interface, --log-location and --replication-reader-cpu-mask alone
     #[arg(long, value_enum, ignore_case = true, value_name = "ROLE", help_heading = CLUSTER)]
     pub role: Option<Role>,
 

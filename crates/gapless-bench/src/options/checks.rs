@@ -28,7 +28,7 @@ impl CanonicalArguments {
     /// Refuses what the mode of the run has no use for: one node, a cluster, or one of its roles.
     pub(super) fn refuse_what_the_mode_has_not(&self, available: &BTreeSet<usize>) -> Result<()> {
         if self.role == Some(Role::Backup) {
-            return self.refuse_what_the_primary_says();
+            return self.refuse_what_a_backup_has_not();
         }
         if self.is_clustered() {
             self.refuse_what_a_cluster_has_not(available)
@@ -38,7 +38,7 @@ impl CanonicalArguments {
     }
 
     /// A backup learns what it runs from its primary.
-    fn refuse_what_the_primary_says(&self) -> Result<()> {
+    fn refuse_what_a_backup_has_not(&self) -> Result<()> {
         let known = Self {
             role: self.role,
             enable_clustering: self.enable_clustering,
@@ -87,9 +87,6 @@ impl CanonicalArguments {
         }
         if self.client_processes.unwrap_or(0) > 0 {
             return refuse("--client-processes: the driver of a clustered run is in the primary's process");
-        }
-        if self.role == Some(Role::Primary) && self.clustering_interface.is_none() {
-            return refuse("--role primary needs --clustering-interface, the address at which the backup reaches it");
         }
         if self.role.is_some() && self.replication_link == Some(ReplicationLink::SharedMemory) {
             return refuse("--replication-link shared-memory: two hosts share no memory; leave out --role, or this");

@@ -267,6 +267,11 @@ impl CanonicalArguments {
             sender: mask("--detached-send-cpu-mask", &self.detached_send_cpu_mask),
             persister: mask("--persister-cpu-mask", &self.persister_cpu_mask),
         };
+        let mut cluster = self.cluster(cpu, available);
+        // The CPUs of a backup on another host are known there.
+        if let Some(cluster) = cluster.as_mut().filter(|cluster| cluster.role != Some(Role::Primary)) {
+            cluster.backup_cpus = mask("--replication-reader-cpu-mask", &self.replication_reader_cpu_mask);
+        }
         let mode = self.mode.unwrap_or(Mode::Latency);
         let default_rate = (mode == Mode::Latency).then_some(100_000);
         RunSettings {
@@ -279,6 +284,7 @@ impl CanonicalArguments {
                 .detached_send
                 .then(|| usize_of(self.detached_send_queue_depth.unwrap_or(1024))),
             journal: (tier != Tier::Memory).then(|| self.journal()),
+            cluster,
             ..self.base(mode, self.encoding.unwrap_or(MessageEncoding::ProtobufSerial), (tier, cpu), available)
         }
     }

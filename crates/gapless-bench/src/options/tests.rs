@@ -306,7 +306,7 @@ fn what_is_of_a_cluster_needs_one() {
         let error = resolve(&line).expect_err(&line);
         assert!(error.starts_with("--") && error.ends_with("needs --enable-clustering"), "{line}: {error}");
         let needs_role = line.starts_with("--backup-address");
-        let with_one = if needs_role { "-v --role primary -I 10.0.0.1" } else { "-v" };
+        let with_one = if needs_role { "-v --role primary" } else { "-v" };
         assert!(resolve(&format!("{with_one} {line}")).is_ok(), "{line}");
         count += 1;
     }
@@ -314,7 +314,6 @@ fn what_is_of_a_cluster_needs_one() {
     for (line, what) in [
         ("-v --tier journal", "--tier journal is that of one node"),
         ("-v --client-processes 2", "--client-processes"),
-        ("-v --role primary", "--role primary needs --clustering-interface"),
         ("--role primary -I 10.0.0.1 --replication-link shared-memory", "--replication-link shared-memory"),
         ("-v --backup-address h:1", "--backup-address has no use with --enable-clustering on one machine"),
     ] {
@@ -464,6 +463,18 @@ fn a_mask_with_a_missing_cpu_is_a_warning_and_no_pinning() {
     assert_eq!(options.warnings, ["--service-cpu-mask [0,9]: CPU 9 is not there; the thread is not pinned"]);
     let affinity = &options.plan.runs()[0].affinity;
     assert_eq!((&affinity.injector, &affinity.service), (&mask("[1]"), &None));
+    let lacks = "--replication-reader-cpu-mask [9]: CPU 9 is not there; the thread is not pinned";
+    for (line, warnings, backup_cpus) in [
+        ("-v -V [1]", &[][..], mask("[1]")),
+        ("-v -V [9]", &[lacks][..], None),
+        ("--role backup -V [9]", &[lacks][..], None),
+        // Of another host, which is not known here.
+        ("-v --role primary -V [9]", &[][..], mask("[9]")),
+    ] {
+        let options = resolve(line).unwrap();
+        assert_eq!(options.warnings, warnings, "{line}");
+        assert_eq!(options.plan.runs()[0].cluster.as_ref().unwrap().backup_cpus, backup_cpus, "{line}");
+    }
 }
 
 #[test]
