@@ -11,7 +11,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// use gapless_agent::wait_notices::WaitNotices;
 /// use std::time::Duration;
 /// let mut notices = WaitNotices::after_a_second();
-/// let told = (0..20_000).filter_map(|ms| notices.is_due(ms * 1_000_000)).map(|waited| waited.as_secs());
+/// let told = (0..20_000).filter_map(|ms| notices.take_due(ms * 1_000_000)).map(|waited| waited.as_secs());
 /// assert_eq!(told.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 10, 15]);
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +36,18 @@ impl WaitNotices {
         Self { first_ns: 0, since_ns: None, next_ns: 0 }
     }
 
-    /// Somebody waits at `now_ns`, on a clock that never goes back: how long already, if it is time to say it.
-    pub fn is_due(&mut self, now_ns: u64) -> Option<Duration> {
-        let since_ns = *self.since_ns.get_or_insert_with(|| {
+    /// A wait begins at `now_ns`, on a clock that never goes back, unless one goes on.
+    pub fn begin(&mut self, now_ns: u64) {
+        if self.since_ns.is_none() {
+            self.since_ns = Some(now_ns);
             self.next_ns = self.next_ns.max(now_ns + self.first_ns);
-            now_ns
-        });
+        }
+    }
+
+    /// Somebody waits at `now_ns`: how long already, if it is time to say it. The first such call begins the wait.
+    pub fn take_due(&mut self, now_ns: u64) -> Option<Duration> {
+        self.begin(now_ns);
+        let since_ns = self.since_ns.unwrap_or(now_ns);
         if now_ns < self.next_ns {
             return None;
         }
@@ -57,7 +63,7 @@ impl WaitNotices {
     }
 
     /// Nobody waits any more.
-    pub const fn is_over(&mut self) {
+    pub const fn end(&mut self) {
         self.since_ns = None;
     }
 }
@@ -80,7 +86,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn told(notices: &mut WaitNotices, ms: std::ops::Range<u64>) -> Vec<(u64, u64)> {
-        ms.filter_map(|now| Some((now, notices.is_due(now * MS)?.as_millis() as u64))).collect()
+        ms.filter_map(|now| Some((now, notices.take_due(now * MS)?.as_millis() as u64))).collect()
     }
 
     #[test]
@@ -95,7 +101,7 @@ mod tests {
         let mut notices = WaitNotices::after_a_second();
         for second in 0..100 {
             assert_eq!(told(&mut notices, second * 1000..second * 1000 + 900), []);
-            notices.is_over();
+            notices.end();
         }
         assert_eq!(told(&mut notices, 100_000..102_500), [(101_000, 1000), (102_000, 2000)]);
     }
@@ -104,7 +110,7 @@ mod tests {
     fn what_is_wrong_is_told_at_once_and_not_again_within_a_second() {
         let mut notices = WaitNotices::at_once();
         assert_eq!(told(&mut notices, 7..8), [(7, 0)]);
-        notices.is_over();
+        notices.end();
         assert_eq!(told(&mut notices, 8..1500), [(1007, 999)]);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct QuietPolls {
 impl QuietPolls {
     /// Something has come.
     #[inline]
-    pub fn is_broken(&mut self) {
+    pub fn end(&mut self) {
         self.polls = 0;
         self.since = None;
     }
@@ -95,7 +95,7 @@ mod tests {
         let (mut quiet, begun) = (QuietPolls::default(), Instant::now());
         for poll in 0..1_000_000 {
             match poll % 40_000 {
-                0 => quiet.is_broken(),
+                0 => quiet.end(),
                 _ => assert!(!quiet.is_look_due() || !quiet.is_ask_due(begun + Duration::from_micros(poll))),
             }
         }

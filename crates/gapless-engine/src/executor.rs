@@ -17,7 +17,8 @@ use gapless_stream::AgentRole;
 use gapless_stream::egress::Egress;
 use gapless_stream::messages::{ResponderMessage, SequencerRequest};
 use gapless_transport::mailbox::Mailbox;
-use gapless_wire::frame::peek_session;
+use gapless_wire::frame::peek_sessions;
+use gapless_wire::prefetch::FramesAhead;
 use gapless_wire::{Frame, aligned_length};
 use outbox::Outbox;
 use rustc_hash::FxHashMap;
@@ -183,19 +184,14 @@ impl Executor {
             self.outbox.answer_reopened(&mut self.fold, self.window.released_sequence());
         }
         self.fold.between_batches()?;
-        let (mut position, mut applied) = (0, 0);
-        self.fold.prefetch(peek_session(frames));
+        let (mut position, mut applied, mut frames_ahead) = (0, 0, FramesAhead::default());
         while position < frames.len() && (applied < self.frames_per_poll || self.fold.is_mid_message()) {
+            frames_ahead.step(|sessions| self.fold.prefetch(peek_sessions(&frames[position..], sessions)));
             let frame = Frame::parse(&frames[position..]).map_err(|source| {
                 let reason = source.to_string();
                 EngineError::Corrupt { sequence: self.fold.last_sequence() + 1, reason }
             })?;
             position += aligned_length(frame.length());
-            // The next one's session, while this one is handled; its own is here already.
-            let next = peek_session(&frames[position.min(frames.len())..]);
-            if next != frame.session() {
-                self.fold.prefetch(next);
-            }
             self.counters.handling.set(frame.sequence());
             self.fold.apply(&frame, &mut self.outbox)?;
             if let Some(state_hasher) = &self.state_hasher {

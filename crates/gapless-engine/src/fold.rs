@@ -144,10 +144,11 @@ impl Fold {
         self.last_timestamp_ns = last_timestamp_ns;
     }
 
-    /// A frame of `session` is to be applied soon: what that needs is asked for now.
+    /// Frames of these sessions, at most [`FRAMES_AHEAD`](gapless_wire::prefetch::FRAMES_AHEAD), are to be applied soon: what
+    /// that needs is asked for now. Returns how many frames.
     #[inline]
-    pub fn prefetch(&self, session: u64) {
-        self.sessions.prefetch(session);
+    pub fn prefetch(&self, sessions: &[u64]) -> usize {
+        self.sessions.prefetch(sessions)
     }
 
     /// Applies the next frame.

@@ -33,7 +33,7 @@ pub const fn number(sequence: u64, time_ns: u64, drawn: u64) -> u64 {
     philox([drawn / 4, 0, 0, 0], [sequence, time_ns])[(drawn % 4) as usize]
 }
 
-/// A number below `limit`, made of any number: no number is more likely than another by more than `limit` of 2⁶⁴.
+/// A number below `limit`, made of any number: the probabilities of two results differ by at most 2⁻⁶⁴.
 ///
 /// # Panics
 /// If `limit` is 0.

@@ -6,6 +6,7 @@ use gapless_schema::Encoding;
 use gapless_transport::ConnectionId;
 use gapless_wire::control::Refusal;
 use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::prefetch::{AHEAD_BYTES, FRAMES_AHEAD, prefetch, prefetch_bytes_for_writing};
 use gapless_wire::{Frame, FrameHeader, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -262,12 +263,24 @@ impl SessionTable {
         outputs.notices.iter().map(|(session, _)| *session).find(|session| is_flooded(*session))
     }
 
-    /// A command of `session` is on its way: its entry, and the place of its reply, are asked for now.
+    /// Commands of these sessions, at most [`FRAMES_AHEAD`], are on their way: the sessions' entries, the places of the replies
+    /// and their memory are asked for, each of all sessions together. Returns how many commands.
     #[inline]
-    pub(crate) fn prefetch(&self, session: u64) {
-        if let Some(reply) = self.get(session).and_then(|entry| entry.replies.get(entry.slot_of_next())) {
-            gapless_wire::prefetch::prefetch(reply);
+    pub(crate) fn prefetch(&self, sessions: &[u64]) -> usize {
+        let mut entries: [Option<&Option<SessionEntry>>; FRAMES_AHEAD] = [None; FRAMES_AHEAD];
+        for (entry, session) in entries.iter_mut().zip(sessions) {
+            *entry = self.index.get(session).map(|slot| &self.entries[*slot as usize]);
+            entry.iter().for_each(|entry| prefetch(*entry));
         }
+        let mut replies = [None; FRAMES_AHEAD];
+        for (reply, entry) in replies.iter_mut().zip(entries) {
+            *reply = entry.and_then(Option::as_ref).and_then(|entry| entry.replies.get(entry.slot_of_next()));
+            reply.iter().for_each(|reply| prefetch(*reply));
+        }
+        for payload in replies.into_iter().flatten().map(|reply| &reply.payload) {
+            prefetch_bytes_for_writing(payload.as_ptr(), payload.capacity().min(AHEAD_BYTES));
+        }
+        sessions.len()
     }
 
     /// All sessions, in no order.

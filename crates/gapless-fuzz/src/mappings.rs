@@ -104,7 +104,7 @@ pub fn ring(bytes: &[u8]) {
 
 fn drain(reader: &mut RingReader) {
     let mut copy = Vec::new();
-    let _ = (reader.peek_session(), reader.identity(), reader.is_writer_closed());
+    let _ = (reader.peek_sessions(&mut [0; 4]), reader.identity(), reader.is_writer_closed());
     for _ in 0..=FRAMES_MAX {
         let length = match reader.next_length() {
             Ok(Some(length)) => length,
@@ -122,7 +122,7 @@ fn drain(reader: &mut RingReader) {
         let known = reader.known_bytes();
         assert!((HEADER_LENGTH..=CAPACITY.max(known as usize)).contains(&length));
         assert!(aligned_length(length) as u64 <= known);
-        let _ = reader.peek_session();
+        let _ = reader.peek_sessions(&mut [0; 4]);
         copy.resize(aligned_length(length), 0);
         reader.copy(&mut copy);
         if let Err(error) = Frame::parse(&copy).and_then(|frame| frame.verify()) {

@@ -319,15 +319,19 @@ impl RingReader {
         Ok(Some(length))
     }
 
-    /// The session that the next frame says it is of, to prepare for it; 0 if there is no next frame. Only
-    /// the copy decides what it is.
+    /// The sessions that the next frames say they are of, to prepare for them: of those that are known to be published and lie
+    /// near, as many as `sessions` has room for. Only the copy decides what they are.
     #[inline]
-    #[must_use]
-    pub fn peek_session(&self) -> u64 {
-        if self.known_bytes() < HEADER_LENGTH as u64 {
-            return 0;
+    pub fn peek_sessions<'a>(&self, sessions: &'a mut [u64]) -> &'a [u64] {
+        let near = self.tail.min(self.head + BACKLOG_AHEAD_BYTES as u64);
+        let (mut position, mut count) = (self.head, 0);
+        while count < sessions.len() && position + HEADER_LENGTH as u64 <= near {
+            sessions[count] = self.memory.load_word(position + SESSION_OFFSET as u64);
+            count += 1;
+            // At least one word, whatever stands there.
+            position += aligned_length(self.memory.load_word(position) as u32 as usize).max(8) as u64;
         }
-        self.memory.load_word(self.head + SESSION_OFFSET as u64)
+        &sessions[..count]
     }
 
     /// Asks for what lies [`BACKLOG_AHEAD_BYTES`] behind the next frame, as much as the `length` bytes that are read now, if

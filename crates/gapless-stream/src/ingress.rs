@@ -202,11 +202,8 @@ impl Ingress {
             Ok(None) => return Ok(Step::Empty),
             Err(error) => return Ok(Step::spoiled(error)),
         };
-        let session = publisher.reader.peek_session();
-        if session != publisher.session {
-            publisher.session = session;
-            self.sequencer.prefetch(session);
-        }
+        let (reader, sequencer) = (&publisher.reader, &self.sequencer);
+        publisher.frames_ahead.step(|sessions| sequencer.prefetch(reader.peek_sessions(sessions)));
         publisher.reader.prefetch_ahead(length);
         if length > self.window.frame_length_max() {
             return Ok(Step::too_long(length, self.window.frame_length_max()));

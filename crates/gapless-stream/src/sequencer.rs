@@ -240,12 +240,13 @@ impl Sequencer {
         }
     }
 
-    /// A frame of `session` is on its way: its state is asked for now, while the frame is copied and checked.
+    /// Frames of these sessions are on their way: the sessions' states are asked for together. Returns how many frames.
     #[inline]
-    pub fn prefetch(&self, session: u64) {
-        if let Some(state) = self.sessions.get(&session) {
+    pub fn prefetch(&self, sessions: &[u64]) -> usize {
+        for state in sessions.iter().filter_map(|session| self.sessions.get(session)) {
             gapless_wire::prefetch::prefetch(state);
         }
+        sessions.len()
     }
 
     /// Decides on a frame from `connection` whose checksums are right. A frame to be appended is

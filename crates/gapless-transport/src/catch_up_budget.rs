@@ -29,7 +29,7 @@ pub struct CatchUpBudget {
 
 impl CatchUpBudget {
     /// Counts published bytes; 0 where the window has no room at the moment.
-    pub fn is_live(&mut self, bytes: usize, now_ns: u64) {
+    pub fn note_live(&mut self, bytes: usize, now_ns: u64) {
         self.live_bytes += bytes as u64;
         self.live_ns = Some(now_ns);
     }
@@ -74,7 +74,7 @@ mod tests {
         for _ in 0..1_000_000_000 / TURN_NS {
             now_ns += TURN_NS;
             if live_bytes > 0 {
-                budget.is_live(live_bytes, now_ns);
+                budget.note_live(live_bytes, now_ns);
             }
             if budget.has_some(now_ns) {
                 budget.spend(PIECE);
@@ -99,7 +99,7 @@ mod tests {
     fn where_nothing_is_published_there_is_no_limit() {
         assert_eq!(sent_in_a_second(0), PIECE as u64 * (1_000_000_000 / TURN_NS));
         let mut budget = CatchUpBudget::default();
-        budget.is_live(1, TURN_NS);
+        budget.note_live(1, TURN_NS);
         budget.spend(1 << 30);
         let quiet_ns = (1..).map(|turn| turn * TURN_NS).find(|now_ns| budget.has_some(*now_ns));
         assert_eq!(quiet_ns, Some(TURN_NS + QUIET_NS));
@@ -109,10 +109,10 @@ mod tests {
     fn who_was_kept_from_running_takes_that_for_no_pause_of_others() {
         let mut budget = CatchUpBudget::default();
         assert!(budget.has_some(TURN_NS));
-        budget.is_live(1, TURN_NS);
+        budget.note_live(1, TURN_NS);
         budget.spend(1 << 30);
         assert!(!budget.has_some(TURN_NS + 10 * QUIET_NS));
-        budget.is_live(0, TURN_NS + 10 * QUIET_NS);
+        budget.note_live(0, TURN_NS + 10 * QUIET_NS);
         assert!(!budget.has_some(2 * TURN_NS + 10 * QUIET_NS));
     }
 }

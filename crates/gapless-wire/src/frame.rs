@@ -1,7 +1,7 @@
 //! Reading: [`Frame`], a checked view of bytes, and [`FrameHeader`], its fields as values.
 
 use crate::checksum::{both_checksums, header_checksum};
-use crate::descriptor::{self as d, Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT};
+use crate::descriptor::{self as d, Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
 
 /// Why some bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -133,6 +133,20 @@ pub fn peek_length(bytes: &[u8], limit_bytes: usize) -> Result<usize, FrameError
 pub fn peek_session(bytes: &[u8]) -> u64 {
     let field = bytes.get(d::SESSION_OFFSET..HEADER_LENGTH).and_then(<[u8]>::first_chunk);
     field.map_or(0, |field| u64::from_le_bytes(*field))
+}
+
+/// As [`peek_session`], of as many frames that lie back to back as `sessions` has room for; those that are there.
+#[inline]
+pub fn peek_sessions<'a>(mut bytes: &[u8], sessions: &'a mut [u64]) -> &'a [u64] {
+    let mut count = 0;
+    while count < sessions.len()
+        && let Ok(length) = peek_length(bytes, bytes.len())
+    {
+        sessions[count] = peek_session(bytes);
+        count += 1;
+        bytes = bytes.get(aligned_length(length)..).unwrap_or_default();
+    }
+    &sessions[..count]
 }
 
 /// Checks a length field against the header and `limit_bytes`.
@@ -378,6 +392,21 @@ mod tests {
         writer.payload_mut().copy_from_slice(b"a record");
         writer.finish(&FrameHeader { kind, flags, ..FrameHeader::default() }, 8);
         bytes
+    }
+
+    #[test]
+    fn sessions_are_looked_at_as_far_as_whole_frames_go() {
+        let mut bytes = Vec::new();
+        for (session, payload_length) in [(5, 0), (6, 3), (7, 8)] {
+            let mut frame = vec![0; aligned_length(HEADER_LENGTH + payload_length)];
+            FrameWriter::new(&mut frame).finish(&FrameHeader { session, ..FrameHeader::default() }, payload_length);
+            bytes.extend(frame);
+        }
+        assert_eq!(peek_sessions(&bytes, &mut [0; 8]), [5, 6, 7]);
+        assert_eq!(peek_sessions(&bytes, &mut [0; 2]), [5, 6]);
+        assert_eq!(peek_sessions(&bytes[..bytes.len() - 1], &mut [0; 8]), [5, 6]);
+        assert_eq!(peek_sessions(&bytes[..HEADER_LENGTH - 1], &mut [0; 8]), []);
+        assert_eq!(peek_sessions(&[], &mut [0; 8]), []);
     }
 
     #[test]

@@ -11,6 +11,25 @@ pub const AHEAD_BYTES: usize = 512;
 /// or from memory, takes as long as several small frames.
 pub const BACKLOG_AHEAD_BYTES: usize = 2048;
 
+/// The sessions of so many frames of a backlog are asked for together, so that their misses overlap.
+pub const FRAMES_AHEAD: usize = 8;
+
+/// Counts the frames of a backlog whose sessions were asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FramesAhead(usize);
+
+impl FramesAhead {
+    /// Another frame is read. If its session was not asked for, `ask` does so now, for as many frames as it has room for numbers of
+    /// sessions, and returns for how many it did.
+    #[inline]
+    pub fn step(&mut self, ask: impl FnOnce(&mut [u64; FRAMES_AHEAD]) -> usize) {
+        if self.0 == 0 {
+            self.0 = ask(&mut [0; FRAMES_AHEAD]);
+        }
+        self.0 = self.0.saturating_sub(1);
+    }
+}
+
 /// Asks the processor to bring the cache lines of `value` near, so that the look at it that follows need
 /// not wait for memory. Changes nothing else; on processors without such an instruction it does nothing.
 #[inline]

@@ -121,7 +121,7 @@ fn primary_and_backup_are_two_commands() {
     until("the backup listens", || std::net::TcpStream::connect(&address).is_ok());
     for program in ["es", "sr"] {
         let words = format!(
-            "--role primary -I 127.0.0.1 --backup-address {address} --program {program} -l sbe.serial -c 1000 -r 1000 -t 0 -i 0.02 -a \
+            "--role primary --backup-address {address} --program {program} -l sbe.serial -c 1000 -r 1000 -t 0 -i 0.02 -a \
              --json out.json"
         );
         let ended = canonical(directory.path(), &words);

@@ -74,8 +74,8 @@ fn who_is_not_known_is_not_let_in() {
         // Who is named by an option needs nothing in the file, and the users' own file is for the sequencer alone.
         std::fs::write(here.join("stream.toml"), &file).unwrap();
         std::fs::write(here.join("password"), "swordfish\n").unwrap();
-        stream(here, "publish lines --user anna --password-file password").good();
-        let read = stream(here, "tail --raw --no-follow --user anna --password-file password").good();
+        stream(here, "publish lines --username anna --password-file password").good();
+        let read = stream(here, "tail --raw --no-follow --username anna --password-file password").good();
         assert_eq!(read, "one\none\n");
         for node in ["", "[node]\nusername = \"anna\"\npassword = \"sardine\"\n"] {
             with_user(node);
@@ -150,7 +150,7 @@ fn status_says_whether_it_runs_and_how_far_it_is() {
         (&status["tier"], &status["transports"]),
         (&"journal".into(), &serde_json::json!(["shared-memory", "udp"]))
     );
-    assert_eq!((&status["halted"], &status["ended"]), (&false.into(), &false.into()), "{status}");
+    assert_eq!((&status["halted"], &status["feed_ended"]), (&false.into(), &false.into()), "{status}");
     assert!(status["feed_session"].is_string(), "{status}");
     stream(here, "control halt").good();
     assert_eq!(object(&stream(here, "status --json").good())["halted"], true);
@@ -158,10 +158,10 @@ fn status_says_whether_it_runs_and_how_far_it_is() {
     stream(here, "control roll-over TUESDAY").good();
     stream(here, "control end").good();
     let status = object(&stream(here, "status --json").good());
-    assert_eq!((&status["halted"], &status["ended"]), (&false.into(), &true.into()), "{status}");
+    assert_eq!((&status["halted"], &status["feed_ended"]), (&false.into(), &true.into()), "{status}");
     assert_eq!(status["feed_session"], "TUESDAY");
     let text = stream(here, "status").good();
-    assert!(text.lines().any(|line| line.split_whitespace().collect::<Vec<_>>() == ["ended", "yes"]), "{text}");
+    assert!(text.lines().any(|line| line.split_whitespace().collect::<Vec<_>>() == ["feed_ended", "yes"]), "{text}");
     assert!(text.starts_with("stream: running\n") || text.contains(": running\n"), "{text}");
     let mut watch = Process::start(stream_command(here, "status --watch 1 --json").stderr(Stdio::inherit()));
     assert_eq!(object(&watch.line())["last_sequence"], 11);

@@ -47,6 +47,7 @@ use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
 use gapless_wire::control::SessionOpen;
+use gapless_wire::prefetch::{FramesAhead, prefetch};
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length};
 use incoming::{is_of_no_service, take_message};
 use reconnecting::{Deferred, ServiceAddress};
@@ -114,8 +115,8 @@ pub struct Client {
     frame: Vec<u8>,
     assembly: Assembly,
     quiet_polls: QuietPolls,
-    /// Whether a session has commands that are to be sent again.
-    resends: bool,
+    /// The sessions with commands that are to be sent again, each once.
+    resending: Vec<SessionKey>,
     /// Whether what else comes is kept for the next poll.
     awaits_reply: bool,
     /// Whether it has asked for an outcome, and waits for the answer.
@@ -205,7 +206,7 @@ impl Client {
             frame: Vec::new(),
             assembly: Assembly::default(),
             quiet_polls: QuietPolls::default(),
-            resends: false,
+            resending: Vec::new(),
             awaits_reply: false,
             asks: false,
             accepted: (0, 0),
@@ -482,8 +483,10 @@ impl Client {
             self.deliver_deferred_sessions(take);
             messages = self.deliver_deferred_messages(messages_max, take)?;
         }
+        let mut frames_ahead = FramesAhead::default();
         while messages < messages_max {
             let Some(length) = self.next_frame()? else { break };
+            frames_ahead.step(|sessions| self.prefetch(self.link.reader.peek_sessions(sessions)));
             let frame = Frame::parse(&self.frame[..length])
                 .and_then(|frame| frame.verify().map(|()| frame))
                 .map_err(|error| ClientError::Protocol { what: error.to_string() })?;
@@ -518,16 +521,22 @@ impl Client {
                 other => other?,
             };
             if let Some((key, from)) = resend {
-                self.resends = true;
                 let session = &mut self.sessions[key.index()];
-                session.set_resend_from(Some(session.resend_from().map_or(from, |earlier| earlier.min(from))));
+                match session.resend_from() {
+                    Some(earlier) => session.set_resend_from(Some(earlier.min(from))),
+                    None if session.in_flight() > 0 => {
+                        session.set_resend_from(Some(from));
+                        self.resending.push(key);
+                    }
+                    None => {}
+                }
             }
             if let Some(key) = noticed.and_then(|session| self.by_id.get(&session).copied()) {
                 self.acknowledge_notices(key)?;
             }
         }
         self.link.reader.release();
-        if self.resends {
+        if !self.resending.is_empty() {
             self.resend()?;
         }
         if messages == 0 {
@@ -538,12 +547,21 @@ impl Client {
                 }
             }
         } else {
-            self.quiet_polls.is_broken();
-            self.silence.is_broken();
+            self.quiet_polls.end();
+            self.silence.end();
             // The service has read the command by now, and its processor perhaps some lines more than that.
             self.link.writer.prefetch();
         }
         Ok(messages)
+    }
+
+    /// Messages to these sessions are on their way: the sessions are asked for together. Returns how many messages.
+    #[inline]
+    fn prefetch(&self, sessions: &[u64]) -> usize {
+        for key in sessions.iter().filter_map(|session| self.by_id.get(session)) {
+            prefetch(&self.sessions[key.index()]);
+        }
+        sessions.len()
     }
 
     /// The next frame's length; it is in `frame` then.
@@ -591,8 +609,9 @@ impl Client {
     /// Sends what is to be sent again, as far as there is room, in the order in which it was sent first; the rest is the next poll's.
     #[cold]
     fn resend(&mut self) -> Result<(), ClientError> {
-        let Self { sessions, link, .. } = self;
-        let again = sessions.iter().filter_map(|session| Some(session.unanswered(session.resend_from()?)));
+        let Self { sessions, resending, link, .. } = self;
+        let again = resending.iter().map(|key| &sessions[key.index()]);
+        let again = again.filter_map(|session| Some(session.unanswered(session.resend_from()?)));
         let mut unanswered: Vec<_> = again.flatten().collect();
         unanswered.sort_unstable_by_key(|command| command.place);
         let mut left = Vec::new();
@@ -606,12 +625,15 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
-        sessions.iter_mut().for_each(|session| session.set_resend_from(None));
+        resending.drain(..).for_each(|key| sessions[key.index()].set_resend_from(None));
         // Of each session the first one counts: the numbers of a session rise with the places.
-        for (key, first_seq) in left.iter().rev() {
-            sessions[key.index()].set_resend_from(Some(*first_seq));
+        for (key, first_seq) in left {
+            let session = &mut sessions[key.index()];
+            if session.resend_from().is_none() {
+                session.set_resend_from(Some(first_seq));
+                resending.push(key);
+            }
         }
-        self.resends = !left.is_empty();
         self.flush();
         Ok(())
     }

@@ -150,7 +150,7 @@ impl Client {
             if now >= deadline || matches!(error, ClientError::OtherHistory { .. }) {
                 return Err(limit.stated_in(error));
             }
-            if let Some(waited) = waits.is_due(saturating_ns(now.saturating_duration_since(begun))) {
+            if let Some(waited) = waits.take_due(saturating_ns(now.saturating_duration_since(begun))) {
                 let (waited_s, peer) = (waited.as_secs(), self.peer());
                 tracing::warn!(waited_s, %error, "no service is there for a client, the last one looked for at {peer}; it goes on looking");
             }
@@ -188,6 +188,8 @@ impl Client {
         }
         self.link = link;
         self.accepted = (0, 0);
+        // What is to be sent again is known once the sessions are open again.
+        self.resending.drain(..).for_each(|key| self.sessions[key.index()].set_resend_from(None));
         self.was_turned_away = false;
         self.assembly.clear();
         self.drop_unfinished();
@@ -310,7 +312,7 @@ impl Client {
         self.link.reader.release();
         // Messages deferred earlier are no reason not to sleep.
         if is_any {
-            self.silence.is_broken();
+            self.silence.end();
             return Ok(());
         }
         self.sleep(Duration::from_millis(1))

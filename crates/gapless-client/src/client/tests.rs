@@ -584,3 +584,18 @@ fn each_of_several_addresses_is_tried_and_where_there_are_others_not_for_long() 
     let others = SILENCE_MAX.as_millis() as u64;
     assert_eq!(waited(&[&nobody[0], &silent], Duration::from_secs(9)), others);
 }
+
+#[test]
+fn only_sessions_with_commands_in_flight_are_looked_at_for_what_is_to_be_sent_again() {
+    let (mut client, service) = connected();
+    let keys: Vec<_> = (1..=3).map(|token| client.open_session(token, 16).unwrap()).collect();
+    assert_eq!(client.resending, []);
+    send(&mut client, keys[1], 8).unwrap();
+    service.lock().seen();
+    service.lock().rings = None;
+    client.reconnect().unwrap();
+    assert_eq!(client.resending, []);
+    let seen = service.lock().seen();
+    let commands: Vec<_> = seen.into_iter().filter(|(kind, ..)| *kind == Kind::Command).collect();
+    assert_eq!(commands, [(Kind::Command, 102, 1)]);
+}

@@ -25,7 +25,7 @@ pub(super) struct Silence {
 impl Silence {
     /// Something has come.
     #[inline]
-    pub fn is_broken(&mut self) {
+    pub fn end(&mut self) {
         self.since = None;
     }
 
@@ -76,7 +76,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 impl CallWaits {
     pub fn since(begun: Instant) -> Self {
         let mut notices = WaitNotices::after_a_second();
-        let _begun = notices.is_due(0);
+        notices.begin(0);
         Self { notices, begun, next: begun + LOOK_INTERVAL }
     }
 
@@ -92,7 +92,7 @@ impl CallWaits {
             return;
         }
         self.next = now + LOOK_INTERVAL;
-        if let Some(waited) = self.notices.is_due(saturating_ns(now.saturating_duration_since(self.begun))) {
+        if let Some(waited) = self.notices.take_due(saturating_ns(now.saturating_duration_since(self.begun))) {
             let (waited_s, peer) = (waited.as_secs(), client.peer());
             tracing::warn!(
                 waited_s,
@@ -141,7 +141,7 @@ impl Client {
     pub(super) fn sleep_for_reply(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
         // Nobody says when there is room for the frames that are to be sent again.
-        self.sleep(if self.resends { timeout.min(RESEND_INTERVAL) } else { timeout })
+        self.sleep(if self.resending.is_empty() { timeout } else { timeout.min(RESEND_INTERVAL) })
     }
 
     pub(super) fn sleep(&mut self, timeout: Duration) -> Result<(), ClientError> {

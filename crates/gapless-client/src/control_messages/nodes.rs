@@ -2,31 +2,43 @@
 //! of nodes fits. No I/O.
 //!
 //! ```text
-//!  NodesRequest (16 bytes)                  NodesAnswer (80 bytes and the rows)
-//!   0  u64  magic "GAPNODE\1"                0  u64  magic "GAPROWS\2"
-//!   8  u32  rows behind this connection,     8  u32  number of rows, up to 128
-//!           0 from the first on             12  u32  1 if there are more behind them, else 0
-//!  12  u32  reserved, 0                     16  u128 stream id
-//!                                           32  u64  incarnation
-//!  a row (128 bytes)                        40  u64  released sequence
-//!   0  u32  connection; rises with the rows 48  u64  process id of who answers
+//!  NodesRequest (16 bytes)
+//!   0  u64  magic "GAPNODE\1"
+//!   8  u32  rows behind this connection, 0 from the first on
+//!  12  u32  reserved, 0
+//!
+//!  NodesAnswer (80 bytes and the rows)
+//!   0  u64  magic "GAPROWS\2"
+//!   8  u32  number of rows, up to 128
+//!  12  u32  1 if there are more behind them, else 0
+//!  16  u128 stream id
+//!  32  u64  incarnation
+//!  40  u64  released sequence
+//!  48  u64  process id of who answers
+//!  56  u32  1 halted, 2 the feed session has ended, 4 whether it is halted is not known
+//!  60  u16  tier: 0 memory, 1 journal, 2 sync, 3 quorum, 4 quorum-sync
+//!  62  u16  transports: 1 shared memory, 2 udp, 4 multicast, 8 tcp
+//!  64 10 B  the newest feed session, blank without one
+//!  74  …    reserved, 0
+//!  80  …    rows
+//!
+//!  a row (128 bytes)
+//!   0  u32  connection; rises with the rows
 //!   4  u32  process id, 0 elsewhere
-//!                                          56  u32  1 halted, 2 the feed session has ended,
-//!                                                   4 whether it is halted is not known
-//!                                          60  u16  tier: 0 memory, 1 journal, 2 sync, 3 quorum,
-//!                                                   4 quorum-sync
-//!                                          62  u16  ways in: 1 shared memory, 2 udp, 4 multicast, 8 tcp
-//!                                          64 10 B  the newest feed session, blank without one
-//!                                          74  …    reserved, 0
-//!                                          80  …    rows
 //!   8  u32  transport: 1 shared memory, 2 udp, 3 multicast, 4 tcp
 //!  12  u32  state: 0 unknown, 1 rewinding, 2 live
-//!  16  u64  position: what it reads next    64 16 B  name: user or process, UTF-8 filled up with 0
-//!  24  u64  frames behind the end           80 16 B  IPv6 address, IPv4 mapped; 0 on this machine
-//!  32  u64  frames that it asked for again  96  u32  port
-//!  40  u64  frames that it sent again      100  u32  messages in flight
-//!  48  u64  frames that it published       104  u64  when it said its position, ns
-//!  56  u64  frames of it without room      112  …    reserved, 0
+//!  16  u64  position: what it reads next
+//!  24  u64  frames behind the end
+//!  32  u64  frames that it asked for again
+//!  40  u64  frames that it sent again
+//!  48  u64  frames that it published
+//!  56  u64  frames of it without room
+//!  64 16 B  name: user or process, UTF-8 filled up with 0
+//!  80 16 B  IPv6 address, IPv4 mapped; 0 on this machine
+//!  96  u32  port
+//! 100  u32  messages in flight
+//! 104  u64  when it said its position, ns
+//! 112  …    reserved, 0
 //! ```
 
 use gapless_log::StreamIdentity;

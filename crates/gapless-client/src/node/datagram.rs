@@ -119,7 +119,7 @@ struct DatagramConnection {
 
 /// A hello is repeated after so long without an answer, ns.
 const HELLO_INTERVAL_NS: u64 = 20_000_000;
-/// The sequencer is asked at most this seldom about announcements while it refutes them, ns.
+/// The longest interval between two questions about announcements while the sequencer refutes them, ns.
 const ASK_INTERVAL_NS_MAX: u64 = 1_000_000_000;
 /// While nobody answers, the way is looked for anew so often, ns.
 const RENEW_INTERVAL_NS: u64 = 1_000_000_000;

@@ -56,7 +56,7 @@ fn observe_note(
                 _ => {}
             }
             if let Some(publisher) = publisher {
-                publisher.is_released();
+                publisher.release();
             }
             return false;
         }

@@ -450,7 +450,7 @@ impl<L: NodeLink> StreamNode<L> {
             && let Some(frame) = publisher.last_sent()
             && self.link.send(frame)?
         {
-            publisher.asked();
+            publisher.note_asked();
             self.link.flush()?;
         }
         Ok(())
@@ -585,7 +585,7 @@ impl<L: NodeLink> StreamNode<L> {
         match response {
             Some(Response::Throttled { until_ns }) => {
                 let now = self.clock.now();
-                publisher.is_held(until_ns.saturating_sub(now.epoch_ns), now.monotonic_ns);
+                publisher.hold(until_ns.saturating_sub(now.epoch_ns), now.monotonic_ns);
                 take(NodeEvent::Throttled { until_ns });
             }
             Some(Response::Limit) => take(NodeEvent::Limit),
@@ -601,7 +601,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// The operating system's.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush()?;
-        self.publisher.iter_mut().for_each(PublishingSession::has_slept);
+        self.publisher.iter_mut().for_each(PublishingSession::note_slept);
         self.link.wait(timeout)
     }
 
@@ -652,7 +652,7 @@ impl<L: NodeLink> StreamNode<L> {
                 return Err(ClientError::TimedOut { peer, request: request.to_owned(), timeout_ms });
             }
             if count == 0 {
-                self.publisher.iter_mut().for_each(PublishingSession::has_slept);
+                self.publisher.iter_mut().for_each(PublishingSession::note_slept);
                 self.link.wait(Duration::from_nanos(deadline_ns - now_ns).min(Duration::from_millis(1)))?;
             }
         }

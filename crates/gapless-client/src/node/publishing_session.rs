@@ -373,7 +373,7 @@ impl PublishingSession {
     }
 
     /// The sequencer has every frame up to `session_seq` already.
-    pub fn has_accepted(&mut self, session_seq: u64, now_ns: u64) {
+    pub fn note_accepted(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq);
         self.progress_ns = now_ns;
         if self.options.shared {
@@ -385,13 +385,13 @@ impl PublishingSession {
     }
 
     /// The sequencer misses frames from `session_seq` on.
-    pub fn is_missing(&mut self, session_seq: u64, now_ns: u64) {
+    pub fn note_missing(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq.saturating_sub(1));
         self.send_from(session_seq, now_ns);
     }
 
     /// The sequencer does not know the session, or that this connection publishes under it.
-    pub fn is_unknown(&mut self) {
+    pub fn note_unknown(&mut self) {
         self.is_attached = false;
     }
 
@@ -421,23 +421,23 @@ impl PublishingSession {
     }
 
     /// It was asked.
-    pub const fn asked(&mut self) {
+    pub const fn note_asked(&mut self) {
         self.resent += 1;
     }
 
     /// The node sleeps; when it wakes the time is worth a look.
-    pub const fn has_slept(&mut self) {
-        self.stall.has_slept();
+    pub const fn note_slept(&mut self) {
+        self.stall.note_slept();
     }
 
     /// The stream takes nothing of this publisher for `wait_ns`.
-    pub fn is_held(&mut self, wait_ns: u64, now_ns: u64) {
-        self.stall.is_held(wait_ns, now_ns);
+    pub fn hold(&mut self, wait_ns: u64, now_ns: u64) {
+        self.stall.hold(wait_ns, now_ns);
     }
 
     /// The stream takes messages again, after a halt or between two feed sessions.
-    pub const fn is_released(&mut self) {
-        self.stall.is_released();
+    pub const fn release(&mut self) {
+        self.stall.release();
     }
 
     fn send_from(&mut self, session_seq: u64, now_ns: u64) {

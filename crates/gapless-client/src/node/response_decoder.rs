@@ -30,13 +30,13 @@ pub(super) fn take_response(
         let is_own = publisher.session() == Some(frame.session());
         match refusal.code {
             RefusalCode::Gap if is_own && (1..=NUMBER_MAX).contains(&refusal.detail) => {
-                publisher.is_missing(refusal.detail, now_ns)
+                publisher.note_missing(refusal.detail, now_ns)
             }
-            RefusalCode::SessionUnknown if is_own => publisher.is_unknown(),
+            RefusalCode::SessionUnknown if is_own => publisher.note_unknown(),
             RefusalCode::Throttled => return Ok(Some(Response::Throttled { until_ns: refusal.detail })),
             RefusalCode::Limit => return Ok(Some(Response::Limit)),
             RefusalCode::NotLeader => {
-                publisher.is_unknown();
+                publisher.note_unknown();
                 return Ok(Some(Response::NotLeader { leaders: refusal.text.to_owned() }));
             }
             RefusalCode::Gap | RefusalCode::SessionUnknown => {}
@@ -49,7 +49,7 @@ pub(super) fn take_response(
     }
     if frame.session_seq() != 0 {
         if publisher.session() == Some(frame.session()) && frame.session_seq() <= NUMBER_MAX {
-            publisher.has_accepted(frame.session_seq(), now_ns);
+            publisher.note_accepted(frame.session_seq(), now_ns);
         }
         return Ok(None);
     }

@@ -340,7 +340,7 @@ impl NodeLink for SharedMemoryLink {
         }
         match up.reader.read()? {
             ReplayRead::Frame(frame) => {
-                up.quiet_polls.is_broken();
+                up.quiet_polls.end();
                 Ok(LinkRead::Frame(frame))
             }
             ReplayRead::Empty => Ok(LinkRead::Empty),

@@ -38,7 +38,7 @@ impl StallDetector {
 
     /// The node has slept: the next look is due.
     #[inline]
-    pub const fn has_slept(&mut self) {
+    pub const fn note_slept(&mut self) {
         self.looks = u32::MAX;
     }
 
@@ -59,13 +59,13 @@ impl StallDetector {
     }
 
     /// The stream takes nothing of this node for `wait_ns`, and sent frames wait there.
-    pub fn is_held(&mut self, wait_ns: u64, now_ns: u64) {
+    pub fn hold(&mut self, wait_ns: u64, now_ns: u64) {
         // How long that is, another machine's clock may have said.
         self.held_until_ns = now_ns + wait_ns.min(self.interval_ns_min.saturating_mul(HELD_INTERVALS_MAX));
     }
 
     /// The stream takes messages again after it did not.
-    pub const fn is_released(&mut self) {
+    pub const fn release(&mut self) {
         // The next look begins anew.
         self.accepted = u64::MAX;
     }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(asked(&mut stall, 0, 0, 700), [20, 60, 140, 300, 620]);
         assert_eq!(asked(&mut stall, 3, 700, 770), [720, 760], "some came back, then no more did");
         assert_eq!(asked(&mut stall, 3, 770, 2_000_000).len(), 33, "in the end each 82 seconds");
-        stall.is_released();
+        stall.release();
         assert_eq!(asked(&mut stall, 3, 2_000_000, 2_000_070), [2_000_020, 2_000_060]);
     }
 
@@ -96,9 +96,9 @@ mod tests {
     fn who_is_throttled_waits() {
         let mut stall = StallDetector::new(20 * MS);
         assert!(asked(&mut stall, 5, 0, 10).is_empty());
-        stall.is_held(500 * MS, 10 * MS);
+        stall.hold(500 * MS, 10 * MS);
         assert_eq!(asked(&mut stall, 5, 10, 600), [530, 570]);
-        stall.is_held(u64::MAX, 600 * MS);
+        stall.hold(u64::MAX, 600 * MS);
         assert_eq!(asked(&mut stall, 6, 600, 1_930), [1_900], "not for ever, whatever the other clock says");
     }
 
@@ -107,7 +107,7 @@ mod tests {
         let mut stall = StallDetector::new(20 * MS);
         assert_eq!((0..2_560).filter(|_| stall.is_look_due()).count(), 10);
         stall.is_look_due();
-        stall.has_slept();
+        stall.note_slept();
         assert!(stall.is_look_due() && !stall.is_look_due());
     }
 }

@@ -215,7 +215,7 @@ impl Recovered {
 
     /// The caller knows that everything up to `sequence` was released, so the entry of that frame and all before it are
     /// committed. Entries without frames after it may be committed or not.
-    pub fn is_committed(&mut self, sequence: u64) {
+    pub fn note_committed(&mut self, sequence: u64) {
         let Some(state) = &mut self.state else { return };
         let begins_before = |entry: &&EntryRecord| {
             let Batch { first_sequence, end_sequence, .. } = entry.batch;
@@ -238,7 +238,7 @@ impl Recovered {
     ///
     /// # Errors
     /// If the bytes are not a ballot.
-    pub fn has_voted(&mut self, ballot: &[u8]) -> Result<(), RecoveryError> {
+    pub fn note_vote(&mut self, ballot: &[u8]) -> Result<(), RecoveryError> {
         let behind_sequence = self.cut_behind();
         let content =
             RecordContent::from_bytes(ballot).map_err(|source| RecoveryError::Record { behind_sequence, source })?;
@@ -401,11 +401,11 @@ mod tests {
                 acknowledged: Vec::new(),
             };
             let mut recovered = Recovered { state: Some(checkpoint), ..Recovered::default() };
-            recovered.has_voted(&RecordContent::HardState(HardState { commit: 9, ..ballot }).to_bytes()).unwrap();
+            recovered.note_vote(&RecordContent::HardState(HardState { commit: 9, ..ballot }).to_bytes()).unwrap();
             assert_eq!(recovered.hard_state(), expected, "{journal:?} and {ballot:?}");
         }
-        assert!(Recovered::nothing().has_voted(b"nonsense").is_err());
-        assert!(Recovered::nothing().has_voted(&RecordContent::HardState(state(1, 1)).to_bytes()).is_ok());
+        assert!(Recovered::nothing().note_vote(b"nonsense").is_err());
+        assert!(Recovered::nothing().note_vote(&RecordContent::HardState(state(1, 1)).to_bytes()).is_ok());
     }
 
     #[test]
@@ -491,7 +491,7 @@ mod tests {
             Checkpoint { hard_state, start: begin, members: Members::default(), entries, acknowledged: Vec::new() };
         for (released, commit) in [(0, 1), (1, 3), (4, 3), (5, 5), (9, 5)] {
             let mut recovered = Recovered { state: Some(state.clone()), behind: None };
-            recovered.is_committed(released);
+            recovered.note_committed(released);
             assert_eq!(recovered.hard_state().commit, commit, "frames up to {released} are released");
         }
     }

@@ -142,7 +142,7 @@ impl Links {
         let added = PeerLink::new(self.identity.member, peer, &self.options)?;
         let is_full = self.peers.len() >= PEERS_MAX;
         match self.peers.iter_mut().find(|other| other.member == peer.member) {
-            Some(newcomer) if newcomer.is_newcomer() => newcomer.is_known_as(added),
+            Some(newcomer) if newcomer.is_newcomer() => newcomer.note_known_as(added),
             Some(_) => return wrong("it is one already"),
             None if is_full => return wrong("there are 64 already"),
             None => self.peers.push(added),

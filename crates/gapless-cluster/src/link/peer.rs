@@ -157,7 +157,7 @@ impl PeerLink {
     }
 
     /// The newcomer is a member, as `added`; its connection stays.
-    pub(super) fn is_known_as(&mut self, added: Self) {
+    pub(super) fn note_known_as(&mut self, added: Self) {
         let Self { addresses, dial, dials, .. } = added;
         (self.addresses, self.dial, self.dials, self.is_newcomer) = (addresses, dial, dials, false);
     }

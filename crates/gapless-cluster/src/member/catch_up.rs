@@ -73,7 +73,7 @@ impl CatchUp {
     }
 
     /// The log position was reached.
-    pub fn is_fetched(&mut self) {
+    pub fn note_fetched(&mut self) {
         self.fetched += 1;
         self.end();
     }

@@ -98,7 +98,7 @@ impl MemberJournal {
     }
 
     /// The taken records are of the poll `number` and of those before it.
-    pub fn is_polled(&mut self, number: u64) {
+    pub fn note_polled(&mut self, number: u64) {
         self.number = number;
     }
 

@@ -215,12 +215,12 @@ impl Member {
                     self.core.endpoints.forget(member);
                 }
                 if let GoneReason::Refused(refusal) = reason {
-                    self.is_refused(member, &refusal)?;
+                    self.take_refusal(member, &refusal)?;
                 }
             }
             LinkEvent::Refused(member, refusal) => {
                 self.waits.tell_refusal(member, &refusal, self.core.now.monotonic_ns);
-                self.is_refused(member, &refusal)?;
+                self.take_refusal(member, &refusal)?;
             }
             LinkEvent::NotWanted(member, refusal) => {
                 tracing::warn!(member, %refusal, "a member is refused");
@@ -231,7 +231,7 @@ impl Member {
     }
 
     /// Some refusals are final.
-    fn is_refused(&mut self, by: u64, refusal: &Refusal) -> Result<(), ClusterError> {
+    fn take_refusal(&mut self, by: u64, refusal: &Refusal) -> Result<(), ClusterError> {
         match refusal.code {
             RefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
             // The log may have grown since this member sent its state.

@@ -132,7 +132,7 @@ impl Voting {
     }
 
     /// The whole journal is on the device, and later frames will be synced.
-    pub fn is_synced_now(&mut self) -> Result<(), ClusterError> {
+    pub fn note_synced(&mut self) -> Result<(), ClusterError> {
         if std::mem::replace(&mut self.said.is_synced, true) {
             return Ok(());
         }
@@ -378,7 +378,7 @@ mod tests {
         machine.boot = 3;
         let mut voting = machine.start().unwrap();
         assert!(voting.recovered(4, 0).unwrap().is_some());
-        voting.is_synced_now().unwrap();
+        voting.note_synced().unwrap();
         voting.follow(false).unwrap();
         machine.boot = 4;
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None);

@@ -23,27 +23,27 @@ impl MemberWaits {
     /// A member is connected.
     pub fn came(&mut self, member: u64) {
         if let Some(notices) = self.refusals.get_mut(&member) {
-            notices.is_over();
+            notices.end();
         }
     }
 
     /// A connection with `member` was refused, as it is at each attempt until somebody mends it.
     pub fn tell_refusal(&mut self, member: u64, refusal: &Refusal, now_ns: u64) {
-        if let Some(waited) = self.is_refusal_due(member, now_ns) {
+        if let Some(waited) = self.take_refusal_due(member, now_ns) {
             tracing::warn!(member, waited_s = waited.as_secs(), %refusal, "a member cannot be connected");
         }
     }
 
-    fn is_refusal_due(&mut self, member: u64, now_ns: u64) -> Option<Duration> {
-        self.refusals.entry(member).or_insert_with(WaitNotices::at_once).is_due(now_ns)
+    fn take_refusal_due(&mut self, member: u64, now_ns: u64) -> Option<Duration> {
+        self.refusals.entry(member).or_insert_with(WaitNotices::at_once).take_due(now_ns)
     }
 
     /// While no member leads nothing is committed, and publishers wait.
     pub fn tell_no_leader(&mut self, core: &Core, now_ns: u64) {
         if core.consensus.leader().is_some() {
-            return self.no_leader.is_over();
+            return self.no_leader.end();
         }
-        let Some(waited) = self.no_leader.is_due(now_ns) else { return };
+        let Some(waited) = self.no_leader.take_due(now_ns) else { return };
         let connected = &core.membership.connected;
         let absent = core.consensus.members().all().into_iter();
         let absent = absent.filter(|member| *member != core.member && !connected.contains(member));
@@ -66,12 +66,12 @@ mod tests {
         let mut waits = MemberWaits::default();
         let mut told = |member, seconds: std::ops::Range<u64>| -> Vec<u64> {
             let tenths = seconds.start * 10..seconds.end * 10;
-            let told = tenths.filter(|tenth| waits.is_refusal_due(member, tenth * 100_000_000).is_some());
+            let told = tenths.filter(|tenth| waits.take_refusal_due(member, tenth * 100_000_000).is_some());
             told.map(|tenth| tenth / 10).collect()
         };
         assert_eq!(told(2, 0..60), [0, 1, 2, 3, 4, 5, 10, 15, 20, 25, 30]);
         assert_eq!(told(3, 60..63), [60, 61, 62], "another member");
         waits.came(2);
-        assert!(waits.is_refusal_due(2, 61_000_000_000).is_some(), "it was connected meanwhile");
+        assert!(waits.take_refusal_due(2, 61_000_000_000).is_some(), "it was connected meanwhile");
     }
 }

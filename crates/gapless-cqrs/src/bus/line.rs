@@ -290,7 +290,7 @@ impl Line {
             inner.sleep(most);
             match inner.poll(called) {
                 0 => inner.tell_wait(),
-                _ => inner.waits.is_over(),
+                _ => inner.waits.end(),
             }
         }
     }
@@ -471,9 +471,9 @@ impl Inner {
         let in_flight: usize = self.sessions.iter().map(|session| session.in_flight.len()).sum();
         let is_opening = self.sessions.iter().any(|session| self.client.next_session_seq(session.key).is_none());
         if in_flight == 0 && !is_opening {
-            return self.waits.is_over();
+            return self.waits.end();
         }
-        let Some(waited) = self.waits.is_due(monotonic_ns()) else { return };
+        let Some(waited) = self.waits.take_due(monotonic_ns()) else { return };
         let waited_s = waited.as_secs();
         if is_opening {
             tracing::warn!(

@@ -178,7 +178,7 @@ fn each_command_changes_the_state_and_has_a_reply() {
     let told = world.command(b"l").unwrap();
     assert_eq!(told, ["reply 1 4 5: ReplyTooLong 2097152 the command is done; its reply is longer than any may be"]);
     assert_eq!(world.fold.state(), b"rone_rtwol");
-    world.fold.prefetch(SESSION);
+    assert_eq!(world.fold.prefetch(&[SESSION, SESSION + 1]), 2);
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         if now_ns >= self.until_ns.min(offer.end_ns()) {
             return Some(Err(CallError::NoRoute { route: route.to_owned() }));
         }
-        if let Some(waited) = self.waits.is_due(now_ns) {
+        if let Some(waited) = self.waits.take_due(now_ns) {
             tracing::info!(route, waited_s = waited.as_secs(), "a call waits for its route, which nobody serves");
         }
         if let (Some(task), Some((_, alarm))) = (task, &mut self.woken_by) {

@@ -150,7 +150,7 @@ fn connect(
         match upstream.connect(start, seen, now_ns) {
             Ok(Some(connected)) => return Ok(connected),
             Ok(None) | Err(ClientError::Disconnected { .. }) => {
-                if let Some(waited) = waits.is_due(now_ns) {
+                if let Some(waited) = waits.take_due(now_ns) {
                     tell_absence(upstream, waited);
                 }
                 std::thread::sleep(ATTEMPT_INTERVAL);

@@ -14,6 +14,8 @@ use gapless_agent::Now;
 use gapless_client::control_messages::{ControlOutcome, ControlStatus};
 use gapless_log::LogError;
 use gapless_wire::descriptor::KIND_OFFSET;
+use gapless_wire::frame::peek_sessions;
+use gapless_wire::prefetch::FramesAhead;
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;
 
@@ -138,7 +140,7 @@ impl Ingress {
                 self.expired.clear();
                 for publisher in &mut self.publishers {
                     publisher.complete = None;
-                    publisher.session = 0;
+                    publisher.frames_ahead = FramesAhead::default();
                     publisher.was_detached = true;
                     // A publisher that waits for frames appended here has to be notified as well: they may be cut.
                     publisher.away_told_next_ns = Some(0);
@@ -160,7 +162,7 @@ impl Ingress {
         if !self.is_following() {
             return Err(self.no_fit("frames of a leader come while this member leads".to_owned()));
         }
-        let (mut position, mut session) = (0, 0);
+        let (mut position, mut frames_ahead) = (0, FramesAhead::default());
         while position < frames.len() {
             let frame = Frame::parse(&frames[position..]).map_err(|error| self.no_fit(error.to_string()))?;
             let (length, padded) = (frame.length(), aligned_length(frame.length()));
@@ -170,10 +172,7 @@ impl Ingress {
             if let Some(reason) = self.why_no_continuation(&frame) {
                 return Err(self.no_fit(reason));
             }
-            if frame.session() != session {
-                session = frame.session();
-                self.sequencer.prefetch(session);
-            }
+            frames_ahead.step(|sessions| self.sequencer.prefetch(peek_sessions(&frames[position..], sessions)));
             let claim = match self.window.claim(length) {
                 Ok(claim) => claim,
                 Err(LogError::Full { .. }) => break,

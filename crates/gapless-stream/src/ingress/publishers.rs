@@ -7,14 +7,14 @@ use gapless_client::throttle::TokenBucket;
 use gapless_log::RingReader;
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
+use gapless_wire::prefetch::FramesAhead;
 
 pub(super) struct ConnectedPublisher {
     pub connection: ConnectionId,
     pub reader: RingReader,
     /// Whether this process has checked both checksums of the ring's frames.
     pub is_checked: bool,
-    /// The session of the frame that was taken last.
-    pub session: u64,
+    pub frames_ahead: FramesAhead,
     /// The session of a message that is complete and waits for room in the window.
     pub complete: Option<u64>,
     pub bucket: Option<TokenBucket>,
@@ -61,7 +61,7 @@ impl Ingress {
                     connection,
                     reader,
                     is_checked,
-                    session: 0,
+                    frames_ahead: FramesAhead::default(),
                     complete: None,
                     bucket: self.options.throttle.map(TokenBucket::new),
                     throttle_reported: false,

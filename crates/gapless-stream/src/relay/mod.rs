@@ -586,8 +586,8 @@ impl Agent for Relay {
             self.links.egress.drop_closed();
             self.opening.sweep(now.monotonic_ns);
             if self.is_up {
-                self.waits.is_over();
-            } else if let Some(waited) = self.waits.is_due(now.monotonic_ns) {
+                self.waits.end();
+            } else if let Some(waited) = self.waits.take_due(now.monotonic_ns) {
                 tell_absence(&*self.upstream, waited);
             }
         }

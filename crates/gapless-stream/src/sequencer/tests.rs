@@ -144,7 +144,7 @@ fn each_frame_of_a_session_is_taken_once_and_in_order() {
     assert!(is_malformed(world.offer(event(session, 0), ONE)));
     assert_eq!(world.offer(of_kind(Kind::Command, session, 2, b"a command"), ONE), Decision::Append);
     assert_eq!(world.offer(of_kind(Kind::Acknowledge, session, 3, &[0; 8]), ONE), Decision::Append);
-    world.sequencer.prefetch(session);
+    assert_eq!(world.sequencer.prefetch(&[session, session + 1]), 2);
     assert_eq!(world.sequencer.expected(session, ONE), Ok(4));
     // A message of several frames.
     world.sequencer.count_message(session, 3);

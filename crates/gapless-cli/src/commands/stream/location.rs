@@ -38,20 +38,20 @@ pub(super) struct NodeLocation {
     directory: Vec<PathBuf>,
     /// Who publishes or reads, where the stream has users; in the place of `node.username` of the file
     #[arg(long, value_name = "NAME", requires = "password_file")]
-    user: Option<String>,
+    username: Option<String>,
     /// The file that holds the user's password, alone in its first line; in the place of `node.password`
-    #[arg(long, value_name = "FILE", requires = "user")]
+    #[arg(long, value_name = "FILE", requires = "username")]
     password_file: Option<PathBuf>,
 }
 
 impl NodeLocation {
     pub(super) fn config(&self) -> Result<StreamConfig, Box<dyn std::error::Error>> {
         let mut config = config(self.config.as_ref(), &self.directory)?;
-        if let (Some(user), Some(file)) = (&self.user, &self.password_file) {
+        if let (Some(user), Some(file)) = (&self.username, &self.password_file) {
             let name = file.display();
             let text = std::fs::read_to_string(file).map_err(|error| format!("reading {name}: {error}"))?;
             let password = text.lines().next().unwrap_or_default();
-            config.node.username = Field::new(user).map_err(|error| Usage(format!("--user {user}: {error}")))?;
+            config.node.username = Field::new(user).map_err(|error| Usage(format!("--username {user}: {error}")))?;
             // The password itself is nobody's to see.
             config.node.password = Field::new(password).map_err(|error| format!("the password in {name}: {error}"))?;
         }

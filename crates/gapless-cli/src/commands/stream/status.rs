@@ -116,7 +116,7 @@ fn tell_stream(stream: &StreamState, status: &mut Map<String, Value>) {
     status.insert("transports".to_owned(), json!(transports));
     status.insert("halted".to_owned(), json!(stream.is_halted));
     status.insert("feed_session".to_owned(), json!(feed_session));
-    status.insert("ended".to_owned(), json!(stream.has_feed_ended));
+    status.insert("feed_ended".to_owned(), json!(stream.has_feed_ended));
 }
 
 /// The counters of the sequencer that runs there; none if none does. A process that was killed leaves its file behind.

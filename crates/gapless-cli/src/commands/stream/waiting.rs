@@ -25,10 +25,10 @@ impl Waiting {
             || node.in_flight() > 0
             || (node.publishes() && node.next_session_seq().is_none());
         if is_progress || !waits {
-            self.notices.is_over();
+            self.notices.end();
             return None;
         }
-        let waited = self.notices.is_due(monotonic_ns())?;
+        let waited = self.notices.take_due(monotonic_ns())?;
         Some(format!("note: waiting for {} s: {}", waited.as_secs(), node.waits_for()?))
     }
 

@@ -73,7 +73,7 @@ fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
             assert_eq!(open.token, TOKEN);
             all.push(session);
             publisher.open_sent(now_ns);
-            publisher.is_unknown();
+            publisher.note_unknown();
         }
     }
     all
@@ -97,7 +97,7 @@ fn who_closes_asks_for_no_other_session_however_long_the_close_takes() {
     // is made anew: the stream has the close, and it is on its way back.
     for is_reconnected in [false, true] {
         let mut publisher = closing();
-        publisher.is_unknown();
+        publisher.note_unknown();
         if is_reconnected {
             publisher.connected();
         }
@@ -269,7 +269,7 @@ fn a_copy_sends_only_what_the_others_have_not() {
     let mut publisher = copy(4);
     (1..=5).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
     assert_eq!(numbers(&mut publisher), [5]);
-    publisher.has_accepted(3, 0);
+    publisher.note_accepted(3, 0);
     assert_eq!(publisher.in_flight(), 2, "what the sequencer has is not kept");
     // Long messages, too.
     let mut publisher = copy(2);
@@ -395,11 +395,11 @@ fn what_came_back_or_is_there_already_is_not_sent() {
     (1..=7).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
     publisher.came_back(2, 0);
     assert_eq!((publisher.in_flight(), publisher.next_frame().map(sequence)), (5, Some(3)));
-    publisher.has_accepted(4, 0);
+    publisher.note_accepted(4, 0);
     assert_eq!((publisher.in_flight(), publisher.next_frame().map(sequence)), (5, Some(5)), "4 has not come back yet");
     assert_eq!(numbers(&mut publisher), [5, 6, 7]);
     // The sequencer may know of more than this process has published so far.
-    publisher.has_accepted(9, 0);
+    publisher.note_accepted(9, 0);
     publish(&mut publisher, 8, 0).unwrap();
     assert!(numbers(&mut publisher).is_empty());
 }
@@ -411,14 +411,14 @@ fn sequence(bytes: &[u8]) -> u64 {
 #[test]
 fn what_is_missing_is_sent_again_with_all_behind_it() {
     let mut publisher = with_sent(5);
-    publisher.is_missing(3, 0);
+    publisher.note_missing(3, 0);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4, 5], 3));
     // The two before it are there.
     publisher.resend_overdue(20 * MS);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4, 5], 6));
-    publisher.asked();
+    publisher.note_asked();
     assert_eq!(publisher.resent(), 7);
-    publisher.is_missing(0, 0);
+    publisher.note_missing(0, 0);
     assert_eq!(numbers(&mut publisher), [1, 2, 3, 4, 5]);
 }
 
@@ -432,7 +432,7 @@ fn the_last_frame_that_was_sent_asks_what_the_sequencer_has() {
     assert_eq!(publisher.last_sent().map(sequence), Some(2));
     publisher.came_back(1, 0);
     assert_eq!(publisher.last_sent().map(sequence), Some(2));
-    publisher.is_unknown();
+    publisher.note_unknown();
     assert_eq!(publisher.last_sent(), None);
     opened(&mut publisher, 3, 3);
     assert_eq!(publisher.last_sent().map(sequence), Some(2));
@@ -468,7 +468,7 @@ fn what_does_not_come_back_is_sent_again_ever_more_seldom() {
     assert_eq!(numbers(&mut publisher), [2]);
     assert_eq!(resent_at(&mut publisher, 5_900, 5_970), [5_920, 5_960]);
     // What the sequencer has is not sent again, though it has not come back.
-    publisher.has_accepted(2, 6_000 * MS);
+    publisher.note_accepted(2, 6_000 * MS);
     assert!(resent_at(&mut publisher, 6_000, 9_000).is_empty());
 }
 
@@ -494,7 +494,7 @@ fn what_was_not_sent_yet_is_not_waited_for() {
 #[test]
 fn a_look_is_due_while_something_is_under_way() {
     let is_due = |publisher: &mut PublishingSession| {
-        publisher.has_slept();
+        publisher.note_slept();
         publisher.is_look_due()
     };
     let mut publisher = open(PublisherOptions::default());
@@ -505,12 +505,12 @@ fn a_look_is_due_while_something_is_under_way() {
     assert!(!is_due(&mut publisher), "nothing is sent");
     assert_eq!(numbers(&mut publisher), [1, 2, 3]);
     assert!(is_due(&mut publisher) && !publisher.is_look_due(), "each look costs time");
-    publisher.has_accepted(2, 0);
+    publisher.note_accepted(2, 0);
     assert!(is_due(&mut publisher));
-    publisher.is_unknown();
+    publisher.note_unknown();
     assert!(!is_due(&mut publisher), "nobody could be asked");
     opened(&mut publisher, 3, 3);
-    publisher.has_accepted(3, 0);
+    publisher.note_accepted(3, 0);
     assert!(!is_due(&mut publisher), "everything is there");
     publisher.came_back(3, 0);
     publisher.set_next_derived(9);
@@ -522,9 +522,9 @@ fn who_hears_nothing_asks_but_not_while_the_stream_takes_nothing() {
     let mut publisher = with_sent(1);
     let stalled = |publisher: &mut PublishingSession, ms| publisher.is_stalled(ms * MS);
     assert!(!stalled(&mut publisher, 0) && !stalled(&mut publisher, 19) && stalled(&mut publisher, 20));
-    publisher.is_held(100 * MS, 20 * MS);
+    publisher.hold(100 * MS, 20 * MS);
     assert!(!stalled(&mut publisher, 159) && stalled(&mut publisher, 160));
-    publisher.is_released();
+    publisher.release();
     assert!(!stalled(&mut publisher, 1_000) && !stalled(&mut publisher, 1_019) && stalled(&mut publisher, 1_020));
 }
 

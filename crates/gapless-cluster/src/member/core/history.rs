@@ -58,12 +58,12 @@ impl Histories {
     }
 
     /// A leader's frames gave its chain.
-    pub const fn is_appended(&mut self) {
+    pub const fn note_appended(&mut self) {
         self.failed_appends = 0;
     }
 
     /// Fetched frames gave the leader's chain.
-    pub const fn is_fetched(&mut self) {
+    pub const fn note_fetched(&mut self) {
         self.failed_fetches = 0;
     }
 }

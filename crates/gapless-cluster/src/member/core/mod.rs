@@ -240,7 +240,7 @@ impl Core {
             return Ok(());
         }
         match self.consensus.verify_append(&message, frames) {
-            Ok(Some(_)) => self.histories.is_appended(),
+            Ok(Some(_)) => self.histories.note_appended(),
             Ok(None) => {}
             Err(error) => {
                 self.warn(from, &error);
@@ -305,7 +305,7 @@ impl Core {
         let may_append = self.ingress.is_following() || self.consensus.can_propose().is_ok();
         if !may_append {
             // Publishers wait.
-            self.catch_up_budget.is_live(0, self.now.monotonic_ns);
+            self.catch_up_budget.note_live(0, self.now.monotonic_ns);
             return Ok(0);
         }
         let polled = self.ingress.poll(now);
@@ -355,7 +355,7 @@ impl Core {
             self.chain = chain;
             self.proposed_sequence = end_sequence;
             self.proposed_bytes += length;
-            self.catch_up_budget.is_live(length, self.now.monotonic_ns);
+            self.catch_up_budget.note_live(length, self.now.monotonic_ns);
         }
         Ok(self.proposed_sequence != before)
     }
@@ -380,7 +380,7 @@ impl Core {
             let done = if effects.is_empty() { Ok(()) } else { self.take_effects(&mut effects, frames) };
             // After the effects: a cut among them journals what preceded it, and must not report this poll as
             // persisted. Also where there is nothing to persist: answers wait for the poll's number.
-            self.journal.is_polled(number);
+            self.journal.note_polled(number);
             self.effects = Some(effects);
             done?;
         }
@@ -598,8 +598,8 @@ impl Core {
             crash_point("fetch_before_position");
             self.advance(&[])?;
             crash_point("fetch_after_position");
-            self.catch_up.is_fetched();
-            self.histories.is_fetched();
+            self.catch_up.note_fetched();
+            self.histories.note_fetched();
         }
         Ok(())
     }

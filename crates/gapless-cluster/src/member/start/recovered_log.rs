@@ -76,20 +76,20 @@ impl RecoveredLog {
         let mut consensus = recover(&reader, records, last_sequence, identity.stream_id, Some(&pending_checkpoint))?;
         if let Some(voted) = &found.record {
             let path = || root.join("ballot");
-            consensus.has_voted(voted).map_err(|source| ClusterError::Recovery { path: path(), source })?;
+            consensus.note_vote(voted).map_err(|source| ClusterError::Recovery { path: path(), source })?;
         }
         let begun = (files.instance(), voting.starts());
         let ballot = Ballot::begin(root, &found, begun, environment())?;
         let behind = voting.recovered(consensus.hard_state().term, ballot.number())?;
         if is_synced {
             opened.journal.sync()?;
-            voting.is_synced_now()?;
+            voting.note_synced()?;
         }
         // A state only covers released frames, so it may reach further than the records: fetched frames are released
         // before the log reaches their place.
         let known_sequence = state_sequence.max(snapshot_sequence);
         cut(&mut opened.journal, &consensus, &pending_checkpoint, known_sequence)?;
-        consensus.is_committed(known_sequence);
+        consensus.note_committed(known_sequence);
         if let Some(behind) = behind {
             consensus = consensus.behind(behind);
         }

@@ -71,6 +71,7 @@ conformance! {
         fragments_are_seen_together,
         more_than_was_claimed_cannot_be_committed,
         a_reader_cannot_pass_the_writer,
+        the_sessions_of_the_next_frames_can_be_looked_at,
         an_end_that_closes_is_noticed_and_the_rest_can_be_read,
         an_end_left_to_its_peer_stays_open,
         an_end_that_is_opened_again_goes_on_where_it_was,

@@ -121,6 +121,24 @@ pub fn a_reader_cannot_pass_the_writer(place: &impl Place) {
     assert_eq!(take(&mut reader), Some(1));
 }
 
+pub fn the_sessions_of_the_next_frames_can_be_looked_at(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    for (payload_length, session) in [(0, 5), (1, 6), (1900, 7), (0, 8), (0, 9)] {
+        append(&mut writer, payload_length, session).unwrap();
+    }
+    assert_eq!(reader.peek_sessions(&mut [0; 4]), [], "it has not looked yet");
+    assert_eq!(reader.next_length().unwrap(), Some(64));
+    assert_eq!(reader.peek_sessions(&mut [0; 2]), [5, 6]);
+    assert_eq!(reader.peek_sessions(&mut [0; 8]), [5, 6, 7], "what lies far is not looked at");
+    assert_eq!(take(&mut reader), Some(5));
+    assert_eq!(take(&mut reader), Some(6));
+    assert_eq!(reader.peek_sessions(&mut [0; 8]), [7, 8]);
+    for seed in 7..=9 {
+        assert_eq!(take(&mut reader), Some(seed));
+    }
+    assert_eq!(reader.peek_sessions(&mut [0; 8]), []);
+}
+
 pub fn an_end_that_closes_is_noticed_and_the_rest_can_be_read(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     append(&mut writer, 0, 1).unwrap();
