@@ -32,6 +32,17 @@ impl Pauses {
     }
 }
 
+/// Of several threads: together, and the longest of all.
+impl std::iter::Sum for Pauses {
+    fn sum<I: Iterator<Item = Self>>(threads: I) -> Self {
+        threads.fold(Self::default(), |sum, thread| Self {
+            count: sum.count + thread.count,
+            total_ns: sum.total_ns + thread.total_ns,
+            longest_ns: sum.longest_ns.max(thread.longest_ns),
+        })
+    }
+}
+
 /// Finds the pauses of the thread that calls it: [`PauseTracker::begin`] with the time at the start of
 /// each duty cycle, [`PauseTracker::end`] behind it.
 ///
@@ -138,5 +149,15 @@ mod tests {
         let earlier = Pauses { count: 2, total_ns: 30, longest_ns: 20 };
         let later = Pauses { count: 5, total_ns: 100, longest_ns: 40 };
         assert_eq!(later.since(earlier), Pauses { count: 3, total_ns: 70, longest_ns: 40 });
+    }
+
+    #[test]
+    fn those_of_several_threads_are_added_and_the_longest_is_that_of_one() {
+        let threads = [
+            Pauses { count: 1, total_ns: 50_000, longest_ns: 50_000 },
+            Pauses { count: 2, total_ns: 30_000, longest_ns: 20_000 },
+        ];
+        assert_eq!(threads.into_iter().sum::<Pauses>(), Pauses { count: 3, total_ns: 80_000, longest_ns: 50_000 });
+        assert_eq!(std::iter::empty().sum::<Pauses>(), Pauses::default());
     }
 }

@@ -11,7 +11,6 @@ use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
-use super::run::sum;
 use super::run_directory::RunDirectory;
 use super::shown::Shown;
 use super::{NAME, failed, finish};
@@ -325,7 +324,7 @@ impl Primary<'_> {
                 let mut turn = || self.turn();
                 drive(form, client, &load, &clock, &signals, &mut hook, &Pauses::default, &mut turn)
             } else {
-                let pauses = || sum(&self.replica.member().stream().pauses());
+                let pauses = || self.replica.member().stream().pauses().into_iter().sum();
                 drive(form, client, &load, &clock, &signals, &mut hook, &pauses, &mut || Ok(0))
             };
             done.store(true, Ordering::Release);

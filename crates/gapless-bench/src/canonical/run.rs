@@ -18,7 +18,7 @@ use crate::options::{CpuConfiguration, Mode, OutputSettings, ReplicationLink, Ru
 use crate::own_directory::settle;
 use crate::resources::{memory, stolen_ns};
 use gapless::prelude::*;
-use gapless_agent::{Clock, Pauses, ThreadPlan};
+use gapless_agent::{Clock, ThreadPlan};
 use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_report::progress::Progress;
 use gapless_report::{CpuPerMessage, FAILED, Row, RowConfig};
@@ -250,7 +250,7 @@ impl Run<'_> {
                     let _ = pin_current_thread(cpus);
                 }
                 let (clock, _) = Clock::fastest();
-                let service_pauses = || sum(&host.pauses());
+                let service_pauses = || host.pauses().into_iter().sum();
                 let hook = &mut |recorder: &mut IntervalRecorder| shown.print_intervals(recorder);
                 let driven =
                     drive(&self.form, &mut client, &load, &clock, signals, hook, &service_pauses, &mut || Ok(0));
@@ -401,15 +401,6 @@ fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
         "share": share,
     });
     Some(("paused".to_owned(), value))
-}
-
-/// The pauses of a host's threads together.
-pub(super) fn sum(threads: &[Pauses]) -> Pauses {
-    threads.iter().fold(Pauses::default(), |sum, thread| Pauses {
-        count: sum.count + thread.count,
-        total_ns: sum.total_ns + thread.total_ns,
-        longest_ns: sum.longest_ns.max(thread.longest_ns),
-    })
 }
 
 /// The faults of a run; empty if every message is accounted for and every content is right.
