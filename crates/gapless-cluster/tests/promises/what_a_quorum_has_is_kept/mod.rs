@@ -6,6 +6,7 @@
 //! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+mod by_hand;
 mod calm;
 mod checker;
 mod disk;

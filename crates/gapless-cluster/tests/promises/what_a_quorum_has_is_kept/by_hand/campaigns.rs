@@ -1,0 +1,265 @@
+//! When a member campaigns, and when it is called: at its time-out, at once when the leader is known to be dead, never
+//! with a log that has a hole.
+
+use super::*;
+use gapless_cluster::consensus::record::RecordContent;
+use gapless_cluster::consensus::{Change, ChangeStep, History};
+use std::collections::BTreeSet;
+
+/// Member 1 follows member 2 in this term; and its time-out, in milliseconds.
+fn time_out(options: &ConsensusOptions, term: u64) -> (Alone, u64) {
+    let mut alone = Alone::new(options.clone(), Recovered::nothing());
+    alone.tell(Message { term, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
+    let time_out = alone.next_tick() + 1;
+    (alone, time_out)
+}
+
+#[test]
+fn time_outs_come_from_seed_member_and_term() {
+    let options = options(1, voters(3));
+    let mut all = BTreeSet::new();
+    for term in 2..200 {
+        let (mut alone, expected) = time_out(&options, term);
+        assert_eq!(alone.ticks_until(Alone::campaigns), expected, "in term {term}");
+        assert_eq!(time_out(&options, term).1, expected);
+        all.insert(expected);
+    }
+    assert_eq!(all, (20..=40).collect());
+    // A witness lets the others go first.
+    let witness = ConsensusOptions { is_witness: true, ..options.clone() };
+    let waits: BTreeSet<_> = (2..200).map(|term| time_out(&witness, term).1).collect();
+    assert_eq!(waits, (41..=61).collect());
+    let of_another = ConsensusOptions { seed: 6, ..options.clone() };
+    assert!((2..60).any(|term| time_out(&of_another, term).1 != time_out(&options, term).1));
+}
+
+#[test]
+fn a_member_is_called_once_before_its_time_out_ends_and_once_when_it_does() {
+    let (mut alone, time_out) = time_out(&options(1, voters(3)), 2);
+    let at = |ticks: u64| ticks * MS;
+    assert_eq!(alone.core.next_tick_ns(), at(time_out - 1));
+    alone.core.tick(at(time_out - 1));
+    assert_eq!((alone.core.next_tick_ns(), alone.campaigns()), (at(time_out), false));
+    alone.core.tick(at(time_out));
+    assert!(alone.campaigns());
+    // A tick that is not over counts with the next one.
+    let mut alone = following_two();
+    alone.core.tick(MS + MS / 2);
+    assert_eq!(alone.core.next_tick_ns(), at(time_out - 1));
+    alone.core.tick(2 * MS);
+    assert_eq!(alone.core.next_tick_ns(), at(time_out - 1));
+    alone.core.tick(2 * MS + MS / 2);
+    alone.core.tick(at(time_out - 1));
+    alone.core.tick(at(time_out));
+    assert!(alone.campaigns());
+}
+
+/// Member 1 follows member 2 in term 2.
+fn following_two() -> Alone {
+    time_out(&options(1, voters(3)), 2).0
+}
+
+#[test]
+fn after_a_pause_one_heartbeat_interval_has_passed() {
+    let (_, time_out) = time_out(&options(1, voters(3)), 2);
+    let quiet = time_out - 1;
+    // It has slept as long as it was told to, or up to a heartbeat interval longer: what has come is read before.
+    for ticks in [quiet, quiet + 1, quiet + 3] {
+        let mut alone = following_two();
+        alone.core.tick(ticks * MS);
+        assert_eq!((alone.core.next_tick_ns(), alone.campaigns()), (time_out * MS, false), "{ticks}");
+    }
+    for ticks in [quiet + 4, quiet + 5, 10_000] {
+        let mut alone = following_two();
+        alone.core.tick(ticks * MS);
+        assert_eq!(alone.core.next_tick_ns(), (ticks + quiet - 4) * MS, "{ticks}");
+    }
+    // With less than a heartbeat interval to go, a short delay is no sleep.
+    for (late, campaigns) in [(1, false), (2, false), (3, true), (4, true), (5, false), (6, true)] {
+        let mut alone = following_two();
+        let from = time_out - 3;
+        alone.core.tick(from * MS);
+        alone.core.tick((from + late) * MS);
+        assert_eq!(alone.campaigns(), campaigns, "{late} ms after its call");
+    }
+}
+
+#[test]
+fn a_member_without_a_leader_counts_each_tick() {
+    let mut alone = Alone::of(3);
+    assert_eq!(alone.next_tick(), 1);
+    alone.follow(2);
+    assert!(alone.next_tick() > 1);
+    alone.core.peer_gone(member(2));
+    assert_eq!(alone.next_tick(), 1);
+    // The next tick notices that the leader lives.
+    alone.heartbeat(2);
+    assert_eq!(alone.next_tick(), 1);
+    alone.ticks(1);
+    assert!(alone.next_tick() > 1);
+    alone.ticks_until(Alone::campaigns);
+    assert_eq!(alone.next_tick(), 1);
+}
+
+#[test]
+fn a_leader_is_called_for_its_heartbeats() {
+    let mut alone = Alone::of(3);
+    alone.lead(&[2]);
+    alone.acknowledge(2, alone.last());
+    for _ in 0..4 {
+        let next = alone.next_tick();
+        assert!((1..=4).contains(&next));
+        alone.ticks(next - 1);
+        assert!(alone.take(MessageType::MsgHeartbeat, 2).is_empty());
+        alone.ticks(1);
+        assert_eq!((alone.take(MessageType::MsgHeartbeat, 2).len(), alone.next_tick()), (1, 4));
+        alone.tell(alone.message(MessageType::MsgHeartbeatResponse, 2)).unwrap();
+    }
+}
+
+/// The milliseconds after which a follower in this term campaigns when the connection to its leader breaks.
+fn hurries(options: &ConsensusOptions, term: u64) -> u64 {
+    let mut alone = time_out(options, term).0;
+    alone.core.peer_gone(member(3));
+    assert_eq!(alone.core.leader(), Some(member(2)), "another one is gone");
+    alone.core.peer_gone(member(2));
+    assert_eq!(alone.core.leader(), None);
+    alone.settle();
+    alone.ticks_until(Alone::campaigns)
+}
+
+#[test]
+fn who_knows_its_leader_to_be_dead_campaigns_within_a_heartbeat_interval() {
+    let options = options(1, voters(3));
+    let all: BTreeSet<_> = (2..60).map(|term| hurries(&options, term)).collect();
+    assert_eq!(all, (1..=5).collect());
+    // Two intervals later where it is a witness.
+    let witness = ConsensusOptions { is_witness: true, ..options };
+    let all: BTreeSet<_> = (2..60).map(|term| hurries(&witness, term)).collect();
+    assert_eq!(all, (9..=13).collect());
+}
+
+#[test]
+fn a_hurried_member_asks_a_few_times_and_then_at_its_time_outs() {
+    let mut alone = following_two();
+    alone.core.peer_gone(member(2));
+    alone.settle();
+    alone.sent.clear();
+    // Eight times, once each heartbeat interval and a tick; a time-out may fall between.
+    let mut times = Vec::new();
+    for at in 1..=140 {
+        alone.ticks(1);
+        times.extend(alone.take(MessageType::MsgRequestPreVote, 3).iter().map(|_| at));
+    }
+    let first = times[0];
+    let hurried: Vec<_> = (0..8).map(|attempt| first + 5 * attempt).collect();
+    assert!(hurried.iter().all(|at| times.contains(at)), "{times:?}");
+    let last = *hurried.last().unwrap();
+    let later: Vec<_> = times.iter().filter(|at| **at > last).collect();
+    assert!((2..=5).contains(&later.len()), "{times:?}");
+}
+
+#[test]
+fn a_leader_that_lives_after_all_is_not_deposed() {
+    let mut alone = following_two();
+    alone.core.peer_gone(member(2));
+    alone.heartbeat(2);
+    for _ in 0..10 {
+        alone.ticks(4);
+        alone.heartbeat(2);
+    }
+    assert_eq!((alone.core.leader(), alone.core.term()), (Some(member(2)), 2));
+    assert!(alone.take(MessageType::MsgRequestPreVote, 3).is_empty());
+}
+
+#[test]
+fn a_learner_does_not_campaign() {
+    let members = Members { voters: vec![member(2), member(3)], learners: vec![member(1)], ..Members::default() };
+    let mut alone = Alone::new(options(1, members), Recovered::nothing());
+    alone.follow(2);
+    alone.core.peer_gone(member(2));
+    for _ in 0..200 {
+        alone.ticks(1);
+        assert!(!alone.campaigns());
+    }
+}
+
+#[test]
+fn a_follower_campaigns_while_its_entries_are_being_written() {
+    let mut alone = following_two();
+    let (message, _) = append(&alone, 2, alone.core.end(), &[2]);
+    alone.core.step(member(2), message).unwrap();
+    alone.poll();
+    for _ in 0..50 {
+        alone.now_ns += MS;
+        alone.core.tick(alone.now_ns);
+        alone.poll();
+    }
+    assert!(alone.campaigns());
+}
+
+#[test]
+fn a_sole_voter_leads_once_its_log_and_its_vote_are_written() {
+    let mut alone = Alone::new(options(1, voters(2)), Recovered::nothing());
+    alone.follow(2);
+    // The other one removes itself, and appends once more.
+    let mut other = Alone::new(options(2, voters(2)), Recovered::nothing());
+    other.lead(&[1]);
+    other.acknowledge(1, other.last());
+    other.core.propose_members(&Change::of(ChangeStep::Remove(member(2)))).unwrap();
+    other.settle();
+    let mut change =
+        other.take(MessageType::MsgAppend, 1).into_iter().flat_map(|message| message.entries).last().unwrap();
+    let (mut message, _) = append(&alone, 2, alone.core.end(), &[]);
+    (change.index, change.term) = (alone.last() + 1, 2);
+    message.mut_entries().push(change);
+    alone.tell(message).unwrap();
+    alone.tell(Message { commit: alone.last(), ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
+    assert_eq!(alone.core.members().voters, [member(1)]);
+    let (message, _) = append(&alone, 2, alone.core.end(), &[2]);
+    alone.core.step(member(2), message).unwrap();
+    alone.poll();
+    let number = alone.effects.number;
+    let pass = |alone: &mut Alone| {
+        for _ in 0..100 {
+            alone.now_ns += MS;
+            alone.core.tick(alone.now_ns);
+            alone.poll();
+        }
+    };
+    assert_eq!(alone.next_tick(), 1);
+    pass(&mut alone);
+    assert_eq!((alone.core.term(), alone.core.is_leader()), (2, false), "its log is not written");
+    alone.core.persisted(number);
+    pass(&mut alone);
+    assert_eq!((alone.core.term(), alone.core.is_leader()), (3, false), "its vote is not written");
+    alone.core.persisted(alone.effects.number);
+    assert!(alone.core.is_leader());
+    // A sole voter that leads goes on while it writes.
+    alone.settle();
+    alone.propose(alone.core.end().sequence + 1, 8).unwrap();
+    alone.poll();
+    pass(&mut alone);
+    assert!(alone.core.is_leader() && alone.core.term() == 3);
+}
+
+#[test]
+fn what_others_have_acknowledged_is_recorded_once_a_heartbeat_interval() {
+    let mut alone = following_two();
+    let acknowledged =
+        |index| History { is_leader: true, term: 2, acknowledged: vec![(member(3), index)], ..History::default() };
+    let is_recorded = |alone: &mut Alone| {
+        alone.now_ns += MS;
+        alone.core.tick(alone.now_ns);
+        alone.poll();
+        alone.core.persisted(alone.effects.number);
+        let is_it = |payload: &[u8]| matches!(RecordContent::from_bytes(payload), Ok(RecordContent::Acknowledged(_)));
+        alone.effects.records.iter().any(|record| is_it(&record.payload))
+    };
+    for round in 0..3 {
+        alone.core.remember(&acknowledged(1 + round));
+        let recorded: Vec<_> = (0..4).map(|_| is_recorded(&mut alone)).collect();
+        assert_eq!(recorded, [false, false, false, true], "interval {round}");
+        alone.heartbeat(2);
+    }
+}

@@ -1,0 +1,372 @@
+//! What a member takes from others, and what it refuses because it cannot be.
+
+use super::*;
+use gapless_cluster::consensus::{AppendRefused, Parting};
+use std::iter;
+
+const CONTRADICTIONS: [&str; 5] = [
+    "more is committed than this member has",
+    "a member has more than its leader",
+    "its entries do not follow each other",
+    "its entries leave a gap in the stream",
+    "a log position without members, or without this one",
+];
+
+#[track_caller]
+fn contradicts(taken: Result<(), Refused>, reason: usize) {
+    assert_eq!(taken, Err(Refused::Contradiction(CONTRADICTIONS[reason])));
+}
+
+/// Member 1 of three follows member 2 in term 2, with `count` entries behind the beginning.
+fn following(count: usize) -> Alone {
+    let mut alone = Alone::of(3);
+    alone.follow(2);
+    let (message, _) = append(&alone, 2, alone.core.end(), &vec![2; count]);
+    alone.tell(message).unwrap();
+    assert_eq!((alone.last(), alone.core.term()), (1 + count as u64, 2));
+    alone.sent.clear();
+    alone
+}
+
+#[test]
+fn a_heartbeat_commits_up_to_the_end_of_the_log() {
+    let mut alone = following(3);
+    for commit in [2, 3, 4] {
+        alone.tell(Message { commit, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
+        assert_eq!(alone.committed(), commit);
+    }
+    contradicts(alone.tell(Message { commit: 5, ..alone.message(MessageType::MsgHeartbeat, 2) }), 0);
+    // One of an earlier term says nothing of this log, whatever it says.
+    alone.tell(Message { commit: 9, term: 1, ..alone.message(MessageType::MsgHeartbeat, 3) }).unwrap();
+    assert_eq!((alone.committed(), alone.core.leader()), (4, Some(member(2))));
+}
+
+#[test]
+fn strangers_may_lead_and_ask_for_votes_and_nothing_else() {
+    let mut alone = following(1);
+    for kind in [
+        MessageType::MsgHeartbeat,
+        MessageType::MsgAppend,
+        MessageType::MsgSnapshot,
+        MessageType::MsgRequestVote,
+        MessageType::MsgRequestPreVote,
+    ] {
+        let message = Message { term: 1, ..alone.message(kind, 7) };
+        assert_eq!(alone.tell(message), Ok(()), "{kind:?}");
+    }
+    for kind in [
+        MessageType::MsgAppendResponse,
+        MessageType::MsgHeartbeatResponse,
+        MessageType::MsgReadIndex,
+        MessageType::MsgReadIndexResp,
+        MessageType::MsgTimeoutNow,
+        MessageType::MsgRequestVoteResponse,
+        MessageType::MsgPropose,
+    ] {
+        assert_eq!(alone.tell(alone.message(kind, 7)), Err(Refused::NotMember(member(7))), "{kind:?}");
+    }
+    for kind in [MessageType::MsgHup, MessageType::MsgBeat, MessageType::MsgPropose, MessageType::MsgCheckQuorum] {
+        assert_eq!(alone.tell(alone.message(kind, 3)), Err(Refused::Type), "{kind:?}");
+    }
+    let own = alone.message(MessageType::MsgHeartbeat, 1);
+    assert_eq!(alone.tell(own), Err(Refused::Sender { claimed: 1, found: member(1) }));
+    let other = Message { to: 2, ..alone.message(MessageType::MsgHeartbeat, 2) };
+    assert_eq!(alone.tell(other), Err(Refused::Receiver(2)));
+    assert_eq!(alone.core.status().refused_messages, 13);
+}
+
+#[test]
+fn nobody_acknowledges_more_than_its_leader_has() {
+    let mut alone = Alone::of(3);
+    alone.lead(&[2]);
+    let last = alone.last();
+    let answer = |alone: &Alone, index| Message { index, ..alone.message(MessageType::MsgAppendResponse, 2) };
+    contradicts(alone.tell(answer(&alone, last + 1)), 1);
+    // A refusal names an index that the follower was asked about, an answer of an earlier term counts no more.
+    let refusal = Message { reject: true, ..answer(&alone, last + 9) };
+    assert_eq!(alone.tell(refusal), Ok(()));
+    let late = Message { term: alone.core.term() - 1, ..answer(&alone, last + 9) };
+    assert_eq!(alone.tell(late), Ok(()));
+    assert_eq!(alone.tell(answer(&alone, last)), Ok(()));
+    assert_eq!(alone.committed(), last);
+    // Who does not lead has no such limit to hold.
+    let mut alone = following(1);
+    assert_eq!(alone.tell(answer(&alone, 99)), Ok(()));
+    assert_eq!(alone.core.status().refused_messages, 0);
+}
+
+#[test]
+fn only_the_leader_orders_a_campaign() {
+    for (from, term) in [(3, 2), (2, 1)] {
+        let mut alone = following(1);
+        let order = Message { term, ..alone.message(MessageType::MsgTimeoutNow, from) };
+        assert_eq!(alone.tell(order), Err(Refused::Type), "from {from} in term {term}");
+        assert!(!alone.campaigns());
+    }
+    let mut alone = following(1);
+    assert_eq!(alone.tell(alone.message(MessageType::MsgTimeoutNow, 2)), Ok(()));
+    assert!(alone.campaigns() && alone.core.term() == 3);
+}
+
+#[test]
+fn an_append_is_looked_at_where_it_follows_the_log() {
+    let mut alone = following(3);
+    let base = alone.core.end();
+    let (message, frames) = append(&alone, 2, base, &[2, 2]);
+    let sequences = Some((base.sequence + 1, base.sequence + 2));
+    assert_eq!(alone.core.verify_append(&message, &frames), Ok(sequences));
+    let unlike = |change: &dyn Fn(&mut Message)| {
+        let mut message = message.clone();
+        change(&mut message);
+        message
+    };
+    let ignored = [
+        unlike(&|message| message.term = 1),
+        unlike(&|message| message.index += 3),
+        unlike(&|message| message.log_term = 1),
+        unlike(&|message| message.set_msg_type(MessageType::MsgSnapshot)),
+    ];
+    for message in &ignored {
+        assert_eq!(alone.core.verify_append(message, &frames), Ok(None), "{message:?}");
+    }
+    // What is committed is not compared again.
+    alone.tell(Message { commit: 3, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
+    let first = alone.core.position_at(1).unwrap();
+    let (message, frames) = append(&alone, 2, first, &[2]);
+    assert_eq!(alone.core.verify_append(&message, &frames), Ok(None));
+    // The same entries once more, and those of a new term in the place of what is not committed.
+    let third = alone.core.position_at(3).unwrap();
+    let (same, same_frames) = append(&alone, 2, third, &[2, 2]);
+    assert_eq!(alone.core.verify_append(&same, &same_frames), Ok(Some((3, 4))));
+    alone.follow(3);
+    let (newer, newer_frames) = append(&alone, 3, third, &[3]);
+    assert_eq!(alone.core.verify_append(&newer, &newer_frames), Ok(Some((3, 3))));
+    alone.tell(newer).unwrap();
+    assert_eq!((alone.last(), alone.core.end().term), (4, 3));
+    // Between a step and its poll there is no second one.
+    let (next, frames) = append(&alone, 3, alone.core.end(), &[3]);
+    assert_eq!(alone.core.step(member(3), next.clone()), Ok(()));
+    assert_eq!(alone.core.verify_append(&next, &frames), Err(AppendRefused::Entries(Refused::Busy)));
+}
+
+#[test]
+fn entries_follow_each_other_without_a_gap() {
+    let mut alone = following(2);
+    let base = alone.core.end();
+    let (right, frames) = append(&alone, 2, base, &[2, 2]);
+    let mut wrong = |reason: usize, change: &dyn Fn(&mut [Entry])| {
+        let mut message = right.clone();
+        change(message.mut_entries());
+        let refused = Refused::Contradiction(CONTRADICTIONS[reason]);
+        assert_eq!(alone.core.verify_append(&message, &frames), Err(AppendRefused::Entries(refused)));
+        contradicts(alone.tell(message), reason);
+        assert_eq!(alone.core.end(), base);
+    };
+    wrong(2, &|entries| entries[0].index += 1);
+    wrong(2, &|entries| entries[1].index -= 1);
+    wrong(2, &|entries| entries[0].term = 1);
+    wrong(2, &|entries| entries[1].term = 3);
+    let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: 1 }.to_bytes().to_vec();
+    wrong(3, &|entries| entries[0].data = batch(base.sequence + 2, base.sequence + 2).into());
+    wrong(3, &|entries| entries[0].data = batch(base.sequence, base.sequence + 1).into());
+    wrong(3, &|entries| entries[1].data = batch(base.sequence + 1, base.sequence + 2).into());
+    assert_eq!(alone.core.status().refused_messages, 14, "each twice, when it is verified and when it is taken");
+    // Entries of terms that passed meanwhile come together.
+    alone.follow(3);
+    alone.follow(2);
+    let (message, frames) = append(&alone, 2, base, &[2, 3, 4]);
+    assert_eq!(alone.core.verify_append(&message, &frames), Ok(Some((base.sequence + 1, base.sequence + 3))));
+    alone.tell(message).unwrap();
+    assert_eq!(alone.last(), base.index + 3);
+}
+
+#[test]
+fn an_entry_with_other_frames_in_the_same_term_names_its_place() {
+    let mut alone = following(2);
+    let (first, second) = (alone.core.position_at(1).unwrap(), alone.core.position_at(2).unwrap());
+    let (mut message, frames) = append(&alone, 2, first, &[2, 2]);
+    let batch = Batch { first_sequence: second.sequence + 1, end_sequence: second.sequence + 1, hash: 7 };
+    message.mut_entries()[1].data = batch.to_bytes().to_vec().into();
+    let parting = Parting { same: Some(second), other: alone.core.end() };
+    let refused = AppendRefused::Entries(Refused::OtherEntry(parting));
+    assert_eq!(alone.core.verify_append(&message, &frames), Err(refused));
+}
+
+#[test]
+fn frames_are_those_of_their_entries() {
+    let mut alone = following(1);
+    let base = alone.core.end();
+    let first = base.sequence + 1;
+    let (message, frames) = append(&alone, 2, base, &[2, 2]);
+    let with = |at: usize, sequence, term| {
+        let mut changed = frames.clone();
+        let header = FrameHeader { sequence, term, ..FrameHeader::default() };
+        FrameWriter::new(&mut changed[at * FRAME_BYTES..][..FRAME_BYTES]).finish(&header, 8);
+        changed
+    };
+    let mut verify = |frames: &[u8]| alone.core.verify_append(&message, frames).unwrap_err();
+    let (expected_sequence, found_sequence) = (first + 1, first + 2);
+    let refused = AppendRefused::Sequence { expected_sequence, found_sequence };
+    assert_eq!(verify(&with(1, found_sequence, 2)), refused);
+    let refused = AppendRefused::Term { sequence: first, expected_term: 2, found_term: 1 };
+    assert_eq!(verify(&with(0, first, 1)), refused);
+    let mut other = frames.clone();
+    let header = FrameHeader { sequence: first + 1, term: 2, session: 9, ..FrameHeader::default() };
+    FrameWriter::new(&mut other[FRAME_BYTES..]).finish(&header, 8);
+    assert!(matches!(verify(&other), AppendRefused::Hash { end_sequence, .. } if end_sequence == first + 1));
+    let longer: Vec<_> = frames.iter().copied().chain(iter::repeat_n(0, 8)).collect();
+    assert_eq!(verify(&longer), AppendRefused::Rest { left_bytes: 8, end_sequence: first + 1 });
+    assert!(matches!(verify(&frames[..FRAME_BYTES]), AppendRefused::Frame { .. }));
+    assert_eq!(alone.core.status().refused_messages, 5);
+    assert_eq!(alone.core.verify_append(&message, &frames), Ok(Some((first, first + 1))));
+    assert_eq!(alone.core.status().refused_messages, 5);
+}
+
+/// What a leader of members 1 to `count`, which is member 2 and has `frames` frames, offers to member 1; its log
+/// position; and the leader.
+fn offer(count: u64, frames: u64) -> (Message, LogPosition, Alone) {
+    let mut leader = Alone::new(options(2, voters(count)), Recovered::nothing());
+    leader.lead(&[3]);
+    for sequence in 1..=frames {
+        leader.propose(sequence, 8).unwrap();
+        leader.settle();
+        leader.acknowledge(3, leader.last());
+    }
+    leader.core.forget_before(frames + 1);
+    leader.sent.clear();
+    leader.heartbeat_answer(1);
+    leader.tell(Message { reject: true, index: 2, ..leader.message(MessageType::MsgAppendResponse, 1) }).unwrap();
+    let offer = leader.take(MessageType::MsgSnapshot, 1).pop().expect("the entries are forgotten");
+    (offer, leader.core.applied_position().unwrap().0, leader)
+}
+
+impl Alone {
+    fn heartbeat_answer(&mut self, from: u64) {
+        self.tell(self.message(MessageType::MsgHeartbeatResponse, from)).unwrap();
+    }
+
+    /// Takes an offer; whether frames are to be fetched for it.
+    fn fetches(&mut self, offer: &Message) -> Result<Option<LogPosition>, Refused> {
+        self.core.step(member(offer.from), offer.clone())?;
+        self.poll();
+        let fetch = self.effects.fetch.take().map(|fetch| fetch.position);
+        self.core.persisted(self.effects.number);
+        self.settle();
+        Ok(fetch)
+    }
+}
+
+#[test]
+fn an_offered_position_is_fetched_once_and_again_when_that_failed() {
+    let (offer, position, _) = offer(3, 4);
+    let mut alone = Alone::of(3);
+    alone.follow(2);
+    assert_eq!(alone.fetches(&offer), Ok(Some(position)));
+    assert_eq!(alone.fetches(&offer), Ok(None), "it is being fetched");
+    alone.core.fetch_failed();
+    assert_eq!(alone.fetches(&offer), Ok(Some(position)));
+    // Nobody vouches for it while there is no leader.
+    alone.core.peer_gone(member(2));
+    assert!(!alone.core.fetched(position, 0));
+    alone.heartbeat(2);
+    assert!(alone.core.fetched(position, 0));
+    alone.poll();
+    assert_eq!(alone.effects.restored, Some(position));
+    assert_eq!(alone.core.step(member(2), alone.message(MessageType::MsgHeartbeat, 2)), Err(Refused::Busy));
+    assert_eq!(alone.next_tick(), 1);
+    alone.core.persisted(alone.effects.number);
+    alone.settle();
+    assert_eq!((alone.core.end(), alone.committed()), (position, position.index));
+    assert!(alone.core.fetched(position, 0), "it is of no more use");
+}
+
+#[test]
+fn a_fetch_waits_until_the_log_is_at_rest() {
+    let (offer, position, _) = offer(3, 4);
+    let mut alone = Alone::of(3);
+    alone.follow(2);
+    assert_eq!(alone.fetches(&offer), Ok(Some(position)));
+    // Entries that no poll has given out.
+    let (message, _) = append(&alone, 2, alone.core.end(), &[alone.core.term()]);
+    assert_eq!(alone.core.step(member(2), message), Ok(()));
+    assert!(!alone.core.fetched(position, 0));
+    alone.settle();
+    // A member that was elected meanwhile is told by nobody.
+    alone.lead(&[3]);
+    assert!(!alone.core.fetched(position, 0));
+    // It is deposed, and no poll has cut what it may have appended.
+    let term = alone.core.term() + 1;
+    alone.core.step(member(2), Message { term, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
+    assert!(!alone.core.fetched(position, 0));
+    alone.settle();
+    assert!(alone.core.fetched(position, 0));
+}
+
+#[test]
+fn an_offered_position_is_beyond_what_is_committed_and_names_this_member() {
+    let (offer, position, _) = offer(3, 4);
+    // One that does not know the cluster, and does not belong to it.
+    let mut stranger = Alone::new(options(5, Members::default()), Recovered::nothing());
+    let refused = Err(Refused::Contradiction(CONTRADICTIONS[4]));
+    assert_eq!(stranger.fetches(&Message { to: 5, ..offer.clone() }), refused);
+    // Of an earlier term.
+    let mut alone = Alone::of(3);
+    alone.follow(3);
+    alone.follow(3);
+    assert_eq!(alone.fetches(&offer), Ok(None));
+    // What is committed here, or in the log, is not fetched; another entry in its place is refused.
+    let mut alone = Alone::of(3);
+    alone.follow(2);
+    let (message, _) = append(&alone, 2, alone.core.end(), &vec![2; position.index as usize]);
+    alone.tell(message).unwrap();
+    assert_eq!(alone.fetches(&offer), Ok(None), "it is in the log");
+    let released = position.index - 1;
+    for commit in [position.index, position.index + 1] {
+        alone.tell(Message { commit, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
+        assert_eq!(alone.fetches(&offer), Ok(None), "{commit} entries are committed");
+    }
+    assert_eq!(alone.core.status().released_sequence, released + 1);
+    let at = |index, term| {
+        let mut other = offer.clone();
+        other.term = 2;
+        (other.mut_snapshot().mut_metadata().index, other.mut_snapshot().mut_metadata().term) = (index, term);
+        other
+    };
+    let before = Err(Refused::Contradiction("a log position before what is committed here"));
+    assert_eq!(alone.fetches(&at(alone.committed(), 1)), before);
+    assert_eq!(alone.fetches(&at(alone.committed() + 5, 2)), before, "with fewer frames than are released here");
+    assert_eq!(alone.fetches(&at(alone.committed() - 1, 1)), Ok(None));
+    // As many frames as are released here are enough.
+    let mut alone = Alone::of(3);
+    alone.follow(2);
+    let (message, _) = append(&alone, 2, alone.core.end(), &vec![2; position.sequence as usize]);
+    alone.tell(message).unwrap();
+    alone.tell(Message { commit: alone.last(), ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
+    assert_eq!(alone.core.status().released_sequence, position.sequence);
+    assert!(alone.fetches(&at(alone.last() + 5, 2)).unwrap().is_some());
+}
+
+#[test]
+fn a_member_that_has_reached_an_earlier_offer_gets_the_entries_behind_it() {
+    let (_, position, mut leader) = offer(3, 4);
+    for sequence in [5, 6] {
+        leader.propose(sequence, 8).unwrap();
+        leader.settle();
+        leader.acknowledge(3, leader.last());
+    }
+    leader.core.forget_before(7);
+    // The offer is made again, of a later position.
+    leader.core.unreachable(member(1));
+    leader.settle();
+    leader.heartbeat_answer(1);
+    assert_eq!(leader.take(MessageType::MsgSnapshot, 1).len(), 1);
+    let is_fetching = |leader: &Alone| leader.core.status().peers.iter().any(|peer| peer.is_fetching);
+    assert!(is_fetching(&leader));
+    // What says nothing new changes nothing.
+    leader.tell(Message { reject: true, index: 2, ..leader.message(MessageType::MsgAppendResponse, 1) }).unwrap();
+    leader.heartbeat_answer(1);
+    assert!(is_fetching(&leader) && leader.sent.iter().all(|message| message.to != 1), "{:?}", leader.sent);
+    leader.acknowledge(1, position.index);
+    let next: Vec<_> = leader.sent.iter().filter(|message| message.to == 1).map(Message::get_msg_type).collect();
+    assert!(next.contains(&MessageType::MsgAppend) || next.contains(&MessageType::MsgSnapshot), "{next:?}");
+}
